@@ -134,7 +134,7 @@ find_proxy(const char *name, uid_t *uid_r, struct why *why_r)
 }
 
 static int
-open_files(struct auth *auth, struct why *why_r)
+auth_open_files(struct auth *auth, struct why *why_r)
 {
 	const struct config *config = auth->config;
 	const struct auth_jwt_rules rules = {
@@ -166,7 +166,7 @@ auth_new(const struct config *config, struct auth **auth_r, struct why *why_r)
 	int r;
 
 	auth->config = config;
-	r = open_files(auth, why_r);
+	r = auth_open_files(auth, why_r);
 	if (r < 0) {
 		auth_free(auth);
 		return r;
@@ -227,7 +227,7 @@ log_refusal(struct auth *auth, uint64_t now_ms, const char *why)
 }
 
 static void
-refuse(const struct auth *auth, enum challenge challenge, struct auth_verdict *verdict_r)
+auth_refuse(const struct auth *auth, enum challenge challenge, struct auth_verdict *verdict_r)
 {
 	static const struct {
 		int status;
@@ -256,8 +256,8 @@ is_b64token(const char *text)
 }
 
 static const char *
-check_token(struct auth *auth, const char *text, uint64_t now_ms, struct auth_verdict *verdict_r,
-	    bool *lacks_scope_r)
+auth_check_token(struct auth *auth, const char *text, uint64_t now_ms,
+		 struct auth_verdict *verdict_r, bool *lacks_scope_r)
 {
 	int64_t now = (int64_t)time(NULL);
 	const struct token *token;
@@ -312,16 +312,16 @@ auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *ve
 
 	*verdict_r = (struct auth_verdict){ .status = 0 };
 	if (!token) {
-		refuse(auth, ASK, verdict_r);
+		auth_refuse(auth, ASK, verdict_r);
 		return;
 	}
 	if (!is_b64token(token) || strnlen(token, AUTH_JWT_MAX + 1) > AUTH_JWT_MAX) {
-		refuse(auth, MALFORMED, verdict_r);
+		auth_refuse(auth, MALFORMED, verdict_r);
 		return;
 	}
-	wrong = check_token(auth, token, now_ms, verdict_r, &lacks_scope);
+	wrong = auth_check_token(auth, token, now_ms, verdict_r, &lacks_scope);
 	if (wrong || lacks_scope) {
 		log_refusal(auth, now_ms, wrong ? wrong : "scope");
-		refuse(auth, wrong ? INVALID : SCOPE, verdict_r);
+		auth_refuse(auth, wrong ? INVALID : SCOPE, verdict_r);
 	}
 }

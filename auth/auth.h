@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may use the service over HTTP, by what they show: a token that the service gave out, or one
- * of an OAuth 2.1 issuer, whose resource server this is (RFC 6750, RFC 9728). What the kernel says
- * of a peer, and which header a proxy may set, is http/principal.h.
+/* Who may use the service over HTTP, by a token: one that the service made, or one of an OAuth 2.1
+ * issuer, of which this is a resource server (RFC 6750, RFC 9728). http/principal.h handles users
+ * that the kernel or a proxy identifies.
  */
 #ifndef AUTH_AUTH_H
 #define AUTH_AUTH_H
@@ -15,7 +15,7 @@ struct auth;
 struct config;
 struct why;
 
-#define HTTP_PATH "/mcp"	/* what is protected: where MCP is served */
+#define HTTP_PATH "/mcp"	/* the protected path, where MCP is served */
 #define AUTH_PRINCIPAL_MAX (4 + AUTH_SUB_MAX + 1 + 255)	/* sub:SUB@ISSUER */
 
 /* "uid:1000", "token:TENANT", "sub:SUB@ISSUER", "user:NAME": visible ASCII; or a refusal. */
@@ -27,8 +27,8 @@ struct auth_verdict {
 	const char *text;		/* of a refusal, for people; static */
 };
 
-/* Reads the files that config names, which must outlive it. After privilege was given up:
- * they are read again later. 0 or -errno with why_r filled. */
+/* Reads the files that config names; config must outlive the result. Call it after privilege was
+ * dropped, because the files are read again later. 0 or -errno with why_r filled. */
 int auth_new(const struct config *config, struct auth **auth_r, struct why *why_r);
 void auth_free(struct auth *auth);	/* NULL is fine */
 
@@ -38,14 +38,14 @@ bool auth_has_tokens(const struct auth *auth);
 /* Judges the header Authorization; NULL: it is missing. */
 void auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *verdict_r);
 
-/* Was the token that a request was admitted with taken back since? */
+/* Was the token of an admitted request revoked since? */
 bool auth_is_withdrawn(struct auth *auth, const char *authorization);
 
-/* The header that a proxy may set; NULL: none. And as whom that proxy runs. */
+/* The header that a proxy may set (NULL: none), and the user that the proxy runs as. */
 const char *auth_trusted_header(const struct auth *auth);
 uid_t auth_trusted_uid(const struct auth *auth);
 
-/* The document of RFC 9728 as JSON if that is what is at path; else NULL. */
+/* The document of RFC 9728 as JSON, if path is its path; otherwise NULL. */
 const char *auth_metadata(const struct auth *auth, const char *path);
 
 #endif

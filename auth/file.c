@@ -18,7 +18,7 @@ same_time(struct timespec a, struct timespec b)
 }
 
 static bool
-is_same(const struct stat *a, const struct stat *b)
+file_is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
 	       a->st_mode == b->st_mode && same_time(a->st_mtim, b->st_mtim) &&
@@ -27,7 +27,7 @@ is_same(const struct stat *a, const struct stat *b)
 
 /* It asks for one byte more than the file may have, and must not get it. */
 static int
-read_all(int fd, size_t bytes_max, char **text_r, size_t *len_r)
+file_read_all(int fd, size_t bytes_max, char **text_r, size_t *len_r)
 {
 	own_mem char *text = xalloc_check(malloc(bytes_max + 1));
 	size_t len = 0;
@@ -50,7 +50,7 @@ read_all(int fd, size_t bytes_max, char **text_r, size_t *len_r)
 }
 
 static int
-look(struct auth_file *file, char **text_r, size_t *len_r)
+file_look(struct auth_file *file, char **text_r, size_t *len_r)
 {
 	struct stat st;
 	own_fd int fd = ownerfile_open(file->path, &st);
@@ -58,9 +58,9 @@ look(struct auth_file *file, char **text_r, size_t *len_r)
 
 	if (fd < 0)
 		return fd;
-	if (file->looked && file->error == 0 && is_same(&st, &file->stat))
+	if (file->looked && file->error == 0 && file_is_same(&st, &file->stat))
 		return 0;
-	r = read_all(fd, file->bytes_max, text_r, len_r);
+	r = file_read_all(fd, file->bytes_max, text_r, len_r);
 	if (r < 0)
 		return r;
 	file->stat = st;
@@ -74,7 +74,7 @@ auth_file_read(struct auth_file *file, uint64_t now_ms, char **text_r, size_t *l
 
 	if (file->looked && now_ms - file->looked_ms < AUTH_FILE_LOOK_MS)
 		return 0;
-	r = look(file, text_r, len_r);
+	r = file_look(file, text_r, len_r);
 	file->error = r < 0 ? r : 0;
 	file->looked = true;
 	file->looked_ms = now_ms;

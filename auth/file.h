@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that administrators change while we run: looked at once a second at most, read
- * whole when it is another one than before. Files are small and local, and opened so that
- * a FIFO in their place holds nothing up.
+/* A file that administrators change while the service runs. It is checked at most once a second,
+ * and read completely if it has changed. Files are small and local; a FIFO in the place of one does
+ * not block.
  */
 #ifndef AUTH_FILE_H
 #define AUTH_FILE_H
@@ -16,15 +16,17 @@
 struct auth_file {
 	const char *path;	/* borrowed */
 	size_t bytes_max;
-	bool looked;		/* at least once; the rest is unset before */
+	bool looked;		/* checked at least once; before that the other members are not set
+				 */
 	uint64_t looked_ms;
-	int error;		/* of the last look; 0: none */
+	int error;		/* of the last check; 0: none */
 	struct stat stat;	/* what was read last */
 };
 
-/* Once a second: is the file new? now_ms: of CLOCK_MONOTONIC. 1: *text_r, malloc'd with NUL
- * after it, is what it holds; 0: as before, or not looked at, or an error that was told
- * before; -errno. -EPERM: others may write to it, so that it says nothing. */
+/* Checks the file, at most once a second. now_ms: of CLOCK_MONOTONIC. 1: it has changed, and
+ * *text_r is its content, malloc'd, with NUL after it. 0: it is unchanged, was not checked, or has
+ * an error that was reported before. -errno; -EPERM: other users may write to it, so it is not
+ * used. */
 int auth_file_read(struct auth_file *file, uint64_t now_ms, char **text_r, size_t *len_r);
 
 #endif

@@ -55,13 +55,13 @@ auth_alg_named(const char *name)
 }
 
 static bool
-fits(const struct key *key, enum auth_alg alg)
+jwks_fits(const struct key *key, enum auth_alg alg)
 {
 	return key->rsa == (alg != AUTH_ES256) && (key->alg == AUTH_ALGS || key->alg == alg);
 }
 
 static const char *
-text_of(const json_t *entry, const char *name)
+jwks_text_of(const json_t *entry, const char *name)
 {
 	return json_string_value(json_object_get(entry, name));
 }
@@ -98,7 +98,7 @@ import(const json_t *entry, bool rsa)
 	char *text;
 
 	for (int i = 1; i < 4 && members[rsa][i]; i++) {
-		const char *value = text_of(entry, members[rsa][i]);
+		const char *value = jwks_text_of(entry, members[rsa][i]);
 
 		/* "crv" was compared before */
 		if (!value || strlen(value) > NUMBER_MAX ||
@@ -130,8 +130,8 @@ has_size(const cjose_jwk_t *jwk, bool rsa)
 static bool
 take_key(const json_t *entry, struct key *key_r)
 {
-	const char *kid = text_of(entry, "kid"), *kty = text_of(entry, "kty");
-	const char *alg = text_of(entry, "alg"), *curve = text_of(entry, "crv");
+	const char *kid = jwks_text_of(entry, "kid"), *kty = jwks_text_of(entry, "kty");
+	const char *alg = jwks_text_of(entry, "alg"), *curve = jwks_text_of(entry, "crv");
 
 	if (!kid || !*kid || strlen(kid) > KID_MAX || !kty || !is_for_signatures(entry))
 		return false;
@@ -139,7 +139,7 @@ take_key(const json_t *entry, struct key *key_r)
 	key_r->rsa = strcmp(kty, "RSA") == 0;
 	if (!key_r->rsa && (strcmp(kty, "EC") != 0 || !curve || strcmp(curve, "P-256") != 0))
 		return false;
-	if (alg && (key_r->alg == AUTH_ALGS || !fits(key_r, key_r->alg)))
+	if (alg && (key_r->alg == AUTH_ALGS || !jwks_fits(key_r, key_r->alg)))
 		return false;
 	strcpy(key_r->kid, kid);
 	key_r->jwk = import(entry, key_r->rsa);
@@ -204,7 +204,7 @@ const cjose_jwk_t *
 auth_jwks_find(const struct auth_jwks *jwks, const char *kid, enum auth_alg alg)
 {
 	for (size_t i = 0; i < jwks->n; i++)
-		if (strcmp(jwks->key[i].kid, kid) == 0 && fits(&jwks->key[i], alg))
+		if (strcmp(jwks->key[i].kid, kid) == 0 && jwks_fits(&jwks->key[i], alg))
 			return jwks->key[i].jwk;
 	return NULL;
 }

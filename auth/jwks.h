@@ -13,21 +13,20 @@ struct why;
 
 enum auth_alg { AUTH_RS256, AUTH_PS256, AUTH_ES256, AUTH_ALGS };
 
-/* Is text, of len characters, base64url without padding, and not empty? Nothing else may
- * reach cjose: its decoder ends the process over a "=" within, by an assertion. */
+/* Is text, of len characters, base64url without padding, and not empty? No other text may be passed
+ * to cjose, whose decoder ends the process (by an assertion) if there is a "=" within. */
 bool auth_is_base64url(const char *text, size_t len);
 
 /* AUTH_ALGS: not supported. */
 enum auth_alg auth_alg_named(const char *name);
 
-/* Keys of other kinds and for other uses are passed over; -EINVAL with why_r filled when
- * none is left. */
+/* Keys of other kinds and for other uses are skipped. -EINVAL with why_r filled: no key is left. */
 int auth_jwks_parse(const char *text, size_t len, struct auth_jwks **jwks_r, struct why *why_r);
 void auth_jwks_free(struct auth_jwks *jwks);	/* NULL is fine */
 
 size_t auth_jwks_count(const struct auth_jwks *jwks);
 
-/* The key of that name that may sign so; NULL: there is none. */
+/* The key of this name that may sign with this algorithm; NULL: there is none. */
 const cjose_jwk_t *auth_jwks_find(const struct auth_jwks *jwks, const char *kid,
 				  enum auth_alg alg);
 

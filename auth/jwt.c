@@ -33,7 +33,7 @@ struct auth_jwt {
 /* ---- the file ---- */
 
 static int
-read_again(struct auth_jwt *jwt, uint64_t now_ms, struct why *why_r)
+jwt_read_again(struct auth_jwt *jwt, uint64_t now_ms, struct why *why_r)
 {
 	own_mem char *text = NULL;
 	struct auth_jwks *jwks;
@@ -63,7 +63,7 @@ auth_jwt_new(const struct auth_jwt_rules *rules, struct auth_jwt **jwt_r, struct
 
 	jwt->rules = *rules;
 	jwt->file = (struct auth_file){ .path = rules->jwks_file, .bytes_max = AUTH_JWKS_MAX };
-	r = read_again(jwt, 0, &why);
+	r = jwt_read_again(jwt, 0, &why);
 	if (r < 0) {
 		auth_jwt_free(jwt);
 		return why_say(why_r, r, "jwks_file", "jwks_file: %s", why.text);
@@ -83,11 +83,11 @@ auth_jwt_free(struct auth_jwt *jwt)
 
 /* Logged once for each state of the file. */
 static void
-keep_up(struct auth_jwt *jwt, uint64_t now_ms)
+jwt_keep_up(struct auth_jwt *jwt, uint64_t now_ms)
 {
 	struct log_quoted quoted;
 	struct why why;
-	int r = read_again(jwt, now_ms, &why);
+	int r = jwt_read_again(jwt, now_ms, &why);
 
 	if (r > 0)
 		log_line(LOG_INFO, "jwks-read", "keys=%zu", auth_jwks_count(jwt->jwks));
@@ -154,7 +154,7 @@ is_access_token(const json_t *typ)
 
 /* NULL, and the key that must have signed; or the mistake. */
 static const char *
-judge_header(const struct auth_jwt *jwt, const json_t *header, const cjose_jwk_t **key_r)
+jwt_judge_header(const struct auth_jwt *jwt, const json_t *header, const cjose_jwk_t **key_r)
 {
 	const char *name = json_string_value(json_object_get(header, "alg"));
 	const char *kid = json_string_value(json_object_get(header, "kid"));
@@ -205,7 +205,7 @@ judge_times(const json_t *claims, double now, double leeway)
 }
 
 static bool
-is_text(const json_t *value, const char *wanted)
+jwt_is_text(const json_t *value, const char *wanted)
 {
 	return json_is_string(value) && strcmp(json_string_value(value), wanted) == 0;
 }
@@ -219,13 +219,13 @@ is_audience(const json_t *audience, const char *wanted)
 	if (json_array_size(audience) > AUDIENCES_MAX)
 		return false;
 	json_array_foreach(audience, i, item)
-		if (is_text(item, wanted))
+		if (jwt_is_text(item, wanted))
 			return true;
-	return is_text(audience, wanted);
+	return jwt_is_text(audience, wanted);
 }
 
 static bool
-has_word(const char *list, const char *word)
+jwt_has_word(const char *list, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -249,9 +249,9 @@ has_scope(const json_t *claims, const char *wanted)
 	if (!scope)
 		scope = json_object_get(claims, "scp");
 	json_array_foreach(scope, i, item)
-		if (is_text(item, wanted))
+		if (jwt_is_text(item, wanted))
 			return true;
-	return json_is_string(scope) && has_word(json_string_value(scope), wanted);
+	return json_is_string(scope) && jwt_has_word(json_string_value(scope), wanted);
 }
 
 static bool
@@ -275,7 +275,7 @@ judge_claims(const struct auth_jwt_rules *rules, const json_t *claims, int64_t n
 {
 	const char *wrong;
 
-	if (!is_text(json_object_get(claims, "iss"), rules->issuer))
+	if (!jwt_is_text(json_object_get(claims, "iss"), rules->issuer))
 		return "another issuer";
 	if (!is_audience(json_object_get(claims, "aud"), rules->audience))
 		return "for another service";
@@ -325,13 +325,13 @@ auth_jwt_check(struct auth_jwt *jwt, const char *text, uint64_t now_ms, int64_t 
 	const char *wrong;
 	json_t *header;
 
-	keep_up(jwt, now_ms);
+	jwt_keep_up(jwt, now_ms);
 	if (strnlen(text, AUTH_JWT_MAX + 1) > AUTH_JWT_MAX)
 		return "too long";
 	if (!auth_jwt_is_text(text))
 		return "no JWT";
 	header = load_header(text);
-	wrong = header ? judge_header(jwt, header, &key) : "header not understood";
+	wrong = header ? jwt_judge_header(jwt, header, &key) : "header not understood";
 	json_decref(header);
 	return wrong ? wrong : judge_signed(jwt, text, key, now, subject_r);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OAuth 2.1 access tokens in the form of RFC 9068: signed by a key of the JWKS file, issued
- * by the one issuer, for this service, now. The file is read again when it changes; one that
- * cannot be read or understood changes nothing.
+/* OAuth 2.1 access tokens in the form of RFC 9068. A valid one is signed by a key of the JWKS file,
+ * comes from the configured issuer, is for this service, and is in its time. The file is read again
+ * when it changes; if it cannot be read or understood, the earlier keys stay.
  *
- * RS256, PS256 and ES256 are taken, from keys with a kid; never an algorithm that a token
- * could choose for itself ("none"), or whose key is a shared secret (HS256).
+ * RS256, PS256 and ES256 are accepted, with keys that have a kid. Never accepted are "none" and
+ * algorithms with a shared secret (HS256).
  */
 #ifndef AUTH_JWT_H
 #define AUTH_JWT_H
@@ -34,7 +34,7 @@ struct auth_subject {
 	bool lacks_scope;		/* known, but may not */
 };
 
-/* 0 or -errno with why_r filled: the file must be there, and have a key. */
+/* 0 or -errno with why_r filled. The file must exist and have a key. */
 int auth_jwt_new(const struct auth_jwt_rules *rules, struct auth_jwt **jwt_r,
 		 struct why *why_r);
 void auth_jwt_free(struct auth_jwt *jwt);	/* NULL is fine */
@@ -42,8 +42,8 @@ void auth_jwt_free(struct auth_jwt *jwt);	/* NULL is fine */
 /* Has text the form of a JWT, of three parts? */
 bool auth_jwt_is_text(const char *text);
 
-/* now_ms: of CLOCK_MONOTONIC, for looking at the file; now: seconds since 1970. NULL: taken,
- * and subject_r is filled; else why not, static. */
+/* now_ms: of CLOCK_MONOTONIC, for looking at the file; now: seconds since 1970. NULL: it is valid,
+ * and subject_r is filled; otherwise the reason, static. */
 const char *auth_jwt_check(struct auth_jwt *jwt, const char *text, uint64_t now_ms,
 			   int64_t now, struct auth_subject *subject_r);
 

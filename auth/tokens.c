@@ -21,7 +21,7 @@ struct auth_tokens {
 };
 
 static int
-read_again(struct auth_tokens *tokens, uint64_t now_ms, struct why *why_r)
+tokens_read_again(struct auth_tokens *tokens, uint64_t now_ms, struct why *why_r)
 {
 	own_mem char *text = NULL;
 	struct tokens read;
@@ -52,7 +52,7 @@ auth_tokens_new(const char *path, struct auth_tokens **tokens_r, struct why *why
 	int r;
 
 	tokens->file = (struct auth_file){ .path = path, .bytes_max = TOKENS_BYTES_MAX };
-	r = read_again(tokens, 0, &why);
+	r = tokens_read_again(tokens, 0, &why);
 	if (r < 0 && r != -ENOENT) {
 		auth_tokens_free(tokens);
 		return why_say(why_r, r, "token_file", "token_file: %s", why.text);
@@ -72,11 +72,11 @@ auth_tokens_free(struct auth_tokens *tokens)
 
 /* Logged once for each state of the file. */
 static void
-keep_up(struct auth_tokens *tokens, uint64_t now_ms)
+tokens_keep_up(struct auth_tokens *tokens, uint64_t now_ms)
 {
 	struct log_quoted quoted;
 	struct why why;
-	int r = read_again(tokens, now_ms, &why);
+	int r = tokens_read_again(tokens, now_ms, &why);
 
 	if (r > 0)
 		log_line(LOG_INFO, "tokens-read", "tokens=%zu", tokens->known.n);
@@ -93,7 +93,7 @@ auth_tokens_check(struct auth_tokens *tokens, const char *text, uint64_t now_ms,
 	const struct token *token;
 	const char *id;
 
-	keep_up(tokens, now_ms);
+	tokens_keep_up(tokens, now_ms);
 	if (!token_is_text(text, &id))
 		return "no token of this service";
 	token = tokens_find(&tokens->known, id, TOKEN_ID);
@@ -117,7 +117,7 @@ auth_tokens_withdrawn(struct auth_tokens *tokens, const char *text, uint64_t now
 	const struct token *token;
 	const char *id;
 
-	keep_up(tokens, now_ms);
+	tokens_keep_up(tokens, now_ms);
 	if (!token_is_text(text, &id))
 		return false;
 	token = tokens_find(&tokens->known, id, TOKEN_ID);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base64 (RFC 4648), by OpenSSL's functions: programs that use it link libcrypto.
  *
- * Bytes have one right spelling, and no other is read: nothing stands between the characters, and
- * bits that stand for no byte are zero.
+ * Only the canonical text of some bytes is decoded: without other characters in it, and with unused
+ * bits that are zero.
  */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
 
 #include <stddef.h>
 
-/* The characters that stand for len bytes, with padding. */
+/* The number of characters for len bytes, with padding. */
 #define BASE64_LEN(len) (((len) + 2) / 3 * 4)
 
 /* Writes the text of len bytes, at most 1 GiB, and NUL: text_r has room for BASE64_LEN(len) + 1.
@@ -19,7 +19,8 @@ size_t base64_encode(const void *bytes, size_t len, char *text_r);
 /* The same in the alphabet that suits URLs, without padding (section 5 of the RFC). */
 size_t base64url_encode(const void *bytes, size_t len, char *text_r);
 
-/* The bytes that a text of len characters stands for, malloc'd with NUL behind; NULL: none. */
+/* The bytes of a text of len characters, malloc'd, with NUL after them. NULL: the text is not
+ * base64. */
 char *base64_decode(const char *text, size_t len, size_t *len_r);
 char *base64url_decode(const char *text, size_t len, size_t *len_r);
 

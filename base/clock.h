@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time that deadlines and spans are counted in: CLOCK_MONOTONIC, in whole units. */
+/* The clock for deadlines and durations: CLOCK_MONOTONIC, in whole units. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

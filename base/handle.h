@@ -19,7 +19,7 @@ void handle_new(char kind, char handle_r[HANDLE_MAX + 1]);
  * dot; "host" if there are none. */
 void handle_host(const char *name, char host_r[HANDLE_HOST_MAX + 1]);
 
-/* The same of this host's own name. */
+/* The same for the name of this host. */
 void handle_own_host(char host_r[HANDLE_HOST_MAX + 1]);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 
-/* The hash of what has this hash, followed by text and an end; NULL is like "". */
+/* Adds text and a separator to a hash; NULL counts as "". */
 static inline uint64_t
 hash_text(uint64_t hash, const char *text)
 {

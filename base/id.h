@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that nobody can guess: of executions, approvals, sessions, jobs and sealed states.
+/* Ids that cannot be guessed, for executions, approvals, sessions, jobs and sealed states.
  */
 #ifndef BASE_ID_H
 #define BASE_ID_H
@@ -10,7 +10,7 @@
 #define ID_CHARACTERS 26	/* of 5 bits each: 130 bits */
 
 /* Writes a new id: lower-case letters and digits without l, o, 0 and 1, so that it can be read
- * aloud and stand in any text. Aborts when the kernel has no random bytes to give. */
+ * aloud and stand in any text. Aborts if the kernel gives no random bytes. */
 void id_new(char id_r[ID_CHARACTERS + 1]);
 
 /* Do the ID_CHARACTERS bytes at text have the form of an id? */

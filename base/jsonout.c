@@ -41,7 +41,7 @@ room_for(struct jsonout *out, size_t len)
 }
 
 static void
-put(struct jsonout *out, const char *bytes, size_t len)
+jsonout_put(struct jsonout *out, const char *bytes, size_t len)
 {
 	if (!len)
 		return;
@@ -53,7 +53,7 @@ static void
 begin_value(struct jsonout *out)
 {
 	if (out->comma)
-		put(out, ",", 1);
+		jsonout_put(out, ",", 1);
 	out->comma = true;
 }
 
@@ -62,7 +62,7 @@ jsonout_take_line(struct jsonout *out, size_t *len_r)
 {
 	char *line;
 
-	put(out, "\n", 2);
+	jsonout_put(out, "\n", 2);
 	line = out->at;
 	*len_r = out->len - 1;
 	jsonout_init(out);
@@ -74,7 +74,7 @@ jsonout_take(struct jsonout *out)
 {
 	char *text;
 
-	put(out, "", 1);
+	jsonout_put(out, "", 1);
 	text = out->at;
 	jsonout_init(out);
 	return text;
@@ -84,14 +84,14 @@ void
 jsonout_open(struct jsonout *out, char bracket)
 {
 	begin_value(out);
-	put(out, &bracket, 1);
+	jsonout_put(out, &bracket, 1);
 	out->comma = false;
 }
 
 void
 jsonout_close(struct jsonout *out, char bracket)
 {
-	put(out, &bracket, 1);
+	jsonout_put(out, &bracket, 1);
 	out->comma = true;
 }
 
@@ -99,9 +99,9 @@ void
 jsonout_key(struct jsonout *out, const char *key)
 {
 	begin_value(out);
-	put(out, "\"", 1);
-	put(out, key, strlen(key));
-	put(out, "\":", 2);
+	jsonout_put(out, "\"", 1);
+	jsonout_put(out, key, strlen(key));
+	jsonout_put(out, "\":", 2);
 	out->comma = false;
 }
 
@@ -198,19 +198,19 @@ jsonout_text(struct jsonout *out, const char *text, size_t len)
 
 	begin_value(out);
 	room_for(out, len + 2);
-	put(out, "\"", 1);
+	jsonout_put(out, "\"", 1);
 	while (i < len) {
 		size_t plain = plain_run(text + i, len - i), encoded;
 		char bytes[8];
 
-		put(out, text + i, plain);
+		jsonout_put(out, text + i, plain);
 		i += plain;
 		if (i == len)
 			break;
 		i += encode(text + i, len - i, bytes, &encoded);
-		put(out, bytes, encoded);
+		jsonout_put(out, bytes, encoded);
 	}
-	put(out, "\"", 1);
+	jsonout_put(out, "\"", 1);
 }
 
 void
@@ -255,20 +255,20 @@ void
 jsonout_base64(struct jsonout *out, const void *bytes, size_t len)
 {
 	begin_value(out);
-	put(out, "\"", 1);
+	jsonout_put(out, "\"", 1);
 	put_base64(out, bytes, len);
-	put(out, "\"", 1);
+	jsonout_put(out, "\"", 1);
 }
 
 void
 jsonout_data_uri(struct jsonout *out, const char *type, const void *bytes, size_t len)
 {
 	begin_value(out);
-	put(out, "\"data:", 6);
-	put(out, type, strlen(type));
-	put(out, ";base64,", 8);
+	jsonout_put(out, "\"data:", 6);
+	jsonout_put(out, type, strlen(type));
+	jsonout_put(out, ";base64,", 8);
 	put_base64(out, bytes, len);
-	put(out, "\"", 1);
+	jsonout_put(out, "\"", 1);
 }
 
 void
@@ -287,7 +287,7 @@ void
 jsonout_raw(struct jsonout *out, const char *json, size_t len)
 {
 	begin_value(out);
-	put(out, json, len);
+	jsonout_put(out, json, len);
 }
 
 void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes JSON text, value by value, into memory of its own.
  *
- * Answers are written rather than built as trees: ids and a script's result go out in
- * exactly the spelling they came in, and megabytes of output are copied once.
+ * Answers are written as text and not built as trees. So ids and a script's result keep their exact
+ * spelling, and megabytes of output are copied only once.
  *
  *   jsonout_open(out, '{');
  *   jsonout_key(out, "id");
@@ -34,9 +34,9 @@ char *jsonout_take(struct jsonout *out);
 
 void jsonout_open(struct jsonout *out, char bracket);	/* '{' or '[' */
 void jsonout_close(struct jsonout *out, char bracket);	/* '}' or ']' */
-void jsonout_key(struct jsonout *out, const char *key);	/* plain ASCII, no stranger's */
+void jsonout_key(struct jsonout *out, const char *key);	/* plain ASCII, never from a peer */
 
-/* A string of any bytes: what is not well-formed UTF-8 goes out as U+FFFD. */
+/* A string of any bytes. Bytes that are not well-formed UTF-8 are written as U+FFFD. */
 void jsonout_text(struct jsonout *out, const char *text, size_t len);
 void jsonout_int(struct jsonout *out, int64_t number);
 void jsonout_uint(struct jsonout *out, uint64_t number);
@@ -44,14 +44,13 @@ void jsonout_real(struct jsonout *out, double number);	/* finite */
 void jsonout_bool(struct jsonout *out, bool truth);
 void jsonout_null(struct jsonout *out);
 
-/* A value that is JSON text already. The caller has checked it, and that it holds no
- * newline. */
+/* A value that is JSON text already. The caller has checked that it is valid and has no newline. */
 void jsonout_raw(struct jsonout *out, const char *json, size_t len);
 
 /* A string: len bytes in base64, with padding. */
 void jsonout_base64(struct jsonout *out, const void *bytes, size_t len);
 
-/* The same as a data: URI. type: plain ASCII, never a stranger's text. */
+/* The same as a data: URI. type: plain ASCII, never from a peer. */
 void jsonout_data_uri(struct jsonout *out, const char *type, const void *bytes, size_t len);
 
 /* Members, for the common case. text ends with NUL. */
@@ -63,10 +62,10 @@ void jsonout_member_raw(struct jsonout *out, const char *key, const char *json);
 /* How many bytes jsonout_text writes for text. */
 size_t jsonout_cost(const char *text, size_t len);
 
-/* How many bytes a reader gets of it: U+FFFD has three. */
+/* How many bytes the text has for its reader, in whose copy each U+FFFD takes three. */
 size_t jsonout_repaired(const char *text, size_t len);
 
-/* The longest head of text, ending between characters, that costs at most budget. */
+/* The length of the longest head of text that ends between characters and costs at most budget. */
 size_t jsonout_fit(const char *text, size_t len, size_t budget);
 
 #endif

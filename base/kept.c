@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: any process with a loop.   Owns: the timers of what is kept. */
+/* Runs in: any process with a loop.   Owns: the timers of kept things. */
 #include "base/kept.h"
 
 #include <event2/event.h>
@@ -14,7 +14,7 @@ kept_store_init(struct kept_store *store, void (*drop)(struct kept *kept))
 }
 
 static void
-on_late(evutil_socket_t fd, short what, void *arg)
+kept_on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct kept *kept = arg;
 
@@ -28,7 +28,7 @@ kept_add(struct kept_store *store, struct kept *kept, const void *owner, struct 
 {
 	kept->store = store;
 	kept->owner = owner;
-	kept->late = xalloc_check(evtimer_new(base, on_late, kept));
+	kept->late = xalloc_check(evtimer_new(base, kept_on_late, kept));
 	TAILQ_INSERT_TAIL(&store->list, kept, link);
 }
 

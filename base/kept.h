@@ -46,11 +46,11 @@ void kept_add(struct kept_store *store, struct kept *kept, const void *owner,
 /* Removes it; fine if it is in no store. */
 void kept_remove(struct kept *kept);
 
-/* Drops it after so many seconds from now, even if it is in use. */
+/* Drops it after this many seconds from now, even if it is in use. */
 void kept_expire(struct kept *kept, uint64_t seconds);
 
 /* Drops things of owner, but not latest (NULL: any), until they are at most number and take at most
- * bytes. False: those that cannot be dropped are more than that. */
+ * bytes. False: the things that cannot be dropped exceed these bounds. */
 bool kept_make_room(struct kept_store *store, const void *owner, const struct kept *latest,
 		    uint64_t number, uint64_t bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the number of dropped lines, by event.
- * Standard error may be a pipe that nobody reads. A line is written only when poll(2) says that
+ * Standard error may be a pipe without a reader. A line is written only when poll(2) says that
  * the pipe takes it, so the loop never waits here. */
 #include "base/log.h"
 
@@ -91,7 +91,7 @@ allowance_of(const char *event)
 
 /* Takes one line from the event's allowance, if one is left. */
 static bool
-take_line(struct allowance *allowance)
+log_take_line(struct allowance *allowance)
 {
 	uint64_t seconds = (clock_ms() - allowance->filled_ms) / 1000;
 
@@ -137,7 +137,7 @@ log_line(int priority, const char *event, const char *format, ...)
 	if (priority > most_verbose)
 		return;
 	allowance = allowance_of(event);
-	if (!take_line(allowance))
+	if (!log_take_line(allowance))
 		return;
 	if (to_journal)
 		len += (size_t)snprintf(text, room, "<%d>", priority);

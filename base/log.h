@@ -3,10 +3,10 @@
  *
  *   log_line(LOG_INFO, "keeper-ready", "removed=%u", n);
  *
- * What a client or a script wrote goes through log_quote first. Lines are dropped, and
- * counted, rather than waited for when the reader of standard error is slow. Of each event there
- * are LOG_BURST lines, and one more each second, because clients cause some of them; the next
- * line of the event has the number of those left out, as left-out=N.
+ * Text of a client or a script goes through log_quote first. When the reader of standard error is
+ * slow, lines are dropped and counted: nothing waits. Clients can cause some events, so each event
+ * may have LOG_BURST lines, and one more each second; the next line of the event then has the
+ * number of lines left out, as left-out=N.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -19,7 +19,8 @@
 #define LOG_LINE_MAX 2048		/* bytes of a line; longer ones are cut */
 #define LOG_QUOTED_MAX 256		/* bytes of a quoted text, its quotes and NUL included */
 
-/* A sentence for people, on a line without an event. For the start only: it has no allowance. */
+/* A sentence for people, on a line without an event. Only for use at start, because such lines are
+ * not limited. */
 void log_say(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Is standard error the journal? After log_init. */
@@ -37,8 +38,7 @@ struct log_quoted {
 	char text[LOG_QUOTED_MAX];
 };
 
-/* A stranger's text in double quotes, with escapes and cut to fit (quote_word); returns
- * quoted->text. */
+/* A peer's text in double quotes, with escapes, cut to fit (quote_word); returns quoted->text. */
 const char *log_quote(struct log_quoted *quoted, const char *text, size_t len);
 
 #endif

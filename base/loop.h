@@ -13,8 +13,8 @@
 struct event_base;
 struct loop;
 
-/* any_file: use a back end that also takes regular files (standard input may be one).
- * Aborts when out of memory; NULL when the kernel refuses what a loop needs. */
+/* any_file: use a back end that also takes regular files (standard input may be one). Aborts when
+ * out of memory. NULL: the kernel refuses a system call that a loop needs. */
 struct loop *loop_new(bool any_file);
 
 /* Frees the objects of loop_free_later, then the loop. NULL is fine. */
@@ -22,7 +22,7 @@ void loop_free(struct loop *loop);
 
 struct event_base *loop_base(const struct loop *loop);	/* the loop's own */
 
-/* Calls free_fn(object) once this turn's callbacks are done. */
+/* Calls free_fn(object) when this turn's callbacks have returned. */
 void loop_free_later(struct loop *loop, void (*free_fn)(void *object), void *object);
 
 /* Frees the objects of loop_free_later at once. Not from within a callback. */

@@ -26,7 +26,7 @@ look_as_is(const char *text, size_t len, const char *secret, struct look *look)
 
 /* Is there "\uXXXX" for c? Its bytes; 0: no; *more_r: the text ends before that is known. */
 static size_t
-take_number(const char *text, size_t len, char c, bool *more_r)
+mask_take_number(const char *text, size_t len, char c, bool *more_r)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char want[] = { '\\', 'u', '0', '0', digits[c >> 4 & 15], digits[c & 15] };
@@ -54,7 +54,7 @@ take_character(const char *text, size_t len, char c, bool *more_r)
 		return *text == c;
 	if (len > 1 && text[1] == c && strchr("\"\\/", c))
 		return 2;
-	return take_number(text, len, c, more_r);
+	return mask_take_number(text, len, c, more_r);
 }
 
 static void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notifications to systemd: readiness, a status line, signs of life, the end. Without a systemd
- * that wants them these functions do nothing.
+/* Notifications to systemd: readiness, a status line, signs of life, the end. If systemd has not
+ * asked for notifications, these functions do nothing.
  */
 #ifndef BASE_NOTIFY_H
 #define BASE_NOTIFY_H
@@ -12,7 +12,7 @@ struct notify;
 
 #define NOTIFY_STATUS_MAX 256		/* bytes of a status line with its NUL */
 
-/* describe writes the current status line; it is called when that may have changed. */
+/* describe writes the current status line; it is called when the status may have changed. */
 struct notify *notify_new(struct loop *loop,
 			  void (*describe)(void *arg, char *text, size_t size), void *arg);
 void notify_free(struct notify *notify);	/* NULL is fine */

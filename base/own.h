@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ownership where a variable is declared: closed or freed on every way out of its block.
+/* Variables that own what they hold: it is closed or freed on every way out of their block.
  *
  *   own_fd int fd = open(...);
  *   ...

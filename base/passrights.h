@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* Sets whether peers of this socket may pass descriptors. 0 or -errno; -ENOPROTOOPT: the kernel is
- * too old, and they may; another error if it is no unix socket. */
+ * too old, and peers may pass descriptors; another error: it is not a unix socket. */
 int passrights_set(int socket, bool may);
 
 #endif

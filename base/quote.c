@@ -37,7 +37,7 @@ static const struct range combining[] = {
 };
 
 static bool
-is_in(const struct range *range, size_t n, uint32_t code)
+quote_is_in(const struct range *range, size_t n, uint32_t code)
 {
 	for (size_t i = 0; i < n && range[i].first <= code; i++)
 		if (code <= range[i].last)
@@ -74,13 +74,13 @@ next_piece(const char *text, size_t len, unsigned int *marks)
 	size_t bad, n = utf8_character(text, len, &bad);
 	uint32_t code = n > 0 ? utf8_code(text) : (unsigned char)*text;
 	struct piece piece = { .taken = n > 0 ? n : 1, .blank = code == ' ' };
-	bool is_mark = n > 0 && is_in(combining, N(combining), code);
+	bool is_mark = n > 0 && quote_is_in(combining, N(combining), code);
 
 	if (marks)
 		*marks = is_mark ? *marks + 1 : 0;
 	if (n == 0 || code < ' ' || code == 0x7f) {
 		put_escape(&piece, "\\x", code, 2);
-	} else if (is_in(unseen, N(unseen), code) || (marks && *marks > MARKS_MAX)) {
+	} else if (quote_is_in(unseen, N(unseen), code) || (marks && *marks > MARKS_MAX)) {
 		if (code < 0x10000)
 			put_escape(&piece, "\\u", code, 4);
 		else
@@ -120,7 +120,7 @@ quote_is_plain(const char *text, size_t len)
 
 /* Each character of escaped gets a backslash before it. escaped: NULL or the characters. */
 static size_t
-put_line(char *to, size_t size, const char *text, size_t len, const char *escaped)
+quote_put_line(char *to, size_t size, const char *text, size_t len, const char *escaped)
 {
 	unsigned int marks = 0;
 	size_t n = 0, fits = 0, at = 0;	/* fits: the longest result that leaves room for the mark
@@ -150,7 +150,7 @@ put_line(char *to, size_t size, const char *text, size_t len, const char *escape
 size_t
 quote_line(char *to, size_t size, const char *text, size_t len)
 {
-	return put_line(to, size, text, len, "");
+	return quote_put_line(to, size, text, len, "");
 }
 
 size_t
@@ -159,7 +159,7 @@ quote_word(char *to, size_t size, const char *text, size_t len)
 	size_t n;
 
 	to[0] = '"';
-	n = 1 + put_line(to + 1, size - 2, text, len, "\"\\");
+	n = 1 + quote_put_line(to + 1, size - 2, text, len, "\"\\");
 	to[n++] = '"';
 	to[n] = '\0';
 	return n;

@@ -47,7 +47,7 @@ call_next(struct rota *rota)
 }
 
 static void
-on_event(evutil_socket_t fd, short what, void *arg)
+rota_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct rota *rota = arg;
 
@@ -66,7 +66,7 @@ rota_new(struct event_base *base)
 	struct rota *rota = xcalloc(1, sizeof(*rota));
 
 	TAILQ_INIT(&rota->owners);
-	rota->event = xalloc_check(evtimer_new(base, on_event, rota));
+	rota->event = xalloc_check(evtimer_new(base, rota_on_event, rota));
 	return rota;
 }
 

@@ -35,7 +35,7 @@ void rota_free(struct rota *rota);
  * is a principal, and is copied. on_turn may let its entry wait again. */
 void rota_wait(struct rota *rota, struct rota_entry *entry, const char *owner);
 
-/* The entry waits no more, and is not called. An entry that does not wait is fine. */
+/* The entry stops waiting, and is not called. Does nothing if the entry does not wait. */
 void rota_forget(struct rota_entry *entry);
 
 bool rota_waits(const struct rota_entry *entry);

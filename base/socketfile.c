@@ -28,7 +28,7 @@ struct socketfile {
 
 /* Does this name still belong to the file that we hold open? */
 static bool
-is_current(int fd, const char *path)
+socketfile_is_current(int fd, const char *path)
 {
 	struct stat held, named;
 
@@ -62,7 +62,7 @@ take_lock(const char *lock_path, uid_t owner)
 			return -EPERM;
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
-		if (is_current(fd, lock_path))
+		if (socketfile_is_current(fd, lock_path))
 			return give_fd(fd);
 	}
 }

@@ -24,7 +24,7 @@ static struct {
 	volatile sig_atomic_t rests;
 	volatile sig_atomic_t is_armed;
 	volatile sig_atomic_t woke_loop;	/* the signal came while the loop rested */
-	bool was_woken;			/* and the turn had no other reason, as a rule */
+	bool was_woken;			/* usually the turn had no other reason */
 	volatile sig_atomic_t signals;	/* signals that came in the middle of a turn */
 	sig_atomic_t signals_before;	/* the same, in this turn */
 	uint64_t turn_ms;		/* when this turn began */
@@ -44,7 +44,7 @@ static _Thread_local bool is_on;
 
 /* The coarse clock is exact enough, and costs a fifth. */
 static uint64_t
-now_ms(void)
+stall_now_ms(void)
 {
 	struct timespec now;
 
@@ -62,7 +62,7 @@ count_waits(void)
 }
 
 static void
-arm(unsigned int ms)
+stall_arm(unsigned int ms)
 {
 	const struct itimerspec in = { .it_value.tv_nsec = ms * 1000000L };
 
@@ -72,7 +72,7 @@ arm(unsigned int ms)
 
 /* A loop that rests is woken once: its timer was armed in the turn before. */
 static void
-on_signal(int number, siginfo_t *info, void *context)
+stall_on_signal(int number, siginfo_t *info, void *context)
 {
 	int error = errno;
 
@@ -86,7 +86,7 @@ on_signal(int number, siginfo_t *info, void *context)
 		guard.woke_loop = true;
 	} else {
 		guard.signals++;
-		arm(AGAIN_MS);
+		stall_arm(AGAIN_MS);
 	}
 	errno = error;
 }
@@ -94,7 +94,7 @@ on_signal(int number, siginfo_t *info, void *context)
 int
 stall_guard(void (*slow)(unsigned int milliseconds))
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	struct sigaction action = { .sa_sigaction = stall_on_signal, .sa_flags = SA_SIGINFO };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = STALL_SIGNAL };
 	sigset_t set;
 
@@ -132,12 +132,12 @@ stall_rest(void)
 		return;
 	/* Otherwise each wake-up would arm the timer for the next one. */
 	if (guard.was_woken)
-		arm(0);
+		stall_arm(0);
 	guard.rests = true;
 	if (guard.signals == guard.signals_before)
 		return;
 	guard.signals_before = guard.signals;
-	ms = (unsigned int)(now_ms() - guard.turn_ms);
+	ms = (unsigned int)(stall_now_ms() - guard.turn_ms);
 	if (guard.slow)
 		guard.slow(ms);
 }
@@ -147,7 +147,7 @@ stall_pause(void)
 {
 	if (!is_on)
 		return;
-	arm(0);
+	stall_arm(0);
 	guard.rests = true;
 }
 
@@ -160,7 +160,7 @@ stall_turn(void)
 
 	if (!is_on)
 		return;
-	guard.turn_ms = now_ms();
+	guard.turn_ms = stall_now_ms();
 	guard.rests = false;
 	guard.was_woken = guard.woke_loop;
 	guard.woke_loop = false;
@@ -168,7 +168,7 @@ stall_turn(void)
 	if (guard.is_armed && !is_alert && guard.turn_ms - guard.armed_ms < SPARE_MS)
 		return;
 	guard.armed_ms = guard.turn_ms;
-	arm(is_alert ? ALERT_MS : STALL_MS);
+	stall_arm(is_alert ? ALERT_MS : STALL_MS);
 }
 
 void
@@ -189,6 +189,6 @@ stall_waited(void)
 	guard.is_watched = false;
 	if (guard.signals == guard.watch_signals || count_waits() <= guard.watch_waits)
 		return false;
-	guard.alert_until_ms = now_ms() + ALERT_FOR_MS;
+	guard.alert_until_ms = stall_now_ms() + ALERT_FOR_MS;
 	return true;
 }

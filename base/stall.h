@@ -3,8 +3,8 @@
  *
  * A process that receives a descriptor may have to wait when it closes it: a TCP socket with
  * SO_LINGER and unsent data blocks close(2) for as long as its maker chose. The kernel closes a
- * descriptor that came with a message when the receiver does not take it, or closes the socket
- * that it lies in. So a loop that reads from strangers can block in any such call.
+ * descriptor that came with a message when the receiver does not take it, or closes the socket in
+ * which it is queued. So a loop that reads from strangers can block in any such call.
  *
  * A timer sends the loop's thread a signal when a turn has lasted for STALL_MS, and again until the
  * loop's next turn. The handler does nothing, but the signal interrupts the call that waits; the
@@ -41,15 +41,15 @@ void stall_forget(void);
 void stall_rest(void);
 void stall_turn(void);
 
-/* Stops the signals until the next turn, for libraries that take EINTR for a failure. */
+/* Stops the signals until the next turn, for libraries that treat EINTR as a failure. */
 void stall_pause(void);
 
 /* Begins to watch for waits that a stranger's bytes cause; costs one getrusage(2). */
 void stall_watch(void);
 
-/* Ends the watch. True: the guard has interrupted a wait of this thread since stall_watch; no call
- * on a non-blocking descriptor waits by itself. For a while after that, turns are interrupted much
- * sooner. False also without a watch. */
+/* Ends the watch. True: the guard has interrupted a wait of this thread since stall_watch. (A call
+ * on a non-blocking descriptor does not wait otherwise.) For some time after that, turns are
+ * interrupted much sooner. False if there was no watch. */
 bool stall_waited(void);
 
 #endif

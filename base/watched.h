@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets of strangers: what they may pass, and what they make us wait for (base/stall.h).
+/* Sockets of strangers: peers pass no descriptors, and a wait that a peer causes is noticed
+ * (base/stall.h).
  */
 #ifndef BASE_WATCHED_H
 #define BASE_WATCHED_H
@@ -8,16 +9,16 @@
 
 struct bufferevent;
 
-/* Has a stranger's socket refuse descriptors. True where the kernel cannot do so: then what is
- * read of it is to be watched. Sockets of other kinds than unix cannot pass any. */
+/* Makes a stranger's socket refuse descriptors. True: the kernel cannot do so, and reads of the
+ * socket have to be watched. False for sockets that are not unix sockets, which cannot pass any. */
 bool watched_refuse(int socket);
 
-/* The same for the socket of a bufferevent, which has it already and keeps it. Where it must be,
- * each read is watched: stall_waited(), in the callbacks of the bufferevent and of its input,
- * tells whether this read made us wait. */
+/* The same for the socket that a bufferevent has and keeps. If the kernel cannot refuse, each read
+ * is watched: in the callbacks of the bufferevent and of its input, stall_waited() says whether
+ * this read had to wait. */
 void watched_buffers(struct bufferevent *bev);
 
-/* Says whose doing it was; stall_waited() was true. who: one word; of: a tenant. */
+/* Logs which peer caused a wait, after stall_waited() was true. who: one word; of: a tenant. */
 void watched_log(const char *who, const char *of);
 
 #endif

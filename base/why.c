@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor and its tools.   Owns: nothing.
- * Reasons may quote a stranger's text, so they are cut and cleaned here, once. */
+ * Reasons may quote hostile text, so they are cut and cleaned here, once. */
 #include "base/why.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why something was refused, in words for the person or model who asked.
- * Used where a message is shown; everywhere else a negative errno is enough.
+/* Why something was refused, in words for the person or model that asked. Used where a message is
+ * shown; elsewhere a negative errno is enough.
  */
 #ifndef BASE_WHY_H
 #define BASE_WHY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing all of some bytes to a descriptor that blocks. */
+/* Writes bytes completely to a descriptor that blocks. */
 #ifndef BASE_WRITEALL_H
 #define BASE_WRITEALL_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Writes len bytes, in as many calls of write(2) as it takes. 0 or -errno; then a part may have
- * been written. */
+/* Writes len bytes, in several calls of write(2) if necessary. 0 or -errno; after an error, a part
+ * may have been written. */
 static inline int
 write_all(int fd, const void *bytes, size_t len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for sizes that we chose ourselves: there is no sensible way on without it, so
- * these abort instead of failing. What a peer sizes is bounded before it gets here.
+/* Memory of sizes that this program chooses. These functions abort if there is none, because the
+ * program cannot continue. A size that a peer chooses is bounded before they are called.
  */
 #ifndef BASE_XALLOC_H
 #define BASE_XALLOC_H

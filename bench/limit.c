@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The physical limit that our path is measured against: the bare clone.
+/* The physical limit, with which the service is compared: the bare clone.
  *
  * A process that already holds libpython and the default profile's modules is cloned into the same
- * seven namespaces and a cgroup leaf of its own, runs one statement, ends and is reaped.
- * No jail is built, no uid is mapped, nothing is asked or answered: whoever gives every
- * execution a fresh process with these namespaces cannot be faster than this.
+ * seven namespaces and a cgroup leaf of its own, runs one statement, ends and is reaped. No jail is
+ * built, no uid is mapped, and there is no protocol. A service that gives every execution a fresh
+ * process with these namespaces cannot be faster than this.
  *
  *   limit [--count N] [--parallel N] [--cgroup DIR] [--kept-net] [--no-namespaces] [--statement PY]
  *   limit --floor [--count N] [--pace-ms MS] [--burst N] [--statement PY]
  *   limit --relay [--count N] [--pace-ms MS] [--burst N]
  *
  * The second form is the floor of a call that finds its process waiting: client, relay and
- * interpreter, three processes that exist already, with the hops and the sizes of our path and
- * nothing else. One statement is compiled and run per call, always in the same interpreter.
+ * interpreter, three processes that exist already, with the same hops and message sizes as in the
+ * service, and without any other work. One statement is compiled and run per call, always in the
+ * same interpreter.
  *
  * The third form is the floor of the hops alone: the same three processes, and the last one hands
  * the message back without an interpreter and without output.
@@ -20,8 +21,8 @@
  * --kept-net: clones are made in network namespaces that exist already, one for each clone in
  * flight, and that are used again. Needs root.
  *
- * DIR is a cgroup v2 directory in which leaves may be made; without it the clones stay where
- * they are. Prints one line of JSON. Needs root, or a kernel that allows user namespaces.
+ * DIR is a cgroup v2 directory in which leaves may be made; without it the clones stay in their
+ * parent's cgroup. Prints one line of JSON. Needs root, or a kernel that allows user namespaces.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operators' socket as a command sees it: one JSON line asked, one answered. */
+/* The operators' socket, for commands: a request is one JSON line, and so is its answer. */
 #ifndef CLIENT_ADMIN_H
 #define CLIENT_ADMIN_H
 
@@ -23,22 +23,23 @@
  * is there, else ADMIN_SOCKET. *named_r (may be NULL): somebody said it. */
 const char *admin_path(const char *asked, bool *named_r);
 
-/* Connects. quiet: says nothing when there is no listener. NULL after saying why. */
+/* Connects. quiet: prints nothing if there is no listener. NULL: the reason was printed. */
 FILE *admin_connect(const char *path, bool quiet);
 
 /* Sends a request, which is taken. False: it could not be sent. */
 bool admin_send(FILE *stream, json_t *request);
 
-/* Reads one answer; NULL: the connection is over, or that was no JSON. */
+/* Reads one answer; NULL: the connection has ended, or the line was not JSON. */
 json_t *admin_read(FILE *stream);
 
-/* Both, and looks whether it went well: NULL, *code_r and in text_r what is wrong. */
+/* Sends a request and reads its answer. NULL: it failed; *code_r is the exit code, and text_r the
+ * reason. */
 json_t *admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size);
 
-/* admin_ask() for what needs no arguments. */
+/* admin_ask() for a request without arguments. */
 json_t *admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r, size_t size);
 
-/* From now on no answer is waited for longer. */
+/* Bounds the time for each answer from now on. */
 void admin_bound(FILE *stream, const struct timeval *most);
 
 /* A member's text; "" when there is none. */

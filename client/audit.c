@@ -68,7 +68,7 @@ struct walk {
 /* ---- one line ---- */
 
 static bool
-is(const json_t *record, const char *key, const char *wanted)
+audit_is(const json_t *record, const char *key, const char *wanted)
 {
 	const char *text = json_string_value(json_object_get(record, key));
 
@@ -83,7 +83,7 @@ tells_beginning(const struct walk *walk, const char *line, size_t len)
 			 ? json_loadb(line, len, 0, NULL) : NULL;
 	const char *hash = json_string_value(json_object_get(record, "last_hash"));
 	json_int_t n = json_integer_value(json_object_get(record, "last_record"));
-	bool tells = hash && is(record, "event", "dropped") && n > 0 &&
+	bool tells = hash && audit_is(record, "event", "dropped") && n > 0 &&
 		     (uint64_t)n == walk->first.n - 1 && strcmp(hash, walk->first.prev) == 0;
 
 	json_decref(record);
@@ -119,9 +119,9 @@ show_line(const struct audit_asked *asked, const char *line, size_t len)
 	json_t *record = json_loadb(line, len, 0, NULL);
 	const char *time = json_string_value(json_object_get(record, "time"));
 
-	if (record && is(record, "tenant", asked->tenant) &&
+	if (record && audit_is(record, "tenant", asked->tenant) &&
 	    (!asked->record || json_integer_value(json_object_get(record, "n")) == asked->record) &&
-	    is(record, "execution", asked->execution) &&
+	    audit_is(record, "execution", asked->execution) &&
 	    (!*asked->since || (time && strcmp(time, asked->since) >= 0)))
 		admin_print_json(stdout, record);
 	json_decref(record);
@@ -130,7 +130,7 @@ show_line(const struct audit_asked *asked, const char *line, size_t len)
 /* ---- files ---- */
 
 static int
-read_file(struct walk *walk, const char *path)
+audit_read_file(struct walk *walk, const char *path)
 {
 	FILE *file = fopen(path, "re");
 	unsigned int number = 0;
@@ -157,7 +157,7 @@ read_file(struct walk *walk, const char *path)
 }
 
 static int
-by_number(const void *a, const void *b)
+audit_by_number(const void *a, const void *b)
 {
 	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
 
@@ -195,13 +195,13 @@ find_numbers(const char *path, unsigned long **number_r)
 	}
 	closedir(list);
 	if (n > 0)
-		qsort(number, n, sizeof(*number), by_number);
+		qsort(number, n, sizeof(*number), audit_by_number);
 	*number_r = give_ptr(number);
 	return (int)n;
 }
 
 static int
-read_all(struct walk *walk, const char *path)
+audit_read_all(struct walk *walk, const char *path)
 {
 	own_mem unsigned long *number = NULL;
 	int n = find_numbers(path, &number), r;
@@ -213,13 +213,13 @@ read_all(struct walk *walk, const char *path)
 
 		if (asprintf(&rotated, "%s.%lu", path, number[i]) < 0)
 			abort();
-		r = read_file(walk, rotated);
+		r = audit_read_file(walk, rotated);
 		if (r < 0) {
 			say("%s: %s", rotated, strerror(-r));
 			return EX_NOINPUT;
 		}
 	}
-	r = read_file(walk, path);
+	r = audit_read_file(walk, path);
 	if (r == 0)
 		return 0;
 	if (r == -ENOENT)
@@ -246,10 +246,10 @@ tell_beginning(const struct walk *walk)
 }
 
 static int
-run(const struct audit_asked *asked)
+audit_run(const struct audit_asked *asked)
 {
 	struct walk walk = { .asked = asked };
-	int code = read_all(&walk, asked->path ? asked->path : AUDIT_FILE);
+	int code = audit_read_all(&walk, asked->path ? asked->path : AUDIT_FILE);
 
 	if (code || !asked->verify)
 		return code;
@@ -355,5 +355,5 @@ audit_command(int argc, char **argv)
 		return EX_USAGE;
 	}
 	asked.verify = strcmp(argv[optind], "verify") == 0;
-	return run(&asked);
+	return audit_run(&asked);
 }

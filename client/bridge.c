@@ -18,7 +18,7 @@ struct flow {
 	int from, to;
 	const char *from_name, *to_name;
 	size_t start, end; /* the bytes of the buffer that are still to be written */
-	bool ended;	   /* no more bytes come */
+	bool ended;	   /* no further bytes arrive */
 	char buffer[BRIDGE_BUFFER];
 };
 
@@ -59,7 +59,7 @@ flow_write(struct flow *flow)
 }
 
 static bool
-is_empty(const struct flow *flow)
+bridge_is_empty(const struct flow *flow)
 {
 	return flow->start == flow->end;
 }
@@ -72,20 +72,20 @@ enum { IN, OUT, SOCKET, N_POLLED };
 static void
 wanted(const struct flow *up, const struct flow *down, struct pollfd *p)
 {
-	short socket_events = (short)((is_empty(up) ? 0 : POLLOUT) |
-				      (is_empty(down) && !down->ended ? POLLIN : 0));
+	short socket_events = (short)((bridge_is_empty(up) ? 0 : POLLOUT) |
+				      (bridge_is_empty(down) && !down->ended ? POLLIN : 0));
 
-	p[IN] = (struct pollfd){.fd = is_empty(up) && !up->ended ? up->from : -1,
+	p[IN] = (struct pollfd){.fd = bridge_is_empty(up) && !up->ended ? up->from : -1,
 				.events = POLLIN};
 	p[OUT] =
-		(struct pollfd){.fd = down->to, .events = is_empty(down) ? 0 : POLLOUT};
+		(struct pollfd){.fd = down->to, .events = bridge_is_empty(down) ? 0 : POLLOUT};
 	p[SOCKET] = (struct pollfd){.fd = socket_events ? up->to : -1,
 				    .events = socket_events};
 }
 
 /* One turn: moves the bytes that poll() says can move. 1: over; 0: continue; or -errno. */
 static int
-turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **what_r)
+bridge_turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **what_r)
 {
 	const short readable = POLLIN | POLLHUP | POLLERR;
 	int r;
@@ -101,10 +101,10 @@ turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **wh
 	 * needed any more. */
 	if (p[OUT].revents & (POLLERR | POLLHUP | POLLNVAL))
 		return 1;
-	if (!is_empty(up) && p[SOCKET].revents & (POLLOUT | POLLERR | POLLHUP)) {
+	if (!bridge_is_empty(up) && p[SOCKET].revents & (POLLOUT | POLLERR | POLLHUP)) {
 		r = flow_write(up);
 		if (r == -EPIPE) {
-			/* The service reads no more; its remaining output is read below.
+			/* The service has stopped reading; its remaining output is read below.
 			 */
 			up->start = up->end;
 			up->ended = true;
@@ -113,12 +113,12 @@ turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **wh
 			return r;
 		}
 	}
-	if (is_empty(down) && p[SOCKET].revents & readable) {
+	if (bridge_is_empty(down) && p[SOCKET].revents & readable) {
 		*what_r = down->from_name;
 		if ((r = flow_read(down)) < 0)
 			return r;
 	}
-	if (!is_empty(down) && p[OUT].revents & POLLOUT) {
+	if (!bridge_is_empty(down) && p[OUT].revents & POLLOUT) {
 		*what_r = down->to_name;
 		r = flow_write(down);
 		if (r == -EPIPE)
@@ -126,7 +126,7 @@ turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **wh
 		if (r < 0)
 			return r;
 	}
-	return is_empty(down) && down->ended;
+	return bridge_is_empty(down) && down->ended;
 }
 
 int
@@ -143,7 +143,7 @@ bridge(int in_fd, int out_fd, int socket_fd, const char **what_r)
 	up.start = up.end = down.start = down.end = 0;
 	up.ended = down.ended = false;
 	do {
-		if (is_empty(&up) && up.ended && !half_closed) {
+		if (bridge_is_empty(&up) && up.ended && !half_closed) {
 			/* ENOTCONN: it is gone already; the next read reports that. */
 			shutdown(socket_fd, SHUT_WR);
 			half_closed = true;
@@ -154,7 +154,7 @@ bridge(int in_fd, int out_fd, int socket_fd, const char **what_r)
 			r = errno == EINTR ? 0 : -errno;
 			continue;
 		}
-		r = turn(&up, &down, p, what_r);
+		r = bridge_turn(&up, &down, p, what_r);
 	} while (r == 0);
 	return r < 0 ? r : 0;
 }

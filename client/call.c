@@ -26,7 +26,7 @@ call_set(json_t *object, const char *key, json_t *value)
 
 /* A whole number as an integer, because a schema may say "integer". */
 static json_t *
-number(double value)
+call_number(double value)
 {
 	if (value == (double)(json_int_t)value)
 		return json_integer((json_int_t)value);
@@ -37,9 +37,9 @@ void
 call_add_limits(json_t *arguments, const struct options *options)
 {
 	if (options->timeout_seconds > 0)
-		call_set(arguments, "timeout_seconds", number(options->timeout_seconds));
+		call_set(arguments, "timeout_seconds", call_number(options->timeout_seconds));
 	if (options->cpu_seconds > 0)
-		call_set(arguments, "cpu_seconds", number(options->cpu_seconds));
+		call_set(arguments, "cpu_seconds", call_number(options->cpu_seconds));
 	if (options->memory_mb > 0)
 		call_set(arguments, "memory_mb", json_integer(options->memory_mb));
 	if (options->pids > 0)
@@ -67,7 +67,7 @@ call_add_packages(json_t *arguments, const struct options *options)
 #define GREETING_ID 0 /* less than the ids of calls */
 
 static json_t *
-checked(json_t *made)
+call_checked(json_t *made)
 {
 	if (!made)
 		abort();
@@ -84,12 +84,12 @@ void
 call_greet(struct call_channel *channel)
 {
 	call_send(channel,
-		  checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:{s:{s:{}}}, s:o}}", "jsonrpc",
-				    "2.0", "id", GREETING_ID, "method", "initialize",
-				    "params", "protocolVersion", "2025-11-25", "capabilities",
-				    "elicitation", "form", "clientInfo", client_info())));
-	call_send(channel, checked(json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
-					     "notifications/initialized")));
+		  call_checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:{s:{s:{}}}, s:o}}", "jsonrpc",
+					 "2.0", "id", GREETING_ID, "method", "initialize",
+					 "params", "protocolVersion", "2025-11-25", "capabilities",
+					 "elicitation", "form", "clientInfo", client_info())));
+	call_send(channel, call_checked(json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
+						  "notifications/initialized")));
 }
 
 /* Without a session each request names its revision, and has one answer. */
@@ -115,22 +115,22 @@ json_t *
 call_message(const struct call_channel *channel, int id, const char *tool,
 	     json_t *arguments, bool streams)
 {
-	return checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:o, s:o}}", "jsonrpc", "2.0", "id",
-				 id, "method", "tools/call", "params", "name", tool,
-				 "arguments", arguments, "_meta",
-				 make_meta(channel, id, streams)));
+	return call_checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:o, s:o}}", "jsonrpc", "2.0", "id",
+				      id, "method", "tools/call", "params", "name", tool,
+				      "arguments", arguments, "_meta",
+				      make_meta(channel, id, streams)));
 }
 
 json_t *
 call_read_message(const struct call_channel *channel, int id, const char *uri)
 {
-	return checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:o}}", "jsonrpc", "2.0", "id", id,
-				 "method", "resources/read", "params", "uri", uri, "_meta",
-				 make_meta(channel, id, false)));
+	return call_checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:o}}", "jsonrpc", "2.0", "id", id,
+				      "method", "resources/read", "params", "uri", uri, "_meta",
+				      make_meta(channel, id, false)));
 }
 
 static void
-make_room(char **bytes, size_t *room, size_t wanted)
+call_make_room(char **bytes, size_t *room, size_t wanted)
 {
 	if (*room >= wanted)
 		return;
@@ -152,7 +152,7 @@ call_send(struct call_channel *channel, json_t *message)
 	json_decref(message);
 	len = strlen(line);
 	line[len] = '\n';	/* replaces the NUL */
-	make_room(&channel->out, &channel->out_room, channel->out_len + len + 1);
+	call_make_room(&channel->out, &channel->out_room, channel->out_len + len + 1);
 	memcpy(channel->out + channel->out_len, line, len + 1);
 	channel->out_len += len + 1;
 	free(line);
@@ -174,7 +174,7 @@ read_some(struct call_channel *channel)
 
 	if (channel->in_len >= CALL_LINE_MAX)
 		return -EBADMSG;
-	make_room(&channel->in, &channel->in_room, channel->in_len + 1);
+	call_make_room(&channel->in, &channel->in_room, channel->in_len + 1);
 	n = recv(channel->fd, channel->in + channel->in_len,
 		 channel->in_room - channel->in_len, 0);
 	if (n < 0)
@@ -208,9 +208,9 @@ take_other(struct call_channel *channel, const struct reply *reply,
 
 /* Handles every complete line. 1: the answer was among them; 0: it is still to come; or -errno. */
 static int
-take_lines(struct call_channel *channel, int id,
-	   int (*on_output)(void *arg, const struct reply *piece), void *arg,
-	   struct reply *answer_r)
+call_take_lines(struct call_channel *channel, int id,
+		int (*on_output)(void *arg, const struct reply *piece), void *arg,
+		struct reply *answer_r)
 {
 	size_t start = 0;
 	int r = 0;
@@ -261,7 +261,7 @@ write_some(struct call_channel *channel)
 
 	if (n > 0)
 		channel->out_at += (size_t)n;
-	/* A service that reads no more may still have sent the reason. */
+	/* A service that has stopped reading may have sent the reason before. */
 	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
 	    channel->out_at == channel->out_len)
 		channel->out_at = channel->out_len = 0;
@@ -306,7 +306,7 @@ call_wait(struct call_channel *channel, int id,
 		r = read_some(channel);
 		ended = r == 1;
 		if (r >= 0)
-			r = take_lines(channel, id, on_output, arg, answer_r);
+			r = call_take_lines(channel, id, on_output, arg, answer_r);
 	}
 	if (channel->prompt)
 		prompt_forget(channel->prompt);

@@ -11,7 +11,7 @@ static const char *const compound[] = {"async", "class", "def", "for",
 static const char *const further[] = {"elif", "else", "except", "finally"};
 
 static bool
-is_word(char c)
+cell_is_word(char c)
 {
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
 	       (c >= 'a' && c <= 'z') || (unsigned char)c >= 0x80;
@@ -22,7 +22,7 @@ begins_with_one_of(const char *line, size_t len, const char *const *words, size_
 {
 	size_t end = 0;
 
-	while (end < len && is_word(line[end]))
+	while (end < len && cell_is_word(line[end]))
 		end++;
 	for (size_t i = 0; i < n; i++)
 		if (strlen(words[i]) == end && memcmp(words[i], line, end) == 0)
@@ -42,7 +42,7 @@ indentation(const char *line, size_t len)
 }
 
 static bool
-is_within(const struct cell *cell)
+cell_is_within(const struct cell *cell)
 {
 	return cell->depth > 0 || cell->quote || cell->continued;
 }
@@ -94,7 +94,7 @@ cell_feed(struct cell *cell, const char *line, size_t len)
 	size_t at = indentation(line, len);
 	bool colon = false; /* it was the last character that counts */
 
-	if (!is_within(cell) && at < len && line[at] != '#')
+	if (!cell_is_within(cell) && at < len && line[at] != '#')
 		begin_statement(cell, line + at, len - at);
 	at = 0;
 	cell->continued = false;
@@ -125,14 +125,14 @@ cell_feed(struct cell *cell, const char *line, size_t len)
 		at++;
 	}
 	/* Also for match and case, which are only words. */
-	if (colon && !is_within(cell))
+	if (colon && !cell_is_within(cell))
 		cell->block = true;
 }
 
 enum cell_state
 cell_state(const struct cell *cell)
 {
-	if (is_within(cell))
+	if (cell_is_within(cell))
 		return CELL_OPEN;
 	if (!cell->any)
 		return CELL_EMPTY;
@@ -142,7 +142,7 @@ cell_state(const struct cell *cell)
 bool
 cell_ends_before(const struct cell *cell, const char *line, size_t len)
 {
-	if (is_within(cell) || !cell->any || cell->decorated)
+	if (cell_is_within(cell) || !cell->any || cell->decorated)
 		return false;
 	if (len == 0 || indentation(line, len) > 0 || line[0] == '#')
 		return false;

@@ -16,7 +16,7 @@
 #include "client/say.h"
 
 static int
-add(struct endpoints *list, const char *dir, const char *name)
+endpoint_add(struct endpoints *list, const char *dir, const char *name)
 {
 	int n = snprintf(list->path[list->n], sizeof(list->path[0]), "%s%s", dir, name);
 
@@ -36,16 +36,16 @@ endpoints_find(const char *asked, struct endpoints *list_r)
 	memset(list, 0, sizeof(*list));
 	if (asked) {
 		list->named_by = "--socket";
-		return add(list, asked, "");
+		return endpoint_add(list, asked, "");
 	}
 	if (named && *named) {
 		list->named_by = "MCP_PYTHON_SOCKET";
-		return add(list, named, "");
+		return endpoint_add(list, named, "");
 	}
 	/* A run-time directory whose name is too long for a socket cannot hold one. */
 	if (runtime && *runtime == '/')
-		(void)add(list, runtime, "/mcp-pythond.sock");
-	return add(list, ENDPOINT_SYSTEM, "");
+		(void)endpoint_add(list, runtime, "/mcp-pythond.sock");
+	return endpoint_add(list, ENDPOINT_SYSTEM, "");
 }
 
 static int
@@ -94,7 +94,7 @@ reason(const char *path, int error)
 }
 
 static void
-advise(const struct endpoints *list, int error)
+endpoint_advise(const struct endpoints *list, int error)
 {
 	if (list->named_by && error != EACCES && error != EPERM)
 		say_more("the path comes from %s", list->named_by);
@@ -148,6 +148,6 @@ endpoint_connect(const char *asked)
 	say("cannot reach mcp-pythond");
 	for (size_t i = 0; i < list.n; i++)
 		say_more("%s: %s", list.path[i], reason(list.path[i], error[i]));
-	advise(&list, -fd);
+	endpoint_advise(&list, -fd);
 	return fd;
 }

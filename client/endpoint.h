@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the service listens, and why it cannot be reached. */
+/* Finds the service's socket and connects to it. */
 #ifndef CLIENT_ENDPOINT_H
 #define CLIENT_ENDPOINT_H
 
@@ -11,21 +11,21 @@
 struct endpoints {
 	char path[ENDPOINTS_MAX][4096];
 	size_t n;
-	const char *named_by; /* "--socket", "MCP_PYTHON_SOCKET"; NULL: looked for */
+	const char *named_by; /* "--socket", "MCP_PYTHON_SOCKET"; NULL: a default path */
 };
 
-/* Fills *list_r with the paths to try, in order: asked (NULL: none was), else the one
- * in $MCP_PYTHON_SOCKET, else $XDG_RUNTIME_DIR/mcp-pythond.sock and the system's. 0, or
- * -ENAMETOOLONG when a path does not fit into a socket address. */
+/* Fills *list_r with the paths to try, in order: asked (NULL: none was named), else the one in
+ * $MCP_PYTHON_SOCKET, else $XDG_RUNTIME_DIR/mcp-pythond.sock and that of the system. 0, or
+ * -ENAMETOOLONG: a path does not fit into a socket address. */
 int endpoints_find(const char *asked, struct endpoints *list_r);
 
-/* Connects to the first one of a list that has a listener, and says nothing. A non-blocking
- * descriptor, or -errno: of the last path that is not merely missing; -ENOENT: all are.
- * error_r: of each path; NULL is fine. */
+/* Connects to the first one of a list that has a listener, and prints nothing. A non-blocking
+ * descriptor, or -errno: that of the last path that exists; -ENOENT: none exists. error_r: the
+ * error of each path; may be NULL. */
 int endpoints_connect(const struct endpoints *list, int error_r[ENDPOINTS_MAX]);
 
-/* Connects to the first one that has a listener. A non-blocking descriptor, or
- * -errno after saying on standard error which path, why, and what to do. */
+/* Connects to the first one that has a listener. A non-blocking descriptor, or -errno; then the
+ * path, the reason and a remedy were printed on standard error. */
 int endpoint_connect(const char *asked);
 
 #endif

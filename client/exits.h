@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exit codes of mcp-python itself; sysexits(3) where a name there fits. A script's own
- * exit code, or 128 + signal, is passed on as it is. */
+/* Exit codes of mcp-python itself, from sysexits(3) if a name there fits. A script's own exit code,
+ * or 128 + signal, is passed on unchanged. */
 #ifndef CLIENT_EXITS_H
 #define CLIENT_EXITS_H
 

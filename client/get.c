@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python get.   Owns: the file that it makes; what is not whole is removed. */
+/* Runs in: mcp-python get.   Owns: the file that it makes; an incomplete one is removed. */
 #include "client/get.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct target {
 };
 
 static int
-take(void *arg, const char *bytes, size_t len)
+get_take(void *arg, const char *bytes, size_t len)
 {
 	struct target *to = arg;
 
@@ -31,14 +31,14 @@ take(void *arg, const char *bytes, size_t len)
 }
 
 static int
-fetch(const struct options *options, struct target *to)
+get_fetch(const struct options *options, struct target *to)
 {
 	struct call_channel channel = {.fd = endpoint_connect(options->socket)};
 	int r;
 
 	if (channel.fd < 0)
 		return EX_UNAVAILABLE;
-	r = resource_each(&channel, 1, options->uri, take, to);
+	r = resource_each(&channel, 1, options->uri, get_take, to);
 	close(channel.fd);
 	call_channel_done(&channel);
 	if (to->error < 0) {
@@ -66,7 +66,7 @@ get_command(const struct options *options)
 		say("%s: %s", options->output, strerror(errno));
 		return EX_CANTCREAT;
 	}
-	code = fetch(options, &to);
+	code = get_fetch(options, &to);
 	if (options->output && close(to.fd) < 0 && code == 0) {
 		say("%s: %s", options->output, strerror(errno));
 		code = EX_IOERR;

@@ -49,7 +49,7 @@ base64_of(const struct script_text *content)
 
 /* Takes ownership of content. */
 static void
-append(struct inputs *inputs, const char *path, struct script_text *content)
+inputs_append(struct inputs *inputs, const char *path, struct script_text *content)
 {
 	struct text_position where;
 	json_t *file = json_object();
@@ -68,7 +68,7 @@ append(struct inputs *inputs, const char *path, struct script_text *content)
 
 /* shown: its path here; path: its path there. 0 or an exit code. */
 static int
-add_file(struct inputs *inputs, int fd, const char *shown, const char *path)
+inputs_add_file(struct inputs *inputs, int fd, const char *shown, const char *path)
 {
 	struct script_text content;
 	struct text_position where;
@@ -91,7 +91,7 @@ add_file(struct inputs *inputs, int fd, const char *shown, const char *path)
 		say("%s: %s", shown, strerror(-r));
 	if (r < 0)
 		return r == -EFBIG ? EX_DATAERR : EX_NOINPUT;
-	append(inputs, path, &content);
+	inputs_append(inputs, path, &content);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ add_file(struct inputs *inputs, int fd, const char *shown, const char *path)
 
 /* Does a relative path lead only downwards? */
 static bool
-is_below(const char *path)
+inputs_is_below(const char *path)
 {
 	while (*path) {
 		size_t len = strcspn(path, "/");
@@ -118,7 +118,7 @@ path_there(const char *path)
 
 	while (strncmp(path, "./", 2) == 0)
 		path += 2;
-	return is_below(path) || !slash ? path : slash + 1;
+	return inputs_is_below(path) || !slash ? path : slash + 1;
 }
 
 static int
@@ -135,7 +135,7 @@ add_named(struct inputs *inputs, const char *path)
 		say("%s: %s", path, strerror(errno));
 		return EX_NOINPUT;
 	}
-	return add_file(inputs, fd, path, path_there(path));
+	return inputs_add_file(inputs, fd, path, path_there(path));
 }
 
 /* ---- a directory ---- */
@@ -143,7 +143,7 @@ add_named(struct inputs *inputs, const char *path)
 #define CACHE "__pycache__"
 
 static bool
-is_left_out(const char *name, size_t len)
+inputs_is_left_out(const char *name, size_t len)
 {
 	return *name == '.' || (len == strlen(CACHE) && memcmp(name, CACHE, len) == 0);
 }
@@ -154,7 +154,7 @@ inputs_left_out(const char *path)
 	while (*path) {
 		size_t len = strcspn(path, "/");
 
-		if (is_left_out(path, len))
+		if (inputs_is_left_out(path, len))
 			return path;
 		path += len + (path[len] == '/');
 	}
@@ -183,7 +183,7 @@ add_entry(struct inputs *inputs, int directory, const char *top, const char *bel
 		return EX_NOINPUT;
 	}
 	if (S_ISREG(status.st_mode))
-		return add_file(inputs, fd, shown, path);
+		return inputs_add_file(inputs, fd, shown, path);
 	if (!S_ISDIR(status.st_mode))
 		return 0;
 	strcat(path, "/");
@@ -206,7 +206,7 @@ add_directory(struct inputs *inputs, int fd, const char *top, const char *below,
 		return EX_NOINPUT;
 	}
 	while (code == 0 && (entry = readdir(directory)))
-		if (!is_left_out(entry->d_name, strlen(entry->d_name)))
+		if (!inputs_is_left_out(entry->d_name, strlen(entry->d_name)))
 			code = add_entry(inputs, dirfd(directory), top, below, entry->d_name,
 					 depth);
 	closedir(directory);

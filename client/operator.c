@@ -46,7 +46,7 @@ struct asked {
 };
 
 static int
-usage(const char *text)
+operator_usage(const char *text)
 {
 	say("%s", text);
 	return EX_USAGE;
@@ -103,7 +103,7 @@ print_request(const json_t *approval)
 }
 
 static void
-print_row(const json_t *approval, time_t now)
+operator_print_row(const json_t *approval, time_t now)
 {
 	time_t made = (time_t)json_integer_value(json_object_get(approval, "created"));
 
@@ -117,14 +117,14 @@ print_row(const json_t *approval, time_t now)
 }
 
 static void
-print_list(const json_t *list)
+operator_print_list(const json_t *list)
 {
 	if (json_array_size(list) == 0)
 		puts("No request waits for an approval.");
 	else if (isatty(STDOUT_FILENO))
 		printf("%-28s  %-8s  %6s  WHO  WHAT\n", "ID", "STATE", "AGE");
 	for (size_t i = 0; i < json_array_size(list); i++)
-		print_row(json_array_get(list, i), time(NULL));
+		operator_print_row(json_array_get(list, i), time(NULL));
 }
 
 /* First the tenant and the requested action, then the tenant's own words. */
@@ -160,7 +160,7 @@ print_answer(const struct asked *asked, const json_t *answer)
 	if (asked->json) {
 		admin_print_json(stdout, list ? list : one ? one : answer);
 	} else if (list) {
-		print_list(list);
+		operator_print_list(list);
 	} else if (one) {
 		print_all(one);
 	}
@@ -170,7 +170,7 @@ print_answer(const struct asked *asked, const json_t *answer)
 /* ---- asking ---- */
 
 static int
-read_answer(const struct asked *asked, FILE *stream)
+operator_read_answer(const struct asked *asked, FILE *stream)
 {
 	json_t *answer = admin_read(stream);
 	int code = 0;
@@ -246,7 +246,7 @@ say_done(const struct asked *asked)
 }
 
 static int
-ask(struct asked *asked)
+operator_ask(struct asked *asked)
 {
 	FILE *stream = admin_connect(admin_path(asked->socket, NULL), false);
 	own_mem char *id = NULL;
@@ -267,7 +267,7 @@ ask(struct asked *asked)
 		json_object_set_new(request, "reason", json_string(asked->reason));
 	admin_send(stream, request);
 	do
-		code = read_answer(asked, stream);
+		code = operator_read_answer(asked, stream);
 	while (code == 0 && strcmp(asked->what, "watch") == 0);
 	fclose(stream);
 	if (code == 0)
@@ -278,7 +278,7 @@ ask(struct asked *asked)
 /* ---- arguments ---- */
 
 static int
-read_words(int argc, char **argv, struct asked *asked)
+operator_read_words(int argc, char **argv, struct asked *asked)
 {
 	static const char *const actions[] = { "list", "watch", "show", "approve", "deny", "revoke" };
 	const char *command = argv[0];
@@ -291,14 +291,14 @@ read_words(int argc, char **argv, struct asked *asked)
 			if (strcmp(argv[at], actions[i]) == 0)
 				asked->what = actions[i];
 		if (strcmp(argv[at++], asked->what) != 0)
-			return usage("approvals: list, watch, show, approve, deny or revoke");
+			return operator_usage("approvals: list, watch, show, approve, deny or revoke");
 	}
 	if (strcmp(asked->what, "list") != 0 && strcmp(asked->what, "watch") != 0) {
 		if (at == argc)
-			return usage("which request? \"mcp-python approvals\" lists them");
+			return operator_usage("which request? \"mcp-python approvals\" lists them");
 		asked->id = argv[at++];
 	}
-	return at < argc ? usage("there is an extra word") : 0;
+	return at < argc ? operator_usage("there is an extra word") : 0;
 }
 
 static int
@@ -340,8 +340,8 @@ approvals_command(int argc, char **argv)
 			return EX_USAGE;
 		}
 	}
-	code = read_words(argc, argv, &asked);
-	return code ? code : ask(&asked);
+	code = operator_read_words(argc, argv, &asked);
+	return code ? code : operator_ask(&asked);
 }
 
 static const struct {

@@ -6,10 +6,10 @@
 #ifndef CLIENT_OPERATOR_H
 #define CLIENT_OPERATOR_H
 
-/* argv[0]: the command. An exit code. */
+/* Runs a command, which is argv[0]. Returns the exit code. */
 typedef int operator_run(int argc, char **argv);
 
-/* The command of this name; NULL: it is none of theirs. */
+/* The command of this name; NULL: it is not one of these. */
 operator_run *operator_command(const char *name);
 
 operator_run audit_command, status_command, metrics_command, top_command, ps_command, stop_command,

@@ -337,7 +337,7 @@ unknown_option(const char *typed, enum command command, struct why *why_r)
 }
 
 static int
-set_number(const struct option_row *row, const char *value, void *member)
+options_set_number(const struct option_row *row, const char *value, void *member)
 {
 	char *end;
 	double number;
@@ -377,8 +377,8 @@ set_span(const char *value, long *seconds_r)
 }
 
 static int
-add_word(const struct option_row *row, const char *value, struct option_words *words,
-	 struct why *why_r)
+options_add_word(const struct option_row *row, const char *value, struct option_words *words,
+		 struct why *why_r)
 {
 	if (words->n == OPTION_WORDS_MAX)
 		return WRONG("--%s: at most %d are taken", row->name, OPTION_WORDS_MAX);
@@ -387,8 +387,8 @@ add_word(const struct option_row *row, const char *value, struct option_words *w
 }
 
 static int
-set_value(const struct option_row *row, const char *value, struct options *o,
-	  struct why *why_r)
+options_set_value(const struct option_row *row, const char *value, struct options *o,
+		  struct why *why_r)
 {
 	void *member = (char *)o + row->member;
 
@@ -405,12 +405,12 @@ set_value(const struct option_row *row, const char *value, struct options *o,
 		return 0;
 	}
 	if (row->kind == WORDS)
-		return add_word(row, value, member, why_r);
+		return options_add_word(row, value, member, why_r);
 	if (row->kind == SPAN)
 		return set_span(value, member) == 0 ? 0
 			: WRONG("--%s %s: a time such as 12h, 30d or 8w is needed, ten years at "
 				"most", row->name, value);
-	return set_number(row, value, member) == 0 ? 0
+	return options_set_number(row, value, member) == 0 ? 0
 		: WRONG("--%s %s: a %s above 0 is needed", row->name, value,
 			row->kind == COUNT ? "whole number" : "number of seconds");
 }
@@ -430,13 +430,13 @@ list_options(enum command command, struct option list_r[N(rows) + 2])
 	*list_r = (struct option){0};
 }
 
-/* Words that are no options. */
+/* Words that are not options. */
 /* Reads options up to the first other word, and returns where that is in argv, whose first member
- * is skipped. If word_r is not NULL, reads all: *word_r is the one word among the options, or NULL.
- * After --help nothing more is read, and o->command is COMMAND_HELP. */
+ * is skipped. If word_r is not NULL, reads all words: *word_r is the one word that is not an
+ * option, or NULL. Stops at --help, and sets o->command to COMMAND_HELP. */
 static int
-read_options(int argc, const char *const *argv, struct options *o, const char **word_r,
-	     struct why *why_r)
+options_read_options(int argc, const char *const *argv, struct options *o, const char **word_r,
+		     struct why *why_r)
 {
 	struct option list[N(rows) + 2];
 	int r = 0;
@@ -462,9 +462,9 @@ read_options(int argc, const char *const *argv, struct options *o, const char **
 			o->command = COMMAND_HELP;
 			break;
 		} else if (option == ':') {
-			r = set_value(&rows[optopt - FIRST_ROW], "", o, why_r);
+			r = options_set_value(&rows[optopt - FIRST_ROW], "", o, why_r);
 		} else if (option != '?') {
-			r = set_value(&rows[option - FIRST_ROW], optarg, o, why_r);
+			r = options_set_value(&rows[option - FIRST_ROW], optarg, o, why_r);
 		} else if (optopt >= FIRST_ROW) {
 			r = WRONG("--%s takes no value", rows[optopt - FIRST_ROW].name);
 		} else {
@@ -528,7 +528,7 @@ read_put(int argc, const char *const *argv, struct options *o, struct why *why_r
 }
 
 static int
-check_token(const struct options *o, struct why *why_r)
+options_check_token(const struct options *o, struct why *why_r)
 {
 	if (o->token_action == TOKEN_ADD && !o->token_name)
 		return WRONG("token add needs a NAME for it");
@@ -559,20 +559,20 @@ read_token(int argc, const char *const *argv, struct options *o, struct why *why
 	if (argc == 0 || action == N(actions))
 		return WRONG("token needs one of: add NAME, list, revoke ID");
 	o->token_action = (enum token_action)action;
-	at = read_options(argc, argv, o, &o->token_name, why_r);
+	at = options_read_options(argc, argv, o, &o->token_name, why_r);
 	if (at < 0 || o->command == COMMAND_HELP)
 		return at < 0 ? at : 0;
 	if (at < argc || (action == TOKEN_LIST && o->token_name))
 		return WRONG("token %s: \"%s\" is one word too many", argv[0],
 			     at < argc ? argv[at] : o->token_name);
-	return check_token(o, why_r);
+	return options_check_token(o, why_r);
 }
 
 /* argv[0] is the command's name. */
 static int
 read_command(int argc, const char *const *argv, struct options *o, struct why *why_r)
 {
-	int at = read_options(argc, argv, o, NULL, why_r);
+	int at = options_read_options(argc, argv, o, NULL, why_r);
 
 	if (at < 0 || o->command == COMMAND_HELP)
 		return at < 0 ? at : 0;

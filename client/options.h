@@ -29,29 +29,29 @@ struct option_words {
 
 enum token_action { TOKEN_ADD, TOKEN_LIST, TOKEN_REVOKE };
 
-/* Numbers are 0 when not said. Strings are borrowed from argv. */
+/* Numbers are 0 if they are not given. Strings are borrowed from argv. */
 struct options {
 	enum command command;
 	enum command help_about; /* with COMMAND_HELP: COMMAND_HELP is the overview */
 	const char *socket;	 /* NULL: looked for */
 	const char *file;	 /* run: a path, or "-"; put: a path */
-	const char *const *args; /* run: what follows the file */
+	const char *const *args; /* run: the words after the file */
 	size_t n_args;
 	double timeout_seconds, cpu_seconds;
 	unsigned int memory_mb, pids;
 	const char *profile; /* run: NULL: the default one; token add: NULL: any */
 	const char *volume;  /* run, repl: NULL: none */
 	const char *save;    /* run: a directory for pictures and files; NULL: none */
-	bool force;	     /* run: what is saved replaces files */
-	bool rw;	     /* run: what changes in the one directory of dirs comes back */
+	bool force;	     /* run: saved files replace existing ones */
+	bool rw;	     /* run: changes are written back to the one directory of dirs */
 	bool pass_stdin, leave_stdin, json; /* run; at most one of the first two */
 	bool private;	     /* run, repl: with a supervisor of their own */
-	struct option_words files, dirs; /* run, repl: that the script finds */
-	struct option_words with;	 /* run, repl: packages that it needs */
+	struct option_words files, dirs; /* run, repl: files for the script */
+	struct option_words with;	 /* run, repl: packages for the script */
 	const char *session; /* repl: a handle; NULL: a new session */
 	bool keep;	     /* repl: do not close it at the end */
 	const char *uri;     /* get */
-	const char *name;    /* put; NULL: the last one of file */
+	const char *name;    /* put; NULL: the last part of file */
 	const char *output;  /* get: a new file; NULL: standard output */
 	enum token_action token_action;
 	const char *token_name; /* add: a name (policy/tokens.h); revoke: an id */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures that a cell shows: on a terminal that can, or as files. */
+/* Shows the pictures of a cell: in the terminal, if it can show them, or as files. */
 #ifndef CLIENT_PICTURES_H
 #define CLIENT_PICTURES_H
 
@@ -9,7 +9,7 @@
 
 /* Zero it. */
 struct pictures {
-	char directory[256]; /* of the files; "": there is none yet */
+	char directory[256]; /* the directory of the files; "": not made yet */
 	unsigned int n;
 };
 

@@ -44,10 +44,10 @@ prompt_watch(struct prompt *q, const struct shown *out)
 
 /* Takes ownership of content; NULL: none. */
 static json_t *
-make_answer(const json_t *id, const char *action, json_t *content)
+prompt_make_answer(const json_t *id, const char *action, json_t *content)
 {
 	json_t *answer = json_pack("{s:s, s:O, s:{s:s, s:o*}}", "jsonrpc", "2.0", "id", id,
-				   "result", "action", action, "content", content);
+					  "result", "action", action, "content", content);
 
 	if (!answer)
 		abort();
@@ -68,9 +68,9 @@ prompt_forget(struct prompt *q)
 }
 
 static json_t *
-answer(struct prompt *q, const char *action, json_t *content)
+prompt_answer(struct prompt *q, const char *action, json_t *content)
 {
-	json_t *message = make_answer(q->id, action, content);
+	json_t *message = prompt_make_answer(q->id, action, content);
 
 	prompt_forget(q);
 	return message;
@@ -138,7 +138,7 @@ fresh_output(const struct prompt *q, size_t *len_r)
 /* Does the cursor stand behind exactly this text? input() writes its prompt to standard output,
  * too. */
 static bool
-is_shown(const struct prompt *q, const char *text)
+prompt_is_shown(const struct prompt *q, const char *text)
 {
 	size_t len = strlen(text), fresh_len;
 	const char *fresh = fresh_output(q, &fresh_len);
@@ -169,7 +169,7 @@ show_script_prompt(struct prompt *q, const char *message)
 	q->label = strdup(last ? last + 1 : all);
 	if (!q->label)
 		abort();
-	if (is_shown(q, text)) {
+	if (prompt_is_shown(q, text)) {
 		print("\r");	/* the marked line is longer */
 		print(q->label);
 	} else {
@@ -203,7 +203,7 @@ show_consent(struct prompt *q, const char *message, const char *title)
 
 /* A string of the service without NUL, or NULL. */
 static const char *
-text_of(const json_t *object, const char *key)
+prompt_text_of(const json_t *object, const char *key)
 {
 	size_t len;
 	const char *text = reply_string(object, key, &len);
@@ -224,7 +224,7 @@ only_field(struct prompt *q, const json_t *params)
 	if (json_object_size(fields) != 1 || strlen(name) > PROMPT_FIELD_MAX)
 		return NULL;
 	strcpy(q->field, name);
-	type = text_of(field, "type");
+	type = prompt_text_of(field, "type");
 	q->consents = type && strcmp(type, "boolean") == 0;
 	return q->consents || (type && strcmp(type, "string") == 0) ? field : NULL;
 }
@@ -234,17 +234,17 @@ prompt_ask(struct prompt *q, const json_t *request)
 {
 	const json_t *params = json_object_get(request, "params"), *field;
 	json_t *id = json_object_get(request, "id");
-	const char *message = text_of(params, "message"), *title;
+	const char *message = prompt_text_of(params, "message"), *title;
 
 	if (q->id)
-		return make_answer(id, "cancel", NULL);
+		return prompt_make_answer(id, "cancel", NULL);
 	field = only_field(q, params);
 	if (!field || !message || strlen(message) > MESSAGE_MAX) {
 		say("the service asked something that cannot be shown here");
-		return make_answer(id, "decline", NULL);
+		return prompt_make_answer(id, "decline", NULL);
 	}
 	q->id = json_incref(id);
-	title = text_of(field, "title");
+	title = prompt_text_of(field, "title");
 	if (q->consents)
 		show_consent(q, message, title ? title : "Yes?");
 	else
@@ -262,15 +262,15 @@ is_yes(const struct prompt *q)
 }
 
 static json_t *
-take_line(struct prompt *q)
+prompt_take_line(struct prompt *q)
 {
 	struct text_position where;
 
 	if (q->consents)
-		return is_yes(q) ? answer(q, "accept", json_pack("{s:b}", q->field, 1))
-				 : answer(q, "decline", NULL);
+		return is_yes(q) ? prompt_answer(q, "accept", json_pack("{s:b}", q->field, 1))
+				 : prompt_answer(q, "decline", NULL);
 	if (q->len <= sizeof(q->line) && text_check(q->line, q->len, true, &where))
-		return answer(q, "accept", json_pack("{s:s%}", q->field, q->line, q->len));
+		return prompt_answer(q, "accept", json_pack("{s:s%}", q->field, q->line, q->len));
 	say(q->len > sizeof(q->line) ? "that line is too long" : "that is not UTF-8 text");
 	q->len = 0;
 	print(q->label);
@@ -294,7 +294,7 @@ prompt_read(struct prompt *q)
 	}
 	if (n <= 0)
 		print("\n");
-	return n <= 0 && q->len == 0 ? answer(q, "cancel", NULL) : take_line(q);
+	return n <= 0 && q->len == 0 ? prompt_answer(q, "cancel", NULL) : prompt_take_line(q);
 }
 
 void

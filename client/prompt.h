@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the service asks the user at the terminal: a line for a script's input(), or
- * whether they agree to something. What is shown of it cannot steer the terminal. */
+/* Questions of the service to the user at the terminal: for a line for a script's input(), or for
+ * consent. The text is shown in such a way that it cannot control the terminal. */
 #ifndef CLIENT_PROMPT_H
 #define CLIENT_PROMPT_H
 
@@ -17,34 +17,35 @@ struct shown;
 /* One at a time. Zeroed: nothing is asked. */
 struct prompt {
 	json_t *id; /* NULL: nothing is asked */
-	/* Of what is watched: behind so many bytes the cursor began a line, for one was typed. */
+	/* How many bytes the watched stream had when a typed line put the cursor at the beginning
+	 * of a line. */
 	size_t out_seen;
-	/* prompt.c's own. */
+	/* The rest belongs to prompt.c. */
 	char field[PROMPT_FIELD_MAX + 1];
 	bool consents; /* yes or no; else a line */
-	char *label;   /* what the line is typed behind */
+	char *label;   /* the text before the typed line */
 	char line[PROMPT_LINE_MAX];
-	size_t len; /* more than fits: it is too long */
+	size_t len; /* larger than the buffer: the line is too long */
 	const struct shown *out;
 };
 
-/* Is there a user to ask: is standard input a terminal, and standard error too? */
+/* Can a user be asked? Standard input and standard error must be a terminal. */
 bool prompt_has_terminal(void);
 
-/* From now on this is what standard output shows; borrowed. NULL: nothing. */
+/* Sets the stream that standard output shows from now on; borrowed. NULL: none. */
 void prompt_watch(struct prompt *prompt, const struct shown *out);
 
-/* Shows the question of a request elicitation/create. Returns the answer when it can be none
- * of a person's, or NULL: it is asked. */
+/* Shows the question of a request elicitation/create. Returns NULL; or the answer, if the question
+ * cannot be shown to a person. */
 json_t *prompt_ask(struct prompt *prompt, const json_t *request);
 
-/* Standard input has something, or has ended: takes it. The answer, or NULL: none yet. */
+/* Reads standard input, which is readable or has ended. Returns the answer, or NULL: none yet. */
 json_t *prompt_read(struct prompt *prompt);
 
-/* A notifications/cancelled of the service's: perhaps about this prompt. */
+/* Takes a notifications/cancelled of the service, which may be about this question. */
 void prompt_withdraw(struct prompt *prompt, const json_t *notification);
 
-/* It is not asked any more, if it was. */
+/* Drops the question, if there is one. */
 void prompt_forget(struct prompt *prompt);
 
 #endif

@@ -50,7 +50,7 @@ read_byte(int socket, char *byte_r, int *fd)
 
 /* The next line as JSON, the caller's. NULL with *error_r. *fd: -1, or what came with it. */
 static json_t *
-read_line(int socket, int *fd, int *error_r)
+put_read_line(int socket, int *fd, int *error_r)
 {
 	own_mem char *line = malloc(LINE_MAX_BYTES);
 	json_t *json = NULL;
@@ -91,10 +91,10 @@ open_file(const char *path, int *fd_r, off_t *size_r)
 	return 0;
 }
 
-/* Copies the file into the pipe. 0, -EPIPE: nobody reads any more, and the service says why; or
- * -errno of the file. */
+/* Copies the file into the pipe. 0; -EPIPE: the pipe has no reader any more, and the service gives
+ * the reason; or -errno of the file. */
 static int
-copy(int from, int to, off_t size)
+put_copy(int from, int to, off_t size)
 {
 	own_mem char *chunk = malloc(CHUNK);
 
@@ -129,7 +129,7 @@ request(int socket, off_t size, const char *name)
 
 /* Prints what came of it. Takes answer. */
 static int
-show(json_t *answer, const char *path)
+put_show(json_t *answer, const char *path)
 {
 	const char *uri = reply_string(answer, "uri", NULL);
 	const char *error = reply_string(answer, "error", NULL);
@@ -152,19 +152,19 @@ static int
 put(int socket, int file, off_t size, const char *name, const char *path)
 {
 	int r = request(socket, size, name), pipe = -1;
-	json_t *answer = r < 0 ? NULL : read_line(socket, &pipe, &r);
+	json_t *answer = r < 0 ? NULL : put_read_line(socket, &pipe, &r);
 
 	if (answer && pipe >= 0) {
 		json_decref(answer);
-		r = copy(file, pipe, size);
+		r = put_copy(file, pipe, size);
 		close(pipe);
 		if (r < 0 && r != -EPIPE) {
 			say("%s: %s", path, strerror(-r));
 			return EX_IOERR;
 		}
-		answer = read_line(socket, &pipe, &r);
+		answer = put_read_line(socket, &pipe, &r);
 	}
-	return answer ? show(answer, path) : call_failed(r);
+	return answer ? put_show(answer, path) : call_failed(r);
 }
 
 static const char *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp-python put: a file of this machine that scripts and sessions will find by its uri. */
+/* mcp-python put: stores a file of this machine, which scripts and sessions find by its uri. */
 #ifndef CLIENT_PUT_H
 #define CLIENT_PUT_H
 

@@ -49,7 +49,7 @@ catch_interrupt(sigset_t *waiting_r)
 }
 
 static void
-append(struct text *text, const char *bytes, size_t len)
+repl_append(struct text *text, const char *bytes, size_t len)
 {
 	if (text->room - text->len < len + 1) {
 		text->room = (text->len + len + 1) * 2;
@@ -173,7 +173,7 @@ note_things(struct repl *repl, const json_t *outcome)
 
 /* The prompt must begin a line. */
 static void
-end_line(const struct repl *repl, const json_t *outcome, const char *name, size_t seen, int fd)
+repl_end_line(const struct repl *repl, const json_t *outcome, const char *name, size_t seen, int fd)
 {
 	size_t len = 0;
 	const char *text = reply_string(outcome, name, &len);
@@ -191,7 +191,7 @@ show_background(const struct repl *repl, const json_t *outcome, const char *name
 
 	if (text)
 		(void)show_bytes(fd, text, len);
-	end_line(repl, outcome, name, 0, fd);
+	repl_end_line(repl, outcome, name, 0, fd);
 }
 
 static void
@@ -200,9 +200,9 @@ show_answer(struct repl *repl, const struct shown *shown, const struct reply *an
 	const json_t *outcome = answer->outcome;
 
 	(void)show_rest(&shown[REPLY_STDOUT], outcome, "stdout");
-	end_line(repl, outcome, "stdout", repl->prompt.out_seen, STDOUT_FILENO);
+	repl_end_line(repl, outcome, "stdout", repl->prompt.out_seen, STDOUT_FILENO);
 	(void)show_rest(&shown[REPLY_STDERR], outcome, "stderr");
-	end_line(repl, outcome, "stderr", 0, STDERR_FILENO);
+	repl_end_line(repl, outcome, "stderr", 0, STDERR_FILENO);
 	show_background(repl, outcome, "background_stdout", STDOUT_FILENO);
 	show_background(repl, outcome, "background_stderr", STDERR_FILENO);
 	(void)show_traceback(outcome);
@@ -229,7 +229,7 @@ repl_arguments(const struct repl *repl)
 }
 
 static void
-send_cancelled(struct repl *repl, int id)
+repl_send_cancelled(struct repl *repl, int id)
 {
 	json_t *message = json_pack("{s:s, s:s, s:{s:i, s:s}}", "jsonrpc", "2.0", "method",
 				    "notifications/cancelled", "params", "requestId", id,
@@ -243,7 +243,7 @@ send_cancelled(struct repl *repl, int id)
 /* Waits for the answer to the last call, and shows it. 0, or -errno: there is none, or it is a
  * refusal; the REPL has ended then, unless it is -EINTR. */
 static int
-take_answer(struct repl *repl)
+repl_take_answer(struct repl *repl)
 {
 	struct shown shown[REPLY_STREAMS] = {
 		[REPLY_STDOUT] = {.fd = STDOUT_FILENO},
@@ -277,11 +277,11 @@ static void
 cancel_cell(struct repl *repl)
 {
 	interrupted = 0;
-	send_cancelled(repl, repl->id);
+	repl_send_cancelled(repl, repl->id);
 	(void)show_bytes(STDERR_FILENO, "\nKeyboardInterrupt\n", 19);
 	call_send(&repl->channel,
 		  call_message(&repl->channel, ++repl->id, "run_repl", repl_arguments(repl), true));
-	if (take_answer(repl) == -EINTR) {
+	if (repl_take_answer(repl) == -EINTR) {
 		say("interrupted again: the session may still be busy");
 		repl->ended = true;
 	}
@@ -296,7 +296,7 @@ repl_call(struct repl *repl, json_t *arguments)
 {
 	call_send(&repl->channel,
 		  call_message(&repl->channel, ++repl->id, "run_repl", arguments, true));
-	if (take_answer(repl) == -EINTR)
+	if (repl_take_answer(repl) == -EINTR)
 		cancel_cell(repl);
 }
 
@@ -319,7 +319,7 @@ run_cell(struct repl *repl)
 /* ---- reading cells ---- */
 
 static bool
-is_blank(const char *line, size_t len)
+repl_is_blank(const char *line, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!strchr(" \t\r\f", line[i]) || !line[i])
@@ -328,7 +328,7 @@ is_blank(const char *line, size_t len)
 }
 
 static int
-next_line(struct repl *repl, const char **line_r, size_t *len_r)
+repl_next_line(struct repl *repl, const char **line_r, size_t *len_r)
 {
 	int r;
 
@@ -348,7 +348,7 @@ static void
 hold(struct repl *repl, const char *line, size_t len)
 {
 	repl->held.len = 0;
-	append(&repl->held, line, len);
+	repl_append(&repl->held, line, len);
 	repl->holds = true;
 	repl->held_is_pasted = repl->pasted;
 }
@@ -381,17 +381,17 @@ is_command(const struct repl *repl, size_t len)
 }
 
 static bool
-is_over(const struct repl *repl, const struct cell *cell, const char *line, size_t len)
+repl_is_over(const struct repl *repl, const struct cell *cell, const char *line, size_t len)
 {
 	enum cell_state state = cell_state(cell);
 
 	if (is_command(repl, len))
 		return true;
 	if (is_other_text(repl))
-		return is_blank(line, len);
+		return repl_is_blank(line, len);
 	if (!ends_blocks(repl))
 		return repl->pasted && state == CELL_WHOLE && !repl_input_has_paste(repl->input);
-	return state == CELL_WHOLE || (state == CELL_BLOCK && is_blank(line, len));
+	return state == CELL_WHOLE || (state == CELL_BLOCK && repl_is_blank(line, len));
 }
 
 /* Does this line of unattended input begin a command? */
@@ -402,7 +402,7 @@ begins_command(const struct repl *repl, const struct cell *cell, const char *lin
 	       !is_other_text(repl) && len > 0 && line[0] == '%';
 }
 
-/* Fills repl->cell. 0; 1: there is no more input; or -errno. */
+/* Fills repl->cell. 0; 1: the input has ended; or -errno. */
 static int
 read_cell(struct repl *repl)
 {
@@ -412,16 +412,16 @@ read_cell(struct repl *repl)
 	int r;
 
 	repl->cell.len = 0;
-	while ((r = next_line(repl, &line, &len)) == 0) {
+	while ((r = repl_next_line(repl, &line, &len)) == 0) {
 		if ((!is_other_text(repl) && is_next(repl, &cell, line, len)) ||
 		    begins_command(repl, &cell, line, len)) {
 			hold(repl, line, len);
 			return 0;
 		}
 		cell_feed(&cell, line, len);
-		append(&repl->cell, line, len);
-		append(&repl->cell, "\n", 1);
-		if (is_over(repl, &cell, line, len))
+		repl_append(&repl->cell, line, len);
+		repl_append(&repl->cell, "\n", 1);
+		if (repl_is_over(repl, &cell, line, len))
 			return 0;
 		if (!cell.any && is_typed(repl) && !is_other_text(repl))
 			repl->cell.len = 0;
@@ -430,7 +430,7 @@ read_cell(struct repl *repl)
 }
 
 static void
-remember(struct repl *repl)
+repl_remember(struct repl *repl)
 {
 	char *at = repl->cell.bytes, *end;
 
@@ -472,7 +472,7 @@ run_typed(struct repl *repl)
 }
 
 static void
-work(struct repl *repl)
+repl_work(struct repl *repl)
 {
 	while (!repl->ended) {
 		int r = read_cell(repl);
@@ -487,7 +487,7 @@ work(struct repl *repl)
 				repl->code = r == -EINTR ? EXIT_INTERRUPTED : EX_IOERR;
 			return;
 		}
-		remember(repl);
+		repl_remember(repl);
 		run_typed(repl);
 	}
 }
@@ -496,7 +496,7 @@ work(struct repl *repl)
 
 /* The session begins before the first cell, so that the cell can be cancelled. */
 static bool
-begin(struct repl *repl)
+repl_begin(struct repl *repl)
 {
 	json_t *arguments = repl_arguments(repl);
 
@@ -566,8 +566,8 @@ repl_command(const struct options *options)
 		repl.channel.prompt = &repl.prompt;
 		call_greet(&repl.channel);
 	}
-	if (begin(&repl))
-		work(&repl);
+	if (repl_begin(&repl))
+		repl_work(&repl);
 	end(&repl);
 	repl_input_free(repl.input);
 	service_close(&service, false);

@@ -14,7 +14,7 @@
 #include "client/text.h"
 
 static void
-print_help(struct repl *repl, const char *word, const char *second)
+repl_commands_print_help(struct repl *repl, const char *word, const char *second)
 {
 	static const char help[] =
 		"Python, a cell at a time; an empty line ends a block. Tab completes names, and\n"
@@ -86,7 +86,7 @@ call_with_checkpoint(struct repl *repl, const char *argument, const char *name)
 }
 
 static void
-keep(struct repl *repl, const char *word, const char *second)
+repl_commands_keep(struct repl *repl, const char *word, const char *second)
 {
 	(void)second;
 	if (call_with_checkpoint(repl, "checkpoint", word))
@@ -158,7 +158,7 @@ print_files(struct repl *repl, const char *word, const char *second)
 }
 
 static void
-save(struct repl *repl, const char *word, const char *second)
+repl_commands_save(struct repl *repl, const char *word, const char *second)
 {
 	const json_t *uri = word ? json_object_get(repl->files, word) : NULL;
 
@@ -177,9 +177,11 @@ static const struct command {
 	const char *name;
 	void (*run)(struct repl *repl, const char *word, const char *second);
 } commands[] = {
-	{ "", print_help },	     { "help", print_help },	 { "session", print_session },
-	{ "reset", reset },	     { "checkpoint", keep },	 { "restore", restore },
-	{ "whos", print_variables }, { "files", print_files },	 { "save", save },
+	{ "", repl_commands_print_help }, { "help", repl_commands_print_help },
+	{ "session", print_session },     { "reset", reset },
+	{ "checkpoint", repl_commands_keep }, { "restore", restore },
+	{ "whos", print_variables },      { "files", print_files },
+	{ "save", repl_commands_save },
 };
 
 bool

@@ -36,8 +36,8 @@ struct repl_input {
 	mbstate_t decoding;
 	char *(*complete)(void *arg, const char *word);
 	void *complete_arg;
-	bool brackets;	/* the terminal marks what is pasted */
-	char *paste;	/* what is left of it; NULL: nothing */
+	bool brackets;	/* the terminal marks pasted text */
+	char *paste;	/* its remaining part; NULL: none */
 	bool is_pasted;
 	/* For other input: bytes that were read and not yet returned. */
 	char *bytes; /* of a terminal: the line that was pasted */
@@ -102,7 +102,8 @@ read_character(EditLine *edit, wchar_t *to)
 #define PASTE_BEGINS "\033[200~"
 #define PASTE_ENDS "\033[201~"
 
-/* Reads to the end of what is pasted; malloc'd, no control characters but tabs and line ends. */
+/* Reads to the end of the pasted text. Returns it, malloc'd, without control characters except tabs
+ * and line ends. */
 static char *
 read_paste(const struct repl_input *input)
 {
@@ -141,8 +142,8 @@ drop_controls(char *text)
 	*to = '\0';
 }
 
-/* Text of one line joins what was typed. Of more lines, type_line takes one after the other, and
- * what was typed is the beginning of the first. */
+/* Pasted text of one line is added to the typed line. If there are more lines, type_line takes one
+ * after the other, and the typed text is the beginning of the first. */
 static unsigned char
 on_paste(EditLine *edit, int key)
 {
@@ -169,8 +170,8 @@ on_paste(EditLine *edit, int key)
 	return CC_NEWLINE;
 }
 
-/* The next whole line of what was pasted, shown as if it had been typed. False: the rest is none,
- * and is put before the cursor. */
+/* Shows the next complete pasted line as if it had been typed. False: the rest is not a complete
+ * line, and is put before the cursor. */
 static bool
 next_pasted(struct repl_input *input, const char *prompt, const char **line_r, size_t *len_r)
 {
@@ -357,7 +358,7 @@ open_terminal(struct repl_input *input)
 	(void)el_source(input->edit, NULL);
 }
 
-/* What is pasted is marked only while a line is typed. */
+/* Pasted text is marked only while a line is typed. */
 static void
 set_brackets(const struct repl_input *input, bool on)
 {
@@ -430,7 +431,7 @@ read_more(struct repl_input *input)
 }
 
 static int
-read_line(struct repl_input *input, const char **line_r, size_t *len_r)
+repl_input_read_line(struct repl_input *input, const char **line_r, size_t *len_r)
 {
 	char *end;
 	int r;
@@ -503,7 +504,7 @@ repl_input_line(struct repl_input *input, const char *prompt, const char **line_
 		size_t *len_r)
 {
 	return input->edit ? type_line(input, prompt, line_r, len_r)
-			   : read_line(input, line_r, len_r);
+			   : repl_input_read_line(input, line_r, len_r);
 }
 
 bool

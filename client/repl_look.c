@@ -13,7 +13,7 @@
 #define LOOK_SECONDS 5
 
 static int
-nothing(void *arg, const struct reply *piece)
+repl_look_nothing(void *arg, const struct reply *piece)
 {
 	(void)arg;
 	(void)piece;
@@ -38,7 +38,7 @@ repl_look(struct repl *repl, const char *code)
 	call_set(arguments, "timeout_seconds", json_integer(LOOK_SECONDS));
 	call_send(&repl->channel,
 		  call_message(&repl->channel, ++repl->id, "run_repl", arguments, false));
-	if (call_wait(&repl->channel, repl->id, nothing, NULL, &answer) < 0)
+	if (call_wait(&repl->channel, repl->id, repl_look_nothing, NULL, &answer) < 0)
 		return NULL;
 	if (answer.kind == REPLY_OUTCOME &&
 	    strcmp(reply_string(answer.outcome, "status", NULL), "ok") == 0) {
@@ -52,7 +52,7 @@ repl_look(struct repl *repl, const char *code)
 
 /* Names only: what would need quotes in the code is not completed. */
 static bool
-is_name(const char *word)
+repl_look_is_name(const char *word)
 {
 	for (; *word; word++)
 		if (!(*word == '_' || *word == '.' || (*word >= '0' && *word <= '9') ||
@@ -69,7 +69,7 @@ repl_complete(void *arg, const char *word)
 	struct repl *repl = arg;
 	char *code, *text;
 
-	if (!is_name(word) || !text_check(word, strlen(word), true, &where))
+	if (!repl_look_is_name(word) || !text_check(word, strlen(word), true, &where))
 		return NULL;
 	if (asprintf(&code, "print(*(lambda c, t: [x for x in (c.complete(t, i) for i in range(200)) "
 			    "if x])(__import__('rlcompleter').Completer(globals()), '%s'), sep='\\n')",

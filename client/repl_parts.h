@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of mcp-python repl: one object in several files. repl.c reads and runs cells,
- * repl_commands.c has what begins with "%", repl_look.c what is asked about the live state. */
+ * repl_commands.c has the commands that begin with "%", repl_look.c questions about the live state.
+ */
 #ifndef CLIENT_REPL_PARTS_H
 #define CLIENT_REPL_PARTS_H
 
@@ -31,36 +32,36 @@ struct repl {
 	struct prompt prompt;
 	struct pictures pictures;
 	int id;
-	char *session;	/* NULL: the next cell begins one */
+	char *session;	/* NULL: the next cell begins a session */
 	bool began;	/* by this program, which closes it at the end */
-	bool ended;	/* by the code, or because it cannot continue */
+	bool ended;	/* the session has ended, by the code or because it cannot continue */
 	int code;	/* the exit code */
 	struct text cell, held; /* held: a line that belongs to the next cell */
 	bool holds, held_is_pasted;
-	bool pasted;	/* the last line of the cell was */
+	bool pasted;	/* the last line of the cell was pasted */
 	json_t *files;	/* by path: the uri of its newest content; NULL: none is known */
-	json_t *checkpoints; /* of the last answer; NULL: none */
-	bool well;	/* the last call ended with ok */
+	json_t *checkpoints; /* those of the last answer; NULL: none */
+	bool well;	/* the last call had the status ok */
 };
 
-/* The arguments of every call: session and limits. The caller's. */
+/* The arguments of every call: session and limits. They belong to the caller. */
 json_t *repl_arguments(const struct repl *repl);
 
 /* Calls run_repl, and shows its output and answer. Takes ownership of arguments. */
 void repl_call(struct repl *repl, json_t *arguments);
 
-/* Text of the session or of this program, with a line end behind it. */
+/* Shows text of the session or of this program, followed by a line end. */
 void repl_show_line(const char *text, size_t len);
 
 /* ---- repl_commands.c ---- */
 
-/* Runs a line that begins with "%". False: it is none of this program's commands, and perhaps the
- * session knows it. line is changed if true. */
+/* Runs a line that begins with "%". False: it is not a command of this program, but may be one of
+ * the session. line is changed if true. */
 bool repl_command_line(struct repl *repl, char *line);
 
 /* ---- repl_look.c ---- */
 
-/* Runs code in a copy of the session, which is closed then: the session does not change. Returns
+/* Runs code in a copy of the session, and closes the copy: the session does not change. Returns
  * what it printed, malloc'd, or NULL. */
 char *repl_look(struct repl *repl, const char *code);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the service answers, taken apart: text to struct, no I/O. */
+/* Parses the service's messages: from text to a struct, without I/O. */
 #ifndef CLIENT_REPLY_H
 #define CLIENT_REPLY_H
 
@@ -10,10 +10,10 @@
 
 enum reply_kind {
 	REPLY_OUTPUT,  /* a piece of the script's output, before the answer */
-	REPLY_OTHER,   /* a notification that is none of our business */
-	REPLY_PROMPT, /* a request of the service's: elicitation/create, in message */
+	REPLY_OTHER,   /* a notification that is ignored */
+	REPLY_PROMPT, /* a request of the service, elicitation/create, in message */
 	REPLY_WITHDRAWN, /* a notification, perhaps about a question, in message */
-	REPLY_OUTCOME, /* the answer: the script was run, or was to be */
+	REPLY_OUTCOME, /* the answer about a script, whether it was run or not */
 	REPLY_STRUCTURED, /* the answer of a tool that runs nothing: outcome has no status */
 	REPLY_RESOURCE, /* the answer: contents of a resource, in result */
 	REPLY_REFUSED, /* the answer: the call was not accepted; text says why */
@@ -23,7 +23,7 @@ enum reply_stream { REPLY_STDOUT, REPLY_STDERR, REPLY_STREAMS };
 
 struct reply {
 	enum reply_kind kind;
-	json_t *message;	  /* owned: reply_free; what is below points into it */
+	json_t *message;	  /* owned (reply_free); the members below point into it */
 	enum reply_stream stream; /* REPLY_OUTPUT */
 	uint64_t offset;	  /* REPLY_OUTPUT: bytes of this stream before it */
 	const char *text;	  /* REPLY_OUTPUT, REPLY_REFUSED */
@@ -32,15 +32,14 @@ struct reply {
 	json_t *result;	 /* REPLY_OUTCOME, REPLY_REFUSED: the result, or NULL */
 };
 
-/* Takes one line without its end, while the request with this id (from 1 on; also its progress
- * token) waits; what is of an earlier one, from 0 on, is REPLY_OTHER. 0, or -EBADMSG when it is
- * not a message that may come here; *reply_r is untouched then. */
+/* Parses one line, without its end, while the request with this id (from 1 on; also its progress
+ * token) waits. A message of an earlier request, from 0 on, is REPLY_OTHER. 0; or -EBADMSG: the
+ * message is not allowed here, and *reply_r is unchanged. */
 int reply_parse(const char *line, size_t len, int id, struct reply *reply_r);
 
 void reply_free(struct reply *reply);
 
-/* A string member of an object, or NULL when it is absent or something else; len_r may
- * be NULL. */
+/* A string member of an object; NULL: it is absent or something else. len_r may be NULL. */
 const char *reply_string(const json_t *object, const char *key, size_t *len_r);
 
 #endif

@@ -15,7 +15,7 @@
 #include "client/show.h"
 
 static int
-nothing(void *arg, const struct reply *piece)
+resource_nothing(void *arg, const struct reply *piece)
 {
 	(void)arg;
 	(void)piece;
@@ -49,7 +49,7 @@ read_part(struct call_channel *channel, int id, const char *uri, char **bytes_r,
 	int r;
 
 	call_send(channel, call_read_message(channel, id, uri));
-	r = call_wait(channel, id, nothing, NULL, &answer);
+	r = call_wait(channel, id, resource_nothing, NULL, &answer);
 	if (r < 0)
 		return r;
 	content = json_array_get(json_object_get(answer.result, "contents"), 0);
@@ -108,7 +108,7 @@ struct whole {
 };
 
 static int
-append(void *arg, const char *bytes, size_t len)
+resource_append(void *arg, const char *bytes, size_t len)
 {
 	struct whole *whole = arg;
 	char *grown = realloc(whole->bytes, whole->len + len + 1);
@@ -126,7 +126,7 @@ resource_read(struct call_channel *channel, int id, const char *uri, char **byte
 	      size_t *len_r)
 {
 	struct whole whole = {.len = 0};
-	int r = resource_each(channel, id, uri, append, &whole);
+	int r = resource_each(channel, id, uri, resource_append, &whole);
 
 	if (r < 0) {
 		free(whole.bytes);

@@ -24,7 +24,7 @@
 /* ---- saying ---- */
 
 static long long
-number(const json_t *object, const char *key)
+results_number(const json_t *object, const char *key)
 {
 	return (long long)json_integer_value(json_object_get(object, key));
 }
@@ -33,10 +33,10 @@ static void
 say_picture(const json_t *item, const char *type)
 {
 	if (json_object_get(item, "width"))
-		say("shown: %s, %lld x %lld, %lld bytes", type, number(item, "width"),
-		    number(item, "height"), number(item, "bytes"));
+		say("shown: %s, %lld x %lld, %lld bytes", type, results_number(item, "width"),
+		    results_number(item, "height"), results_number(item, "bytes"));
 	else
-		say("shown: %s, %lld bytes", type, number(item, "bytes"));
+		say("shown: %s, %lld bytes", type, results_number(item, "bytes"));
 }
 
 void
@@ -60,21 +60,21 @@ results_say(const json_t *outcome, bool saves)
 
 		if (!path || (saves && kept))
 			continue;
-		say("left: %s (%lld bytes)%s", path, number(item, "size"),
+		say("left: %s (%lld bytes)%s", path, results_number(item, "size"),
 		    kept ? "" : ", too large to be kept");
 		any = any || kept;
 	}
-	if (number(json_object_get(outcome, "omitted"), "files") > 0)
+	if (results_number(json_object_get(outcome, "omitted"), "files") > 0)
 		say("left: %lld more files, which the service does not name or keep",
-		    number(json_object_get(outcome, "omitted"), "files"));
+		    results_number(json_object_get(outcome, "omitted"), "files"));
 	if (any)
 		say_more("not kept here; --save DIR writes them into a directory");
 }
 
 /* ---- writing ---- */
 
-/* Opens the directory in which a file is to be, and makes those on the way. name_r: the file's own
- * name, in path. A descriptor or -errno. */
+/* Opens the directory for a file, and makes missing directories of its path. name_r: the file's own
+ * name, within path. A descriptor or -errno. */
 static int
 open_parent(int top, const char *path, const char **name_r)
 {
@@ -119,12 +119,13 @@ temporary_name(char name[32])
 	snprintf(name, 32, ".mcp-python-%d-%u", (int)getpid(), n++);
 }
 
-#define ANY_MODE 0		/* of a file that there is none of, or that any may replace */
+#define ANY_MODE 0		/* for a new file, or one that replaces any other */
 
 /* The file is there as a whole or not at all. A link of that name is replaced and not followed.
  * mode: of the file, if it is not ANY_MODE. */
 static int
-write_file(int dir, const char *name, bool replace, mode_t mode, const char *bytes, size_t len)
+results_write_file(int dir, const char *name, bool replace, mode_t mode, const char *bytes,
+		   size_t len)
 {
 	char temporary[32];
 	int fd, r;
@@ -189,7 +190,7 @@ save(const struct target *to, const char *path, const char *bytes, size_t len)
 		bool replace = (to->place->handed_in &&
 				is_unchanged(to, dir, name, path, &mode)) || to->place->force;
 
-		r = write_file(dir, name, replace, mode, bytes, len);
+		r = results_write_file(dir, name, replace, mode, bytes, len);
 		close(dir);
 	}
 	if (r == -EEXIST)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a script showed and left: said, and with --save written into a directory. */
+/* Displayed objects and files of a script: listed, and with --save written into a directory. */
 #ifndef CLIENT_RESULTS_H
 #define CLIENT_RESULTS_H
 
@@ -10,26 +10,28 @@
 struct call_channel;
 struct reply;
 
-/* A line on standard error for each picture and each file. saves: results_save comes next, so only
- * those are said that it cannot have. */
+/* Prints a line on standard error for each picture and each file. saves: results_save follows, so
+ * only those are printed that it cannot save. */
 void results_say(const json_t *outcome, bool saves);
 
-/* Where results are written. */
+/* The directory for results, and how they are written. */
 struct results_place {
 	const char *directory;
 	bool pictures;		/* as picture-1.png ... */
 	bool force;		/* any file of the same name is replaced */
-	const json_t *handed_in;	/* inputs_hashes: so are files that are still as they were
-					 * handed in, and keep their mode; what --dir leaves out is
-					 * never written. NULL: none */
+	const json_t *handed_in;	/* from inputs_hashes: files that are unchanged since they
+					 * were handed in are replaced too, and keep their mode;
+					 * names that --dir leaves out are never written. NULL: none
+					 */
 };
 
-/* Writes pictures, and files under their names, which it asks the service for, and says where each
- * one is. id: of the next request. 0, or negative: what could not be saved was said. */
+/* Asks the service for pictures and files, writes them, files under their names, and prints their
+ * paths. id: that of the next request. 0; or negative: a result could not be saved, which was
+ * printed. */
 int results_save(const struct results_place *place, struct call_channel *channel, int *id,
 		 const struct reply *answer);
 
-/* Saves one file, of a resource that the request id reads; no file is replaced. */
+/* Saves one resource to a file, read by the request id; no file is replaced. */
 int results_save_one(const char *directory, struct call_channel *channel, int id, const char *path,
 		     const char *uri);
 

@@ -42,7 +42,7 @@ show_json(const json_t *outcome)
 	return r;
 }
 
-/* Everything that a script printed is wanted where nobody reads along. */
+/* If standard output is not a terminal, all of the script's output is needed. */
 static bool
 wants_whole(const struct options *options)
 {
@@ -60,8 +60,8 @@ show_stream(const struct options *options, struct call_channel *channel, int *id
 
 /* Shows the answer; returns the exit code. id: of the next request. */
 static int
-conclude(const struct options *options, struct call_channel *channel, int *id,
-	 const struct shown *shown, const struct reply *answer)
+run_conclude(const struct options *options, struct call_channel *channel, int *id,
+	     const struct shown *shown, const struct reply *answer)
 {
 	int r;
 
@@ -96,8 +96,8 @@ conclude(const struct options *options, struct call_channel *channel, int *id,
 
 /* Writes what the script left where --save and --rw have it. 0, or negative: why was printed. */
 static int
-save(const struct options *options, struct call_channel *channel, int *id,
-     const struct reply *answer, const json_t *handed_in)
+run_save(const struct options *options, struct call_channel *channel, int *id,
+	 const struct reply *answer, const json_t *handed_in)
 {
 	const struct results_place saved = { .directory = options->save, .pictures = true,
 					     .force = options->force };
@@ -130,12 +130,12 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 		prompt_watch(channel->prompt, &shown[REPLY_STDOUT]);
 	r = call_wait(channel, REQUEST_ID, show_piece, shown, &answer);
 	if (r == 0) {
-		code = conclude(options, channel, &id, shown, &answer);
+		code = run_conclude(options, channel, &id, shown, &answer);
 		inputs_forget(handed_in, answer.outcome);
 		if (answer.kind == REPLY_OUTCOME && !options->json)
 			results_say(answer.outcome, options->save || options->rw);
 		if (answer.kind == REPLY_OUTCOME &&
-		    save(options, channel, &id, &answer, handed_in) < 0 && code == 0)
+		    run_save(options, channel, &id, &answer, handed_in) < 0 && code == 0)
 			code = EX_IOERR;
 		reply_free(&answer);
 	} else {

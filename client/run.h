@@ -5,7 +5,7 @@
 
 struct options;
 
-/* Returns the exit code; everything else has been said. */
+/* Returns the exit code; everything else was printed. */
 int run_command(const struct options *options);
 
 #endif

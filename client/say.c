@@ -13,7 +13,7 @@
 #include "base/quote.h"
 
 static bool
-has_colour(void)
+say_has_colour(void)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
@@ -33,7 +33,7 @@ say_line(const char *start, const char *format, va_list args)
 	vsnprintf(text, sizeof(text), format, args);
 	quote_line(shown, sizeof(shown), text, strlen(text));
 	n = snprintf(line, sizeof(line), "%s%s\n", start, shown);
-	/* When standard error itself is broken, nobody can be told. */
+	/* An error of standard error itself cannot be reported. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
 }
@@ -44,7 +44,7 @@ say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say_line(has_colour() ? "\033[1;31mmcp-python:\033[0m " : "mcp-python: ",
+	say_line(say_has_colour() ? "\033[1;31mmcp-python:\033[0m " : "mcp-python: ",
 		 format, args);
 	va_end(args);
 }

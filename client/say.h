@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What mcp-python says about itself on standard error; a script's output never goes
- * here. */
+/* Messages of mcp-python itself on standard error; never a script's output. */
 #ifndef CLIENT_SAY_H
 #define CLIENT_SAY_H
 
-/* One line "mcp-python: ..." on standard error, the name in colour on a terminal.
- * What a file's name, a script or the service brought into it is shown as base/quote.h says,
- * so that it cannot steer a terminal. */
+/* One line "mcp-python: ..." on standard error, with the name in colour on a terminal. Text from
+ * file names, scripts or the service is escaped (base/quote.h), so that it cannot control a
+ * terminal. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same without the name, indented: a detail of the line before. */

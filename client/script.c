@@ -61,7 +61,7 @@ script_read_fd(int fd, size_t max, struct script_text *text_r)
 }
 
 static int
-check(const char *name, const struct script_text *text, bool nul_too)
+script_check(const char *name, const struct script_text *text, bool nul_too)
 {
 	struct text_position at;
 	unsigned char byte;
@@ -92,7 +92,7 @@ load(int fd, const char *name, size_t max, bool nul_too, struct script_text *tex
 		say("%s: %s", name, strerror(-r));
 		return EX_NOINPUT;
 	}
-	r = check(name, &text, nul_too);
+	r = script_check(name, &text, nul_too);
 	if (r) {
 		script_text_free(&text);
 		return r;

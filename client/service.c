@@ -25,7 +25,7 @@
 
 /* The program beside this one, as in a build tree, or the installed one. */
 static bool
-find_program(char path[PATH_MAX])
+service_find_program(char path[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("/" PROGRAM));
 	char *slash;
@@ -66,7 +66,7 @@ start_private(bool packages, struct service *service_r)
 	int pair[2];
 	pid_t pid;
 
-	if (!find_program(path)) {
+	if (!service_find_program(path)) {
 		say("cannot start a private supervisor: there is no %s", path);
 		return -ENOENT;
 	}
@@ -100,7 +100,7 @@ service_open(const struct options *options, bool packages, struct service *servi
 
 		fd = endpoints_connect(&list, NULL);
 		if ((fd == -ENOENT || fd == -ECONNREFUSED || fd == -ENOTDIR) &&
-		    find_program(path))
+		    service_find_program(path))
 			return start_private(packages, service_r);
 	}
 	if (fd < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a script writes, on the terminal or wherever it is to go. */
+/* Writes a script's output to the terminal or another file. */
 #ifndef CLIENT_SHOW_H
 #define CLIENT_SHOW_H
 
@@ -10,24 +10,24 @@
 
 #include "client/reply.h"
 
-/* One stream of one call. Set fd, zero the rest; show_done frees what it keeps. */
+/* One stream of one call. Set fd, zero the rest; show_done frees it. */
 struct shown {
 	int fd;
-	char *bytes; /* what was printed before the answer */
+	char *bytes; /* the bytes printed before the answer */
 	size_t len, room;
-	bool has_gap; /* a piece did not follow: the answer will tell the rest */
+	bool has_gap; /* a piece was missing: the rest comes from the answer */
 };
 
 /* For call_wait: arg is an array of REPLY_STREAMS, by enum reply_stream. 0 or -errno. */
 int show_piece(void *arg, const struct reply *piece);
 
-/* Prints what the answer has of the stream of this name beyond what was shown. */
+/* Prints the part of the stream of this name in the answer that was not shown yet. */
 int show_rest(const struct shown *s, const json_t *outcome, const char *name);
 
-/* Prints a traceback that the script's own stderr does not have, on standard error. */
+/* Prints the traceback on standard error, if the script's own stderr does not have it. */
 int show_traceback(const json_t *outcome);
 
-/* Writes all of it, also when fd is non-blocking. 0 or -errno. */
+/* Writes all bytes, even if fd is non-blocking. 0 or -errno. */
 int show_bytes(int fd, const char *bytes, size_t len);
 
 void show_done(struct shown shown[REPLY_STREAMS]);

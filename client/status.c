@@ -50,13 +50,13 @@ struct asked {
 /* ---- showing ---- */
 
 static double
-number(const json_t *object, const char *key)
+status_number(const json_t *object, const char *key)
 {
 	return json_number_value(json_object_get(object, key));
 }
 
 static long
-count(const json_t *object, const char *key)
+status_count(const json_t *object, const char *key)
 {
 	return (long)json_integer_value(json_object_get(object, key));
 }
@@ -101,13 +101,13 @@ print_governance(const json_t *answer)
 	const json_t *reload = json_object_get(answer, "reload");
 	const json_t *egress = json_object_get(answer, "egress");
 
-	printf("approvals    %ld pending\n", count(json_object_get(answer, "approvals"), "pending"));
+	printf("approvals    %ld pending\n", status_count(json_object_get(answer, "approvals"), "pending"));
 	printf("audit log    %s, %ld records, %ld lost, %ld left out; %ld MiB, most %ld MiB, "
 	       "free %ld MiB\n",
 	       json_is_true(json_object_get(audit, "failing")) ? "FAILING" : "ok",
-	       count(audit, "written"), count(audit, "lost"), count(audit, "left_out"),
-	       count(audit, "bytes") >> 20, count(audit, "most_bytes") >> 20,
-	       count(audit, "free_bytes") >> 20);
+	       status_count(audit, "written"), status_count(audit, "lost"), status_count(audit, "left_out"),
+	       status_count(audit, "bytes") >> 20, status_count(audit, "most_bytes") >> 20,
+	       status_count(audit, "free_bytes") >> 20);
 	printf("egress       %s, %ld executions may go out\n",
 	       !json_is_true(json_object_get(egress, "installed")) ? "not installed"
 	       : strcmp(admin_text(egress, "state"), "down") == 0 ? "not in use"
@@ -137,19 +137,19 @@ print_summary(const json_t *answer)
 	if (service)
 		printf("%s %s, up %s\n", admin_text(service, "name"),
 		       admin_text(service, "version"),
-		       figure_time(number(service, "uptime_seconds")));
+		       figure_time(status_number(service, "uptime_seconds")));
 	print_named("enforcement", admin_text(json_object_get(answer, "enforcement"), "summary"));
 	if (!executions)
 		return;
 	printf("clients      %ld connected, %ld over HTTP with %ld sessions\n",
-	       count(clients, "connections"), count(clients, "http_connections"),
-	       count(clients, "http_sessions"));
+	       status_count(clients, "connections"), status_count(clients, "http_connections"),
+	       status_count(clients, "http_sessions"));
 	printf("executions   %ld running, %ld queued; %ld ended, %ld by a limit, %ld refused\n",
-	       count(executions, "running"), count(executions, "queued"),
-	       count(executions, "ended"), count(executions, "limits_hit"),
-	       count(executions, "refused"));
-	printf("jobs         %ld running, %ld kept for their answer\n", count(jobs, "running"),
-	       count(jobs, "kept"));
+	       status_count(executions, "running"), status_count(executions, "queued"),
+	       status_count(executions, "ended"), status_count(executions, "limits_hit"),
+	       status_count(executions, "refused"));
+	printf("jobs         %ld running, %ld kept for their answer\n", status_count(jobs, "running"),
+	       status_count(jobs, "kept"));
 	print_governance(answer);
 }
 
@@ -180,12 +180,12 @@ print_profiles(const json_t *list)
 
 		table_add(table, "%s", admin_text(one, "profile"));
 		table_add(table, "%s", admin_text(one, "zygote"));
-		table_add(table, "%ld", count(one, "warm"));
-		table_add(table, "%ld", count(one, "starting"));
-		table_add(table, "%ld", count(one, "busy"));
-		table_add(table, "%ld", count(one, "sessions"));
-		table_add(table, "%ld", count(one, "spent") + count(one, "ending"));
-		table_add(table, "%ld", count(one, "waiting"));
+		table_add(table, "%ld", status_count(one, "warm"));
+		table_add(table, "%ld", status_count(one, "starting"));
+		table_add(table, "%ld", status_count(one, "busy"));
+		table_add(table, "%ld", status_count(one, "sessions"));
+		table_add(table, "%ld", status_count(one, "spent") + status_count(one, "ending"));
+		table_add(table, "%ld", status_count(one, "waiting"));
 	}
 	putchar('\n');
 	table_print(table, stdout, ROWS, WIDTH, "", "");
@@ -209,8 +209,8 @@ print_tool_servers(const json_t *list)
 		table_add(table, "%s", admin_text(one, "server"));
 		table_add(table, "%s", admin_text(one, "state"));
 		table_add(table, "%s", admin_text(one, "revision"));
-		table_add(table, "%ld", count(one, "tools"));
-		table_add(table, "%ld", count(one, "left_out"));
+		table_add(table, "%ld", status_count(one, "tools"));
+		table_add(table, "%ld", status_count(one, "left_out"));
 	}
 	putchar('\n');
 	table_print(table, stdout, ROWS, WIDTH, "", "");
@@ -219,7 +219,7 @@ print_tool_servers(const json_t *list)
 }
 
 static void
-print_tenants(const json_t *list)
+status_print_tenants(const json_t *list)
 {
 	static const char *const titles[] = { "TENANT", ">RUNNING", ">QUEUED", ">SESSIONS", ">JOBS",
 					      ">WORKERS", ">CPU", ">MEMORY", ">EXECUTIONS",
@@ -263,7 +263,7 @@ print_sessions(const json_t *list)
 		table_add(table, "%s", admin_text(one, "profile"));
 		table_add(table, "%s%s", admin_text(one, "state"),
 			  json_is_true(json_object_get(one, "kept")) ? ", kept" : "");
-		table_add(table, "%ld", count(one, "cells"));
+		table_add(table, "%ld", status_count(one, "cells"));
 		table_add(table, "%s", seconds(one, "age_seconds"));
 		table_add(table, "%s", seconds(one, "idle_seconds"));
 		table_add(table, "%s", bytes(one, "memory_bytes"));
@@ -275,7 +275,7 @@ print_sessions(const json_t *list)
 }
 
 static int
-show(const struct asked *asked, const json_t *answer)
+status_show(const struct asked *asked, const json_t *answer)
 {
 	if (asked->json) {
 		admin_print_json(stdout, answer);
@@ -284,7 +284,7 @@ show(const struct asked *asked, const json_t *answer)
 		if (json_object_get(answer, "profiles"))
 			print_profiles(json_object_get(answer, "profiles"));
 		print_tool_servers(json_object_get(answer, "tool_servers"));
-		print_tenants(json_object_get(answer, "tenants"));
+		status_print_tenants(json_object_get(answer, "tenants"));
 		print_sessions(json_object_get(answer, "sessions"));
 	}
 	return fflush(stdout) == 0 ? 0 : EX_IOERR;
@@ -294,7 +294,7 @@ show(const struct asked *asked, const json_t *answer)
 
 /* Converts the answer of check_environment into the form of the operators' socket. */
 static json_t *
-make_answer(const json_t *environment)
+status_make_answer(const json_t *environment)
 {
 	const json_t *yours = json_object_get(environment, "yours");
 	const json_t *theirs = json_object_get(environment, "repl_sessions");
@@ -304,7 +304,7 @@ make_answer(const json_t *environment)
 	snprintf(self, sizeof(self), "uid:%u", (unsigned int)getuid());
 	for (size_t i = 0; i < json_array_size(theirs); i++) {
 		json_t *one = json_copy(json_array_get(theirs, i));
-		double mb = number(one, "memory_mb");
+		double mb = status_number(one, "memory_mb");
 
 		json_object_set_new(one, "tenant", json_string(self));
 		json_object_set_new(one, "memory_limit_bytes",
@@ -343,8 +343,8 @@ ask_as_client(const struct asked *asked)
 		code = EX_NOPERM;
 		reply_free(&reply);
 	} else {
-		answer = make_answer(reply.outcome);
-		code = show(asked, answer);
+		answer = status_make_answer(reply.outcome);
+		code = status_show(asked, answer);
 		json_decref(answer);
 		reply_free(&reply);
 	}
@@ -356,7 +356,7 @@ ask_as_client(const struct asked *asked)
 /* ---- commands ---- */
 
 static int
-read_options(int argc, char **argv, const char *help, struct asked *asked_r)
+status_read_options(int argc, char **argv, const char *help, struct asked *asked_r)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
@@ -401,7 +401,7 @@ status_command(int argc, char **argv)
 	char text[256];
 	FILE *stream;
 	bool named;
-	int code, r = read_options(argc, argv, status_help, &asked);
+	int code, r = status_read_options(argc, argv, status_help, &asked);
 
 	if (r != 0)
 		return r > 0 ? 0 : -r;
@@ -411,7 +411,7 @@ status_command(int argc, char **argv)
 		return named ? EX_UNAVAILABLE : ask_as_client(&asked);
 	answer = admin_ask_for(stream, "status", &code, text, sizeof(text));
 	if (answer)
-		code = show(&asked, answer);
+		code = status_show(&asked, answer);
 	else
 		say("%s", text);
 	json_decref(answer);
@@ -426,7 +426,7 @@ metrics_command(int argc, char **argv)
 	json_t *answer;
 	char text[256];
 	FILE *stream;
-	int code, r = read_options(argc, argv, metrics_help, &asked);
+	int code, r = status_read_options(argc, argv, metrics_help, &asked);
 
 	if (r != 0)
 		return r > 0 ? 0 : -r;

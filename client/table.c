@@ -86,7 +86,7 @@ table_add(struct table *table, const char *format, ...)
 
 /* The number of bytes that fit into width, cut between characters. */
 static size_t
-fit(const char *text, size_t width)
+table_fit(const char *text, size_t width)
 {
 	size_t len = strlen(text);
 
@@ -107,7 +107,7 @@ print_line(const struct table *table, FILE *to, const char *const *cell, size_t 
 		if (right)
 			at += (size_t)fprintf(to, "%*s", (int)(pad < width - at ? pad : width - at),
 					      "");
-		at += (size_t)fprintf(to, "%.*s", (int)fit(text, width - at), text);
+		at += (size_t)fprintf(to, "%.*s", (int)table_fit(text, width - at), text);
 		if (last)
 			break;
 		pad = (right ? 0 : pad) + 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether bytes are text that the service takes, and where they stop being it. */
+/* Checks that bytes are text that the service accepts, and finds the first wrong byte. */
 #ifndef CLIENT_TEXT_H
 #define CLIENT_TEXT_H
 
@@ -7,13 +7,13 @@
 #include <stddef.h>
 
 struct text_position {
-	size_t offset; /* of the first byte at fault, from 0 */
+	size_t offset; /* of the first wrong byte, from 0 */
 	size_t line;   /* its line, from 1 */
 	size_t column; /* its byte in that line, from 1 */
 };
 
-/* True when bytes are well-formed UTF-8 and, with nul_too, hold no NUL. Else *where_r is the
- * first byte at fault. */
+/* True: the bytes are well-formed UTF-8 and, with nul_too, have no NUL. Otherwise *where_r is the
+ * first wrong byte. */
 bool text_check(const char *bytes, size_t len, bool nul_too,
 		struct text_position *where_r);
 

@@ -53,7 +53,7 @@ end_of(const struct token *token)
 }
 
 static const char *
-state_of(const struct token *token, int64_t now)
+token_state_of(const struct token *token, int64_t now)
 {
 	return token->revoked ? "revoked"
 	       : token->expires && now >= token->expires ? "expired" : "valid";
@@ -112,7 +112,7 @@ tell_added(const struct token *token)
 }
 
 static int
-add(const struct options *options, struct token_file *file, struct why *why_r)
+token_add(const struct options *options, struct token_file *file, struct why *why_r)
 {
 	char text[TOKEN_TEXT + 1];
 	struct token token;
@@ -153,7 +153,7 @@ print_table(const struct tokens *tokens, int64_t now)
 		if (token->expires)
 			token_time_print(token->expires, expires);
 		printf("%s  %-7s  %s  %-*s  %-16s  %-8s  %s\n", token->id,
-		       state_of(token, now), created, TOKEN_TIME, expires, token->tenant,
+		       token_state_of(token, now), created, TOKEN_TIME, expires, token->tenant,
 		       *token->profile ? token->profile : "any", token->name);
 	}
 }
@@ -181,7 +181,7 @@ print_json(const struct tokens *tokens, int64_t now)
 		json_array_append_new(list, json_pack(
 			"{s:s, s:s, s:s, s:s?, s:s, s:o, s:o, s:o}", "id", token->id, "name",
 			token->name, "tenant", token->tenant, "profile",
-			*token->profile ? token->profile : NULL, "state", state_of(token, now),
+			*token->profile ? token->profile : NULL, "state", token_state_of(token, now),
 			"created", json_time(token->created), "expires",
 			json_time(token->expires), "revoked", json_time(token->revoked)));
 	}
@@ -236,7 +236,7 @@ token_command(const struct options *options)
 	}
 	switch (options->token_action) {
 	case TOKEN_ADD:
-		r = add(options, &file, &why);
+		r = token_add(options, &file, &why);
 		break;
 	case TOKEN_LIST:
 		(options->json ? print_json : print_table)(&file.tokens, time(NULL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp-python token: keeps the file of bearer tokens that mcp-pythond reads (policy/tokens.h).
+/* mcp-python token: manages the file of bearer tokens that mcp-pythond reads (policy/tokens.h).
  */
 #ifndef CLIENT_TOKEN_H
 #define CLIENT_TOKEN_H
@@ -8,7 +8,7 @@
 
 #define TOKEN_FILE SYSCONFDIR "/mcp-pythond/tokens"
 
-/* Does what the options say. Returns the exit code. */
+/* Runs the command of the options. Returns the exit code. */
 int token_command(const struct options *options);
 
 #endif

@@ -24,13 +24,13 @@
 #define MODE_MOST 0640
 
 static int
-say(const struct token_file *file, int error, struct why *why_r)
+token_file_say(const struct token_file *file, int error, struct why *why_r)
 {
 	return why_say(why_r, error, "file", "%s: %s", file->path, strerror(-error));
 }
 
 static int
-open_directory(struct token_file *file, bool change)
+token_file_open_directory(struct token_file *file, bool change)
 {
 	char path[PATH_MAX];
 	const char *slash = strrchr(file->path, '/');
@@ -53,7 +53,7 @@ open_directory(struct token_file *file, bool change)
 }
 
 static int
-read_text(int fd, char **text_r, size_t *len_r)
+token_file_read_text(int fd, char **text_r, size_t *len_r)
 {
 	own_mem char *text = malloc(TOKENS_BYTES_MAX + 1);
 	size_t len = 0;
@@ -72,7 +72,7 @@ read_text(int fd, char **text_r, size_t *len_r)
 
 /* A link is not followed: the change would replace the link, not its target. */
 static int
-read_file(struct token_file *file, struct why *why_r)
+token_file_read_file(struct token_file *file, struct why *why_r)
 {
 	own_fd int fd = openat(file->dir, file->name,
 			       O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -85,16 +85,16 @@ read_file(struct token_file *file, struct why *why_r)
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return say(file, -errno, why_r);
+		return token_file_say(file, -errno, why_r);
 	if (!S_ISREG(st.st_mode))
-		return say(file, -EINVAL, why_r);
+		return token_file_say(file, -EINVAL, why_r);
 	file->exists = true;
 	file->mode = st.st_mode & MODE_MOST;
 	file->uid = st.st_uid;
 	file->gid = st.st_gid;
-	r = read_text(fd, &text, &len);
+	r = token_file_read_text(fd, &text, &len);
 	if (r < 0)
-		return say(file, r, why_r);
+		return token_file_say(file, r, why_r);
 	r = tokens_parse(text, len, &file->tokens, &why);
 	return r < 0 ? why_say(why_r, r, "file", "%s: %s", file->path, why.text) : 0;
 }
@@ -103,9 +103,9 @@ int
 token_file_open(const char *path, bool change, struct token_file *file_r, struct why *why_r)
 {
 	struct token_file file = {.path = path, .dir = -1};
-	int r = open_directory(&file, change);
+	int r = token_file_open_directory(&file, change);
 
-	r = r < 0 ? say(&file, r, why_r) : read_file(&file, why_r);
+	r = r < 0 ? token_file_say(&file, r, why_r) : token_file_read_file(&file, why_r);
 	if (r < 0)
 		token_file_close(&file);
 	else
@@ -139,7 +139,7 @@ set_owner(const struct token_file *file, int fd)
 }
 
 static int
-replace(const struct token_file *file, const char *name, const char *text)
+token_file_replace(const struct token_file *file, const char *name, const char *text)
 {
 	own_fd int fd = openat(file->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int r;
@@ -170,7 +170,7 @@ token_file_write(struct token_file *file, struct why *why_r)
 	/* The lock is held, so a file with this name was left by a process that was killed. */
 	if (snprintf(name, sizeof(name), ".%s.new", file->name) < (int)sizeof(name)) {
 		unlinkat(file->dir, name, 0);
-		r = replace(file, name, text);
+		r = token_file_replace(file, name, text);
 	}
-	return r < 0 ? say(file, r, why_r) : 0;
+	return r < 0 ? token_file_say(file, r, why_r) : 0;
 }

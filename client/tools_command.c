@@ -37,7 +37,7 @@ struct asked {
 };
 
 static int
-usage(const char *text)
+tools_command_usage(const char *text)
 {
 	say("%s", text);
 	return EX_USAGE;
@@ -46,7 +46,7 @@ usage(const char *text)
 /* ---- showing ---- */
 
 static void
-print_list(const json_t *list)
+tools_command_print_list(const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one = json_array_get(list, i);
@@ -101,7 +101,7 @@ print_result(const json_t *result)
 }
 
 static int
-show(const struct asked *asked, const json_t *answer)
+tools_command_show(const struct asked *asked, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "tools");
 	const json_t *about = json_object_get(answer, "about");
@@ -111,7 +111,7 @@ show(const struct asked *asked, const json_t *answer)
 	if (asked->json)
 		admin_print_json(stdout, list ? list : about ? about : result);
 	else if (list)
-		print_list(list);
+		tools_command_print_list(list);
 	else if (about)
 		print_value(about);
 	else
@@ -124,7 +124,7 @@ show(const struct asked *asked, const json_t *answer)
 /* ---- asking ---- */
 
 static int
-ask(const struct asked *asked)
+tools_command_ask(const struct asked *asked)
 {
 	FILE *stream = admin_connect(admin_path(asked->socket, NULL), false);
 	json_t *answer;
@@ -138,7 +138,7 @@ ask(const struct asked *asked)
 	answer = admin_ask(stream, asked->request, &code, text, sizeof(text));
 	fclose(stream);
 	if (answer)
-		code = show(asked, answer);
+		code = tools_command_show(asked, answer);
 	else
 		say("%s", text);
 	json_decref(answer);
@@ -148,19 +148,19 @@ ask(const struct asked *asked)
 /* ---- arguments ---- */
 
 static int
-read_name(const char *word, json_t *request)
+tools_command_read_name(const char *word, json_t *request)
 {
 	const char *dot = strchr(word, '.');
 
 	if (!dot || !dot[1])
-		return usage("which tool? SERVER.TOOL, as \"mcp-python tools\" lists them");
+		return tools_command_usage("which tool? SERVER.TOOL, as \"mcp-python tools\" lists them");
 	json_object_set_new(request, "server", json_stringn(word, (size_t)(dot - word)));
 	json_object_set_new(request, "tool", json_string(dot + 1));
 	return 0;
 }
 
 static int
-read_arguments(int n, char **word, json_t *request)
+tools_command_read_arguments(int n, char **word, json_t *request)
 {
 	json_t *arguments = json_object();
 
@@ -175,7 +175,7 @@ read_arguments(int n, char **word, json_t *request)
 			*end = '\0';
 		if (!value || json_object_set_new(arguments, word[i], value) < 0) {
 			json_decref(arguments);
-			return usage("arguments are NAME=VALUE, in UTF-8");
+			return tools_command_usage("arguments are NAME=VALUE, in UTF-8");
 		}
 	}
 	json_object_set_new(request, "arguments", arguments);
@@ -183,7 +183,7 @@ read_arguments(int n, char **word, json_t *request)
 }
 
 static int
-read_words(int argc, char **argv, struct asked *asked)
+tools_command_read_words(int argc, char **argv, struct asked *asked)
 {
 	static const char *const actions[][2] = {
 		{ "list", "tools" }, { "describe", "describe-tool" }, { "call", "call-tool" },
@@ -195,14 +195,14 @@ read_words(int argc, char **argv, struct asked *asked)
 		if (strcmp(word, actions[i][0]) == 0)
 			request = actions[i][1];
 	if (!request)
-		return usage("tools: list, describe or call");
+		return tools_command_usage("tools: list, describe or call");
 	asked->request = json_pack("{s:s}", "do", request);
 	if (strcmp(word, "list") == 0)
-		return argc > 1 ? usage("there is an extra word") : 0;
-	code = read_name(argc > 1 ? argv[1] : "", asked->request);
+		return argc > 1 ? tools_command_usage("there is an extra word") : 0;
+	code = tools_command_read_name(argc > 1 ? argv[1] : "", asked->request);
 	if (code == 0 && strcmp(word, "call") == 0)
-		return read_arguments(argc - 2, argv + 2, asked->request);
-	return code ? code : argc > 2 ? usage("there is an extra word") : 0;
+		return tools_command_read_arguments(argc - 2, argv + 2, asked->request);
+	return code ? code : argc > 2 ? tools_command_usage("there is an extra word") : 0;
 }
 
 int
@@ -232,9 +232,9 @@ tools_command(int argc, char **argv)
 			return EX_USAGE;
 		}
 	}
-	code = read_words(argc - optind, argv + optind, &asked);
+	code = tools_command_read_words(argc - optind, argv + optind, &asked);
 	if (code == 0)
-		return ask(&asked);
+		return tools_command_ask(&asked);
 	json_decref(asked.request);
 	return code;
 }

@@ -77,13 +77,13 @@ struct top {
 /* ---- one look ---- */
 
 static double
-number(const json_t *object, const char *key)
+top_number(const json_t *object, const char *key)
 {
 	return json_number_value(json_object_get(object, key));
 }
 
 static long
-count(const json_t *object, const char *key)
+top_count(const json_t *object, const char *key)
 {
 	return (long)json_integer_value(json_object_get(object, key));
 }
@@ -102,13 +102,13 @@ find_before(const struct top *top, const char *name)
 static double
 grown(const json_t *now, const json_t *before, const char *key, double seconds)
 {
-	double more = before ? number(now, key) - number(before, key) : 0;
+	double more = before ? top_number(now, key) - top_number(before, key) : 0;
 
 	return more > 0 && seconds > 0 ? more / seconds : 0;
 }
 
 static int
-compare(const void *a, const void *b)
+top_compare(const void *a, const void *b)
 {
 	const struct row *one = a, *other = b;
 
@@ -138,9 +138,9 @@ make_rows(const struct top *top, size_t *n_r)
 		if (top->sort->key == 'c' && top->before)
 			row[i].value = row[i].processors;
 		else if (top->sort->member)
-			row[i].value = number(now, top->sort->member);
+			row[i].value = top_number(now, top->sort->member);
 	}
-	qsort(row, *n_r, sizeof(*row), compare);
+	qsort(row, *n_r, sizeof(*row), top_compare);
 	return row;
 }
 
@@ -154,21 +154,21 @@ add_rate(struct table *table, const struct top *top, double rate)
 }
 
 static void
-add_row(struct table *table, const struct top *top, const struct row *row)
+top_add_row(struct table *table, const struct top *top, const struct row *row)
 {
 	const json_t *tenant = row->tenant;
 
 	table_add(table, "%s", admin_name(admin_text(tenant, "tenant")));
 	add_rate(table, top, 100 * row->processors);
-	table_add(table, "%s", figure_bytes((uint64_t)number(tenant, "memory_bytes")));
-	table_add(table, "%ld", count(tenant, "running"));
-	table_add(table, "%ld", count(tenant, "queued"));
-	table_add(table, "%ld", count(tenant, "sessions"));
-	table_add(table, "%ld", count(tenant, "jobs"));
-	table_add(table, "%ld", count(tenant, "workers"));
+	table_add(table, "%s", figure_bytes((uint64_t)top_number(tenant, "memory_bytes")));
+	table_add(table, "%ld", top_count(tenant, "running"));
+	table_add(table, "%ld", top_count(tenant, "queued"));
+	table_add(table, "%ld", top_count(tenant, "sessions"));
+	table_add(table, "%ld", top_count(tenant, "jobs"));
+	table_add(table, "%ld", top_count(tenant, "workers"));
 	add_rate(table, top, row->per_second);
-	table_add(table, "%ld", count(tenant, "executions"));
-	table_add(table, "%s", figure_time(number(tenant, "cpu_seconds")));
+	table_add(table, "%ld", top_count(tenant, "executions"));
+	table_add(table, "%s", figure_time(top_number(tenant, "cpu_seconds")));
 }
 
 static void
@@ -183,30 +183,30 @@ print_head(const struct top *top, FILE *out)
 	for (size_t i = 0; i < json_array_size(profiles); i++) {
 		const json_t *one = json_array_get(profiles, i);
 
-		warm += count(one, "warm");
-		busy += count(one, "busy");
-		sessions += count(one, "sessions");
-		waiting += count(one, "waiting");
+		warm += top_count(one, "warm");
+		busy += top_count(one, "busy");
+		sessions += top_count(one, "sessions");
+		waiting += top_count(one, "waiting");
 	}
 	fprintf(out, "%s %s, up %s, sorted by %s\n", admin_text(service, "name"),
-		admin_text(service, "version"), figure_time(number(service, "uptime_seconds")),
+		admin_text(service, "version"), figure_time(top_number(service, "uptime_seconds")),
 		top->sort->name);
 	if (!executions) {
 		fputs("what you use yourself\n\n\n", out);
 		return;
 	}
 	fprintf(out, "%ld running, %ld queued; %ld ended, %ld by a limit\n",
-		count(executions, "running"), count(executions, "queued"),
-		count(executions, "ended"), count(executions, "limits_hit"));
+		top_count(executions, "running"), top_count(executions, "queued"),
+		top_count(executions, "ended"), top_count(executions, "limits_hit"));
 	fprintf(out, "workers: %ld warm, %ld busy, %ld of idle sessions; %ld waiting for one\n",
 		warm, busy, sessions, waiting);
 	fprintf(out, "%ld connected, %ld over HTTP; %ld approvals pending\n",
-		count(clients, "connections"), count(clients, "http_connections"),
-		count(json_object_get(top->answer, "approvals"), "pending"));
+		top_count(clients, "connections"), top_count(clients, "http_connections"),
+		top_count(json_object_get(top->answer, "approvals"), "pending"));
 }
 
 static void
-print_tenants(const struct top *top, FILE *out, size_t rows, size_t width)
+top_print_tenants(const struct top *top, FILE *out, size_t rows, size_t width)
 {
 	static const char *const titles[] = { "TENANT", ">%CPU", ">MEMORY", ">RUNNING", ">QUEUED",
 					      ">SESSIONS", ">JOBS", ">WORKERS", ">RUNS/S",
@@ -216,7 +216,7 @@ print_tenants(const struct top *top, FILE *out, size_t rows, size_t width)
 	struct row *row = make_rows(top, &n);
 
 	for (size_t i = 0; i < n; i++)
-		add_row(table, top, &row[i]);
+		top_add_row(table, top, &row[i]);
 	table_print(table, out, rows, width, top->colour ? "\033[7m" : "",
 		    top->colour ? "\033[0m" : "");
 	table_free(table);
@@ -225,7 +225,7 @@ print_tenants(const struct top *top, FILE *out, size_t rows, size_t width)
 
 /* 0 or an exit code. */
 static int
-look(struct top *top)
+top_look(struct top *top)
 {
 	int code;
 
@@ -263,7 +263,7 @@ draw(const struct top *top)
 	if (!out)
 		abort();
 	print_head(top, out);
-	print_tenants(top, out, room, top->columns);
+	top_print_tenants(top, out, room, top->columns);
 	fclose(out);
 	frame = malloc(5 * len + 16);
 	if (!frame)
@@ -301,7 +301,7 @@ catch_signals(void)
 enum wish { GO_ON, LOOK, DRAW, QUIT };
 
 static enum wish
-read_key(struct top *top)
+top_read_key(struct top *top)
 {
 	char key;
 
@@ -329,7 +329,7 @@ read_signal(struct top *top, int fd)
 }
 
 static int
-left_ms(const struct top *top)
+top_left_ms(const struct top *top)
 {
 	struct timespec now;
 	double left;
@@ -346,17 +346,17 @@ wait_for_wish(struct top *top, int signals)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 				{ .fd = signals, .events = POLLIN } };
-	int n = poll(fds, 2, left_ms(top));
+	int n = poll(fds, 2, top_left_ms(top));
 
 	if (n == 0)
 		return LOOK;
 	if (n < 0)
 		return errno == EINTR ? GO_ON : QUIT;
-	return fds[1].revents ? read_signal(top, signals) : read_key(top);
+	return fds[1].revents ? read_signal(top, signals) : top_read_key(top);
 }
 
 static int
-watch(struct top *top, int signals)
+top_watch(struct top *top, int signals)
 {
 	enum wish wish = LOOK;
 	int code = 0;
@@ -364,7 +364,7 @@ watch(struct top *top, int signals)
 	measure_screen(top);
 	while (code == 0 && wish != QUIT) {
 		if (wish == LOOK)
-			code = look(top);
+			code = top_look(top);
 		if (code == 0 && wish != GO_ON)
 			code = draw(top);
 		if (code == 0)
@@ -390,7 +390,7 @@ watch_on_terminal(struct top *top)
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw);
 	show_bytes(STDOUT_FILENO, ENTER, strlen(ENTER));
 	top->colour = !(no_colour && *no_colour);
-	code = watch(top, signals);
+	code = top_watch(top, signals);
 	show_bytes(STDOUT_FILENO, LEAVE, strlen(LEAVE));
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 	close(signals);
@@ -402,12 +402,12 @@ watch_on_terminal(struct top *top)
 static int
 print_once(struct top *top)
 {
-	int code = look(top);
+	int code = top_look(top);
 
 	if (code != 0)
 		return code;
 	print_head(top, stdout);
-	print_tenants(top, stdout, SIZE_MAX, 4096);
+	top_print_tenants(top, stdout, SIZE_MAX, 4096);
 	return fflush(stdout) == 0 ? 0 : EX_IOERR;
 }
 
@@ -421,7 +421,7 @@ is_terminal(void)
 }
 
 static int
-run(struct top *top)
+top_run(struct top *top)
 {
 	static const struct timeval most = { .tv_sec = ANSWER_S };
 	int code;
@@ -440,7 +440,7 @@ run(struct top *top)
 }
 
 static int
-wrong(const char *text)
+top_wrong(const char *text)
 {
 	say("top: %s", text);
 	return EX_USAGE;
@@ -475,14 +475,14 @@ top_command(int argc, char **argv)
 		case 's':
 			top.sort = find_sort(optarg);
 			if (!top.sort)
-				return wrong("--sort: cpu, memory, running, queued, sessions, "
-					     "executions or name");
+				return top_wrong("--sort: cpu, memory, running, queued, sessions, "
+						 "executions or name");
 			break;
 		case 'i':
 			top.interval = strtod(optarg, &end);
 			if (end == optarg || *end || !(top.interval >= 0.1) ||
 			    top.interval > INTERVAL_MAX)
-				return wrong("--interval: a number of seconds, 0.1 to 3600");
+				return top_wrong("--interval: a number of seconds, 0.1 to 3600");
 			break;
 		case 'o':
 			top.once = true;
@@ -497,5 +497,5 @@ top_command(int argc, char **argv)
 			return EX_USAGE;
 		}
 	}
-	return optind < argc ? wrong("there is an extra word") : run(&top);
+	return optind < argc ? top_wrong("there is an extra word") : top_run(&top);
 }

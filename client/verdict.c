@@ -49,7 +49,7 @@ static const struct verdict_row {
 };
 
 static const struct verdict_row *
-find_row(const json_t *outcome)
+verdict_find_row(const json_t *outcome)
 {
 	const char *status = reply_string(outcome, "status", NULL);
 
@@ -62,7 +62,7 @@ find_row(const json_t *outcome)
 int
 verdict_exit_code(const json_t *outcome)
 {
-	const struct verdict_row *row = find_row(outcome);
+	const struct verdict_row *row = verdict_find_row(outcome);
 	const json_t *code = json_object_get(outcome, "exit_code");
 	json_int_t value = json_is_integer(code) ? json_integer_value(code) : -1;
 
@@ -80,7 +80,7 @@ verdict_exit_code(const json_t *outcome)
 const char *
 verdict_text(const json_t *outcome)
 {
-	const struct verdict_row *row = find_row(outcome);
+	const struct verdict_row *row = verdict_find_row(outcome);
 	const char *message;
 
 	if (!row)

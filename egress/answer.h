@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer to a request that has a secret in it: read whole, and given to the script without the
- * secret, however the origin has cut it into chunks. What cannot be read for sure is refused.
+/* The answer to a request with a secret. It is parsed, and passed to the script without the secret,
+ * even if the secret is split between chunks. An answer that cannot be parsed reliably is refused.
  */
 #ifndef EGRESS_ANSWER_H
 #define EGRESS_ANSWER_H
@@ -14,7 +14,8 @@ struct evbuffer;
 
 /* Its members belong to answer.c. */
 struct answer {
-	const char *const *values;	/* that it may not show; borrowed, as each of them */
+	const char *const *values;	/* values that must be masked; the array and its strings are
+					 * borrowed */
 	size_t n_values;
 	bool is_of_head;		/* the method was HEAD */
 	bool has_head, over;
@@ -28,13 +29,13 @@ int answer_begin(struct answer *answer, bool is_of_head, const char *const *valu
 		 size_t n_values);
 void answer_end(struct answer *answer);	/* zeroed is fine */
 
-/* Takes all bytes of in, which have come from the origin, and adds to out what the script gets.
- * ended: no more come. True: it goes on, or answer_is_over(). False: *why_r (static) says what is
- * wrong; without has_head the script has had nothing yet. */
+/* Takes all bytes of in, which come from the origin, and adds the bytes for the script to out.
+ * ended: no more follow. True: the answer continues, or is complete (answer_is_over()). False:
+ * *why_r (static) gives the mistake; if has_head is not set, the script has got nothing yet. */
 bool answer_take(struct answer *answer, struct evbuffer *in, struct evbuffer *out, bool ended,
 		 const char **why_r);
 
-/* The script has all of it. */
+/* Has the script got the whole answer? */
 bool answer_is_over(const struct answer *answer);
 
 #endif

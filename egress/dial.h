@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a target to a connected socket: looked up once, each address judged, and what was
- * judged is what is connected to.
+/* Makes a connected socket for a target: looks it up once, judges each address, and connects to the
+ * judged address.
  */
 #ifndef EGRESS_DIAL_H
 #define EGRESS_DIAL_H
@@ -22,8 +22,9 @@ struct dial_options {
 	size_t n_ranges;
 };
 
-/* How it ended: fd >= 0 is the callee's, and address is where it leads; else verdict and
- * text (static) say why not, and address is the one at fault (family 0: none). */
+/* The result. fd >= 0: it belongs to the callee, and is connected to address. Otherwise verdict and
+ * text (static) give the reason, and address is the one that was refused or failed (family 0:
+ * none). */
 struct dial_outcome {
 	int fd;
 	enum egress_verdict verdict;
@@ -35,6 +36,6 @@ struct dial_outcome {
  * there. NULL: no memory. */
 struct dial *dial_new(const struct dial_options *options,
 		      void (*done)(void *arg, const struct dial_outcome *outcome), void *arg);
-void dial_free(struct dial *dial);	/* gives up; NULL is fine */
+void dial_free(struct dial *dial);	/* also while it is in progress; NULL is fine */
 
 #endif

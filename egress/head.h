@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a request to a proxy: parsed strictly, and written again for its origin. The head of
- * an origin's answer, parsed likewise. Pure code.
+/* Parses the head of a request to a proxy strictly, and writes a new one for the origin. Parses the
+ * head of an origin's answer in the same way. Pure.
  *
- * A header of a request can have the place of a secret in its value: {{secret:NAME}}.
+ * The value of a request's header can contain {{secret:NAME}}, which is the place of a secret.
  */
 #ifndef EGRESS_HEAD_H
 #define EGRESS_HEAD_H
@@ -26,7 +26,7 @@ struct head_part {
 
 struct head_secret {
 	struct head_part header;	/* the name of the header */
-	struct head_part place;		/* {{secret:NAME}}, or what has no end */
+	struct head_part place;		/* {{secret:NAME}}, or an incomplete one */
 	struct head_part name;
 };
 
@@ -42,16 +42,15 @@ struct head {
 	size_t n_secrets;
 };
 
-/* Looks for a whole head at the start. 1: *head_r is filled; 0: more bytes are needed; or
- * the status to answer, negative: -400, -431 (too large, or has too many secrets), -501 (not
- * spoken here). */
+/* Looks for a whole head at the start. 1: *head_r is filled; 0: more bytes are needed; or the
+ * status of the answer, negative: -400, -431 (too large, or too many secrets), -501 (not
+ * supported). */
 int head_parse(const char *bytes, size_t len, struct head *head_r);
 
-/* The head that the origin gets, for a request in absolute form: its path, a Host that is
- * the target, "Connection: close", and of the other lines those that are meant for it.
- * values: of head->secret, which stand in their places; then the origin is asked by TLS, and not to
- * compress or to wait. Without secrets it may be NULL.
- * malloc'ed, NULL when out of memory. */
+/* The head for the origin, of a request in absolute form: its path, the target as Host,
+ * "Connection: close", and the other lines that are meant for the origin. values: the values of
+ * head->secret, which replace their places. Such a request goes over TLS, and asks the origin not
+ * to compress or to wait. Without secrets values may be NULL. malloc'ed; NULL: out of memory. */
 char *head_for_origin(const struct head *head, const char *bytes, const char *const *values,
 		      size_t *len_r);
 
@@ -60,35 +59,36 @@ char *head_for_origin(const struct head *head, const char *bytes, const char *co
 struct head_answer {
 	size_t len;			/* bytes of the head */
 	unsigned int status;
-	enum head_body body;		/* HEAD_BODY_NONE: all until the connection's end */
+	enum head_body body;		/* HEAD_BODY_NONE: until the connection ends */
 	uint64_t body_len;
 	bool is_encoded;		/* its Content-Encoding is not identity */
 };
 
-/* As head_parse(), for an answer. 1, 0, or -502: it is none, or not within the bounds. */
+/* As head_parse(), for an answer. 1, 0, or -502: it is not a head, or exceeds the bounds. */
 int head_parse_answer(const char *bytes, size_t len, struct head_answer *head_r);
 
-/* The head that the script gets: "Connection: close", and of the other lines those that are about
- * the answer, and not about the connection to its origin. malloc'ed, NULL when out of memory. */
+/* The head for the script: "Connection: close", and the other lines that are about the answer and
+ * not about the connection to the origin. malloc'ed; NULL: out of memory. */
 char *head_for_script(const struct head_answer *head, const char *bytes, size_t *len_r);
 
 /* ---- bodies ---- */
 
-/* Where in a body we are; chunked ones are followed, not changed. */
+/* The position in a body. Chunked bodies are followed, not changed. */
 struct head_body_state {
 	enum head_body kind;
-	unsigned int at;	/* of a chunked one: which part of it */
+	unsigned int at;	/* in a chunked body: the part of it */
 	uint64_t left;		/* bytes of the body, or of this chunk */
-	size_t line;		/* bytes of this line of a chunked one */
+	size_t line;		/* bytes of the current line of a chunked body */
 };
 
 /* len: of HEAD_BODY_LENGTH. */
 void head_body_begin(struct head_body_state *state, enum head_body kind, uint64_t len);
 
-/* How many of the next bytes are content. 0: the next one is not. */
+/* How many of the next bytes are content. 0: the next byte is not content. */
 uint64_t head_body_content(const struct head_body_state *state);
 
-/* How many of the bytes are the body's; *over_r: it ends with them. -400: not a body. */
+/* How many of the bytes belong to the body; *over_r: it ends with them. -400: it is not a valid
+ * body. */
 int head_body_take(struct head_body_state *state, const char *bytes, size_t len,
 		   size_t *taken_r, bool *over_r);
 

@@ -17,14 +17,11 @@
  *   3. the jail is closed (filter.c) and proved; EGRESS_READY is sent
  *   4. the loop: one thread, in which nothing may wait (base/stall.h) */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <event2/dns.h>
@@ -36,10 +33,9 @@
 #include "egress/filter.h"
 #include "egress/proxy.h"
 #include "egress/secret.h"
-#include "proto/frame.h"
+#include "proto/control.h"
 
 #define PROGRAM "mcp-python-egress"
-#define CONTROL 3
 #define WRITER_MAX (4 * 1024 * 1024)	/* reports that the supervisor has not read */
 #define DESCRIPTORS_KEPT 512		/* for listening sockets, lookups and the process itself */
 
@@ -57,9 +53,7 @@ __asan_default_options(void)
 struct egress {
 	struct proxy proxy;
 	struct secrets secrets;
-	struct frame_reader reader;
-	struct frame_writer writer;
-	struct event readable, writable;
+	struct control control;
 };
 
 static _Noreturn void
@@ -72,38 +66,19 @@ give_up(const char *what, int error)
 /* ---- the supervisor ---- */
 
 static void
-flush(struct egress *e)
-{
-	int r = frame_writer_flush(&e->writer, CONTROL);
-
-	if (r > 0)
-		event_add(&e->writable, NULL);
-	else if (r < 0)
-		event_base_loopbreak(e->proxy.base);
-}
-
-static void
 tell(void *arg, const struct msg *msg)
 {
 	struct egress *e = arg;
 
 	/* Without a report connections must not be made. */
-	if (frame_writer_put(&e->writer, msg, NULL, 0) < 0)
+	if (control_send(&e->control, msg) < 0)
 		give_up("a report", ENOBUFS);
-	flush(e);
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+on_frame(void *arg, struct frame *frame)
 {
-	(void)fd;
-	(void)what;
-	flush(arg);
-}
-
-static void
-on_message(struct egress *e, struct frame *frame)
-{
+	struct egress *e = arg;
 	const struct msg_egress_open *open = &frame->msg.egress_open;
 	int r;
 
@@ -120,34 +95,7 @@ on_message(struct egress *e, struct frame *frame)
 	}
 }
 
-static void
-on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct egress *e = arg;
-	struct frame frame = { 0 };
-	int r = frame_reader_read(&e->reader, fd, &frame);
-
-	(void)what;
-	if (r > 0) {
-		on_message(e, &frame);
-		frame_done(&frame);
-	} else if (r < 0) {
-		event_base_loopbreak(e->proxy.base);
-	}
-}
-
 /* ---- start ---- */
-
-static void
-receive_configure(struct egress *e, struct frame *frame_r)
-{
-	int r = frame_reader_read(&e->reader, CONTROL, frame_r);
-
-	if (r <= 0)
-		give_up("the configuration", r < 0 ? -r : EPIPE);
-	if (frame_r->msg.type != MSG_EGRESS_CONFIGURE)
-		give_up("the configuration", EBADMSG);
-}
 
 /* Anybody can make a name server seem broken, as often as they like. */
 static void
@@ -228,9 +176,9 @@ start(struct egress *e)
 	const char *what;
 	int r;
 
-	frame_reader_init(&e->reader, FROM_SUPERVISOR);
-	frame_writer_init(&e->writer, WRITER_MAX);
-	receive_configure(e, &frame);
+	r = control_configure(&e->control, WRITER_MAX, MSG_EGRESS_CONFIGURE, &frame);
+	if (r < 0)
+		give_up("the configuration", -r);
 	e->proxy.base = event_base_new();
 	if (!e->proxy.base || evutil_secure_rng_init() < 0)
 		give_up("the loop", ENOMEM);
@@ -246,11 +194,9 @@ start(struct egress *e)
 	e->proxy.tell = tell;
 	e->proxy.tell_arg = e;
 	LIST_INIT(&e->proxy.grants);
-	event_assign(&e->readable, e->proxy.base, CONTROL, EV_READ | EV_PERSIST, on_readable, e);
-	event_assign(&e->writable, e->proxy.base, CONTROL, EV_WRITE, on_writable, e);
-	event_add(&e->readable, NULL);
-	if (fcntl(CONTROL, F_SETFL, O_NONBLOCK) < 0)
-		give_up("the control socket", errno);
+	r = control_start(&e->control, e->proxy.base, on_frame, e);
+	if (r < 0)
+		give_up("the control socket", -r);
 	r = filter_enter(&ready.egress_ready.landlock_abi, &what);
 	if (r < 0)
 		give_up(what, -r);
@@ -262,12 +208,11 @@ int
 main(int argc, char **argv)
 {
 	static struct egress egress;
-	struct stat st;
 
 	(void)argv;
-	if (argc != 1 || fstat(CONTROL, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+	if (argc != 1 || !control_is_given()) {
 		fprintf(stderr, PROGRAM " is started by mcp-pythond, with a socket on descriptor "
-			"%d.\n", CONTROL);
+			"%d.\n", CONTROL_FD);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The proxy from inside: grants, one per execution that may have a network, and their
- * connections. Everything runs in one loop and nothing in it waits.
+/* The inside of the proxy: grants, one for each execution that may have a network, and their
+ * connections. Everything runs in one loop, and no call in it waits.
  */
 #ifndef EGRESS_PROXY_H
 #define EGRESS_PROXY_H
@@ -29,10 +29,10 @@ struct proxy {
 	void *tell_arg;
 	LIST_HEAD(, grant) grants;
 	unsigned int n_connections;	/* of all grants */
-	unsigned int connections_max;	/* that our descriptors suffice for */
+	unsigned int connections_max;	/* as many as there are descriptors for */
 };
 
-/* What one execution may do, and has done. */
+/* The rights of one execution, and its use of them. */
 struct grant {
 	LIST_ENTRY(grant) link;
 	struct proxy *proxy;
@@ -44,7 +44,8 @@ struct grant {
 	uint64_t bytes_max;
 	unsigned int at_once, in_all;		/* connections */
 	unsigned int idle_seconds, connection_seconds;
-	int fd;					/* listens in the worker's namespace; -1: no more */
+	int fd;					/* the listening socket in the worker's namespace;
+						 * -1: closed */
 	struct event acceptable, retry;
 	struct bufferevent_rate_limit_group *rate;
 	LIST_HEAD(, connection) connections;
@@ -54,18 +55,18 @@ struct grant {
 
 /* ---- grant.c ---- */
 
-/* Serves a listening socket, which is the grant's from the call on, also when it fails.
- * 0; -EEXIST: the execution has a grant already; else -errno, and EGRESS_CLOSED has been said.
- * -ENOTSOCK: it does not listen, because its cell has ended or its worker lies. */
+/* Serves a listening socket, which belongs to the grant from the call on, even if it fails. 0;
+ * -EEXIST: the execution has a grant already; or -errno, and EGRESS_CLOSED was sent. -ENOTSOCK: it
+ * does not listen, because its cell has ended or its worker is hostile. */
 int grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd);
 
-/* Cuts what is left of it and says EGRESS_CLOSED after its last report. Without such a grant
- * nothing is done: it was closed before, and that was said. */
+/* Cuts its remaining connections, and sends EGRESS_CLOSED after its last report. Does nothing if
+ * there is no such grant: it was closed before, and EGRESS_CLOSED was sent then. */
 void grant_close(struct proxy *proxy, uint64_t execution);
 
 bool grant_allows(const struct grant *grant, const struct network_target *target);
 
-/* A connection is no more. */
+/* To be called when a connection was freed. */
 void grant_release(struct grant *grant);
 
 /* ---- connection.c ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets that the proxy puts into requests: a script writes {{secret:NAME}} in the one header that
- * the secret is for, and asks for http://HOST/... of the one host that it is for. The proxy then
- * asks that host by TLS. Scripts never have the text.
+/* Secrets that the proxy puts into requests: a script requests http://HOST/... with {{secret:NAME}}
+ * in a header; each secret is for one host and one header. The proxy sends the request to that host
+ * over TLS. Scripts never have the text.
  */
 #ifndef EGRESS_SECRET_H
 #define EGRESS_SECRET_H
@@ -29,14 +29,14 @@ struct secrets {
 	size_t n;
 };
 
-/* Takes them from the configuration, with a copy of all, and reads certificates: before the jail is
- * closed. What is wrong with one concerns it alone. 0; -EBADMSG: it is no configuration. */
+/* Copies them from the configuration, and reads certificates. Before the jail is entered. A mistake
+ * in one secret affects only that one. 0; -EBADMSG: it is not a valid configuration. */
 int secrets_take(struct secrets *secrets, const struct msg_egress_configure *configure);
 
 /* Wipes and frees them. */
 void secrets_free(struct secrets *secrets);
 
-/* The secrets of a request, in the order of head->secret. */
+/* The secrets that a request uses, in the order of head->secret. */
 struct secret_use {
 	const struct secret *item[HEAD_SECRETS_MAX];
 	size_t n;
@@ -44,16 +44,17 @@ struct secret_use {
 
 #define SECRET_WHY_MAX 256
 
-/* Those with these names, or all for "*": a bit for each. */
+/* The secrets with these names, or all for "*": a bit for each. */
 uint32_t secrets_named(const struct secrets *secrets, const struct msg_strs *names);
 
-/* Finds what a request asks for, which must be for its host and its header, and among granted
- * (secrets_named). The head's target gets the port that TLS is spoken at. 0; -EACCES: why_r
- * (SECRET_WHY_MAX bytes) says why not. */
+/* Finds the secrets that a request asks for. They must be for its host and its header, and in
+ * granted (secrets_named). The head's target gets the port for TLS. 0; -EACCES: why_r
+ * (SECRET_WHY_MAX bytes) has the reason. */
 int secrets_find(const struct secrets *secrets, uint32_t granted, struct head *head,
 		 const char *bytes, struct secret_use *use_r, char *why_r);
 
-/* All values for the host of these, which its answer may not show; at most EGRESS_SECRETS_MAX. */
+/* The values of all secrets for the same host, which have to be masked in its answer; at most
+ * EGRESS_SECRETS_MAX. */
 size_t secrets_of_host(const struct secrets *secrets, const struct secret_use *use,
 		       const char *values_r[EGRESS_SECRETS_MAX]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives warm workers to the executions, sessions and cells that wait for them. For struct
+/* Gives warm workers to waiting executions and sessions, and starts waiting cells. For struct
  * pool_hooks.
  */
 #ifndef ENGINE_DISPATCH_H
@@ -12,11 +12,11 @@ struct tenant;
  * still needed. */
 void dispatch_workers(struct tenant *tenant, unsigned int profile);
 
-/* Starts cells that wait for others of the tenant to end. */
+/* Starts cells that wait because too many executions of their tenant run. */
 void dispatch_cells(struct tenant *tenant);
 
-/* Ends the executions and sessions that wait in the share: its jail cannot be built, for the reason
- * in text. */
+/* Ends the executions and sessions that wait in the share, because its jail cannot be built, for
+ * the reason in text. */
 void dispatch_refuse(struct share *share, const char *text);
 
 #endif

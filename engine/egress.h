@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The egress proxy (mcp-python-egress) as the supervisor sees it. It is started for the first
- * execution that may have a network, and ended when it was not used for a while. If it fails it
- * is started again, after a longer pause each time. It is told what each execution may do.
+ * execution that may have a network, and ended when it has not been used for a while. If it fails
+ * it is started again, after a pause that grows each time. It gets the rules of each execution.
  * Without the proxy no script has a network.
  */
 #ifndef ENGINE_EGRESS_H
@@ -54,11 +54,12 @@ struct egress_grant *egress_grant_new(struct egress *egress, uint64_t execution,
 				      const struct msg_egress_open *terms,
 				      const char **why_r);
 
-/* Gives the proxy the worker's listening socket, which belongs to the grant from the call on.
- * -errno: the socket was closed, so the script's connections are refused. 0: fine. */
+/* Gives the proxy the worker's listening socket, which belongs to the grant from the call on. 0; or
+ * -errno: the socket was closed, so the script's connections are refused. */
 int egress_grant_listen(struct egress_grant *grant, int fd);
 
-/* The execution is over. Reports of its last connections may still arrive. NULL is fine. */
+/* Ends the grant with its execution. Reports of its last connections may still arrive. NULL is
+ * fine. */
 void egress_grant_end(struct egress_grant *grant);
 
 #endif

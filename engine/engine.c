@@ -30,7 +30,6 @@
 #include "engine/zygote.h"
 #include "host/cgroup.h"
 #include "host/launcher.h"
-#include "host/outer.h"
 #include "host/watchdog.h"
 
 #define SHUTDOWN_MOST_MS 1800

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine: zygotes, pool, scheduler and tenants, as one object that owns them.
  *
- * main.c makes one after privilege is arranged; sessions get tenants from it; tools start
+ * main.c makes one after privilege was dropped. Carriers get tenants from it, and tools start
  * executions in it (engine/execution.h).
  */
 #ifndef ENGINE_ENGINE_H
@@ -33,23 +33,23 @@ struct engine_options {
 	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroups */
 	const struct engine_observer *observer;	/* borrowed; NULL: none */
 	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
-	pid_t other_child[ENGINE_OTHERS];	/* children of this process that are not the
-						 * engine's; 0: none */
+	pid_t other_child[ENGINE_OTHERS];	/* children of this process that do not belong to
+						 * the engine; 0: none */
 };
 
 /* Starts the zygotes; returns at once. 0 or -errno. */
 int engine_new(const struct engine_options *options, struct engine **engine_r);
 
-/* Kills and frees everything at once. Sessions are freed too: repl_close must not follow.
- * Executions that still run get no outcome: call engine_shutdown first. NULL is fine. */
+/* Kills and frees everything at once, sessions too: do not call repl_close afterwards. Executions
+ * that still run get no outcome: call engine_shutdown first. NULL is fine. */
 void engine_free(struct engine *engine);
 
 /* Answers every execution OUTCOME_CANCELLED (shutdown), takes no new ones (OVERLOADED), ends
  * all workers and zygotes, then calls on_done from the loop. */
 void engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg);
 
-/* From now on engine_shutdown ends no sessions: they come to rest, so that they can be handed over
- * (engine/repl_keep.h). engine_free ends those that have not come to rest in time. */
+/* From now on engine_shutdown does not end sessions. They come to rest, so that they can be handed
+ * over (engine/repl_keep.h). engine_free ends the sessions that did not come to rest in time. */
 void engine_keep_sessions(struct engine *engine);
 
 /* Calls on_ready from the loop once the default profile's zygote is ready, or has failed for
@@ -57,11 +57,12 @@ void engine_keep_sessions(struct engine *engine);
 void engine_when_ready(struct engine *engine,
 		       void (*on_ready)(void *arg, int error, const char *text), void *arg);
 
-/* The tenant of a peer uid, made and warmed on first use. Held until tenant_release. A tenant
- * without holders and without anything that runs is freed after the idle time. */
+/* The tenant of a peer uid; at first use it is made and gets warm workers. Held until
+ * tenant_release. A tenant without holders and without running work is freed after the idle time.
+ */
 struct tenant *engine_tenant(struct engine *engine, uid_t uid);
 
-/* The tenant of any principal, as its carrier has authenticated it: "uid:1000", "token:ci",
+/* The tenant of any principal that a carrier has authenticated: "uid:1000", "token:ci",
  * "sub:alice@https://id.example.org". Visible ASCII. */
 struct tenant *engine_tenant_named(struct engine *engine, const char *principal);
 
@@ -75,7 +76,8 @@ void tenant_restrict(struct tenant *tenant, const char *profile);
 /* Sets how many of its executions may run and may wait. running_max > 0. */
 void tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max);
 
-/* Its principal, "uid:1000", which is the same after a restart. Lives as long as the tenant. */
+/* Its principal, such as "uid:1000", which is the same after a restart. Valid as long as the
+ * tenant. */
 const char *tenant_principal(const struct tenant *tenant);
 
 /* The store of large files; NULL: none. */
@@ -84,7 +86,7 @@ struct filestore *tenant_filestore(const struct tenant *tenant);
 /* The profile that tenant_restrict has set; "": any. */
 const char *tenant_profile(const struct tenant *tenant);
 
-/* What it has now. */
+/* Its current numbers. */
 struct tenant_counts {
 	unsigned int sessions, running, queued;
 	unsigned int running_max, queued_max;
@@ -112,8 +114,8 @@ struct upstream *engine_upstream(const struct engine *engine);
 /* The keeper of installed packages; NULL: no store is configured (engine/keeper.h). */
 struct keeper *engine_keeper(const struct engine *engine);
 
-/* Whether this environment of the store is in use or about to be: by an execution that runs or
- * waits, or by a session. */
+/* Is this environment of the store in use, or about to be: by an execution that runs or waits, or
+ * by a session? */
 bool engine_uses(const struct engine *engine, const char *environment);
 
 /* Counts for status lines and tests. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's inside, which its modules share. No file outside of engine/ includes it.
+/* The inside of the engine, for its modules. No file outside of engine/ includes it.
  */
 #ifndef ENGINE_ENGINE_PARTS_H
 #define ENGINE_ENGINE_PARTS_H
@@ -21,7 +21,6 @@ struct repl;
 struct keeper;
 struct upstream;
 struct watchdog;
-struct zygote;
 
 #define TENANT_BUCKETS 256
 #define SCRATCH_BYTES 65536	/* read at once from a pipe */
@@ -31,7 +30,7 @@ struct engine {
 	struct event_base *base;		/* = options.base */
 	const struct config *config;		/* = options.config */
 
-	/* Limits that the kernel enforces; the watchdog enforces the others. */
+	/* The limits that the kernel enforces; the watchdog enforces the others. */
 	bool memory_counted, pids_counted;
 	struct watchdog *watchdog;		/* NULL: not needed */
 	struct keeper *keeper;			/* NULL: there is no store */
@@ -53,14 +52,14 @@ struct engine {
 	unsigned int n_tenants;
 	struct event housekeeping;
 
-	/* Executions whose outcome is due in the next turn of the loop. */
+	/* Executions that get their outcome in the next turn of the loop. */
 	TAILQ_HEAD(, execution) due;
 	TAILQ_HEAD(, execution) running;
 	LIST_HEAD(, repl) repls;
 	struct event deliver;
 	unsigned int n_running;
 	uint64_t executions;
-	uint64_t spilled;			/* as struct tenant's, of all of them */
+	uint64_t spilled;			/* as in struct tenant, for all tenants */
 
 	/* Called once, for the default profile's zygote. */
 	void (*on_ready)(void *arg, int error, const char *text);

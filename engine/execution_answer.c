@@ -13,7 +13,7 @@
 #include "policy/imports.h"
 
 static char *
-copy(const char *bytes, size_t len)
+answer_copy(const char *bytes, size_t len)
 {
 	char *at = malloc(len + 1);
 
@@ -27,9 +27,9 @@ copy(const char *bytes, size_t len)
 
 /* Strings of a frame have no terminating NUL, and the watcher wants C strings. */
 static char *
-text_of(bool has, const struct msg_str *str)
+answer_text_of(bool has, const struct msg_str *str)
 {
-	return has ? copy(str->at, str->len) : NULL;
+	return has ? answer_copy(str->at, str->len) : NULL;
 }
 
 struct done_texts {
@@ -45,12 +45,12 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	*t = (struct done_texts){ 0 };
 	if (!e->facts.has_done)
 		return;
-	t->value_repr = text_of(done->has_value_repr, &done->value_repr);
-	t->value_json = text_of(done->has_value_json, &done->value_json);
-	t->error_type = text_of(done->has_error_type, &done->error_type);
-	t->error_message = text_of(done->has_error_message, &done->error_message);
-	t->error_traceback = text_of(done->has_error_traceback, &done->error_traceback);
-	t->names = text_of(done->has_names && e->request.tell_names, &done->names);
+	t->value_repr = answer_text_of(done->has_value_repr, &done->value_repr);
+	t->value_json = answer_text_of(done->has_value_json, &done->value_json);
+	t->error_type = answer_text_of(done->has_error_type, &done->error_type);
+	t->error_message = answer_text_of(done->has_error_message, &done->error_message);
+	t->error_traceback = answer_text_of(done->has_error_traceback, &done->error_traceback);
+	t->names = answer_text_of(done->has_names && e->request.tell_names, &done->names);
 	outcome->value_repr = t->value_repr;
 	outcome->value_json = t->value_json;
 	outcome->value_cut = done->has_value_cut && done->value_cut;
@@ -73,7 +73,7 @@ take_where(const struct execution *e, struct done_texts *t, struct outcome *outc
 	    (outcome->status != OUTCOME_TIMEOUT && outcome->status != OUTCOME_CPU_LIMIT &&
 	     outcome->status != OUTCOME_CRASHED))
 		return;
-	t->error_traceback = text_of(true, &where->text);
+	t->error_traceback = answer_text_of(true, &where->text);
 	outcome->error_traceback = t->error_traceback;
 	outcome->error_line = where->has_line ? where->line : 0;
 }
@@ -118,7 +118,8 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 
 	if (e->became == STATE_ROLLED_BACK && e->stake.body != NULL)
 		for (size_t i = 0; i < stake->notes.n; i++)
-			note_r[n++] = copy(stake->notes.item[i].at, stake->notes.item[i].len);
+			note_r[n++] =
+				answer_copy(stake->notes.item[i].at, stake->notes.item[i].len);
 	if (e->processes_ended > 0 && e->became != STATE_LOST &&
 	    asprintf(&note_r[n++], "%u %s that cells had started %s ended", e->processes_ended,
 		     e->processes_ended == 1 ? "process" : "processes",
@@ -127,14 +128,14 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 	if (e->fell)
 		note_r[n++] = note_of_fall(e->fell_status);
 	if (e->held_up)
-		note_r[n++] = copy(held_up, strlen(held_up));
+		note_r[n++] = answer_copy(held_up, strlen(held_up));
 	return n;
 }
 
 /* The outcome's texts are the caller's. */
 static void
-take_background(struct execution *e, struct output_text text_r[STREAM_COUNT],
-		struct outcome *outcome)
+answer_take_background(struct execution *e, struct output_text text_r[STREAM_COUNT],
+		       struct outcome *outcome)
 {
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		text_r[i] = output_stream_text(&e->background, (enum stream)i);
@@ -155,8 +156,8 @@ make_refused(const struct execution *e, char *refused_r[REFUSED_IMPORTS_MAX])
 	for (; n < done->refused_imports.n; n++) {
 		const struct msg_str *name = &done->refused_imports.item[n];
 
-		refused_r[n] = copy(name->at, name->len <= IMPORT_NAME_MAX ? name->len :
-				    IMPORT_NAME_MAX - utf8_begun(name->at, IMPORT_NAME_MAX));
+		refused_r[n] = answer_copy(name->at, name->len <= IMPORT_NAME_MAX ? name->len :
+					   IMPORT_NAME_MAX - utf8_begun(name->at, IMPORT_NAME_MAX));
 	}
 	return n;
 }
@@ -194,7 +195,7 @@ execution_announce(struct execution *e, struct why *why_r)
 
 /* Tells the observer, the caller, and the observer again. */
 static void
-tell(struct execution *e, const struct outcome *outcome)
+answer_tell(struct execution *e, const struct outcome *outcome)
 {
 	const struct engine_observer *observer = e->engine->options.observer;
 	struct engine_event event = event_of(e);
@@ -237,7 +238,7 @@ execution_answer(struct execution *e)
 			.dropped = text[i].dropped,
 		};
 	}
-	take_background(e, background, &outcome);
+	answer_take_background(e, background, &outcome);
 	transcript = output_transcript(&e->output);
 	outcome.transcript = transcript.text;
 	outcome.transcript_len = transcript.len;
@@ -256,7 +257,7 @@ execution_answer(struct execution *e)
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
 	outcome.retry_after_ms = e->retry_after_ms;
-	tell(e, &outcome);
+	answer_tell(e, &outcome);
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		free(text[i].text);
 		free(background[i].text);

@@ -82,7 +82,7 @@ answer_offer(struct execution *e, int error)
 }
 
 static void
-on_begin(void *arg, int fd)
+files_on_begin(void *arg, int fd)
 {
 	struct execution *e = arg;
 	struct msg msg = { .type = MSG_PULL, .pull.wanted = true };
@@ -92,7 +92,7 @@ on_begin(void *arg, int fd)
 }
 
 static void
-on_end(void *arg, int error)
+files_on_end(void *arg, int error)
 {
 	struct execution *e = arg;
 
@@ -104,7 +104,9 @@ on_end(void *arg, int error)
 int
 execution_on_offer(struct execution *e, struct frame *frame)
 {
-	const struct filestore_calls calls = { .begin = on_begin, .end = on_end, .arg = e };
+	const struct filestore_calls calls = { .begin = files_on_begin,
+					       .end = files_on_end,
+					       .arg = e };
 	const struct msg_offer *offer = &frame->msg.offer;
 	const char *path = offer->path.at;
 	size_t path_len = offer->path.len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of an execution that are kept on disk (host/filestore.h). The worker offers one after the
- * other and waits for the answer to each; the bytes go from it to the store's helper.
+/* Files of an execution that are kept on disk (host/filestore.h). The worker offers one file after
+ * the other and waits for each answer; the bytes go from the worker to the store's helper.
  */
 #ifndef ENGINE_EXECUTION_FILES_H
 #define ENGINE_EXECUTION_FILES_H
@@ -13,14 +13,15 @@ struct execution;
 struct filestore_job;
 struct frame;
 
-/* Time for keeping files that does not count as the run's own, in all. */
+/* The total time for keeping files that does not count for the run. */
 #define FILES_EXCUSED_MS 60000
 
 /* Its members belong to execution_files.c. Zeroed: nothing is offered. */
 struct execution_files {
 	bool open;			/* an offer has no answer yet */
 	bool pulled;			/* ... but its worker has the pipe */
-	bool no_place;			/* one has waited in vain: no further one waits */
+	bool no_place;			/* one file has waited without success: no further one waits
+					 */
 	struct filestore_job *job;	/* NULL: none */
 	char *uri;			/* of the file that is offered */
 	size_t at;			/* its number among the results */
@@ -30,13 +31,14 @@ struct execution_files {
 /* Takes an OFFER: 0, and the frame is emptied; or -EBADMSG. */
 int execution_on_offer(struct execution *execution, struct frame *frame);
 
-/* Nothing is kept any more: the run is over. */
+/* The run has ended: no further file is kept. */
 void execution_files_end(struct execution *execution);
 
-/* Its init reports all files itself: what was kept of them is removed. */
+/* Its init reports all files itself: files that were kept already are removed. */
 void execution_files_anew(struct execution *execution);
 
-/* Time that the wall clock does not count, and how much more that may be while one is kept. */
+/* The time that the wall clock does not count so far, and how much more it may be while a file is
+ * being kept. */
 uint64_t execution_files_excused_us(const struct execution_files *files, uint64_t now_us);
 uint64_t execution_files_patience_ms(const struct execution_files *files, uint64_t now_us);
 

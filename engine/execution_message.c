@@ -9,7 +9,7 @@
 #include "engine/worker.h"
 
 static int
-on_prompt(struct execution *e, const struct msg_prompt *prompt)
+message_on_prompt(struct execution *e, const struct msg_prompt *prompt)
 {
 	if (prompt->id != e->serial || prompts_open(&e->prompts, prompt->number, clock_us()) < 0)
 		return -EBADMSG;
@@ -44,7 +44,7 @@ int
 execution_take(struct execution *e, struct frame *frame)
 {
 	if (frame->msg.type == MSG_PROMPT)
-		return on_prompt(e, &frame->msg.prompt);
+		return message_on_prompt(e, &frame->msg.prompt);
 	if (frame->msg.type == MSG_MODULE)
 		return modules_take(e, &frame->msg.module);
 	if (frame->msg.type == MSG_TOOL_CALL)
@@ -79,7 +79,7 @@ on_listener(struct execution *e, struct worker *w, struct frame *frame)
 }
 
 static int
-on_message(struct worker *w, struct frame *frame)
+message_on_message(struct worker *w, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 	struct execution *e = w->execution;
@@ -100,26 +100,26 @@ on_message(struct worker *w, struct frame *frame)
 }
 
 static void
-on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
+message_on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
 {
 	execution_on_output(w->execution, stream, bytes, len);
 }
 
 static void
-on_broken(struct worker *w)
+message_on_broken(struct worker *w)
 {
 	execution_on_broken(w->execution);
 }
 
 static void
-on_died(struct worker *w, int wait_status)
+message_on_died(struct worker *w, int wait_status)
 {
 	execution_on_died(w->execution, wait_status);
 }
 
 const struct worker_user execution_user = {
-	.on_message = on_message,
-	.on_output = on_output,
-	.on_broken = on_broken,
-	.on_died = on_died,
+	.on_message = message_on_message,
+	.on_output = message_on_output,
+	.on_broken = message_on_broken,
+	.on_died = message_on_died,
 };

@@ -18,7 +18,7 @@
 
 /* ASCII alone, so that a name is a part of a path and of a record as it is. */
 static bool
-is_identifier(const struct msg_str *name)
+modules_is_identifier(const struct msg_str *name)
 {
 	for (size_t i = 0; i < name->len; i++)
 		if (!isascii((unsigned char)name->at[i]) ||
@@ -28,7 +28,7 @@ is_identifier(const struct msg_str *name)
 }
 
 static void
-answer(struct execution *e, bool mounted)
+modules_answer(struct execution *e, bool mounted)
 {
 	struct msg msg = { .type = MSG_MODULE_ANSWER, .module_answer = {
 		.number = e->modules.number, .mounted = mounted } };
@@ -42,7 +42,7 @@ answer(struct execution *e, bool mounted)
 }
 
 static void
-on_mounted(void *arg, int error)
+modules_on_mounted(void *arg, int error)
 {
 	struct execution *e = arg;
 	struct execution_modules *m = &e->modules;
@@ -54,7 +54,7 @@ on_mounted(void *arg, int error)
 		if (e->watcher.on_mounted != NULL)
 			e->watcher.on_mounted(e->watcher.arg);
 	}
-	answer(e, error == 0);
+	modules_answer(e, error == 0);
 }
 
 /* While it runs, and until its session ends, the set stays in the store: engine_uses. */
@@ -65,11 +65,11 @@ mount(struct execution *e, const char *environment)
 	int r;
 
 	if (e->repl != NULL)
-		return e->repl->stage->mount(e->repl, environment, on_mounted, e,
+		return e->repl->stage->mount(e->repl, environment, modules_on_mounted, e,
 					     &m->mounting);
 	if (e->engine->keeper == NULL)
 		return -ENXIO;
-	r = keeper_mount(e->engine->keeper, environment, e->worker->pidfd, on_mounted, e,
+	r = keeper_mount(e->engine->keeper, environment, e->worker->pidfd, modules_on_mounted, e,
 			 &m->mounting);
 	if (r == 0)
 		snprintf(e->request.environment, sizeof(e->request.environment), "%s",
@@ -87,7 +87,7 @@ execution_answer_module(struct execution *e, const char *environment)
 	if (environment != NULL)
 		snprintf(m->asked, sizeof(m->asked), "%s", environment);
 	if (environment == NULL || mount(e, environment) < 0)
-		answer(e, false);
+		modules_answer(e, false);
 }
 
 int
@@ -97,7 +97,7 @@ modules_take(struct execution *e, const struct msg_module *module)
 	struct execution_modules *m = &e->modules;
 
 	if (module->id != e->serial || m->open || module->number != m->number + 1 ||
-	    module->number > e->request.modules || !is_identifier(&module->name))
+	    module->number > e->request.modules || !modules_is_identifier(&module->name))
 		return -EBADMSG;
 	m->number = module->number;
 	m->open = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The modules that the imports of an execution ask for: one at a time, and a bounded number. The
- * watcher knows which set of packages has one (engine/execution.h), the keeper mounts that.
+ * watcher (engine/execution.h) finds the set of packages with the module, and the keeper mounts it.
  */
 #ifndef ENGINE_EXECUTION_MODULES_H
 #define ENGINE_EXECUTION_MODULES_H
@@ -23,16 +23,17 @@ struct execution_modules {
 	char found[MODULES_OF_RUN_MAX][MODULE_NAME_MAX + 1];
 	size_t n_found;
 	char asked[ENVIRONMENT_NAME + 1];	/* the set that is being mounted */
-	char environment[ENVIRONMENT_NAME + 1];	/* the one that is; "": none by an import */
+	char environment[ENVIRONMENT_NAME + 1];	/* the mounted one; "": no import has found one */
 };
 
-/* The execution asks for a module. 0; or -EBADMSG: it may not, or not now, or this is no name. */
+/* The execution asks for a module. 0; or -EBADMSG: it may not, or not now, or this is not a name.
+ */
 int modules_take(struct execution *execution, const struct msg_module *module);
 
-/* Their execution is over: nothing is waited for any more. */
+/* Their execution has ended: stops waiting. */
 void modules_end(struct execution_modules *modules);
 
-/* The names of those that were found. Returns their number. Borrowed. */
+/* The names of the modules that were found. Returns their number. Borrowed. */
 size_t modules_found(const struct execution_modules *modules,
 		     const char *found_r[MODULES_OF_RUN_MAX]);
 

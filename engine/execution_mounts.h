@@ -3,7 +3,7 @@
  * mounts each, read-only, at a place of the worker, and in /workspace is a link to that; nothing is
  * copied. And a volume (engine/volume.h), which the keeper mounts at VOLUME_PLACE.
  *
- * A script's worker has its places to itself. A session's fill up: what a cell was given stays
+ * A script has all places of its worker. In a session the places fill up: the files of a cell stay
  * mounted until the session ends, because its links stay too.
  */
 #ifndef ENGINE_EXECUTION_MOUNTS_H
@@ -47,9 +47,9 @@ int execution_mounts_take(struct execution_mounts *mounts, struct engine *engine
 			  struct why *why_r);
 void execution_mounts_done(struct execution_mounts *mounts);
 
-/* Asks the keeper to mount them, and appends the links, which wait for that, to what the worker is
- * sent. places: the session's, NULL for a script. 0; or -errno: -ENOTCONN when there is no
- * keeper, and then the worker is as it was. */
+/* Asks the keeper to mount them, and adds the orders for the links, which wait for the mounts, to
+ * the worker's messages. places: those of the session, NULL for a script. 0 or -errno; -ENOTCONN:
+ * there is no keeper, and the worker is unchanged. */
 int execution_mounts_put(struct execution *execution, int pidfd, struct mount_places *places,
 			 struct frame_writer *to);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions as the engine's other modules see them.
+/* Executions, for the engine's other modules.
  */
 #ifndef ENGINE_EXECUTION_PARTS_H
 #define ENGINE_EXECUTION_PARTS_H
@@ -32,15 +32,15 @@ struct worker;
 enum execution_state {
 	EXECUTION_WAITING,	/* in its tenant's queue */
 	EXECUTION_RUNNING,	/* has a worker; engine->running */
-	EXECUTION_DUE,		/* it is over, or it never ran: engine->due, or just answered */
+	EXECUTION_DUE,		/* it has ended, or never ran: in engine->due, or just answered */
 	EXECUTION_STATE_COUNT
 };
 
-/* One that is to end. */
+/* How far its stop is. */
 enum stopping {
 	GOES_ON,
 	INTERRUPTED,		/* a cell, by KeyboardInterrupt; has some time left */
-	KILLED,			/* init was told so, and tells of the files */
+	KILLED,			/* init has the order, and reports the files */
 };
 
 struct execution {
@@ -56,15 +56,15 @@ struct execution {
 	char id[32];
 	struct request_copy request;
 	struct limits limits;
-	bool observed;				/* the engine's observer knows of it */
+	bool observed;				/* the engine's observer was told */
 	/* Of a cell. */
 	struct repl *repl;			/* NULL: none, or it is over */
 	struct repl_job job;			/* WAITING */
 	enum outcome_state became;
 	uint32_t processes_ended;		/* of earlier cells, with it */
-	bool fell;				/* what held the state, before it */
+	bool fell;				/* the process with the state ended before it */
 	int fell_status;			/* how its process ended, as wait(2) gives it */
-	bool held_up;				/* it did not answer when the cell was to begin */
+	bool held_up;				/* it did not answer when the cell should begin */
 	struct frame stake;			/* its AT_STAKE, kept for the texts in it */
 	struct output background;		/* of threads of earlier cells */
 	/* While it runs. */
@@ -77,7 +77,8 @@ struct execution {
 	struct execution_prompts prompts;
 	struct execution_modules modules;
 	struct execution_tools tools;
-	struct execution_prompts consents;	/* about calls of tools; one is as good as many */
+	struct execution_prompts consents;	/* about calls of tools; several at a time count as
+						 * one */
 	size_t burst;				/* read since the last rest */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */
@@ -91,15 +92,15 @@ struct execution {
 	char jail_text[512];
 };
 
-/* The execution that a queue's item is of. */
+/* The execution of a queue's item. */
 static inline struct execution *
 execution_of(struct sched_item *item)
 {
 	return (struct execution *)(void *)((char *)item - offsetof(struct execution, item));
 }
 
-/* Gives it a warm worker, and it runs. -EAGAIN: the worker was no good and has been
- * ended, another one may do. Any other -errno: this cannot be run at all. */
+/* Gives it a warm worker and runs it. 0; -EAGAIN: the worker failed and was ended, so another one
+ * may be tried; any other -errno: it cannot be run at all. */
 int execution_lease(struct execution *execution, struct worker *worker);
 
 /* Runs in a session: after its message was sent execution_begin, and what ends it. */
@@ -107,23 +108,22 @@ void execution_grant_network(struct execution *execution);
 struct msg_run execution_run_message(const struct execution *execution);
 int execution_make_stdin(const struct execution *execution);	/* a descriptor or -errno */
 void execution_begin(struct execution *execution, struct worker *worker);
-void execution_look_at_clocks(struct execution *execution);	/* they go on otherwise than
-								 * before */
+void execution_look_at_clocks(struct execution *execution);	/* their rate has changed */
 void execution_keep_done(struct execution *execution, struct frame *frame);
-/* 0, or -EBADMSG: of another one, or the second. */
+/* 0, or -EBADMSG: it belongs to another execution, or is the second. */
 int execution_keep_stake(struct execution *execution, struct frame *frame);
-/* 0, or -EBADMSG: it said so before, or says it of another one. */
+/* 0, or -EBADMSG: it belongs to another execution, or is the second. */
 int execution_on_where(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
 			     const struct msg_cell_ended *ended);
 
-/* It ends at once, and its worker with it. The reason counts when there was none before. */
+/* Ends it at once, with its worker. The reason counts only if there was none before. */
 void execution_lose(struct execution *execution, enum stop_reason reason);
 
-/* It cannot run: its profile's jail cannot be built. text says which wall. */
+/* Ends it because the jail of its profile cannot be built. text names the wall. */
 void execution_fail(struct execution *execution, const char *text);
 
-/* What its worker says, or what is seen of it. All but the first end it. */
+/* Events of its worker. All except the first end it. */
 void execution_on_output(struct execution *execution, enum stream stream,
 			 const void *bytes, size_t len);
 void execution_on_done(struct execution *execution, struct frame *frame);
@@ -131,18 +131,20 @@ void execution_on_exited(struct execution *execution, int wait_status);
 void execution_on_died(struct execution *execution, int wait_status);	/* its init */
 void execution_on_broken(struct execution *execution);
 
-/* Its listener: 0, and the frame is emptied; or -EBADMSG: it may have none, or has one. */
+/* Takes its LISTENER: 0, and the frame is emptied; or -EBADMSG: it may have none, or has one
+ * already. */
 int execution_on_listener(struct execution *execution, struct frame *frame);
 
 /* ---- execution_message.c ---- */
 
-/* Of a worker that runs a script. */
+/* The user of a worker that runs a script. */
 extern const struct worker_user execution_user;
 
-/* What a script or a cell says before DONE: a question, where it is, or results. 0 or -EBADMSG. */
+/* Takes a message that a script or a cell sends before DONE: a question, its stacks, or results. 0
+ * or -EBADMSG. */
 int execution_take(struct execution *execution, struct frame *frame);
 
-/* Ends it by force, with the reason. */
+/* Ends it by force, for this reason. */
 void execution_stop(struct execution *execution, enum stop_reason reason);
 
 /* Delivers the outcomes that are due. */
@@ -152,10 +154,10 @@ void execution_free(struct execution *execution);
 
 /* ---- execution_answer.c ---- */
 
-/* Asks the engine's observer whether it may be. */
+/* Asks the engine's observer whether it may run. */
 int execution_announce(struct execution *execution, struct why *why_r);
 
-/* Tells the observer and its watcher of the outcome. */
+/* Gives the outcome to the observer and to its watcher. */
 void execution_answer(struct execution *execution);
 
 #endif

@@ -37,7 +37,7 @@ bytes_of(const struct execution_request *request)
 
 /* Appends a copy and a NUL at *at. */
 static struct msg_str
-put(char **at, const void *from, size_t len)
+request_put(char **at, const void *from, size_t len)
 {
 	struct msg_str copy = { .at = *at, .len = len };
 
@@ -64,7 +64,7 @@ put_strings(char **at, const char *const *from, size_t n)
 	struct msg_strs copy = { .item = new_array(n, sizeof(*copy.item)), .n = n };
 
 	for (size_t i = 0; i < n; i++)
-		copy.item[i] = put(at, from[i], strlen(from[i]));
+		copy.item[i] = request_put(at, from[i], strlen(from[i]));
 	return copy;
 }
 
@@ -90,15 +90,16 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		.internal = request->internal,
 		.input = new_array(request->n_inputs, sizeof(*copy->input)),
 	};
-	copy->script = put(&at, request->script, request->script_len);
+	copy->script = request_put(&at, request->script, request->script_len);
 	if (request->stdin_text != NULL && request->stdin_len > 0)
-		copy->stdin_text = put(&at, request->stdin_text, request->stdin_len);
+		copy->stdin_text = request_put(&at, request->stdin_text, request->stdin_len);
 	if (request->script_name != NULL)
-		copy->script_name = put(&at, request->script_name, strlen(request->script_name));
+		copy->script_name =
+			request_put(&at, request->script_name, strlen(request->script_name));
 	copy->args = put_strings(&at, request->args, request->n_args);
 	copy->tools = put_strings(&at, request->tools, request->n_tools);
 	if (request->globals != NULL)
-		copy->globals = put(&at, request->globals, strlen(request->globals));
+		copy->globals = request_put(&at, request->globals, strlen(request->globals));
 	if (request->imports != NULL)
 		copy->imports = put_strings(&at, request->imports, request->n_imports);
 	for (size_t i = 0; i < request->n_inputs; i++) {
@@ -109,9 +110,9 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		if (input->uri != NULL)
 			continue;
 		copy->n_inputs++;
-		to->path = put(&at, input->path, input->path_len);
+		to->path = request_put(&at, input->path, input->path_len);
 		to->data = (struct msg_bin){
-			.at = put(&at, input->data, input->len).at, .len = input->len };
+			.at = request_put(&at, input->data, input->len).at, .len = input->len };
 	}
 	if (request->environment != NULL)
 		snprintf(copy->environment, sizeof(copy->environment), "%s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an execution keeps of its request: copies, which the worker's messages are made of; and
- * what is checked before there is an execution.
+/* An execution's copy of its request, from which the worker's messages are made; and the checks of
+ * a request before there is an execution.
  */
 #ifndef ENGINE_EXECUTION_REQUEST_H
 #define ENGINE_EXECUTION_REQUEST_H
@@ -14,7 +14,7 @@
 struct config_profile;
 
 struct request_copy {
-	struct msg_str script;			/* a NUL is behind it */
+	struct msg_str script;			/* followed by NUL */
 	struct msg_str script_name;		/* at NULL: the usual one */
 	struct msg_str stdin_text;		/* at NULL: none */
 	struct msg_strs args;
@@ -33,23 +33,23 @@ struct request_copy {
 	struct msg_strs tools;			/* n 0: none */
 	uint32_t tool_calls, tool_calls_at_once;
 	bool tell_names, internal, inspect;
-	char *bytes;				/* that the texts and inputs are in */
+	char *bytes;				/* the memory of the texts and inputs */
 };
 
-/* Copies the request; its channel is the copy's from now on. */
+/* Copies the request, and takes over its channel. */
 void request_copy_init(struct request_copy *copy, const struct execution_request *request);
 void request_copy_done(struct request_copy *copy);
 
-/* Gives the channel up. */
+/* Closes the channel. */
 void request_copy_close_channel(struct request_copy *copy);
 
-/* The inputs, rounded up to pages and with a directory for each slash, may fill at most half of
- * what a script of this profile may write: 0, or -EFBIG with why_r. */
+/* Checks that the inputs, rounded up to pages and with a directory for each slash, fill at most
+ * half of the space that a script of this profile may write to. 0, or -EFBIG with why_r. */
 int request_check_inputs(const struct execution_request *request,
 			 const struct config_profile *profile, struct why *why_r);
 
-/* The profile of that name (NULL: the default one), within what the tenant may have: 0, or
- * -ENOENT or -EACCES with why_r. */
+/* The profile of that name (NULL: the default one), if the tenant may use it. 0, or -ENOENT or
+ * -EACCES with why_r. */
 int request_choose_profile(const struct tenant *tenant, const char *name, unsigned int *index_r,
 			   struct why *why_r);
 

@@ -32,7 +32,7 @@ results_end(struct execution_results *r)
 
 /* Takes ownership of the frame. */
 static void
-keep(struct frame **list, size_t *n, struct frame *frame)
+results_keep(struct frame **list, size_t *n, struct frame *frame)
 {
 	struct frame *grown = realloc(*list, (*n + 1) * sizeof(**list));
 
@@ -61,7 +61,7 @@ take_display(struct execution_results *r, struct frame *frame)
 	    display->data.len > r->limits->display_bytes - r->display_bytes)
 		return -EBADMSG;
 	r->display_bytes += display->data.len;
-	keep(&r->display, &r->n_displays, frame);
+	results_keep(&r->display, &r->n_displays, frame);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ take_left(struct execution_results *r, struct frame *frame)
 	    len > r->limits->files_bytes - r->left_bytes)
 		return -EBADMSG;
 	r->left_bytes += len;
-	keep(&r->left, &r->n_left, frame);
+	results_keep(&r->left, &r->n_left, frame);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ results_take_offer(struct execution_results *r, struct frame *frame, size_t *at_
 	if (r->offer == NULL)
 		abort();
 	*at_r = r->n_left;
-	keep(&r->left, &r->n_left, frame);
+	results_keep(&r->left, &r->n_left, frame);
 	return 0;
 }
 
@@ -183,7 +183,7 @@ results_anew(struct execution_results *r)
 /* ---- showing ---- */
 
 static int
-by_path(const void *a, const void *b)
+results_by_path(const void *a, const void *b)
 {
 	const struct outcome_file *x = a, *y = b;
 	size_t len = x->path_len < y->path_len ? x->path_len : y->path_len;
@@ -232,10 +232,10 @@ show_files(struct execution_results *r, struct outcome *outcome)
 						    : show_left(&msg->left);
 	}
 	if (r->n_left > 0)
-		qsort(r->file, r->n_left, sizeof(*r->file), by_path);
+		qsort(r->file, r->n_left, sizeof(*r->file), results_by_path);
 	/* A path is reported once. */
 	for (size_t i = 0; i < r->n_left; i++)
-		if (n == 0 || by_path(&r->file[n - 1], &r->file[i]) != 0)
+		if (n == 0 || results_by_path(&r->file[n - 1], &r->file[i]) != 0)
 			r->file[n++] = r->file[i];
 	outcome->file = r->file;
 	outcome->n_files = n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The results of an execution beside its streams: objects that it displayed, and files that it
- * left. They are kept as the frames that brought them, and bounded in number and sum.
+ * left. They are kept in the frames in which they arrived, and bounded in number and sum.
  */
 #ifndef ENGINE_EXECUTION_RESULTS_H
 #define ENGINE_EXECUTION_RESULTS_H
@@ -12,10 +12,11 @@
 #include "engine/execution.h"
 #include "proto/frame.h"
 
-/* What became of a file that was offered. */
+/* The result of an offered file. */
 struct results_offer {
 	bool kept;
-	int error;				/* why not; 0: it is kept, or is not decided */
+	int error;				/* why it is not kept; 0: it is kept, or is not
+						 * decided yet */
 	unsigned char sha256[32];
 };
 
@@ -25,7 +26,7 @@ struct execution_results {
 	const struct results_limits *limits;
 	struct frame *display, *left;		/* left: LEFT or OFFER */
 	size_t n_displays, n_left;
-	struct results_offer *offer;		/* by file that was left; NULL: none is an OFFER */
+	struct results_offer *offer;		/* for each file; NULL: no file was offered */
 	size_t display_bytes, left_bytes;
 	size_t forms;				/* of the object shown last */
 	uint32_t more_left;
@@ -41,12 +42,12 @@ void results_init(struct execution_results *results, uint64_t id,
 		  const struct results_limits *limits);
 void results_done(struct execution_results *results);
 
-/* It runs: until results_end, there may be files that are not reported. */
+/* It begins to run: until results_end there may be files that are not reported. */
 void results_begin(struct execution_results *results);
 void results_end(struct execution_results *results);
 
 /* Takes DISPLAY, LEFT or LEFT_MORE. 0, and the frame is emptied; or -EBADMSG: another message, or
- * more than our own worker sends. */
+ * more than an honest worker sends. */
 int results_take(struct execution_results *results, struct frame *frame);
 
 /* Takes OFFER, as results_take; *at_r is the number of the file. */
@@ -57,16 +58,16 @@ int results_take_offer(struct execution_results *results, struct frame *frame, s
 void results_offer_ended(struct execution_results *results, size_t at, int error,
 			 const unsigned char *sha256);
 
-/* The path of the first file from *at_io on that is kept on disk; its number is in *at_io then.
+/* The path of the first file, from number *at_io on, that is kept on disk; *at_io gets its number.
  * NULL: there is none. */
 const struct msg_str *results_offer_kept(const struct execution_results *results,
 					 size_t *at_io);
 
-/* Init reports all files itself: drops those that the script has reported. False: it did so
- * before, and nothing is dropped. */
+/* Drops the files that the script has reported, because init reports all of them itself. False:
+ * that was done before. */
 bool results_anew(struct execution_results *results);
 
-/* Shows them in an outcome, which borrows them. Once. */
+/* Puts the results into an outcome, which borrows them. Called once. */
 void results_show(struct execution_results *results, struct outcome *outcome);
 
 #endif

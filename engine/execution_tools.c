@@ -21,7 +21,7 @@
 /* ---- what is told of calls ---- */
 
 static void
-copy_text(char *to, size_t size, const struct msg_str *from)
+tools_copy_text(char *to, size_t size, const struct msg_str *from)
 {
 	size_t len = from->len < size ? from->len : size - 1;
 
@@ -32,7 +32,7 @@ copy_text(char *to, size_t size, const struct msg_str *from)
 }
 
 static void
-forget(struct execution_tools *t, size_t at)
+tools_forget(struct execution_tools *t, size_t at)
 {
 	memmove(&t->call[at], &t->call[at + 1], (--t->n - at) * sizeof(*t->call));
 }
@@ -54,7 +54,7 @@ dullest(const struct execution_tools *t)
 }
 
 static void
-add(struct execution_tools *t, const struct msg_tool_call *call)
+tools_add(struct execution_tools *t, const struct msg_tool_call *call)
 {
 	struct tool_call *made;
 
@@ -62,10 +62,11 @@ add(struct execution_tools *t, const struct msg_tool_call *call)
 	made = &t->call[t->n++];
 	*made = (struct tool_call){ .number = call->number, .open = true,
 				    .is_list = !call->has_tool };
-	copy_text(made->told.server, sizeof(made->told.server), &call->server);
+	tools_copy_text(made->told.server, sizeof(made->told.server), &call->server);
 	if (call->has_tool) {
-		copy_text(made->told.tool, sizeof(made->told.tool), &call->tool);
-		copy_text(made->told.arguments, sizeof(made->told.arguments), &call->arguments);
+		tools_copy_text(made->told.tool, sizeof(made->told.tool), &call->tool);
+		tools_copy_text(made->told.arguments, sizeof(made->told.arguments),
+				&call->arguments);
 		made->told.arguments_cut = call->arguments.len > OUTCOME_ARGUMENTS_MAX;
 	}
 	t->n_open++;
@@ -90,7 +91,7 @@ end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t b
 	call->open = false;
 	t->n_open--;
 	if (call->is_list) {
-		forget(t, (size_t)(call - t->call));
+		tools_forget(t, (size_t)(call - t->call));
 		return;
 	}
 	call->told.end = end == TOOL_CANCELLED && !call->began_us ? TOOL_REFUSED : end;
@@ -105,7 +106,7 @@ end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t b
 				? call->told.tool : NULL,
 			.end = call->told.end, .ms = call->told.ms, .bytes = call->told.bytes });
 	if (t->n - t->n_open > OUTCOME_CALLS_MAX) {
-		forget(t, dullest(t));
+		tools_forget(t, dullest(t));
 		t->left_out++;
 	}
 }
@@ -185,7 +186,7 @@ tools_take(struct execution *e, const struct msg_tool_call *call)
 		return -EBADMSG;
 	t->number = call->number;
 	t->n_lists += !call->has_tool;
-	add(t, call);
+	tools_add(t, call);
 	if (e->stopping != GOES_ON || e->watcher.on_tool == NULL) {
 		static const char text[] = "the run is being ended";
 
@@ -204,7 +205,7 @@ tools_take(struct execution *e, const struct msg_tool_call *call)
 }
 
 static int
-answer(struct execution *e, const struct msg_tool_result *result)
+tools_answer(struct execution *e, const struct msg_tool_result *result)
 {
 	const struct msg msg = { .type = MSG_TOOL_RESULT, .tool_result = *result };
 
@@ -224,10 +225,10 @@ execution_answer_tool(struct execution *e, uint32_t number, enum tool_status sta
 		return;
 	end_call(e, call, status, len);
 	/* Another failed send means that the process has ended; its end is reported elsewhere. */
-	if (answer(e, &result) == -ENOBUFS) {
+	if (tools_answer(e, &result) == -ENOBUFS) {
 		result.status = TOOL_FAILED;
 		result.body = msg_str("the script has not read its earlier results");
-		(void)answer(e, &result);
+		(void)tools_answer(e, &result);
 	}
 }
 

@@ -94,7 +94,7 @@ memory_peak(const struct execution *e, const struct cgroup_counters *counters)
 }
 
 static void
-count(struct execution *e)
+usage_count(struct execution *e)
 {
 	const struct engine *engine = e->engine;
 	struct worker *w = e->worker;
@@ -133,7 +133,7 @@ execution_count(struct execution *e)
 		return;
 	e->usage.end_us = clock_us();
 	watchdog_forget(&e->usage.watchdog);
-	count(e);
+	usage_count(e);
 }
 
 uint64_t

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an execution uses: time, memory, processes. Measured by the kernel's counters where they
- * exist, else by looks at its processes; the results are written into its facts.
+/* The time, memory and processes that an execution uses, measured by the kernel's counters if they
+ * exist, otherwise by looking at its processes. The results go into its facts.
  */
 #ifndef ENGINE_EXECUTION_USAGE_H
 #define ENGINE_EXECUTION_USAGE_H
@@ -15,38 +15,38 @@ struct execution;
 struct execution_usage {
 	uint64_t asked_us;		/* when the execution was made */
 	uint64_t start_us, end_us;	/* 0: not yet */
-	uint64_t memory_max;		/* the watchdog's: limits.memory_bytes, or some more */
+	uint64_t memory_max;		/* the bound for the watchdog: limits.memory_bytes, or
+					 * somewhat more */
 	struct watchdog_link watchdog;
 };
 
-/* Its wall clock starts; again, if it gets another worker. */
+/* Starts its wall clock; starts it again if it gets another worker. */
 void execution_start_clock(struct execution *execution);
 
-/* It has its worker, and the watchdog looks at it. */
+/* It has its worker: the watchdog begins to look at it. */
 void execution_watch(struct execution *execution);
 
-/* Its end: stops its clock and the looks, and counts what it has used. Later calls count
- * nothing. */
+/* At its end: stops its clock and the watchdog, and counts its use. Further calls do nothing. */
 void execution_count(struct execution *execution);
 
-/* Was there such an end? */
+/* Was execution_count called? */
 bool execution_has_run(const struct execution *execution);
 
-/* The time on its wall clock: since its start, but for what is excused by prompts. */
+/* The time on its wall clock: since its start, without the excused time. */
 uint64_t execution_wall_us(const struct execution *execution);
 
-/* From being asked for until it ran, and from then until its end; 0: it did not. */
+/* The time from the request until it ran, and from then until its end; 0: it did not run. */
 uint64_t execution_waited_us(const struct execution *execution);
 uint64_t execution_ran_us(const struct execution *execution);
 
 /* The processor time that it has used until now. */
 uint64_t execution_cpu_ms(struct execution *execution);
 
-/* The watchdog's look at a running one. */
+/* The watchdog's check of a running execution. */
 void execution_check(struct execution *execution);
 
-/* Is it within its limit, where no controller counts memory? By the last look at its worker, if
- * each process by its own count has more. */
+/* Is it within its limit, if no controller counts memory? If the sum of the processes' own counts
+ * is above the limit, the last exact look at the worker decides. */
 bool execution_fits_memory(struct execution *execution);
 
 #endif

@@ -33,15 +33,15 @@ void keeper_free(struct keeper *keeper);
 
 pid_t keeper_pid(const struct keeper *keeper);	/* 0: there is none now; NULL is fine */
 
-/* Whether it serves, or is starting and has not failed. Requests wait until it serves. */
+/* Does it serve, or is it starting without a failure so far? Requests wait until it serves. */
 bool keeper_is_there(const struct keeper *keeper);
 
 /* Why it does not serve; "" if it does. Valid until the next start. */
 const char *keeper_trouble(const struct keeper *keeper);
 
-/* Mounts an environment in a worker. pidfd is borrowed. gate, a pipe, is the keeper's from now on
- * and gets one byte: 0, or an errno; no byte if the keeper ends before. 0 or -errno: -ENOTCONN if
- * the keeper is not running. */
+/* Mounts an environment in a worker. pidfd is borrowed. gate, a pipe, belongs to the keeper from
+ * now on. It gets one byte: 0, or an errno; no byte if the keeper ends first. 0 or -errno:
+ * -ENOTCONN if the keeper is not running. */
 int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
 
 /* The same, with an answer instead of a gate: mounted is called once, from the loop, with 0 or a
@@ -51,8 +51,9 @@ int keeper_mount(struct keeper *keeper, const char *name, int pidfd,
 		 struct mounting **mounting_r);
 void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more */
 
-/* Mounts stored files in a worker, at places from first on. directory and names: as
- * filestore_hold_name says. n: 1 to FILE_PLACES. gate and the result as keeper_attach. */
+/* Mounts stored files in a worker, at places from first on. directory and names: from
+ * filestore_hold_directory and filestore_hold_name. n: 1 to FILE_PLACES. gate and the result as
+ * keeper_attach. */
 int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
 			size_t n, unsigned int first, int pidfd, int gate);
 
@@ -81,12 +82,13 @@ struct taking_request {
 	const char *python;		/* absolute path of the interpreter, for scripts */
 	uint64_t bytes_max;
 	uint32_t files_max;
-	/* Sockets, the keeper's from now on, also on failure: one with the wheels, and one to a
-	 * worker that compiles. */
+	/* Sockets, which belong to the keeper from now on, even on failure: one with the wheels,
+	 * and one to a worker that compiles. */
 	int stream, compiler;
 };
 
-/* error 0: the environment exists. Else nothing was made, and text says why (borrowed). */
+/* error 0: the environment exists. Otherwise nothing was made, and text (borrowed) gives the
+ * reason. */
 typedef void keeper_taken(void *arg, int error, const char *text, uint64_t bytes,
 			  uint32_t files);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The observer is told of every execution, and may refuse one. The engine itself knows nothing of
- * quotas and audit.
+/* The observer gets every execution, and may refuse one. The engine itself has no quotas and no
+ * audit log.
  */
 #ifndef ENGINE_OBSERVER_H
 #define ENGINE_OBSERVER_H
@@ -24,8 +24,8 @@ struct engine_event {
 	uint64_t disk_bytes;		/* that the execution may use */
 	const struct limits *limits;
 	bool internal;			/* one of the service's own programs */
-	/* Known when it is over; 0 if it never ran. */
-	uint64_t waited_us;		/* from being asked for until it ran */
+	/* Set at its end; 0 if it never ran. */
+	uint64_t waited_us;		/* from the request until it ran */
 	uint64_t ran_us;
 };
 
@@ -34,14 +34,14 @@ struct engine_connection {
 	const char *tenant, *execution;	/* a principal, an id */
 	const char *verdict;		/* "carried", "denied-by-rule" ... */
 	bool connected;			/* to the outside, however it ended */
-	const char *host, *address;	/* hostile, no NUL behind; NULL: not known */
+	const char *host, *address;	/* hostile, no NUL follows; NULL: not known */
 	size_t host_len, address_len;
 	unsigned int port;
 	uint64_t sent, received;	/* bytes */
 	uint64_t milliseconds;
 };
 
-/* A script asks its user for a line (INPUT_ASKED); then one of the others says how that ended. */
+/* A script asks its user for a line (INPUT_ASKED); one of the others follows with the result. */
 enum engine_input {
 	INPUT_ASKED,
 	INPUT_LINE,
@@ -87,10 +87,11 @@ struct engine_observer {
 	/* The same, right after the outcome was delivered: for work that need not delay it. */
 	void (*on_answered)(void *arg, const struct engine_event *event,
 			    const struct outcome *outcome);
-	/* Processor time that a session of the tenant has used between cells. False: the tenant has
-	 * no more of it, and what goes on between cells is to be stopped. */
+	/* Charges the processor time that a session of the tenant has used between cells. False:
+	 * the tenant's quota is used up, and the session's threads and processes have to be
+	 * stopped. */
 	bool (*on_background)(void *arg, const struct tenant *tenant, uint64_t cpu_ms);
-	/* NULL: of no interest. May come after the end of its execution. */
+	/* May be NULL. May be called after the end of its execution. */
 	void (*on_connection)(void *arg, const struct engine_connection *connection);
 	/* NULL: of no interest. */
 	void (*on_input)(void *arg, enum engine_input what);

@@ -36,8 +36,8 @@ outcome_status_name(enum outcome_status status)
 	return names[status];
 }
 
-const char *
-outcome_signal_name(int signal, char *buffer, size_t size)
+static const char *
+signal_name(int signal, char *buffer, size_t size)
 {
 	const char *abbreviation = sigabbrev_np(signal);
 
@@ -357,7 +357,7 @@ write_message(const struct outcome_facts *f, const struct outcome_verdict *v, ch
 		break;
 	case OUTCOME_KILLED:
 		snprintf(m, size, "killed by %s",
-			 outcome_signal_name(v->signal, text, sizeof(text)));
+			 signal_name(v->signal, text, sizeof(text)));
 		break;
 	case OUTCOME_CRASHED:
 		if (had_no_state(f))
@@ -365,7 +365,7 @@ write_message(const struct outcome_facts *f, const struct outcome_verdict *v, ch
 				 f->jail_text ? f->jail_text : "its process is gone");
 		else
 			snprintf(m, size, "crashed with %s",
-				 outcome_signal_name(v->signal, text, sizeof(text)));
+				 signal_name(v->signal, text, sizeof(text)));
 		break;
 	case OUTCOME_CANCELLED:
 		cancel_message(f, m, size);

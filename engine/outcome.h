@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what is known about an execution's end to its one status. Pure: the facts go in,
- * the status and a sentence come out. The order of precedence is the table in
- * outcome.c.
+/* Decides the status of an execution that has ended. Pure: from the facts it makes the status and a
+ * sentence. The table in outcome.c has the order of precedence.
  */
 #ifndef ENGINE_OUTCOME_H
 #define ENGINE_OUTCOME_H
@@ -12,45 +11,45 @@
 
 #include "engine/execution.h"
 
-/* Why the supervisor itself put an end to it. */
+/* Why the supervisor itself ended it. */
 enum stop_reason {
 	STOP_NONE,
 	STOP_CANCEL,		/* see cancel in struct outcome_facts */
 	STOP_WALL,
 	STOP_CPU,
 	STOP_OUTPUT,
-	STOP_MEMORY,		/* the watchdog's, where no controller does it */
+	STOP_MEMORY,		/* by the watchdog, if there is no controller */
 	STOP_PIDS,		/* likewise */
-	STOP_PROTOCOL,		/* the worker said something that may not be said */
+	STOP_PROTOCOL,		/* the worker sent a message that is not allowed */
 };
 
 struct outcome_facts {
 	/* Before it ran. */
 	bool never_ran, overloaded;
 	const char *jail_text;		/* which wall, or NULL */
-	bool by_state;			/* never_ran, and the session's own processes are to
-					 * blame */
+	bool by_state;			/* never_ran, and the cause is in the session's own
+					 * processes */
 
-	/* What the kernel counted. */
+	/* Counted by the kernel. */
 	uint64_t oom_kills, pids_hits;
 	uint64_t peak_memory_bytes;	/* 0: not known */
-	uint64_t state_bytes;		/* what its session held before it; 0: none, or not known */
+	uint64_t state_bytes;		/* memory of its session before it; 0: none, or not known */
 	uint32_t peak_pids;		/* the watchdog's; 0: not known */
 	uint64_t cpu_ms;
 
-	/* What we did. */
+	/* Actions of the supervisor. */
 	enum stop_reason stop;
 	enum cancel_reason cancel;
 
-	/* What the worker told. */
+	/* Reported by the script's process. */
 	bool has_done, raised;
-	bool committed;			/* a cell came to its end, if only when interrupted */
+	bool committed;			/* a cell came to its end, even if it was interrupted */
 	uint32_t done_code;		/* 0 to 255 */
 	const char *error_type;		/* NULL or text */
 	const char *error_message;	/* NULL or text */
 	const char *error_traceback;	/* NULL or text */
 
-	/* What its init or the kernel told: the wait status of the script's process. */
+	/* Reported by its init or the kernel: the wait status of the script's process. */
 	bool has_exit;
 	int wait_status;
 
@@ -68,8 +67,5 @@ struct outcome_verdict {
 
 void outcome_decide(const struct outcome_facts *facts,
 		    struct outcome_verdict *verdict_r);
-
-/* "SIGSEGV" ...; "signal 35" into a buffer of the caller for those without a name. */
-const char *outcome_signal_name(int signal, char *buffer, size_t size);
 
 #endif

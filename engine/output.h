@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a script's output that is kept: the head and, past the cap, the tail of each stream
- * and of both together in the order of arrival. Input may be cut anywhere and need not be UTF-8;
- * the resulting texts always are. Pure, no I/O.
+/* The kept part of a script's output: each stream, and both together in the order of arrival; if
+ * one is longer than its cap, its head and its tail. Input may be split anywhere and need not be
+ * UTF-8; the resulting texts always are. Pure, no I/O.
  */
 #ifndef ENGINE_OUTPUT_H
 #define ENGINE_OUTPUT_H
@@ -13,31 +13,31 @@
 #include "engine/execution.h"
 
 /* One sequence of bytes, of which at most cap are kept: all, or half from each end. Memory grows
- * with what is kept. */
+ * with the kept bytes. */
 struct output_capture {
 	unsigned char *at;
 	size_t len, size, cap;
-	size_t tail;		/* where the oldest byte of the tail lies, once wrapped */
+	size_t tail;		/* position of the oldest byte of the tail, after it has wrapped */
 	uint64_t written;
 };
 
 struct output {
 	struct output_capture stream[STREAM_COUNT];
 	struct output_capture both;
-	unsigned char held[STREAM_COUNT][4];	/* begun characters, not yet in both */
+	unsigned char held[STREAM_COUNT][4];	/* incomplete characters, not yet in both */
 	size_t n_held[STREAM_COUNT];
-	struct output_capture whole[STREAM_COUNT];	/* as written; cap 0: not wanted */
+	struct output_capture whole[STREAM_COUNT];	/* unchanged; cap 0: not wanted */
 	bool finished;
 };
 
-/* Bytes as they were written, from that offset of their stream on. */
+/* Unchanged bytes of a stream, from this offset on. */
 struct output_piece {
 	uint64_t offset;
 	const char *at;
 	size_t len;
 };
 
-/* A finished text: allocated, NUL put behind it. */
+/* A finished text: allocated, followed by NUL. */
 struct output_text {
 	char *text;
 	size_t len;
@@ -54,16 +54,16 @@ void output_add(struct output *output, enum stream stream, const void *bytes,
 /* The number of bytes that were written to both streams together. */
 uint64_t output_written(const struct output *output);
 
-/* Whether a stream is past its cap, so that only its tail still changes. */
+/* Is a stream longer than its cap, so that only its tail still changes? */
 bool output_is_full(const struct output *output, enum stream stream);
 
 /* Also keeps the streams unchanged, up to cap bytes of each. Before anything is added. */
 void output_keep_whole(struct output *output, uint64_t cap);
 
-/* How many more bytes output_keep_whole would keep if so many were added. */
+/* How many more bytes output_keep_whole would keep if this many were added. */
 size_t output_whole_growth(const struct output *output, enum stream stream, size_t len);
 
-/* Keeps no more unchanged bytes than now: new ones replace those of the tail. */
+/* From now on the number of unchanged bytes does not grow: new ones replace those of the tail. */
 void output_keep_no_more(struct output *output);
 
 /* The unchanged bytes that are kept of a stream: all of it, or its head and its tail. Returns the
@@ -71,8 +71,8 @@ void output_keep_no_more(struct output *output);
 size_t output_whole(struct output *output, enum stream stream,
 		    struct output_piece piece_r[2]);
 
-/* The parts of the streams that are past their caps. The caller frees the array; the bytes are the
- * output's. */
+/* The parts of the streams that are longer than their caps. The caller frees the array; the bytes
+ * belong to the output. */
 struct outcome_part *output_parts(struct output *output, size_t *n_r);
 
 /* Makes the texts; nothing is added afterwards. The caller frees text. */

@@ -39,7 +39,7 @@
 
 /* Tells every call that waits for this profile that it is unavailable. */
 static void
-fail_waiting(struct pool_profile *profile, const char *text)
+pool_fail_waiting(struct pool_profile *profile, const char *text)
 {
 	struct sched_entity *entity;
 
@@ -89,10 +89,10 @@ hasten_retry(struct pool_profile *profile)
 /* After some failures in a row. A call for which other workers are still being made is not told
  * before the last of these has failed. */
 static void
-tell_trouble(struct pool_profile *profile)
+pool_tell_trouble(struct pool_profile *profile)
 {
 	if (profile->failed_starts >= FAILURES_TELL)
-		fail_waiting(profile, profile->trouble);
+		pool_fail_waiting(profile, profile->trouble);
 }
 
 static void
@@ -109,7 +109,7 @@ back_off(struct pool_profile *profile, const char *text)
 		 profile->engine->config->profile[profile->index].name,
 		 profile->failed_starts, log_quote(&quoted, text, strlen(text)));
 	arm_retry(profile, ms < BACKOFF_MOST_MS ? ms : BACKOFF_MOST_MS);
-	tell_trouble(profile);
+	pool_tell_trouble(profile);
 }
 
 static void
@@ -122,7 +122,7 @@ end_spent(struct pool *pool)
 /* Makes room for a waiting call; as a last resort it ends the warm worker that was unused for
  * longest. */
 static void
-make_room(struct pool *pool)
+pool_make_room(struct pool *pool)
 {
 	struct worker *w = TAILQ_FIRST(&pool->age);
 
@@ -332,7 +332,7 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 		entity = sched_ring_next(&profile->ring, SCHED_WAITING);
 		if (entity != NULL &&
 		    pool->n_workers >= engine->config->pool.workers_max) {
-			make_room(pool);
+			pool_make_room(pool);
 			return;
 		}
 		if (entity == NULL && warming && !may_warm(engine) &&
@@ -430,7 +430,7 @@ pool_pump(struct engine *engine)
 }
 
 static void
-on_quiet(evutil_socket_t fd, short what, void *arg)
+pool_on_quiet(evutil_socket_t fd, short what, void *arg)
 {
 	struct engine *engine = arg;
 
@@ -477,7 +477,7 @@ pool_settle(struct engine *engine, const struct share *share)
 }
 
 static void
-on_retry(evutil_socket_t fd, short what, void *arg)
+pool_on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	struct pool_profile *profile = arg;
 
@@ -574,7 +574,7 @@ on_warm(struct worker *w)
 }
 
 static void
-on_failed(struct worker *w, const char *text)
+pool_on_failed(struct worker *w, const char *text)
 {
 	struct pool_profile *profile = w->share->profile;
 
@@ -589,11 +589,11 @@ on_failed(struct worker *w, const char *text)
 	}
 	if (!evtimer_pending(&profile->retry, NULL))
 		arm_retry(profile, BACKOFF_FIRST_MS);
-	tell_trouble(profile);
+	pool_tell_trouble(profile);
 }
 
 static void
-on_gone(struct worker *w)
+pool_on_gone(struct worker *w)
 {
 	struct pool *pool = &w->engine->pool;
 
@@ -616,15 +616,15 @@ static const struct worker_owner owner = {
 	.on_made = on_made,
 	.on_state = on_state,
 	.on_warm = on_warm,
-	.on_failed = on_failed,
-	.on_gone = on_gone,
+	.on_failed = pool_on_failed,
+	.on_gone = pool_on_gone,
 	.on_freed = on_freed,
 };
 
 /* ---- zygotes ---- */
 
 static void
-on_zygote_ready(void *arg)
+pool_on_zygote_ready(void *arg)
 {
 	struct pool_profile *profile = arg;
 
@@ -634,13 +634,13 @@ on_zygote_ready(void *arg)
 }
 
 static void
-on_zygote_failed(void *arg, int error, const char *text)
+pool_on_zygote_failed(void *arg, int error, const char *text)
 {
 	struct pool_profile *profile = arg;
 
 	if (profile->index == 0 && !profile->is_own)
 		profile->engine->pool.hooks->on_ready(profile->engine, error, text);
-	fail_waiting(profile, text);
+	pool_fail_waiting(profile, text);
 }
 
 /* Running workers continue: a worker needs its zygote only to be made. Warm workers are
@@ -737,8 +737,8 @@ profile_init(struct engine *engine, struct pool_profile *profile, unsigned int i
 		.index = index,
 		.renew_seconds = engine->config->pool.zygote_seconds,
 		.watcher = {
-			.on_ready = on_zygote_ready,
-			.on_failed = on_zygote_failed,
+			.on_ready = pool_on_zygote_ready,
+			.on_failed = pool_on_zygote_failed,
 			.on_lost = on_zygote_lost,
 			.on_renewed = on_zygote_renewed,
 			.on_spawned = on_zygote_spawned,
@@ -752,7 +752,7 @@ profile_init(struct engine *engine, struct pool_profile *profile, unsigned int i
 	profile->engine = engine;
 	profile->index = index;
 	sched_ring_init(&profile->ring);
-	evtimer_assign(&profile->retry, engine->base, on_retry, profile);
+	evtimer_assign(&profile->retry, engine->base, pool_on_retry, profile);
 	r = zygote_new(&options, &profile->zygote);
 	if (r == 0)
 		engine->pool.zygotes_running++;
@@ -770,7 +770,7 @@ pool_init(struct engine *engine, const struct pool_hooks *hooks)
 	pool->hooks = hooks;
 	TAILQ_INIT(&pool->age);
 	TAILQ_INIT(&pool->spent);
-	evtimer_assign(&pool->quiet, engine->base, on_quiet, engine);
+	evtimer_assign(&pool->quiet, engine->base, pool_on_quiet, engine);
 	pool->by_serial = calloc(POOL_BUCKETS, sizeof(*pool->by_serial));
 	pool->profile = calloc(engine->config->n_profiles, sizeof(*pool->profile));
 	if (pool->by_serial == NULL || pool->profile == NULL)

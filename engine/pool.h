@@ -23,9 +23,9 @@ struct worker_stray;
 struct zygote;
 
 /* A profile in the pool: its zygote, and the shares that want workers of it. With zygote_per_tenant
- * there is one more of these for each share that has a zygote of its own. The profile's zygote
- * makes no workers then: it shows that one can be started, and shares that want workers and have no
- * zygote wait in its ring for one. */
+ * there is one more of these for each share that has a zygote of its own. Then the profile's own
+ * zygote makes no workers: it only shows that zygotes of the profile can be started. Shares that
+ * want workers and have no zygote wait in the profile's ring. */
 struct pool_profile {
 	LIST_ENTRY(pool_profile) link;	/* a share's own: of the pool */
 	struct share *share;		/* the share that owns it; NULL: shared, or given up */
@@ -52,7 +52,7 @@ struct pool_hooks {
 	void (*dispatch_cells)(struct tenant *tenant);
 	/* As dispatch_refuse. */
 	void (*refuse)(struct share *share, const char *text);
-	/* In a shutdown that keeps sessions: may this worker stay, and how many do? */
+	/* In a shutdown that keeps sessions: may this worker stay, and how many workers stay? */
 	bool (*may_stay)(const struct worker *worker);
 	unsigned int (*count_staying)(const struct engine *engine);
 };
@@ -66,23 +66,24 @@ struct pool {
 	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
 	LIST_HEAD(pool_workers, worker) *by_serial;
 	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
-	struct pool_ages spent;			/* their execution is answered; not yet ended */
+	struct pool_ages spent;			/* their execution was answered; they are not yet
+						 * ended */
 	struct event quiet;
 	uint64_t spent_us;		/* when the first of spent became so */
 	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
-	bool has_told_host_name;	/* it was logged that workers have the host's name */
+	bool has_told_host_name;	/* the log has a line that workers have the host's name */
 };
 
 /* Starts a zygote for every profile. hooks: static. 0 or -errno. */
 int pool_init(struct engine *engine, const struct pool_hooks *hooks);
 void pool_done(struct engine *engine);	/* kills at once */
 
-/* Ends warm workers and stops zygotes. pool_is_empty tells when that is done. */
+/* Ends warm workers and stops zygotes. pool_is_empty says whether that is complete. */
 void pool_stop(struct engine *engine);
 bool pool_is_empty(const struct engine *engine);
 
-/* The host has changed: every zygote is replaced, beside the old one. */
+/* The host has changed: starts a successor for every zygote. */
 void pool_renew_zygotes(struct engine *engine);
 
 /* Asks zygotes for workers, within the bounds: at once for executions that wait; for workers
@@ -90,16 +91,16 @@ void pool_renew_zygotes(struct engine *engine);
  * that down. */
 void pool_pump(struct engine *engine);
 
-/* An execution has been answered and its worker is spent. To end that worker and to make another
- * takes longer than a small script runs, and would delay the client's next call: both wait for a
- * quiet moment, unless an execution waits or the share runs low. */
+/* An execution has been answered and its worker is spent. To end that worker and make another takes
+ * longer than a small script runs, and would delay the client's next call. So both wait for a quiet
+ * moment, unless an execution waits or the share has few workers. */
 void pool_settle(struct engine *engine, const struct share *share);
 
-/* Whether the share has a zygote or can get one. False: as many tenants as may have a zygote are
- * busy. */
+/* Has the share a zygote, or can it get one? False: the bound of zygotes is reached, and their
+ * tenants are all busy. */
 bool pool_may_serve(const struct share *share);
 
-/* The share's tenant is idle: ends the share's own zygote, if it owes no answer. */
+/* The share's tenant is idle: ends the share's own zygote, if it has answered everything. */
 void pool_rest_zygote(struct share *share);
 
 /* The share's tenant is about to be freed, without workers. */

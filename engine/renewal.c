@@ -105,7 +105,7 @@ note_change(struct renewal *renewal)
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+renewal_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	char bytes[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
 	struct renewal *renewal = arg;
@@ -124,7 +124,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_quiet(evutil_socket_t fd, short what, void *arg)
+renewal_on_quiet(evutil_socket_t fd, short what, void *arg)
 {
 	struct renewal *renewal = arg;
 
@@ -162,9 +162,9 @@ renewal_new(struct event_base *base, const struct config *config, void (*changed
 	renewal->fd = fd;
 	renewal->changed = changed;
 	renewal->arg = arg;
-	renewal->readable = xalloc_check(event_new(base, fd, EV_READ | EV_PERSIST, on_readable,
-						   renewal));
-	renewal->quiet = xalloc_check(evtimer_new(base, on_quiet, renewal));
+	renewal->readable = xalloc_check(
+		event_new(base, fd, EV_READ | EV_PERSIST, renewal_on_readable, renewal));
+	renewal->quiet = xalloc_check(evtimer_new(base, renewal_on_quiet, renewal));
 	watch_all(renewal, config);
 	event_add(renewal->readable, NULL);
 	*renewal_r = renewal;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells when the host has changed in a way that zygotes have to see: what a jail shows of it is in
- * part copied when a zygote starts, and what its interpreter has is listed then. Packages that are
- * installed, certificates and the cache of the dynamic linker are seen without a restart.
+/* Reports changes of the host that zygotes have to see. A zygote copies some files of the host and
+ * lists the packages of its interpreter when it starts; so without this, newly installed packages,
+ * certificates and the cache of the dynamic linker would need a restart.
  *
- * The kernel tells of changes (inotify), so nothing is read from a disk later on. An installation
- * changes much in a short time; it is told once, when it has been quiet for some seconds.
+ * The kernel reports changes (inotify), so nothing is read from a disk later. An installation
+ * changes many files in a short time; it is reported once, after some seconds without a change.
  */
 #ifndef ENGINE_RENEWAL_H
 #define ENGINE_RENEWAL_H
@@ -13,8 +13,8 @@ struct config;
 struct event_base;
 struct renewal;
 
-/* Watches directories of the host, those of the configuration's profiles too; before the supervisor
- * gives up opening files. config is used here only. 0, or -errno: changes are not seen. */
+/* Watches directories of the host and those in the configuration's profiles. Call it before the
+ * supervisor enters its fence. config is used here only. 0, or -errno: changes are not seen. */
 int renewal_new(struct event_base *base, const struct config *config, void (*changed)(void *arg),
 		void *arg, struct renewal **renewal_r);
 

@@ -3,19 +3,19 @@
  * from one execution to the next. An execution in a session is a cell (struct execution_request).
  *
  * A session has snapshots, numbered from 0. A snapshot holds a state of the interpreter in a
- * process. Its cells run in that process, and a copy waits meanwhile. If a cell ends by itself (an
- * exception and sys.exit included), the copy ends; if it is killed, crashes or leaves by os._exit,
- * the copy is the snapshot, which is as it was. Snapshot 0 exists from the start;
- * the others are made by copying: a checkpoint is a copy in which no cell runs, restoring is
- * copying it back, a branch is a copy in which cells run. Files belong to the session and to no
- * snapshot: a rollback does not undo what was written to them.
+ * process. Its cells run in that process, and a copy waits meanwhile. If a cell ends by itself,
+ * also by an exception or sys.exit, the copy ends. If it is killed, crashes or calls os._exit, the
+ * copy becomes the snapshot's process, so its state is as before the cell. Snapshot 0 exists from
+ * the start; the others are made by copying: a checkpoint is a copy in which no cell runs,
+ * restoring is copying it back, a branch is a copy in which cells run. Files belong to the session,
+ * not to a snapshot: a rollback does not undo writes to them.
  *
- * A session does one cell or copy at a time; others wait in the order of the calls.
- * Threads and processes that a cell has started go on in the next cells of its snapshot, and
- * between them as the cell's request says. They end when a cell is undone, or the state's process
- * ends between cells, and are not copied.
+ * A session does one cell or copy at a time; others wait in the order of the calls. Threads and
+ * processes that a cell has started continue in the next cells of its snapshot, and between them as
+ * the cell's request says. They end when a cell is undone, or the state's process ends between
+ * cells, and are not copied.
  *
- * Runs in the supervisor; nothing here blocks, nothing calls back from within a call.
+ * Runs in the supervisor. No function blocks, and none calls back from within.
  */
 #ifndef ENGINE_REPL_H
 #define ENGINE_REPL_H
@@ -37,7 +37,7 @@ struct why;
 struct repl_watcher {
 	/* The session has ended without repl_close: its worker could not be made, crashed or was
 	 * ended. Called once, after the outcomes of its cells; text is one sentence for people. The
-	 * repl takes no more cells, and must still be closed. */
+	 * repl accepts no more cells, and must still be closed. */
 	void (*on_end)(void *arg, const char *text);
 	void *arg;
 };
@@ -55,7 +55,7 @@ struct repl_options {
 };
 
 /* Starts a session for a tenant, which is held while the session lives. Cells may be started at
- * once; they wait for the worker. 0 and *repl_r, which is the caller's until repl_close. Or, with
+ * once; they wait for the worker. 0 and *repl_r, which the caller owns until repl_close. Or, with
  * why_r filled, -ENOENT or -EACCES for the profile as in execution_start, -EDQUOT: the tenant has
  * sessions_max sessions, -ESHUTDOWN. */
 int repl_open(struct engine *engine, struct tenant *tenant,
@@ -74,15 +74,15 @@ void repl_close(struct repl *repl);
 void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	       void (*on_copied)(void *arg, int error), void *arg);
 
-/* Drops the state in a snapshot, also in the order of the calls. */
+/* Drops the state in a snapshot, in the order of the calls. */
 void repl_drop(struct repl *repl, unsigned int snapshot);
 
-/* Whether a snapshot holds a state. In a session that is still starting snapshot 0 does. A state is
- * lost when its process is killed, which each cell of the session can do to all of them. */
+/* Does a snapshot hold a state? In a session that is still starting, snapshot 0 does. A state is
+ * lost when its process is killed, which each cell of the session can do. */
 bool repl_holds(const struct repl *repl, unsigned int snapshot);
 
-/* Mounts an environment of the store (engine/keeper.h) in the session, over the one before; cells
- * import from it from the next one on. mounted is called once from the loop. 0 and *mounting_r
+/* Mounts an environment of the store (engine/keeper.h) in the session, over the earlier one. From
+ * the next cell on, cells import from it. mounted is called once from the loop. 0 and *mounting_r
  * (keeper_unwait), or -errno: -EAGAIN: it has no worker yet, -EXDEV: it began before the service
  * was restarted. */
 int repl_mount(struct repl *repl, const char *environment,
@@ -90,9 +90,9 @@ int repl_mount(struct repl *repl, const char *environment,
 	       struct mounting **mounting_r);
 
 struct repl_usage {
-	bool ended;			/* on_end has come, or is about to */
+	bool ended;			/* on_end was called, or will be soon */
 	bool busy;			/* a cell or a copy runs or waits */
-	bool frozen;			/* idle, and the kernel gives it no time */
+	bool frozen;			/* idle, and frozen by the kernel */
 	uint32_t snapshots;		/* bit n: snapshot n holds a state */
 	uint64_t memory_bytes;		/* all of it, now; 0: not known yet */
 	uint64_t spare_bytes;		/* of it, what the copy that waits has alone, when last
@@ -100,12 +100,12 @@ struct repl_usage {
 	uint64_t idle_ms;		/* since the last cell or copy; 0 while busy */
 };
 
-/* Costs a few reads of small files, and without a memory controller more with more memory: not for
- * every call. */
+/* Costs a few reads of small files, and without a memory controller more, depending on the memory.
+ * So do not call it for every request. */
 void repl_usage(struct repl *repl, struct repl_usage *usage_r);
 
-/* Whether the session is frozen. Where there is a cgroup, a session is frozen after a second
- * without use, and thawed by the next cell or copy. */
+/* Is the session frozen? If there is a cgroup, a session is frozen after a second without use, and
+ * thawed by the next cell or copy. */
 bool repl_is_frozen(const struct repl *repl);
 
 #endif

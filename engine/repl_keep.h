@@ -3,8 +3,8 @@
  * come to rest (engine_keep_sessions) and gives their descriptors away; the next one adopts them.
  * supervisor/handover.c carries both.
  *
- * A session at rest: its init has stopped every other process in it, and waits on its control
- * socket. It ends when that is closed, so one that is not adopted leaves nothing behind.
+ * In a session at rest, init has stopped every other process and waits on its control socket. The
+ * session ends when that socket is closed, so a session that is not adopted leaves nothing behind.
  */
 #ifndef ENGINE_REPL_KEEP_H
 #define ENGINE_REPL_KEEP_H
@@ -20,33 +20,33 @@ enum repl_fd {
 	REPL_FDS
 };
 
-/* What all kept sessions have in common; strings are static. */
+/* The properties that all kept sessions share; strings are static. */
 void engine_describe(const struct engine *engine, struct msg_handover *handover_r);
 
 /* May this engine adopt such sessions? 0, or -EINVAL with why_r. */
 int engine_admits(const struct engine *engine, const struct msg_handover *handover,
 		  struct why *why_r);
 
-/* Fills in what the engine knows of the session, and fd_r (borrowed; -1: none). 0, or -EBUSY with
- * why_r: it cannot be kept. */
+/* Fills in the session's properties, and fd_r (borrowed; -1: none). 0, or -EBUSY with why_r: it
+ * cannot be kept. */
 int repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 		  struct why *why_r);
 
-/* The session was given away: its processes and its leaf are left as they are from now on. The repl
- * has ended, without on_end, and must still be closed. */
+/* To be called when the session was given away: from now on its processes and its leaf are left
+ * alone. The repl has ended, without on_end, and must still be closed. */
 void repl_part(struct repl *repl);
 
 /* Adopts a session, before the loop runs for the first time. 0 and *repl_r as in repl_open; fd
- * belongs to it then. Or -errno with why_r: something is not as described, and the session ends
- * when the caller closes fd. */
+ * belongs to it then. Or -errno with why_r: the session is not as described; it ends when the
+ * caller closes fd. */
 int repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[REPL_FDS],
 	       const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r);
 
 /* Its tenant. */
 struct tenant *repl_tenant(const struct repl *repl);
 
-/* After the last one. New workers get serials above last_serial, and processes in leaves that
- * belong to no session are killed. */
+/* To be called after the last session. New workers get serials above last_serial, and processes in
+ * leaves that belong to no session are killed. */
 void engine_adopted_all(struct engine *engine, uint64_t last_serial);
 
 #endif

@@ -59,10 +59,10 @@ struct repl_stage {
 	int (*mount)(struct repl *repl, const char *environment,
 		     void (*mounted)(void *arg, int error), void *arg,
 		     struct mounting **mounting_r);
-	/* Stops the running cell. interrupt: by KeyboardInterrupt; where: it may first report where
-	 * it is. False: it must be ended together with its worker, at once. */
+	/* Stops the running cell. interrupt: by KeyboardInterrupt; where: it may first report its
+	 * stacks. False: it must be ended at once, with its worker. */
 	bool (*stop)(struct repl *repl, bool interrupt, bool where);
-	/* The cell is over: closes its socket. */
+	/* The cell has ended: closes its socket. */
 	void (*close)(struct repl *repl);
 };
 
@@ -79,7 +79,7 @@ struct repl {
 	struct mount_places places;
 	struct mounting *mounting;		/* of its first packages; NULL: none is under way */
 	enum repl_phase phase;
-	struct worker *worker;			/* from OPENING on, until ENDED */
+	struct worker *worker;			/* from OPENING until ENDED */
 	bool has_snapshot;				/* the first one was made */
 	uint32_t snapshots;			/* bit n: snapshot n holds a state, as init has
 						 * reported */
@@ -89,28 +89,28 @@ struct repl {
 	bool held;				/* its init has stopped its processes, or is
 						 * about to */
 	uint32_t holds, holds_heard;		/* asked for, and answered */
-	uint64_t uncounted_most;		/* private bytes that no controller counts any
-						 * more */
-	uint64_t uncounted;			/* of them, when last looked at */
+	uint64_t uncounted_most;		/* private bytes that no controller counts */
+	uint64_t uncounted;			/* how many there were at the last look */
 	uint64_t uncounted_lasting;		/* beside them */
 	bool was_looked_at;			/* since it rests */
 	uint64_t rests_with;			/* bytes of memory, as init has reported; 0:
 						 * unknown */
 	uint64_t spare_bytes;			/* as init has reported */
 	uint64_t idle_since_ms;
-	struct {				/* what goes on between cells */
+	struct {				/* threads and processes between cells */
 		bool runs;
-		bool is_heard;			/* the last cell was kept: what its processes
-						 * have written since then is told */
+		bool is_heard;			/* the last cell was kept: output of its processes
+						 * since then is reported */
 		uint64_t until_ms;
 		uint64_t cpu_us;		/* that the worker had used when last counted */
-		uint64_t untold_us;		/* since then, below a millisecond */
+		uint64_t untold_us;		/* since then, not charged yet: less than a
+						 * millisecond */
 		uint64_t cpu_left_us;		/* that it may use */
 	} background;
 	uint64_t idle_cpu_us;			/* used until then; while not frozen */
 	uint64_t looked_cpu_us;			/* ... until the last look */
 	TAILQ_HEAD(repl_jobs, repl_job) jobs, answers;
-	struct event timer;			/* of what the worker has to answer */
+	struct event timer;			/* for the answers of the worker */
 	struct event tell;			/* answers, and on_end */
 	bool end_untold;
 	char end_text[256];
@@ -121,7 +121,8 @@ struct repl {
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event readable, writable;
-	bool ready;				/* it has ended by itself; init was answered */
+	bool ready;				/* it has ended by itself, and init has the answer
+						 */
 };
 
 /* ---- repl.c ---- */
@@ -139,7 +140,7 @@ void repl_turn(struct repl *repl);
 /* For a worker that a session uses. */
 extern const struct worker_user repl_user;
 
-/* Ends the session; text is what its clients are told. */
+/* Ends the session; text is the sentence for its clients. */
 void repl_end(struct repl *repl, const char *text);
 
 /* Its worker is ENDING, or about to be. A running cell was closed before. */
@@ -161,39 +162,40 @@ struct repl *repl_make(struct engine *engine, struct tenant *tenant, unsigned in
 
 /* ---- repl_usage.c ---- */
 
-/* Called each second: freezes an idle session, which must be within its memory limit then. */
+/* Called each second: freezes an idle session, after a check that it is within its memory limit. */
 void repl_look_after(struct repl *repl);
 
-/* Looks at the memory of its worker where no controller counts it, if it may be above limit. True:
- * the result is known now. False: looked(repl) is called when it is known, unless the worker is
- * sent a message or ends before. */
+/* Measures the memory of its worker if no controller counts it and it may be above limit. True: the
+ * result is known now. False: looked(repl) is called when it is known, unless the worker gets a
+ * message or ends before. */
 bool repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg));
 
 /* A cell has ended. */
 void repl_background_begin(struct repl *repl, const struct execution *cell,
 			   const struct msg_cell_ended *ended);
 
-/* Counts what goes on between cells, if anything does. */
+/* Counts the use of threads and processes between cells, if there are any. */
 void repl_background_count(struct repl *repl);
 
-/* Whether it is within its limit, by the last look. */
+/* Is it within its limit, by the last measurement? */
 bool repl_fits_memory(struct repl *repl);
 
 /* ---- repl_keep.c ---- */
 
-/* Has init stop all other processes of the session until the next message. */
+/* Makes init stop all other processes of the session until the next message. */
 enum hold_kind {
 	HOLD_RESTS,
-	HOLD_STAYS,	/* also over the end of this process */
-	HOLD_UNDO,	/* what went on since the last cell is ended, and the state as then */
+	HOLD_STAYS,	/* even over the end of this process */
+	HOLD_UNDO,	/* threads and processes since the last cell are ended, and the state is as
+			 * it was then */
 };
 void repl_hold(struct repl *repl, enum hold_kind kind);
 int repl_on_held(struct repl *repl, const struct msg_held *held);
 
-/* Whether it has a state that can be kept, once it rests. */
+/* Has it a state that can be kept when it is at rest? */
 bool repl_may_stay(const struct repl *repl);
 
-/* Whether it rests, and so can outlive this process. */
+/* Is it at rest, so that it can outlive this process? */
 bool repl_is_still(const struct repl *repl);
 
 /* Bytes of an adopted session that no controller counts, because they were allocated before the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which tenants are served. Two pure structures: a tenant's queue of waiting work,
  * with bounds for what waits and what runs at once; and a ring of tenants' shares that want a
- * worker. They do no I/O, read no clock, and know nothing of workers or executions. Both are
- * embedded in what they order.
+ * worker. They do no I/O, read no clock, and do not know workers or executions. Both are embedded
+ * in the objects that they order.
  */
 #ifndef ENGINE_SCHEDULER_H
 #define ENGINE_SCHEDULER_H
@@ -14,7 +14,7 @@
 /* ---- the queue of one tenant ---- */
 
 #define SCHED_CELLS 16		/* the kind of cells, which wait for their session's worker */
-#define SCHED_KINDS_MAX 17	/* kinds below it: of worker that work can wait for (profiles) */
+#define SCHED_KINDS_MAX 17	/* the kinds below it are profiles of workers */
 
 struct sched_item {
 	TAILQ_ENTRY(sched_item) link;
@@ -38,28 +38,29 @@ int sched_queue_put(struct sched_queue *queue, struct sched_item *item);
 /* Puts back an item of sched_queue_take, as the next one of its kind. */
 void sched_queue_put_back(struct sched_queue *queue, struct sched_item *item);
 
-/* Takes the item of a kind that has waited longest; it counts as running from now on. NULL: none
- * waits, or running_max run. */
+/* Takes the item of a kind that has waited longest; from now on it counts as running. NULL: none
+ * waits, or running_max items run. */
 struct sched_item *sched_queue_take(struct sched_queue *queue, unsigned int kind);
 
-/* Takes this item, whatever its place in the queue. -EBUSY: running_max run. */
+/* Takes this item from any place in the queue. -EBUSY: running_max items run. */
 int sched_queue_take_item(struct sched_queue *queue, struct sched_item *item);
 
 /* Removes a waiting item. */
 void sched_queue_remove(struct sched_queue *queue, struct sched_item *item);
 
-/* A running item is over. */
+/* A running item has ended. */
 void sched_queue_done(struct sched_queue *queue, uint32_t took_ms);
 
 /* The number of workers of a kind that the waiting items could use at once. */
 unsigned int sched_queue_useful(const struct sched_queue *queue, unsigned int kind);
 
-/* The time until a place is likely to be free, by what runs, what waits and typical_ms. */
+/* The time until a place is probably free, estimated from running items, waiting items and
+ * typical_ms. */
 uint32_t sched_queue_retry_ms(const struct sched_queue *queue);
 
 /* ---- the ring ---- */
 
-/* Shares with work that waits come before those that only keep workers warm. */
+/* Shares with waiting work come before shares that only keep workers warm. */
 enum sched_class { SCHED_WAITING, SCHED_WARMING, SCHED_CLASS_COUNT };
 
 struct sched_entity {
@@ -73,13 +74,13 @@ struct sched_ring {
 
 void sched_ring_init(struct sched_ring *ring);
 
-/* Enters or leaves a class. Called again with the same value, the entity keeps its place. */
+/* Enters or leaves a class. An entity that is in the class already keeps its place. */
 void sched_ring_want(struct sched_ring *ring, struct sched_entity *entity,
 		     enum sched_class class, bool wants);
 
 bool sched_ring_wants(const struct sched_ring *ring, enum sched_class class);
 
-/* The next one of a class, which goes to the end of the ring. NULL: none wants a worker. */
+/* The next entity of a class, which goes to the end of the ring. NULL: none wants a worker. */
 struct sched_entity *sched_ring_next(struct sched_ring *ring, enum sched_class class);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tenant's share of the pool for one profile: how many workers are kept warm for it. Its target
- * starts at the configured number, grows when an execution finds no warm worker, and shrinks when
- * some were never needed.
+ * begins with the configured number, grows when an execution finds no warm worker, and shrinks when
+ * some workers were never needed.
  */
 #ifndef ENGINE_SHARE_H
 #define ENGINE_SHARE_H
@@ -39,22 +39,23 @@ void share_init(struct share *share, struct tenant *tenant, struct pool_profile 
 /* A warm worker, still in state WARM, or NULL. */
 struct worker *share_warm_worker(struct share *share);
 
-/* An execution found no warm worker: keeps more from now on. */
+/* An execution found no warm worker: raises the target. */
 void share_grow(struct share *share);
 
-/* Recomputes what the share needs. Called after every change that it depends on. */
+/* Computes how many workers the share needs. Called after every change that affects this. */
 void share_update(struct share *share);
 
-/* Ends warm workers of a zygote that has been replaced, where others have taken their place. */
+/* Ends warm workers of a replaced zygote, as new ones take their place. */
 void share_replace(struct share *share);
 
 /* Called each second: lowers the target if some workers were never needed. */
 void share_shrink(struct share *share);
 
-/* Ends all its warm workers, and lets go of the networks that are kept for others. */
+/* Ends all its warm workers, and drops the networks that are kept for it. */
 void share_cool(struct share *share);
 
-/* A worker of its is reaped: its network is kept for another one while some are kept warm. */
+/* A worker of the share is reaped: its network is kept for another one, if the share keeps workers
+ * warm. */
 void share_free_network(struct share *share, uint64_t generation, uint64_t worker);
 
 #endif

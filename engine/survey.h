@@ -13,15 +13,15 @@
 struct engine;
 struct tenant;
 
-/* One profile's part of the pool. Strings live as long as the engine, trouble until the next
- * turn of the loop. */
+/* One profile's part of the pool. Strings are valid as long as the engine, and trouble until the
+ * next turn of the loop. */
 struct survey_profile {
 	const char *name;
 	bool ready;			/* its zygote */
 	const char *trouble;		/* why it is not ready; NULL: nothing failed */
 	unsigned int starting, warm, running, ending;	/* workers */
-	unsigned int sessions;		/* workers that are a session's, and idle */
-	unsigned int spent;		/* their execution is answered; about to be ended */
+	unsigned int sessions;		/* workers of idle sessions */
+	unsigned int spent;		/* their execution was answered; they will be ended soon */
 	unsigned int waiting;		/* executions, and sessions that have no worker yet */
 };
 
@@ -35,7 +35,8 @@ struct survey_tenant {
 	unsigned int sessions, workers;
 	unsigned int volumes;		/* in use, or until just now */
 	uint64_t cpu_ms;		/* of running executions, so far */
-	/* Of all its workers, where the kernel counts it; else the peaks of running executions. */
+	/* Memory of all its workers, if the kernel counts it; otherwise the peaks of running
+	 * executions. */
 	uint64_t memory_bytes;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tenant: a peer uid or another authenticated principal, with its queue, its shares of the pool
  * and its cgroup. It is made for the principal's first connection, and freed when it has had no
- * holder and nothing to run for a while.
+ * holder and no work for a while.
  */
 #ifndef ENGINE_TENANT_H
 #define ENGINE_TENANT_H

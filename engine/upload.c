@@ -77,7 +77,7 @@ on_end(void *arg, int error)
 }
 
 static bool
-is_name(const char *name, size_t len)
+upload_is_name(const char *name, size_t len)
 {
 	if (len == 0 || len > UPLOAD_NAME_MAX || memchr(name, '/', len) ||
 	    !quote_is_plain(name, len))
@@ -92,14 +92,14 @@ new_id(char id_r[UPLOAD_ID + 1])
 }
 
 static struct upload *
-start(struct tenant *tenant, const char *id, const char *name, size_t name_len, uint64_t size,
-      const struct upload_calls *calls, const char **why_r)
+upload_start(struct tenant *tenant, const char *id, const char *name, size_t name_len,
+	     uint64_t size, const struct upload_calls *calls, const char **why_r)
 {
 	struct filestore *store = tenant_filestore(tenant);
 	struct upload *upload;
 
 	*why_r = !store ? "the service keeps no files on disk ([files] directory)"
-		: !is_name(name, name_len)
+		: !upload_is_name(name, name_len)
 			? "a name has 1 to 255 bytes of UTF-8, no / and no character that is not shown"
 			: size == 0 ? "the file is empty" : NULL;
 	if (*why_r)
@@ -122,13 +122,13 @@ upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t si
 	char id[UPLOAD_ID + 1];
 
 	new_id(id);
-	return start(tenant, id, name, name_len, size, calls, why_r);
+	return upload_start(tenant, id, name, name_len, size, calls, why_r);
 }
 
 /* ---- addresses that are given before the file comes ---- */
 
 static int
-digit(char c)
+upload_digit(char c)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c) : NULL;
@@ -138,7 +138,7 @@ digit(char c)
 
 /* Its length; 0: it is no name. */
 static size_t
-read_name(const char *escaped, char name_r[UPLOAD_NAME_MAX + 1])
+upload_read_name(const char *escaped, char name_r[UPLOAD_NAME_MAX + 1])
 {
 	size_t len = 0;
 
@@ -146,19 +146,19 @@ read_name(const char *escaped, char name_r[UPLOAD_NAME_MAX + 1])
 		name_r[len] = *escaped;
 		if (*escaped != '%')
 			continue;
-		if (digit(escaped[1]) < 0 || digit(escaped[2]) < 0)
+		if (upload_digit(escaped[1]) < 0 || upload_digit(escaped[2]) < 0)
 			return 0;
-		name_r[len] = (char)(digit(escaped[1]) << 4 | digit(escaped[2]));
+		name_r[len] = (char)(upload_digit(escaped[1]) << 4 | upload_digit(escaped[2]));
 		escaped += 2;
 	}
-	return *escaped || !is_name(name_r, len) ? 0 : len;
+	return *escaped || !upload_is_name(name_r, len) ? 0 : len;
 }
 
 char *
 upload_uri(const char *name)
 {
 	char id[UPLOAD_ID + 1], text[UPLOAD_NAME_MAX + 1];
-	size_t len = read_name(name, text);
+	size_t len = upload_read_name(name, text);
 
 	if (len == 0)
 		return NULL;
@@ -177,8 +177,8 @@ upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
 	    !id_is_valid(place + 2) || place[UPLOAD_ID] != '/')
 		return NULL;
 	memcpy(id, place, UPLOAD_ID);
-	return start(tenant, id, name, read_name(place + UPLOAD_ID + 1, name), size, calls,
-		     why_r);
+	return upload_start(tenant, id, name, upload_read_name(place + UPLOAD_ID + 1, name), size,
+			    calls, why_r);
 }
 
 void

@@ -2,8 +2,8 @@
 /* A file that a client puts into its tenant's store (host/filestore.h), for the files of scripts
  * and sessions. The client writes the bytes into a pipe; this process sees none of them.
  *
- * The store's bounds hold as for files of scripts: of a file, a tenant, of what comes in at once,
- * and of its time.
+ * The store's bounds are those for files of scripts: the size of a file, of a tenant's files, the
+ * number that arrive at the same time, and the time.
  */
 #ifndef ENGINE_UPLOAD_H
 #define ENGINE_UPLOAD_H
@@ -28,29 +28,29 @@ struct upload_end {
 };
 
 struct upload_calls {
-	/* The writing end of the pipe, the callee's; at most once. May be called from within
-	 * upload_new. */
+	/* Passes the writing end of the pipe, which belongs to the callee; called at most once. May
+	 * be called from within upload_new. */
 	void (*begin)(void *arg, int fd);
-	/* Once, from the loop. The upload is gone. */
+	/* Called once, from the loop. The upload is freed. */
 	void (*end)(void *arg, const struct upload_end *end);
 	void *arg;
 };
 
-/* Makes room for a file of size bytes and keeps what will be written. name: one name, UTF-8 that is
- * shown as it is (quote_is_plain). The tenant is borrowed until the end. NULL with *why_r, a
- * clause: it is refused, and nothing was called. */
+/* Makes room for a file of size bytes, and keeps the bytes that will be written. name: one name, of
+ * UTF-8 that is shown unchanged (quote_is_plain). The tenant is borrowed until the end. NULL with
+ * *why_r, a clause: it is refused, and no callback was called. */
 struct upload *upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t size,
 			  const struct upload_calls *calls, const char **why_r);
 
-/* An address for an upload to come, malloc'd; name: escaped as in a URI. NULL: it is none. */
+/* An address for a later upload, malloc'd. name: escaped as in a URI. NULL: name is not valid. */
 char *upload_uri(const char *name);
 
-/* As upload_new, at the address that upload_uri has made; it takes the place of an earlier one.
- * place: the address without its scheme. */
+/* As upload_new, at an address that upload_uri has made; it replaces an earlier file at that
+ * address. place: the address without its scheme. */
 struct upload *upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
 			     const struct upload_calls *calls, const char **why_r);
 
-/* The client has gone: nothing is kept, and nothing is called any more. NULL is fine. Not from
+/* The client has gone: nothing is kept, and no callback is called any more. NULL is fine. Not from
  * within a callback of the upload. */
 void upload_cancel(struct upload *upload);
 

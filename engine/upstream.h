@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Other MCP servers, as the supervisor sees them: mcp-python-tools is their client. It is started
- * with the engine, if the configuration names any server, and again when it ends, after a longer
- * pause each time. Each call is answered once. What this module has of a server is the server's own
- * word: names, descriptions, hints.
+ * with the engine, if the configuration names a server, and again when it ends, after a pause that
+ * grows each time. Each call is answered once. Names, descriptions and hints are the server's own
+ * words, and are not trusted.
  */
 #ifndef ENGINE_UPSTREAM_H
 #define ENGINE_UPSTREAM_H
@@ -37,9 +37,9 @@ struct upstream_server {
 	enum tool_server_state state;
 	char *text;		/* DOWN: why; else "" */
 	char *revision;		/* of MCP; "": not known */
-	struct upstream_tool *tool;	/* as it has listed them last, also when it is down */
+	struct upstream_tool *tool;	/* from its last list, even if it is down */
 	size_t n_tools;
-	uint32_t left_out;	/* that could not be taken */
+	uint32_t left_out;	/* tools that could not be accepted */
 };
 
 /* Starts the process. */
@@ -71,9 +71,9 @@ const struct upstream_tool *upstream_find_tool(const struct upstream_server *ser
 
 /* ---- calls ---- */
 
-/* What became of a call; from the loop, never from within the function that began it. body is JSON
- * with TOOL_RETURNED and TOOL_RAISED, and a sentence with TOOL_FAILED, UTF-8 without NUL; it is
- * valid during the call. The upstream_call is no more. */
+/* Gives the result of a call; from the loop, never from within the function that began it. body is
+ * JSON with TOOL_RETURNED and TOOL_RAISED, and a sentence with TOOL_FAILED, UTF-8 without NUL; it
+ * is valid during the call. The upstream_call is freed. */
 typedef void upstream_done(void *arg, enum tool_status status, const char *body, size_t len);
 
 /* Calls a tool. arguments: a JSON object. */
@@ -93,7 +93,7 @@ struct upstream_call *upstream_await(struct upstream *upstream,
 				     const struct upstream_server *server, upstream_done *done,
 				     void *arg);
 
-/* Nobody waits for it any more: done is not called. */
+/* Drops a call: done is not called. */
 void upstream_drop(struct upstream_call *call);
 
 #endif

@@ -45,16 +45,6 @@ static const unsigned int legal_next[WORKER_STATE_COUNT] = {
 	[WORKER_ENDING] = 0,
 };
 
-const char *
-worker_state_name(enum worker_state state)
-{
-	static const char *const names[WORKER_STATE_COUNT] = {
-		"starting", "warm", "leased", "running", "spent", "ending",
-	};
-
-	return names[state];
-}
-
 bool
 worker_may_move(enum worker_state from, enum worker_state to)
 {
@@ -62,7 +52,7 @@ worker_may_move(enum worker_state from, enum worker_state to)
 }
 
 static void
-set_state(struct worker *w, enum worker_state to)
+worker_set_state(struct worker *w, enum worker_state to)
 {
 	enum worker_state from = w->state;
 
@@ -74,7 +64,7 @@ set_state(struct worker *w, enum worker_state to)
 /* ---- the end ---- */
 
 static void
-arm(struct worker *w, uint32_t ms)
+worker_arm(struct worker *w, uint32_t ms)
 {
 	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
 
@@ -120,11 +110,11 @@ worker_end(struct worker *w)
 
 	if (w->state == WORKER_ENDING)
 		return;
-	set_state(w, WORKER_ENDING);
+	worker_set_state(w, WORKER_ENDING);
 	watchdog_look_end(&w->look);
 	worker_kill(w);
 	close_channels(w);
-	arm(w, KILL_AGAIN_MS);
+	worker_arm(w, KILL_AGAIN_MS);
 	if (user != NULL && user->on_ending != NULL)
 		user->on_ending(w);
 }
@@ -133,7 +123,7 @@ void
 worker_spend(struct worker *w)
 {
 	if (w->state == WORKER_RUNNING)
-		set_state(w, WORKER_SPENT);
+		worker_set_state(w, WORKER_SPENT);
 }
 
 void
@@ -149,7 +139,7 @@ worker_ignore(struct worker *w)
 
 /* Releases everything; the process is reaped, or was never made. */
 static void
-release(struct worker *w)
+worker_release(struct worker *w)
 {
 	struct engine *engine = w->engine;
 
@@ -172,7 +162,7 @@ remove_worker(struct worker *w)
 
 	assert(w->state == WORKER_ENDING);
 	engine->owner->on_gone(w);
-	release(w);
+	worker_release(w);
 	engine->owner->on_freed(engine);
 }
 
@@ -187,7 +177,7 @@ worker_free(struct worker *w)
 		       errno == EINTR)
 			;
 	}
-	release(w);
+	worker_release(w);
 }
 
 /* The worker failed before it was useful: it becomes ENDING. If it was new, the pool is told. */
@@ -215,7 +205,7 @@ become_warm(struct worker *w)
 	}
 	if (w->leaf != NULL)
 		cgroup_leaf_cpu(w->leaf, &w->cpu_baseline_us);
-	set_state(w, WORKER_WARM);
+	worker_set_state(w, WORKER_WARM);
 	engine->owner->on_warm(w);
 }
 
@@ -230,7 +220,7 @@ tell_host_name(struct pool *pool)
 }
 
 static int
-on_ready(struct worker *w, const struct msg_ready *ready)
+worker_on_ready(struct worker *w, const struct msg_ready *ready)
 {
 	if (w->state != WORKER_STARTING || w->is_ready || ready->worker != w->serial)
 		return -EBADMSG;
@@ -257,12 +247,12 @@ on_jail_failed(struct worker *w, const struct msg_jail_failed *failed)
 
 /* Before the lease the only messages are about its start. */
 static int
-on_message(struct worker *w, struct frame *frame)
+worker_on_message(struct worker *w, struct frame *frame)
 {
 	if (w->user != NULL)
 		return w->user->on_message(w, frame);
 	if (frame->msg.type == MSG_READY)
-		return on_ready(w, &frame->msg.ready);
+		return worker_on_ready(w, &frame->msg.ready);
 	if (frame->msg.type == MSG_JAIL_FAILED)
 		return on_jail_failed(w, &frame->msg.jail_failed);
 	return -EBADMSG;
@@ -275,7 +265,7 @@ runs(const struct worker *w)
 }
 
 static void
-on_ended(evutil_socket_t fd, short what, void *arg)
+worker_on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *w = arg;
 	struct frame frame = { 0 };
@@ -296,7 +286,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 					    : info.si_status & 0x7f;
 	/* Its last messages may lie unread in the socket. */
 	while (runs(w) && frame_reader_read(&w->reader, w->control, &frame) > 0) {
-		int r = on_message(w, &frame);
+		int r = worker_on_message(w, &frame);
 
 		frame_done(&frame);
 		if (r < 0)
@@ -314,7 +304,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+worker_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *w = arg;
 
@@ -340,7 +330,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		if (w->leaf != NULL)
 			cgroup_leaf_kill(w->leaf);
 		worker_kill(w);
-		arm(w, KILL_AGAIN_MS);
+		worker_arm(w, KILL_AGAIN_MS);
 		break;
 	case WORKER_STATE_COUNT:
 		break;
@@ -373,7 +363,7 @@ read_frame(struct worker *w, struct frame *frame)
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+worker_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *w = arg;
 	struct frame frame = { 0 };
@@ -383,7 +373,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	r = read_frame(w, &frame);
 	if (r > 0) {
-		r = on_message(w, &frame);
+		r = worker_on_message(w, &frame);
 		frame_done(&frame);
 	}
 	if (r >= 0)
@@ -396,12 +386,12 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	} else {
 		/* The pidfd reports its end, with the reason. */
 		event_del(&w->readable);
-		arm(w, SILENCE_MS);
+		worker_arm(w, SILENCE_MS);
 	}
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+worker_on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *w = arg;
 	int r;
@@ -418,7 +408,7 @@ worker_throttle(struct worker *w, uint32_t ms)
 {
 	w->throttled = true;
 	worker_output_mute(w);
-	arm(w, ms);
+	worker_arm(w, ms);
 }
 
 /* ---- the beginning ---- */
@@ -448,16 +438,16 @@ assign_events(struct worker *w)
 {
 	struct event_base *base = w->engine->base;
 
-	event_assign(&w->readable, base, w->control, EV_READ | EV_PERSIST, on_readable,
+	event_assign(&w->readable, base, w->control, EV_READ | EV_PERSIST, worker_on_readable,
 		     w);
-	event_assign(&w->writable, base, w->control, EV_WRITE, on_writable, w);
-	event_assign(&w->ended, base, -1, 0, on_ended, w);
-	evtimer_assign(&w->timer, base, on_timer, w);
+	event_assign(&w->writable, base, w->control, EV_WRITE, worker_on_writable, w);
+	event_assign(&w->ended, base, -1, 0, worker_on_ended, w);
+	evtimer_assign(&w->timer, base, worker_on_timer, w);
 	worker_output_assign(w);
 }
 
 static int
-prepare(struct worker *w, int fd_r[4], size_t *n_fds_r, const char **step_r)
+worker_prepare(struct worker *w, int fd_r[4], size_t *n_fds_r, const char **step_r)
 {
 	struct tenant *tenant = w->share->tenant;
 	int r = 0;
@@ -501,7 +491,7 @@ worker_start(struct engine *engine, struct share *share, const char **step_r)
 	}
 	w->serial = ++engine->next_serial;
 	w->started_ms = clock_ms();
-	r = prepare(w, fd, &n_fds, step_r);
+	r = worker_prepare(w, fd, &n_fds, step_r);
 	frame_reader_init(&w->reader, FROM_WORKER);
 	frame_writer_init(&w->writer, WORKER_WRITER_MAX);
 	assign_events(w);
@@ -512,11 +502,11 @@ worker_start(struct engine *engine, struct share *share, const char **step_r)
 				 n_fds);
 	}
 	if (r < 0) {
-		release(w);
+		worker_release(w);
 		return r;
 	}
 	event_add(&w->readable, NULL);
-	arm(w, START_TIMEOUT_MS);
+	worker_arm(w, START_TIMEOUT_MS);
 	engine->owner->on_made(w);
 	return 0;
 }
@@ -530,7 +520,7 @@ worker_on_spawned(struct worker *w, pid_t pid, int pidfd)
 	}
 	w->pid = pid;
 	w->pidfd = pidfd;
-	event_assign(&w->ended, w->engine->base, pidfd, EV_READ | EV_PERSIST, on_ended,
+	event_assign(&w->ended, w->engine->base, pidfd, EV_READ | EV_PERSIST, worker_on_ended,
 		     w);
 	event_add(&w->ended, NULL);
 	if (w->state == WORKER_ENDING)
@@ -594,14 +584,14 @@ void
 worker_run_cell(struct worker *w, struct execution *execution)
 {
 	w->execution = execution;
-	set_state(w, WORKER_RUNNING);
+	worker_set_state(w, WORKER_RUNNING);
 	worker_output_listen(w);
 }
 
 void
 worker_rest(struct worker *w)
 {
-	set_state(w, WORKER_LEASED);
+	worker_set_state(w, WORKER_LEASED);
 	w->throttled = false;
 	event_del(&w->timer);
 	worker_output_mute(w);
@@ -634,7 +624,7 @@ worker_lease(struct worker *w, const struct worker_user *user, struct repl *repl
 	}
 	w->user = user;
 	w->repl = repl;
-	set_state(w, WORKER_LEASED);
+	worker_set_state(w, WORKER_LEASED);
 	return 0;
 }
 
@@ -655,7 +645,7 @@ worker_adopt(struct engine *engine, struct share *share, uint64_t serial, uint32
 	frame_reader_init(&w->reader, FROM_WORKER);
 	frame_writer_init(&w->writer, WORKER_WRITER_MAX);
 	assign_events(w);
-	event_assign(&w->ended, engine->base, pidfd, EV_READ | EV_PERSIST, on_ended, w);
+	event_assign(&w->ended, engine->base, pidfd, EV_READ | EV_PERSIST, worker_on_ended, w);
 	event_add(&w->readable, NULL);
 	event_add(&w->ended, NULL);
 	engine->owner->on_made(w);

@@ -27,14 +27,14 @@ struct worker;
 enum worker_state {
 	WORKER_STARTING,	/* asked for; no list */
 	WORKER_WARM,		/* ready, waits: its share's warm list and the pool's */
-	WORKER_LEASED,		/* a session's, and nothing runs in it */
-	WORKER_RUNNING,		/* has an execution, which points back at it */
-	WORKER_SPENT,		/* its execution is answered: the pool's list, to be ended soon */
-	WORKER_ENDING,		/* killed; waits to be reaped, holds leaf and uid until then */
+	WORKER_LEASED,		/* it belongs to a session, and no cell runs */
+	WORKER_RUNNING,		/* it has an execution, which points back at it */
+	WORKER_SPENT,		/* its execution was answered: in the pool's list, to be ended soon
+				 */
+	WORKER_ENDING,		/* killed, not reaped yet; until then it holds leaf and uid */
 	WORKER_STATE_COUNT
 };
 
-const char *worker_state_name(enum worker_state state);
 bool worker_may_move(enum worker_state from, enum worker_state to);
 
 /* The user of a worker: an execution or a session. It gets the worker's messages, output and end,
@@ -68,11 +68,12 @@ struct worker {
 	struct share *share;
 	const struct worker_user *user;		/* NULL: not leased yet, or no more */
 	struct execution *execution;		/* RUNNING; the user's */
-	struct repl *repl;			/* the user's; NULL: it runs once */
+	struct repl *repl;			/* the session that uses it; NULL: it runs one
+						 * script */
 	enum worker_state state;
 	uint64_t serial;
 	uint64_t generation;			/* of the zygote's process that it came from */
-	bool is_stale;				/* STARTING or WARM, and that was replaced */
+	bool is_stale;				/* STARTING or WARM, and that zygote was replaced */
 	uint64_t started_ms;			/* when the zygote was asked for it */
 	uint32_t slot;				/* its uid in the outer namespace */
 	pid_t pid;				/* of its init; 0: not told yet */
@@ -104,7 +105,7 @@ void worker_on_spawn_failed(struct worker *worker, const char *text);
  * worker_adopt_strays finds it. */
 void worker_on_orphaned(struct worker *worker);
 
-/* One run. All borrowed but the descriptors. */
+/* The messages of one run. Everything is borrowed except the descriptors. */
 struct worker_load {
 	const struct worker_user *user;
 	struct execution *execution;
@@ -141,7 +142,7 @@ void worker_pass_descriptors(struct worker *worker, bool may);
  * on. 0, or -errno: the worker cannot be used any more. */
 int worker_send(struct worker *worker, const struct msg *msg, int fd);
 
-/* A session's worker starts to run a cell; it has run it. */
+/* A session's worker begins to run a cell; it has ended the cell. */
 void worker_run_cell(struct worker *worker, struct execution *execution);
 void worker_rest(struct worker *worker);
 
@@ -169,23 +170,23 @@ void worker_output_discard(struct worker *worker);
 
 void worker_output_close(struct worker *worker);
 
-/* Has its init end all other processes and report files; EXITED follows. where: the script may
- * first report where it is, which takes a moment. Not for a session's worker. 0, or -ESRCH: it is
+/* Makes its init end all other processes and report files; EXITED follows. where: the script may
+ * first report its stacks, which takes a moment. Not for a session's worker. 0, or -ESRCH: it is
  * gone. */
 int worker_stop(struct worker *worker, bool where);
 
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);
 
-/* Its execution is over and about to be answered. The pool ends the worker later, in a quiet
+/* Its execution has ended and will be answered next. The pool ends the worker later, in a quiet
  * moment. */
 void worker_spend(struct worker *worker);
 
-/* After the answer: ignores the worker's messages from now on, if it is spent. Called before the
- * loop continues. */
+/* To be called after the answer, before the loop continues: from now on the messages of a spent
+ * worker are ignored. */
 void worker_ignore(struct worker *worker);
 
-/* Kills it in any state. Safe to call twice. It is freed once reaped. */
+/* Kills it in any state. Safe to call twice. It is freed when it is reaped. */
 void worker_end(struct worker *worker);
 
 /* Frees it at once, reaped or not. Only when the engine is freed. */
@@ -201,8 +202,8 @@ void worker_forget_strays(struct engine *engine);	/* waits for them */
 
 /* ---- uids ---- */
 
-/* Ids 1 to count, each held by at most one living worker. The id that was free for longest is given
- * out next. count 0: all workers have id 0. */
+/* Ids 1 to count, each of which at most one live worker has. The id that has been free for longest
+ * is used next. count 0: all workers have id 0. */
 struct worker_slots {
 	uint16_t *ring;
 	uint32_t count, first, free;

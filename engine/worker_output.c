@@ -17,7 +17,7 @@
 
 /* Handles one read of a pipe; the execution may be over afterwards. */
 static ssize_t
-read_output(struct worker *w, enum stream stream)
+output_read_output(struct worker *w, enum stream stream)
 {
 	unsigned char *scratch = w->engine->scratch;
 	ssize_t n = read(w->pipe[stream], scratch, SCRATCH_BYTES);
@@ -37,7 +37,7 @@ on_stdout(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	read_output(arg, STREAM_STDOUT);
+	output_read_output(arg, STREAM_STDOUT);
 }
 
 static void
@@ -45,7 +45,7 @@ on_stderr(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	read_output(arg, STREAM_STDERR);
+	output_read_output(arg, STREAM_STDERR);
 }
 
 void
@@ -56,7 +56,7 @@ worker_drain(struct worker *w)
 
 		/* A short read means that the pipe was empty at that moment. */
 		do {
-			n = w->pipe[i] >= 0 ? read_output(w, (enum stream)i) : 0;
+			n = w->pipe[i] >= 0 ? output_read_output(w, (enum stream)i) : 0;
 			total += n;
 		} while (n == SCRATCH_BYTES && total < PIPE_MAX);
 	}

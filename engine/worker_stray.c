@@ -56,7 +56,7 @@ on_stray_ended(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-adopt(struct engine *engine, pid_t pid)
+worker_stray_adopt(struct engine *engine, pid_t pid)
 {
 	struct worker_stray *stray = calloc(1, sizeof(*stray));
 
@@ -134,7 +134,7 @@ worker_adopt_strays(struct engine *engine)
 			return;
 		at = end;
 		if (!is_known(engine, (pid_t)pid))
-			adopt(engine, (pid_t)pid);
+			worker_stray_adopt(engine, (pid_t)pid);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One zygote as the supervisor sees it. The supervisor starts it, asks it for workers, and starts
- * it again when it has ended: at once if it was ready, else after a delay that doubles up to a
- * minute.
+ * it again when it has ended: at once if it had been ready, otherwise after a delay that doubles up
+ * to a minute.
  *
  * All workers of one process share its secrets: the hash seed, the stack's canary, the layout of
  * memory. So a process that has made workers is renewed after a time: another one is started beside
@@ -26,7 +26,7 @@ struct event_base;
 struct launcher;
 struct zygote;
 
-/* SPAWNs that may be unanswered at once; the caller keeps the others. */
+/* How many SPAWNs may be unanswered at the same time; the caller keeps further ones. */
 #define ZYGOTE_SPAWNS_MAX 4
 
 /* Calls to its owner, from the loop. */
@@ -34,8 +34,8 @@ struct zygote_watcher {
 	void (*on_ready)(void *arg);
 	/* The process ended or was killed before it was ready; another start is planned. */
 	void (*on_failed)(void *arg, int error, const char *text);
-	/* The process of this generation was ready and has ended. SPAWNs that it owes get no
-	 * answer. */
+	/* The process of this generation was ready and has ended. SPAWNs that it has not answered
+	 * get no answer. */
 	void (*on_lost)(void *arg, uint64_t generation);
 	/* A new process has taken its place; the workers of earlier generations are stale. */
 	void (*on_renewed)(void *arg);
@@ -63,10 +63,10 @@ int zygote_new(const struct zygote_options *options, struct zygote **zygote_r);
 /* Kills it at once and waits for it; no callback comes. NULL is fine. */
 void zygote_free(struct zygote *zygote);
 
-/* Kills it and starts it no more; on_stopped follows from the loop, once. */
+/* Kills it for good; on_stopped follows from the loop, once. */
 void zygote_stop(struct zygote *zygote);
 
-/* Replaces its process by a new one, as when its time has come: the host has changed. */
+/* Replaces its process by a new one before its time, because the host has changed. */
 void zygote_renew(struct zygote *zygote);
 
 bool zygote_is_ready(const struct zygote *zygote);
@@ -75,17 +75,17 @@ pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is none now */
 /* The generation of the process that makes workers now. */
 uint64_t zygote_generation(const struct zygote *zygote);
 
-/* Whether the process of this generation is alive at this moment, even if its end has not been
- * reported yet. */
+/* Is the process of this generation alive at this moment? Its end may not have been reported yet.
+ */
 bool zygote_is_alive(const struct zygote *zygote, uint64_t generation);
 
 /* Kills the process of this generation; another is started. False: it has ended already. */
 bool zygote_kill(struct zygote *zygote, uint64_t generation);
 
-/* Whether a SPAWN has no answer yet. */
+/* Is there a SPAWN without an answer? */
 bool zygote_owes(const struct zygote *zygote);
 
-/* Whether pid is one of its processes. */
+/* Is pid one of its processes? */
 bool zygote_has(const struct zygote *zygote, pid_t pid);
 
 /* Why it is down after a failure, or NULL. Valid until the next start. */
@@ -97,16 +97,16 @@ uint32_t zygote_landlock_abi(const struct zygote *zygote);
  * Changes when a new process takes its place. */
 const char *zygote_packages(const struct zygote *zygote);
 
-/* The Python of the last process that was ready; "" before. The kind of interpreter that sets of
- * packages are made for ("cpython-3.11-linux-x86_64"), and the ending of its extension modules
+/* The Python of the last process that was ready; "" before that. The kind of interpreter that sets
+ * of packages are made for ("cpython-3.11-linux-x86_64"), and the ending of its extension modules
  * (".cpython-311-x86_64-linux-gnu.so"). */
 const char *zygote_platform(const struct zygote *zygote);
 const char *zygote_extension(const struct zygote *zygote);
 
-/* The number of SPAWNs that it takes now. */
+/* The number of SPAWNs that it accepts now. */
 unsigned int zygote_room(const struct zygote *zygote);
 
-/* Asks for a worker, of this generation. Its network may be one that another worker of the same
+/* Asks for a worker of this generation. Its network may be one that another worker of the same
  * owner has used. n_fds is 3, or 4 with the leaf. The first 3 descriptors belong to the zygote from
  * now on; the leaf is duplicated. 0, or -errno: no answer follows. */
 int zygote_spawn(struct zygote *zygote, uint64_t worker, uint64_t owner, uint32_t uid,
@@ -115,7 +115,7 @@ int zygote_spawn(struct zygote *zygote, uint64_t worker, uint64_t owner, uint32_
 /* The worker of that generation is reaped. keep: its owner will need its network again. */
 void zygote_free_network(struct zygote *zygote, uint64_t generation, uint64_t worker, bool keep);
 
-/* The owner needs no workers for the time being. */
+/* Drops the networks of an owner that needs no workers now. */
 void zygote_drop_networks(struct zygote *zygote, uint64_t owner);
 
 #endif

@@ -105,7 +105,7 @@ may_decide(const struct approvals *approvals, const struct approval *approval,
 }
 
 static struct approval *
-find(const struct approvals *approvals, const char *id)
+approvals_find(const struct approvals *approvals, const char *id)
 {
 	struct approval *approval;
 
@@ -187,7 +187,7 @@ stands(const struct approval *approval)
 
 /* It can be decided about: it waits, or it is a denial that can be turned round. */
 static bool
-is_current(const struct approval *approval)
+approvals_is_current(const struct approval *approval)
 {
 	return approval->state == APPROVAL_PENDING || stands(approval);
 }
@@ -245,8 +245,8 @@ shown_bytes(const struct approval_request *request)
 /* Is there room for one more request, and can an approver be shown all of it? Denials that stand
  * use room too: a caller that changes a denied call again and again does not ask for ever. */
 static int
-check(const struct approvals *approvals, const struct approval_request *request,
-      struct why *why_r)
+approvals_check(const struct approvals *approvals, const struct approval_request *request,
+		struct why *why_r)
 {
 	const struct approval *approval;
 	size_t n = 0, bytes = shown_bytes(request);
@@ -261,7 +261,7 @@ check(const struct approvals *approvals, const struct approval_request *request,
 		return why_say(why_r, -EINVAL, "", "this needs an approval, and a NUL byte is "
 			       "in it, which nobody can be shown");
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if (is_current(approval) &&
+		if (approvals_is_current(approval) &&
 		    strcmp(approval->tenant, request->requester->principal) == 0) {
 			bytes += approval->shown_bytes;
 			n++;
@@ -273,7 +273,7 @@ check(const struct approvals *approvals, const struct approval_request *request,
 }
 
 static struct approval *
-make(const struct approval_request *request)
+approvals_make(const struct approval_request *request)
 {
 	struct approval *approval = xcalloc(1, sizeof(*approval));
 
@@ -324,13 +324,13 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 	if (!approval) {
 		r = approvals_check_denied(approvals, request, why_r);
 		if (r == 0)
-			r = check(approvals, request, why_r);
+			r = approvals_check(approvals, request, why_r);
 		if (r < 0)
 			return r;
 		if (!audit_has_room(approvals->audit, request->requester->principal))
 			return why_say(why_r, -EDQUOT, "", "quota audit_bytes_per_hour: no more "
 				       "may be recorded of you within this hour");
-		approval = make(request);
+		approval = approvals_make(request);
 		if (write_down(approvals, approvals_line_ask(approval)) < 0) {
 			approval_free(approval);
 			return why_say(why_r, -EIO, "", "the request for an approval cannot be "
@@ -414,11 +414,12 @@ decide(struct approvals *approvals, struct approval *approval, enum approval_sta
 }
 
 static int
-look_up(struct approvals *approvals, const char *id, const struct policy_subject *approver,
-	struct approval **approval_r, struct why *why_r)
+approvals_look_up(struct approvals *approvals, const char *id,
+		  const struct policy_subject *approver, struct approval **approval_r,
+		  struct why *why_r)
 {
-	*approval_r = find(approvals, id);
-	/* No other subject learns whose the request is, or that it exists. */
+	*approval_r = approvals_find(approvals, id);
+	/* No other subject learns that the request exists. */
 	if (!*approval_r || !may_decide(approvals, *approval_r, approver))
 		return why_say(why_r, *approval_r ? -EACCES : -ENOENT, "id",
 			       "there is no request %.40s that policy lets %s decide about", id,
@@ -437,11 +438,11 @@ approvals_decide(struct approvals *approvals, const char *id,
 	int r;
 
 	approvals_expire(approvals);
-	r = look_up(approvals, id, approver, &approval, why_r);
+	r = approvals_look_up(approvals, id, approver, &approval, why_r);
 	if (r < 0)
 		return r;
 	state = grant ? APPROVAL_GRANTED : APPROVAL_REFUSED;
-	if (!approval_is_open_for(approval, state) || !is_current(approval))
+	if (!approval_is_open_for(approval, state) || !approvals_is_current(approval))
 		return why_say(why_r, -EALREADY, "id", "%s is %s already", approval->id,
 			       approval_state_name(approval->state));
 	r = decide(approvals, approval, state, by, reason);
@@ -454,7 +455,7 @@ approvals_revoke(struct approvals *approvals, const char *id,
 {
 	own_mem char *by = xstrdup(approver->principal);
 	struct approval *approval;
-	int r = look_up(approvals, id, approver, &approval, why_r);
+	int r = approvals_look_up(approvals, id, approver, &approval, why_r);
 
 	if (r < 0)
 		return r;
@@ -478,14 +479,14 @@ approvals_grant_by_session(struct approvals *approvals, const struct approval_re
 	if (!policy_asks_session(request->config) ||
 	    approvals_ask(approvals, request, NULL, NULL, &asked, NULL) < 0)
 		return;
-	approval = find(approvals, asked->id);
+	approval = approvals_find(approvals, asked->id);
 	(void)decide(approvals, approval, APPROVAL_GRANTED, approval->tenant, "in the session");
 }
 
 /* ---- time ---- */
 
 static void
-on_expiry(evutil_socket_t fd, short what, void *arg)
+approvals_on_expiry(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -541,7 +542,7 @@ approvals_start(struct approvals *approvals, struct event_base *base,
 		const struct approvals_policy *policy)
 {
 	approvals->policy = *policy;
-	approvals->timer = xalloc_check(evtimer_new(base, on_expiry, approvals));
+	approvals->timer = xalloc_check(evtimer_new(base, approvals_on_expiry, approvals));
 	approvals_expire(approvals);
 }
 
@@ -602,7 +603,7 @@ approvals_each_tenant(const struct approvals *approvals, const char *id,
 	const struct approval *approval;
 
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if ((is_current(approval) || (id && strcmp(approval->id, id) == 0)) &&
+		if ((approvals_is_current(approval) || (id && strcmp(approval->id, id) == 0)) &&
 		    !visit(arg, approval->tenant))
 			return false;
 	return true;
@@ -623,7 +624,7 @@ json_t *
 approvals_show(const struct approvals *approvals, const char *id,
 	       const struct policy_subject *approver, bool operator)
 {
-	const struct approval *approval = find(approvals, id);
+	const struct approval *approval = approvals_find(approvals, id);
 
 	if (!approval || (!operator && !may_see(approvals, approval, approver)))
 		return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Decisions are made by people, so nobody notices that each one waits for the disk. */
+ * Decisions are made by people, so it does not matter that each one waits for the disk. */
 #include "govern/approvals_file.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file in which approvals outlive the service: JSON lines, one for each thing that happened
- * to a request, appended and on the disk before it counts. Read at start, and written again
- * without what no longer matters.
+/* The file that keeps approvals over a restart: JSON lines, one for each event of a request. A line
+ * is on the disk before the event takes effect. The file is read at start, and rewritten without
+ * obsolete lines.
  */
 #ifndef GOVERN_APPROVALS_FILE_H
 #define GOVERN_APPROVALS_FILE_H
@@ -10,17 +10,17 @@
 
 struct why;
 
-/* Calls on_line with each line, in order. A last line that a crash has torn is passed over. No
- * such file is an empty one. 0, or -errno and why_r. */
+/* Calls on_line with each line, in order. An incomplete last line, after a crash, is skipped. A
+ * missing file counts as empty. 0, or -errno and why_r. */
 int approvals_file_read(const char *path, void (*on_line)(void *arg, const json_t *line),
 			void *arg, struct why *why_r);
 
-/* Puts a new file in its place, with what write_lines puts; its descriptor, for appending, or
- * -errno and why_r. */
+/* Replaces the file by one with the lines that write_lines writes. Returns its descriptor, for
+ * appending, or -errno and why_r. */
 int approvals_file_replace(const char *path, int (*write_lines)(void *arg, int fd), void *arg,
 			   struct why *why_r);
 
-/* One line, which is on the disk when it returns 0; else -errno. line is taken over. */
+/* Appends one line, which is on the disk when this returns 0; otherwise -errno. line is freed. */
 int approvals_file_append(int fd, json_t *line);
 
 #endif

@@ -135,13 +135,13 @@ struct loading {
 };
 
 static const char *
-text_of(const json_t *line, const char *key)
+approvals_load_text_of(const json_t *line, const char *key)
 {
 	return json_string_value(json_object_get(line, key));
 }
 
 static struct approval *
-find(struct approvals *approvals, const char *id)
+approvals_load_find(struct approvals *approvals, const char *id)
 {
 	struct approval *approval;
 
@@ -165,14 +165,14 @@ read_state(const char *name, enum approval_state *state_r)
 static bool
 load_ask(struct approvals *approvals, const json_t *line)
 {
-	const char *id = text_of(line, "id"), *tenant = text_of(line, "tenant");
-	const char *tool = text_of(line, "tool"), *reason = text_of(line, "reason");
+	const char *id = approvals_load_text_of(line, "id"), *tenant = approvals_load_text_of(line, "tenant");
+	const char *tool = approvals_load_text_of(line, "tool"), *reason = approvals_load_text_of(line, "reason");
 	const json_t *items = json_object_get(line, "items");
 	json_t *shown = json_object_get(line, "shown");
 	struct approval *approval;
 
 	if (!id || strlen(id) > APPROVAL_ID_MAX || !tenant || !tool || !shown ||
-	    json_array_size(items) == 0 || find(approvals, id))
+	    json_array_size(items) == 0 || approvals_load_find(approvals, id))
 		return false;
 	approval = xcalloc(1, sizeof(*approval));
 	strcpy(approval->id, id);
@@ -198,13 +198,13 @@ static bool
 load_decide(struct approval *approval, const json_t *line)
 {
 	struct approval_decision decision = {
-		.by = text_of(line, "by"),
-		.why = text_of(line, "why"),
+		.by = approvals_load_text_of(line, "by"),
+		.why = approvals_load_text_of(line, "why"),
 		.at = json_integer_value(json_object_get(line, "at")),
 		.denied_until = json_integer_value(json_object_get(line, "denied_until")),
 	};
 
-	if (!read_state(text_of(line, "state"), &decision.state) ||
+	if (!read_state(approvals_load_text_of(line, "state"), &decision.state) ||
 	    !approval_is_open_for(approval, decision.state))
 		return false;
 	approval_set_decided(approval, &decision);
@@ -215,8 +215,8 @@ static void
 load_line(void *arg, const json_t *line)
 {
 	struct loading *loading = arg;
-	const char *what = text_of(line, "do");
-	struct approval *approval = find(loading->approvals, text_of(line, "id"));
+	const char *what = approvals_load_text_of(line, "do");
+	struct approval *approval = approvals_load_find(loading->approvals, approvals_load_text_of(line, "id"));
 
 	if (what && strcmp(what, "ask") == 0)
 		loading->wrong |= !load_ask(loading->approvals, line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Approvals from inside.
+/* The inside of approvals.
  */
 #ifndef GOVERN_APPROVALS_PARTS_H
 #define GOVERN_APPROVALS_PARTS_H
@@ -54,24 +54,24 @@ struct approval_decision {
 
 int64_t approvals_now(void);
 
-/* Ends those whose time has come, and waits for the next one. */
+/* Ends the requests that have expired, and sets the timer for the next one. */
 void approvals_expire(struct approvals *approvals);
 
 /* Copies the texts. */
 void approval_set_decided(struct approval *approval, const struct approval_decision *decision);
 
-/* Nobody has decided, or the decision is a denial that is turned round by a grant. */
+/* It is not decided, or a denial is being turned into a grant. */
 bool approval_is_open_for(const struct approval *approval, enum approval_state state);
 void approval_free(struct approval *approval);
 
-/* For people and programs; all: with what is shown. */
+/* The request as JSON, for people and programs. all: with the shown object. */
 json_t *approval_describe(const struct approval *approval, bool all);
 
 /* Lines of the file. */
 json_t *approvals_line_ask(const struct approval *approval);
 json_t *approvals_line_decide(const char *id, const struct approval_decision *decision);
 
-/* Reads the file, and puts a new one in its place. */
+/* Reads the file, and rewrites it. */
 int approvals_load(struct approvals *approvals, const char *path, struct why *why_r);
 
 #endif

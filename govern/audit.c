@@ -255,7 +255,7 @@ add_pair(struct line *line, const char *key, const char *value)
 
 /* As log lines have it: key=value, of members that have no further ones. */
 static void
-make_line(struct line *line, const char *tenant, const char *execution, json_t *more)
+audit_make_line(struct line *line, const char *tenant, const char *execution, json_t *more)
 {
 	const char *key;
 	json_t *value;
@@ -280,7 +280,7 @@ make_line(struct line *line, const char *tenant, const char *execution, json_t *
 /* ---- journal ---- */
 
 static struct iovec
-field(const char *name, const char *value)
+audit_field(const char *name, const char *value)
 {
 	char *text;
 	int len = asprintf(&text, "%s=%s", name, value);
@@ -302,17 +302,17 @@ send_to_journal(const struct audit *audit, enum audit_event event, const char *t
 	if (asprintf(&message, "%s %s", events[event].name, line) < 0 ||
 	    asprintf(&record, "{%s}", members) < 0)
 		abort();
-	fields[n++] = field("MESSAGE", message);
-	fields[n++] = field("MESSAGE_ID", events[event].message_id);
-	fields[n++] = field("PRIORITY", priority);
-	fields[n++] = field("MCP_EVENT", events[event].name);
-	fields[n++] = field("MCP_RECORD", record);
+	fields[n++] = audit_field("MESSAGE", message);
+	fields[n++] = audit_field("MESSAGE_ID", events[event].message_id);
+	fields[n++] = audit_field("PRIORITY", priority);
+	fields[n++] = audit_field("MCP_EVENT", events[event].name);
+	fields[n++] = audit_field("MCP_RECORD", record);
 	if (tenant)
-		fields[n++] = field("MCP_TENANT", tenant);
+		fields[n++] = audit_field("MCP_TENANT", tenant);
 	if (execution)
-		fields[n++] = field("MCP_EXECUTION", execution);
+		fields[n++] = audit_field("MCP_EXECUTION", execution);
 	if (audit->has_file)
-		fields[n++] = field("MCP_HASH", audit->file.last.hash);
+		fields[n++] = audit_field("MCP_HASH", audit->file.last.hash);
 	do
 		r = sd_journal_sendv(fields, n);
 	while (r == -EINTR);
@@ -323,8 +323,8 @@ send_to_journal(const struct audit *audit, enum audit_event event, const char *t
 /* ---- the file ---- */
 
 static int
-append(struct audit *audit, enum audit_event event, const char *tenant,
-       const char *execution, json_t *more)
+audit_append(struct audit *audit, enum audit_event event, const char *tenant,
+	     const char *execution, json_t *more)
 {
 	own_mem char *members = make_members(event, tenant, execution, more);
 
@@ -342,7 +342,7 @@ drop_oldest(struct audit *audit)
 	audit_file_oldest_end(&audit->file, &last);
 	more = json_pack("{s:I,s:I,s:s}", "file", (json_int_t)audit->file.oldest, "last_record",
 			 (json_int_t)last.n, "last_hash", last.hash);
-	r = append(audit, AUDIT_DROPPED, NULL, NULL, more);
+	r = audit_append(audit, AUDIT_DROPPED, NULL, NULL, more);
 	json_decref(more);
 	if (r == 0)
 		r = audit_file_drop_oldest(&audit->file);
@@ -385,7 +385,7 @@ rotate_if_full(struct audit *audit)
 	if (audit->sources)
 		memset(audit->sources, 0, SOURCES * sizeof(*audit->sources));
 	more = json_pack("{s:I}", "after", (json_int_t)audit->file.rotated);
-	append(audit, AUDIT_ROTATED, NULL, NULL, more);
+	audit_append(audit, AUDIT_ROTATED, NULL, NULL, more);
 	json_decref(more);
 	keep_within_bound(audit);
 }
@@ -400,7 +400,7 @@ tell_lost(struct audit *audit)
 	if (audit->lost_since == 0)
 		return 0;
 	more = json_pack("{s:I}", "records", (json_int_t)audit->lost_since);
-	r = append(audit, AUDIT_LOST, NULL, NULL, more);
+	r = audit_append(audit, AUDIT_LOST, NULL, NULL, more);
 	if (r == 0) {
 		send_to_journal(audit, AUDIT_LOST, NULL, NULL, "", "");
 		audit->lost_since = 0;
@@ -422,7 +422,7 @@ write_to_file(struct audit *audit, enum audit_event event, const char *tenant,
 	r = tell_lost(audit);
 	before = audit->file.size;
 	if (r == 0)
-		r = append(audit, event, tenant, execution, more);
+		r = audit_append(audit, event, tenant, execution, more);
 	*bytes_r = (uint64_t)(audit->file.size - before);
 	if (r == 0 && audit->sources)
 		remember_source(audit, more);
@@ -464,7 +464,7 @@ audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 		json_decref(cut_texts(more, audit->text_bytes));
 	r = write_to_file(audit, event, tenant, execution, more, &bytes);
 	json_object_del(more, "source");
-	make_line(&line, tenant, execution, more);
+	audit_make_line(&line, tenant, execution, more);
 	if (!log_is_journal())
 		log_line(events[event].priority, events[event].name, "%s", line.text);
 	if (audit->journal) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: what was asked, decided, run and refused, and by whom. Each record goes to
- * the journal, with a MESSAGE_ID by its kind, and to a file of JSON lines in which each one
- * has the hash of the one before it (policy/chain.h, govern/audit_file.h).
+/* The audit log: requests, decisions, executions and refusals, each with its subject.
+ * Each record goes to the
+ * journal, with a MESSAGE_ID by its kind, and to a file of JSON lines in which each one has the
+ * hash of the one before it (policy/chain.h, govern/audit_file.h).
  *
- * What a tenant can make it grow by is bounded. A script is in each file once, later records name
- * the one that has it; a text in a record is cut; and a budget (the gate's) says how much of it a
- * tenant may take. Records of what was only asked for, and did not happen, are left out beyond
- * that, and counted; executions are refused by their quota before there is a record to write.
+ * Its growth by each tenant is bounded. A script is in each file once, and later records refer to
+ * that record; long texts are cut; and the gate has a budget for each tenant. Beyond the budget,
+ * records of requests that were refused are left out and counted; executions are refused by their
+ * quota before there is a record to write.
  *
- * A record that has to be there before something happens is written first: when that fails
- * and [audit] on_failure is stop, it must not happen.
+ * The record of an action is written before the action. If that fails, and [audit] on_failure is
+ * stop, the action must not happen.
  */
 #ifndef GOVERN_AUDIT_H
 #define GOVERN_AUDIT_H
@@ -27,7 +28,7 @@ struct why;
 enum audit_event {
 	AUDIT_STARTED,			/* the service */
 	AUDIT_STOPPED,
-	AUDIT_RELOADED,			/* the configuration, or why it was not */
+	AUDIT_RELOADED,			/* the configuration, or the reason why not */
 	AUDIT_SESSION_OPENED,
 	AUDIT_SESSION_CLOSED,
 	AUDIT_SESSION_KEPT,		/* of run_repl, over a restart of the service */
@@ -40,9 +41,9 @@ enum audit_event {
 	AUDIT_LIMIT_HIT,		/* by an execution that has ended */
 	AUDIT_IMPORT_REFUSED,		/* of an execution that has ended: modules that it may not
 					 * import */
-	AUDIT_IMPORT_FOUND,		/* ... modules that a set has which was installed before */
+	AUDIT_IMPORT_FOUND,		/* ... modules that were found in a set installed earlier */
 	AUDIT_INPUT_ASKED,		/* a script asks its user for a line */
-	AUDIT_INPUT_ENDED,		/* ... and has one, or none; not which */
+	AUDIT_INPUT_ENDED,		/* ... and the result; without the line itself */
 	AUDIT_TOOL_CALLED,		/* of another MCP server, by a script */
 	AUDIT_TOOL_ENDED,		/* ... and has an answer, or none comes */
 	AUDIT_TOOL_REFUSED,		/* it was not made */
@@ -57,8 +58,8 @@ enum audit_event {
 	AUDIT_CONNECTION_REFUSED,
 	/* Of the file itself. */
 	AUDIT_ROTATED,
-	AUDIT_MENDED,			/* a line that a crash had torn was taken off */
-	AUDIT_BROKEN,			/* what was there is no chain; it was put aside */
+	AUDIT_MENDED,			/* an incomplete line, after a crash, was removed */
+	AUDIT_BROKEN,			/* the file was not a valid chain, and was renamed */
 	AUDIT_DROPPED,			/* the oldest file, to stay within [audit] keep_bytes */
 	AUDIT_LOST,			/* records that could not be written */
 	AUDIT_LEFT_OUT,			/* records of a tenant that had more than its share */
@@ -73,15 +74,15 @@ const char *audit_event_name(enum audit_event event);
 int audit_new(const struct config *config, const char *path, struct audit **audit_r,
 	      struct why *why_r);
 
-/* From now on what was written is sent to the disk each second, unless [audit] sync waits for
- * it anyway. base: borrowed. */
+/* From now on the file is synced each second, unless [audit] sync waits for each record. base:
+ * borrowed. */
 void audit_start(struct audit *audit, struct event_base *base);
 
 void audit_free(struct audit *audit);		/* NULL is fine; everything is on the disk */
 
-/* Who is asked whether a tenant may have one more record, and told how long each one was. */
+/* The budget of each tenant: whether it may have a further record, and how long each one was. */
 struct audit_budget {
-	/* minor: it may be left out. False: it is. */
+	/* minor: the record may be left out. False: it is left out. */
 	bool (*may_write)(void *arg, const char *tenant, enum audit_event event, bool minor);
 	void (*spend)(void *arg, const char *tenant, uint64_t bytes);
 	void *arg;
@@ -91,23 +92,22 @@ void audit_set_budget(struct audit *audit, const struct audit_budget *budget);
 /* May the tenant have records that cannot be left out? */
 bool audit_has_room(const struct audit *audit, const char *tenant);
 
-/* Writes one record. tenant: a principal; NULL: none. execution: its id; NULL: none. more: a
- * JSON object with what else there is to say, or NULL; taken over, also on failure; its
- * member "source" goes to the file alone. audit NULL: does nothing. 0, or -errno: it could
- * not be written, and nothing may happen without it (on_failure is stop). One that was left out
- * is 0. */
+/* Writes one record. tenant: a principal; NULL: none. execution: its id; NULL: none. more: a JSON
+ * object with further members, or NULL; it is freed, even on failure. Its member "source" is
+ * written only to the file. audit NULL: does nothing. 0, even if the record was left out; or
+ * -errno: it could not be written, and the action must not happen (on_failure is stop). */
 int audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 		const char *execution, json_t *more);
 
-/* Could the last record not be written, so that audit_write is likely to fail again? */
+/* Did the last write fail, so that audit_write will probably fail again? */
 bool audit_is_failing(const struct audit *audit);
 
-/* Does [audit] source want texts as they are? */
+/* Does [audit] source ask for whole texts? */
 bool audit_wants_source(const struct audit *audit);
 
-/* Puts a script into a record that has its "sha256", where [audit] source wants it: as "source", cut
- * to [audit] text_bytes (then "source_bytes" is its length), or as "source_record", the number of
- * the record in the same file that has it. */
+/* Adds a script to a record that has its "sha256", if [audit] source is set: as "source", cut to
+ * [audit] text_bytes (then "source_bytes" is its length), or as "source_record", the number of the
+ * record in the same file that has it. */
 void audit_add_source(struct audit *audit, json_t *more, const char *text, size_t len);
 
 struct audit_counts {

@@ -26,7 +26,7 @@
 
 /* Opens the directory of path; *name_r: the file's name. */
 static int
-open_directory(const char *path, const char **name_r)
+audit_file_open_directory(const char *path, const char **name_r)
 {
 	const char *slash = strrchr(path, '/');
 	own_mem char *directory = NULL;
@@ -43,7 +43,7 @@ int
 audit_file_find_rotated(struct audit_file *file)
 {
 	const char *name;
-	int fd = open_directory(file->path, &name);
+	int fd = audit_file_open_directory(file->path, &name);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	size_t len = strlen(name);
@@ -93,7 +93,7 @@ static void
 sync_directory(const char *path)
 {
 	const char *name;
-	int fd = open_directory(path, &name);
+	int fd = audit_file_open_directory(path, &name);
 
 	if (fd < 0)
 		return;
@@ -223,7 +223,7 @@ start_new(struct audit_file *file)
 }
 
 static int
-take_over(struct audit_file *file)
+audit_file_take_over(struct audit_file *file)
 {
 	off_t size, good;
 	int r = look_at_end(file->fd, &file->last, &size, &good);
@@ -256,7 +256,7 @@ audit_file_open(const char *path, bool sync, struct audit_file *file_r, struct w
 	if (r == 0)
 		r = file.fd = open_locked(path, O_CREAT);
 	if (r >= 0)
-		r = take_over(&file);
+		r = audit_file_take_over(&file);
 	if (r < 0) {
 		why_say(why_r, r, "file", "[audit] file = %.300s: %s", path,
 			r == -EWOULDBLOCK ? "another service writes it" : strerror(-r));

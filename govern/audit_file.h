@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log's file: appended to, mended after a crash, rotated. It is PATH; those that
- * it was before are PATH.1, PATH.2 and so on, oldest first, and the chain goes on from each
- * one to the next. One service alone writes it: it is locked.
+/* The audit log's file, which is appended to, repaired after a crash, and rotated. The current file
+ * is PATH; earlier files are PATH.1, PATH.2 and so on, oldest first, and the chain continues from
+ * each one to the next. A lock allows only one service to write it.
  */
 #ifndef GOVERN_AUDIT_FILE_H
 #define GOVERN_AUDIT_FILE_H
@@ -25,27 +25,29 @@ struct audit_file {
 	uint64_t rotated_bytes;		/* of all that are left */
 	bool sync;			/* wait for the disk at each line */
 	bool dirty;			/* written to since audit_file_flush */
-	/* Of what was found when it was opened. */
-	uint64_t torn;			/* bytes of a line that a crash had torn, taken off */
-	bool broken;			/* no chain: it was put aside as PATH.rotated */
+	/* The state in which the file was when it was opened. */
+	uint64_t torn;			/* bytes of an incomplete last line, after a crash; removed
+					 */
+	bool broken;			/* it was not a valid chain, and was renamed to PATH.rotated
+					 */
 };
 
 /* Opens it, or makes it. 0, or -errno with why_r. */
 int audit_file_open(const char *path, bool sync, struct audit_file *file_r, struct why *why_r);
 void audit_file_close(struct audit_file *file);
 
-/* Appends one line with one write. members: as in chain_append. 0, or -errno: then there is
- * nothing of it in the file. */
+/* Appends one line with one write. members: as in chain_append. 0, or -errno: then no part of the
+ * line is in the file. */
 int audit_file_append(struct audit_file *file, const char *members, size_t len);
 
-/* Puts it aside and makes a new one that goes on with the chain. 0 or -errno; after an error
- * the old one is still written to. */
+/* Renames the file, and makes a new one that continues the chain. 0 or -errno; after an error the
+ * old file is still in use. */
 int audit_file_rotate(struct audit_file *file);
 
-/* Looks which PATH.N there are, for an operator may have removed some. 0 or -errno. */
+/* Finds the existing PATH.N, because an operator may have removed some. 0 or -errno. */
 int audit_file_find_rotated(struct audit_file *file);
 
-/* The last link of the chain in the oldest PATH.N; n 0: its end is none of a chain. */
+/* The last link of the chain in the oldest PATH.N; n 0: the file does not end with one. */
 void audit_file_oldest_end(const struct audit_file *file, struct chain_link *last_r);
 
 /* Removes the oldest PATH.N. 0 or -errno. */
@@ -54,7 +56,7 @@ int audit_file_drop_oldest(struct audit_file *file);
 /* Bytes that are free on its disk for this process. 0 or -errno. */
 int audit_file_free_bytes(const struct audit_file *file, uint64_t *bytes_r);
 
-/* Tells the kernel to write what is dirty; does not wait. */
+/* Tells the kernel to write the file to the disk; does not wait. */
 void audit_file_flush(struct audit_file *file);
 
 #endif

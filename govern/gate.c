@@ -81,7 +81,7 @@ struct gate {
 /* ---- accounts ---- */
 
 static size_t
-bucket_of(const char *principal)
+gate_bucket_of(const char *principal)
 {
 	return hash_text(HASH_BEGIN, principal) % BUCKETS;
 }
@@ -92,8 +92,7 @@ now_of(const struct gate *gate)
 	return gate->options.clock ? gate->options.clock() : clock_ms();
 }
 
-/* A configuration that refuses everything and that nobody can approve of. It is used when there
- * is no other. */
+/* A configuration that refuses everything, without approvers. It is used if there is no other. */
 static const struct config *
 deny_everything(void)
 {
@@ -124,9 +123,9 @@ is_asked_about(const struct account *account, uid_t *uid_r)
 }
 
 static struct account *
-find(struct gate *gate, const char *principal)
+gate_find(struct gate *gate, const char *principal)
 {
-	size_t bucket = bucket_of(principal);
+	size_t bucket = gate_bucket_of(principal);
 	struct account *account;
 
 	LIST_FOREACH(account, &gate->account[bucket], link)
@@ -199,7 +198,7 @@ forget_if_unused(struct gate *gate, struct account *account)
 }
 
 static void
-forget(struct gate *gate, struct account *account)
+gate_forget(struct gate *gate, struct account *account)
 {
 	(void)gate;
 	free_account(account);
@@ -218,7 +217,7 @@ audit_wait_ms(struct account *account)
 static bool
 gate_may_write(void *arg, const char *tenant, enum audit_event event, bool minor)
 {
-	struct account *account = find(arg, tenant);
+	struct account *account = gate_find(arg, tenant);
 	uint64_t now = clock_ms();
 
 	if (audit_wait_ms(account) == 0 &&
@@ -235,7 +234,7 @@ gate_may_write(void *arg, const char *tenant, enum audit_event event, bool minor
 static void
 gate_spend(void *arg, const char *tenant, uint64_t bytes)
 {
-	quota_add(&find(arg, tenant)->audit, QUOTA_HOUR_SLOT_MS, clock_ms(), bytes);
+	quota_add(&gate_find(arg, tenant)->audit, QUOTA_HOUR_SLOT_MS, clock_ms(), bytes);
 }
 
 /* Writes one record for all that were left out within the last minute. */
@@ -269,7 +268,7 @@ on_look(evutil_socket_t fd, short what, void *arg)
 
 /* A waiter may ask again at once, and wait again. */
 static void
-wake(struct account *account)
+gate_wake(struct account *account)
 {
 	struct gate_waits now = LIST_HEAD_INITIALIZER(now);
 	struct gate_wait *wait;
@@ -300,7 +299,7 @@ finish_reload(struct gate *gate)
 }
 
 static void
-on_answer(void *arg, int error, const struct directory_person *person)
+gate_on_answer(void *arg, int error, const struct directory_person *person)
 {
 	struct account *account = arg;
 	struct gate *gate = account->gate;
@@ -319,19 +318,19 @@ on_answer(void *arg, int error, const struct directory_person *person)
 		subject_learn(&account->subject, &gate->people, person);
 	}
 	make_config(account);
-	wake(account);
+	gate_wake(account);
 	finish_reload(gate);
 }
 
 static void
-ask(struct account *account, uid_t uid)
+gate_ask(struct account *account, uid_t uid)
 {
 	struct gate *gate = account->gate;
 
 	account->lookup = directory_ask(gate->options.directory, uid,
 					  (const char *const *)gate->people.group,
 					  gate->people.n, gate->directory_seconds,
-					  on_answer, account);
+					  gate_on_answer, account);
 }
 
 static int
@@ -348,7 +347,7 @@ int
 gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 	      struct why *why_r)
 {
-	struct account *account = gate ? find(gate, principal) : NULL;
+	struct account *account = gate ? gate_find(gate, principal) : NULL;
 	uint64_t now = gate ? now_of(gate) : 0, good_ms;
 	bool failed_now;
 	uid_t uid;
@@ -366,13 +365,13 @@ gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 	}
 	if (account->known && account->renewed) {
 		if (now - account->known_ms >= good_ms / 2 && !account->lookup && !failed_now)
-			ask(account, uid);
+			gate_ask(account, uid);
 		return 0;
 	}
 	if (!account->lookup && failed_now)
 		return say_unknown(account->error, why_r);
 	if (!account->lookup)
-		ask(account, uid);
+		gate_ask(account, uid);
 	if (wait && !wait->waits) {
 		LIST_INSERT_HEAD(&account->waits, wait, link);
 		wait->waits = true;
@@ -397,7 +396,7 @@ gate_common_config(const struct gate *gate)
 const struct config *
 gate_config(struct gate *gate, struct tenant *tenant)
 {
-	const struct config *config = find(gate, tenant_principal(tenant))->config;
+	const struct config *config = gate_find(gate, tenant_principal(tenant))->config;
 
 	tenant_bound(tenant, least(config->quota.concurrent, config->pool.tenant_running_max),
 		     least(config->quota.queued, config->pool.tenant_queue_max));
@@ -407,19 +406,19 @@ gate_config(struct gate *gate, struct tenant *tenant)
 const struct config *
 gate_config_named(struct gate *gate, const char *principal)
 {
-	return config_hold(find(gate, principal)->config);
+	return config_hold(gate_find(gate, principal)->config);
 }
 
 const struct policy_subject *
 gate_subject(struct gate *gate, const char *principal)
 {
-	return &find(gate, principal)->subject.policy;
+	return &gate_find(gate, principal)->subject.policy;
 }
 
 size_t
 gate_sessions_max(struct gate *gate, const char *principal, size_t others)
 {
-	size_t quota = gate ? find(gate, principal)->config->quota.sessions : 0;
+	size_t quota = gate ? gate_find(gate, principal)->config->quota.sessions : 0;
 
 	return quota && quota < others ? quota : others;
 }
@@ -435,7 +434,7 @@ gate_session(struct gate *gate, const char *principal, const char *carrier, cons
 
 /* The old configuration stays in force until the lookup is answered. */
 static void
-renew(struct gate *gate, struct account *account)
+gate_renew(struct gate *gate, struct account *account)
 {
 	uid_t uid;
 
@@ -443,7 +442,7 @@ renew(struct gate *gate, struct account *account)
 	account->error = 0;
 	account->renewed = !is_asked_about(account, &uid) || !gate->options.directory;
 	if (!account->renewed)
-		ask(account, uid);
+		gate_ask(account, uid);
 	else
 		make_config(account);
 }
@@ -470,14 +469,14 @@ gate_reload(struct gate *gate, const struct config *config, void (*on_done)(void
 	}
 	gate->on_reloaded = on_done;
 	gate->on_reloaded_arg = arg;
-	each_account(gate, renew);
+	each_account(gate, gate_renew);
 	finish_reload(gate);
 }
 
 /* ---- executions ---- */
 
 static int
-refuse(struct gate *gate, const struct account *account, const char *quota)
+gate_refuse(struct gate *gate, const struct account *account, const char *quota)
 {
 	audit_write(gate->options.audit, AUDIT_QUOTA_HIT, account->subject.principal, NULL,
 		    json_pack("{s:s}", "quota", quota));
@@ -504,7 +503,7 @@ check_audit_quota(struct gate *gate, struct account *account, struct why *why_r)
 	why_say(why_r, 0, "audit_bytes_per_hour",
 		"quota audit_bytes_per_hour: the records of your calls within this hour take all "
 		"that they may; try again in %" PRIu64 " seconds", (wait + 999) / 1000);
-	return refuse(gate, account, "audit_bytes_per_hour");
+	return gate_refuse(gate, account, "audit_bytes_per_hour");
 }
 
 static int
@@ -522,12 +521,12 @@ check_quotas(struct gate *gate, struct account *account, const struct engine_eve
 			"quota executions_per_minute: %u executions were started within a "
 			"minute; try again in %" PRIu64 " seconds",
 			config->quota.per_minute, (wait + 999) / 1000);
-		return refuse(gate, account, "executions_per_minute");
+		return gate_refuse(gate, account, "executions_per_minute");
 	}
 	if (config->quota.queued && is_queue_full(event->tenant, config->quota.queued)) {
 		why_say(why_r, 0, "queued", "quota queued: %u of your executions wait already; "
 			"try again when one of them is over", config->quota.queued);
-		return refuse(gate, account, "queued");
+		return gate_refuse(gate, account, "queued");
 	}
 	wait = config->quota.cpu_seconds_per_hour
 	       ? quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, now,
@@ -537,14 +536,14 @@ check_quotas(struct gate *gate, struct account *account, const struct engine_eve
 			"quota cpu_seconds_per_hour: the %u seconds of processor time of "
 			"this hour are used up; try again in %" PRIu64 " seconds",
 			config->quota.cpu_seconds_per_hour, (wait + 999) / 1000);
-		return refuse(gate, account, "cpu_seconds_per_hour");
+		return gate_refuse(gate, account, "cpu_seconds_per_hour");
 	}
 	if (config->quota.disk_bytes &&
 	    account->disk_bytes + event->disk_bytes > config->quota.disk_bytes) {
 		why_say(why_r, 0, "disk_bytes",
 			"quota disk_bytes: your executions that are not over have all the "
 			"disk that is yours; try again when one of them is over");
-		return refuse(gate, account, "disk_bytes");
+		return gate_refuse(gate, account, "disk_bytes");
 	}
 	return 0;
 }
@@ -572,10 +571,10 @@ describe_start(const struct gate *gate, const struct engine_event *event)
 }
 
 static int
-on_start(void *arg, const struct engine_event *event, struct why *why_r)
+gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 {
 	struct gate *gate = arg;
-	struct account *account = find(gate, tenant_principal(event->tenant));
+	struct account *account = gate_find(gate, tenant_principal(event->tenant));
 	int r;
 
 	if (!event->internal &&
@@ -601,7 +600,7 @@ on_start(void *arg, const struct engine_event *event, struct why *why_r)
 }
 
 static bool
-is_limit(enum outcome_status status)
+gate_is_limit(enum outcome_status status)
 {
 	return status == OUTCOME_TIMEOUT || status == OUTCOME_CPU_LIMIT ||
 	       status == OUTCOME_MEMORY_LIMIT || status == OUTCOME_PIDS_LIMIT ||
@@ -620,9 +619,9 @@ describe_end(const struct outcome *outcome)
 }
 
 static void
-on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
+gate_on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
 {
-	struct account *account = find(arg, tenant_principal(event->tenant));
+	struct account *account = gate_find(arg, tenant_principal(event->tenant));
 
 	assert(account->executions > 0 && account->disk_bytes >= event->disk_bytes);
 	account->executions--;
@@ -631,9 +630,9 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 }
 
 static bool
-on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+gate_on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 {
-	struct account *account = find(arg, tenant_principal(tenant));
+	struct account *account = gate_find(arg, tenant_principal(tenant));
 	uint64_t now = clock_ms(), most = account->config->quota.cpu_seconds_per_hour;
 
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, now, cpu_ms);
@@ -663,7 +662,7 @@ describe_found(const struct outcome *outcome)
 /* The record of an end cannot refuse anything any more, so the answer does not wait for disk or
  * journal. */
 static void
-on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
+gate_on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
 {
 	const struct gate *gate = arg;
 	const char *principal = tenant_principal(event->tenant);
@@ -672,7 +671,7 @@ on_answered(void *arg, const struct engine_event *event, const struct outcome *o
 		return;
 	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id,
 		    describe_end(outcome));
-	if (is_limit(outcome->status))
+	if (gate_is_limit(outcome->status))
 		audit_write(gate->options.audit, AUDIT_LIMIT_HIT, principal,
 			    event->id, json_pack("{s:s,s:s}", "status",
 						 outcome_status_name(outcome->status),
@@ -686,7 +685,7 @@ on_answered(void *arg, const struct engine_event *event, const struct outcome *o
 }
 
 static void
-on_connection(void *arg, const struct engine_connection *c)
+gate_on_connection(void *arg, const struct engine_connection *c)
 {
 	const struct gate *gate = arg;
 	json_t *more;
@@ -721,10 +720,10 @@ gate_new(const struct gate_options *options)
 	people_of(options->config, &gate->people);
 	gate->directory_seconds = options->config->service.directory_seconds;
 	gate->identity_seconds = options->config->service.identity_seconds;
-	gate->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
-						   .on_background = on_background,
-						   .on_answered = on_answered,
-						   .on_connection = on_connection,
+	gate->observer = (struct engine_observer){ .on_start = gate_on_start, .on_end = gate_on_end,
+						   .on_background = gate_on_background,
+						   .on_answered = gate_on_answered,
+						   .on_connection = gate_on_connection,
 						   .arg = gate };
 	for (size_t i = 0; i < BUCKETS; i++)
 		LIST_INIT(&gate->account[i]);
@@ -744,7 +743,7 @@ gate_free(struct gate *gate)
 	each_account(gate, tell_left_out);
 	if (gate->options.audit)
 		audit_set_budget(gate->options.audit, &(struct audit_budget){ .arg = NULL });
-	each_account(gate, forget);
+	each_account(gate, gate_forget);
 	event_free(gate->look);
 	people_done(&gate->people);
 	config_free(gate->config);

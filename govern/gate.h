@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in force for whom, now: the one place that tools, the engine and operators ask.
- * Keeps, by principal, the configuration made for it (policy/config.h, config_for), who it is
- * to the host, and what it has used of its quotas.
+/* The rules in force for each principal: the one place that tools, the engine and operators ask.
+ * For each principal it keeps the configuration made for it (policy/config.h, config_for), its
+ * names and groups on the host, and its use of quotas.
  *
- * Who a uid is to the host says its directory of users (host/directory.h), where policy names
- * users or groups. That takes time, or fails: carriers wait with gate_identify before they take a
- * request. An answer is good for [service] identity_seconds, and asked for again when half of them
- * are over, while it is used on. Of whom nothing is known nothing is allowed.
+ * If policy names users or groups, the host's directory of users (host/directory.h) gives the names
+ * and groups of a uid. That takes time and may fail, so carriers call gate_identify and wait before
+ * they take a request. An answer is valid for [service] identity_seconds, and is renewed after half
+ * of that time. A principal that is not identified may do nothing.
  */
 #ifndef GOVERN_GATE_H
 #define GOVERN_GATE_H
@@ -32,8 +32,9 @@ struct gate_options {
 	struct event_base *base;	/* borrowed */
 	const struct config *config;	/* held */
 	struct audit *audit;		/* borrowed; NULL: none */
-	struct approvals *approvals;	/* borrowed; NULL: what needs one is denied */
-	struct directory *directory;	/* borrowed; NULL: policy may name nobody of the host's */
+	struct approvals *approvals;	/* borrowed; NULL: calls that need one are denied */
+	struct directory *directory;	/* borrowed; NULL: policy must not name users or groups of
+					 * the host */
 	uint64_t (*clock)(void);	/* milliseconds; NULL: clock_ms */
 };
 
@@ -43,7 +44,7 @@ void gate_free(struct gate *gate);		/* NULL is fine */
 struct audit *gate_audit(const struct gate *gate);
 struct approvals *gate_approvals(const struct gate *gate);
 
-/* Somebody who waits until it is known who a principal is; zeroed: does not wait. */
+/* A caller that waits until a principal is identified; zeroed: does not wait. */
 struct gate_wait {
 	LIST_ENTRY(gate_wait) link;
 	bool waits;
@@ -51,47 +52,47 @@ struct gate_wait {
 	void *arg;
 };
 
-/* Is it known who that is, as far as policy wants to know? 0: yes. -EINPROGRESS: the directory is
- * being asked; on_known of wait (NULL: nobody waits) is called once, from the loop, for the same
- * to be asked again. Other -errno: the directory did not say, and why_r (not NULL) tells it; it
- * is asked again when directory_seconds are over. gate NULL: 0. */
+/* Is the principal identified, as far as policy needs it? 0: yes. -EINPROGRESS: the directory is
+ * being asked; on_known of wait (NULL: no caller waits) is called once, from the loop, and the
+ * caller then calls this again. Other -errno: the directory did not answer, with the reason in
+ * why_r (not NULL); it is asked again after directory_seconds. gate NULL: 0. */
 int gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 		  struct why *why_r);
 
-/* Waits no more. Fine when it does not. */
+/* Stops waiting. Does nothing if it does not wait. */
 void gate_unwait(struct gate_wait *wait);
 
-/* What is in force for everybody, sections of tenants aside. Lives until the next gate_reload. */
+/* The configuration without sections of tenants. Valid until the next gate_reload. */
 const struct config *gate_common_config(const struct gate *gate);
 
-/* What is in force for the tenant from now on; the queue of the tenant is bounded by it. Held,
- * for config_free. Never NULL: sections that cannot be put together, and somebody of whom it is
- * not known who they are, get one that denies everything. */
+/* The configuration that is now in force for the tenant; it also bounds the tenant's queue. Held:
+ * call config_free. Never NULL: if sections contradict each other, or the principal is not
+ * identified, the configuration denies everything. */
 const struct config *gate_config(struct gate *gate, struct tenant *tenant);
 
 /* The same for a principal that has no tenant yet. */
 const struct config *gate_config_named(struct gate *gate, const char *principal);
 
-/* Who that is to policy; without name and groups where that is not known. Lives until the loop
- * turns. */
+/* The principal as policy sees it; without name and groups if they are not known. Valid until the
+ * loop's next turn. */
 const struct policy_subject *gate_subject(struct gate *gate, const char *principal);
 
-/* Of somebody at once: as many as [quota] sessions lets, and others (of the carrier) at most.
- * gate NULL: others. */
+/* How many sessions a principal may have at the same time: [quota] sessions, but at most others,
+ * which is the carrier's bound. gate NULL: others. */
 size_t gate_sessions_max(struct gate *gate, const char *principal, size_t others);
 
-/* Records that a session of the tenant ended. why: a word; NULL: that it began. gate NULL: does
+/* Records that a session of the tenant began (why NULL) or ended (why: a word). gate NULL: does
  * nothing. */
 void gate_session(struct gate *gate, const char *principal, const char *carrier, const char *why);
 
-/* Puts config in force, for what starts from now on; held. Who everybody is is asked again, and
- * their requests wait for it. on_done is called once when all of it is in force: before this
- * returns where nobody has to be asked, else from the loop. Of several reloads only the last one's
- * is called. */
+/* Puts config (held) in force for everything that starts from now on. All principals are identified
+ * again, and their requests wait for that. on_done is called once when this is complete: before
+ * this returns if no lookup is needed, otherwise from the loop. Of several reloads only the last
+ * one's on_done is called. */
 void gate_reload(struct gate *gate, const struct config *config, void (*on_done)(void *arg),
 		 void *arg);
 
-/* Counts, refuses and records executions: for engine_options. */
+/* The observer for engine_options: counts, refuses and records executions. */
 const struct engine_observer *gate_observer(struct gate *gate);
 
 #endif

@@ -48,7 +48,7 @@ struct metrics {
 };
 
 static bool
-is_limit(enum outcome_status status)
+metrics_is_limit(enum outcome_status status)
 {
 	return status >= OUTCOME_TIMEOUT && status <= OUTCOME_DISK_LIMIT;
 }
@@ -56,7 +56,7 @@ is_limit(enum outcome_status status)
 /* ---- tenants ---- */
 
 static struct slot *
-find(const struct metrics *metrics, const char *principal)
+metrics_find(const struct metrics *metrics, const char *principal)
 {
 	for (size_t i = 0; i < METRICS_TENANTS && metrics->tenant[i].principal; i++)
 		if (strcmp(metrics->tenant[i].principal, principal) == 0)
@@ -66,7 +66,7 @@ find(const struct metrics *metrics, const char *principal)
 
 /* Returns a free slot, or the slot that was idle for longest, if for long enough; or NULL. */
 static struct slot *
-make_room(struct metrics *metrics)
+metrics_make_room(struct metrics *metrics)
 {
 	struct slot *slot = metrics->tenant;
 
@@ -90,10 +90,10 @@ make_room(struct metrics *metrics)
 static struct metrics_tenant *
 count_of(struct metrics *metrics, const char *principal)
 {
-	struct slot *slot = find(metrics, principal);
+	struct slot *slot = metrics_find(metrics, principal);
 
 	if (!slot) {
-		slot = make_room(metrics);
+		slot = metrics_make_room(metrics);
 		if (!slot)
 			return &metrics->others;
 		slot->principal = xstrdup(principal);
@@ -106,7 +106,7 @@ bool
 metrics_tenant(const struct metrics *metrics, const char *principal,
 	       struct metrics_tenant *tenant_r)
 {
-	const struct slot *slot = find(metrics, principal);
+	const struct slot *slot = metrics_find(metrics, principal);
 
 	*tenant_r = slot ? slot->count : (struct metrics_tenant){ .executions = 0 };
 	return slot;
@@ -120,7 +120,7 @@ metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r)
 	};
 	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++) {
 		sum_r->executions += metrics->over[i];
-		if (is_limit((enum outcome_status)i))
+		if (metrics_is_limit((enum outcome_status)i))
 			sum_r->limits_hit += metrics->over[i];
 	}
 }
@@ -128,7 +128,7 @@ metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r)
 /* ---- what the engine tells ---- */
 
 static int
-on_start(void *arg, const struct engine_event *event, struct why *why_r)
+metrics_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 {
 	struct metrics *metrics = arg;
 	int r = metrics->next ? metrics->next->on_start(metrics->next->arg, event, why_r) : 0;
@@ -141,7 +141,7 @@ on_start(void *arg, const struct engine_event *event, struct why *why_r)
 }
 
 static void
-on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
+metrics_on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
 {
 	struct metrics *metrics = arg;
 	struct metrics_tenant *count = count_of(metrics, tenant_principal(event->tenant));
@@ -153,7 +153,7 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 	}
 	count->executions++;
 	count->cpu_ms += outcome->cpu_ms;
-	count->limits_hit += is_limit(outcome->status);
+	count->limits_hit += metrics_is_limit(outcome->status);
 	count->imports_refused += outcome->n_refused_imports > 0;
 	metrics->imports_refused += outcome->n_refused_imports > 0;
 	if (metrics->next)
@@ -161,7 +161,7 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 }
 
 static void
-on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
+metrics_on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
 {
 	const struct metrics *metrics = arg;
 
@@ -170,7 +170,7 @@ on_answered(void *arg, const struct engine_event *event, const struct outcome *o
 }
 
 static bool
-on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+metrics_on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 {
 	struct metrics *metrics = arg;
 
@@ -181,7 +181,7 @@ on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 }
 
 static void
-on_connection(void *arg, const struct engine_connection *connection)
+metrics_on_connection(void *arg, const struct engine_connection *connection)
 {
 	struct metrics *metrics = arg;
 	size_t i = 0;
@@ -198,7 +198,7 @@ on_connection(void *arg, const struct engine_connection *connection)
 }
 
 static void
-on_input(void *arg, enum engine_input what)
+metrics_on_input(void *arg, enum engine_input what)
 {
 	struct metrics *metrics = arg;
 
@@ -253,11 +253,12 @@ metrics_new(void)
 {
 	struct metrics *metrics = xcalloc(1, sizeof(*metrics));
 
-	metrics->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
-						      .on_answered = on_answered,
-						      .on_background = on_background,
-						      .on_connection = on_connection,
-						      .on_input = on_input,
+	metrics->observer = (struct engine_observer){ .on_start = metrics_on_start,
+						      .on_end = metrics_on_end,
+						      .on_answered = metrics_on_answered,
+						      .on_background = metrics_on_background,
+						      .on_connection = metrics_on_connection,
+						      .on_input = metrics_on_input,
 						      .on_tool_call = on_tool_call,
 						      .arg = metrics };
 	return metrics;
@@ -346,7 +347,7 @@ write_questions(const struct metrics *metrics, FILE *out)
 }
 
 static void
-write_tool(FILE *out, const char *name, const struct tool_slot *slot, double value)
+metrics_write_tool(FILE *out, const char *name, const struct tool_slot *slot, double value)
 {
 	openmetrics_real(out, name, value, "server", slot->server, "tool",
 			 slot->tool ? slot->tool : "other", NULL);
@@ -373,16 +374,16 @@ write_tools(const struct metrics *metrics, FILE *out)
 	openmetrics_family(out, NAME("tool_call_seconds"), "counter", "seconds",
 			   "How long these servers took.");
 	for (size_t i = 0; i < n; i++)
-		write_tool(out, NAME("tool_call_seconds_total"), &slot[i], (double)slot[i].ms / 1000);
+		metrics_write_tool(out, NAME("tool_call_seconds_total"), &slot[i], (double)slot[i].ms / 1000);
 	openmetrics_family(out, NAME("tool_call_bytes"), "counter", "bytes",
 			   "Results that scripts have got.");
 	for (size_t i = 0; i < n; i++)
-		write_tool(out, NAME("tool_call_bytes_total"), &slot[i], (double)slot[i].bytes);
+		metrics_write_tool(out, NAME("tool_call_bytes_total"), &slot[i], (double)slot[i].bytes);
 }
 
 /* As write_tools. */
 static void
-write_tenants(const struct metrics *metrics, FILE *out)
+metrics_write_tenants(const struct metrics *metrics, FILE *out)
 {
 	const struct slot others = { (char *)"other", metrics->others, 0 };
 	const struct slot *slot[METRICS_TENANTS + 1];
@@ -424,5 +425,5 @@ metrics_write(const struct metrics *metrics, bool tenants, FILE *out)
 	write_questions(metrics, out);
 	write_tools(metrics, out);
 	if (tenants)
-		write_tenants(metrics, out);
+		metrics_write_tenants(metrics, out);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has happened since the start, counted: the owner of every counter. It sits in front of
- * the engine's observer and hears of every execution and connection.
+/* The counters of events since the start; this is the owner of all of them. It is the engine's
+ * observer, sees every execution and connection, and passes each event on.
  *
- * Numbers of tenants are kept for METRICS_TENANTS of them; those of others, and of one that has
- * to make room, are added to "other", so that sums stay true and labels bounded. The same holds for
- * other servers' tools, of which METRICS_TOOLS are named.
+ * METRICS_TENANTS tenants have numbers of their own. Those of further tenants, and of a tenant that
+ * makes room for another, are added to "other", so sums stay right and labels bounded. In the same
+ * way METRICS_TOOLS tools of other servers are named.
  */
 #ifndef GOVERN_METRICS_H
 #define GOVERN_METRICS_H
@@ -34,7 +34,7 @@ struct metrics_tenant {
 	uint64_t imports_refused;	/* executions of which an import was refused */
 };
 
-/* False: nothing of it was counted, or it is among the others; zeroed. */
+/* False: the tenant has no numbers of its own; the result is zeroed. */
 bool metrics_tenant(const struct metrics *metrics, const char *principal,
 		    struct metrics_tenant *tenant_r);
 
@@ -43,8 +43,8 @@ struct metrics_sum {
 };
 void metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r);
 
-/* Writes the families of all counters (govern/openmetrics.h), without the end. tenants:
- * those of tenants too. */
+/* Writes the families of all counters (govern/openmetrics.h), without the end. tenants: with those
+ * of tenants. */
 void metrics_write(const struct metrics *metrics, bool tenants, FILE *out);
 
 #endif

@@ -114,7 +114,8 @@ histogram_count(const struct histogram *histogram)
 }
 
 static void
-begin(FILE *out, const char *name, const char *suffix, const char *label, const char *value)
+openmetrics_begin(FILE *out, const char *name, const char *suffix, const char *label,
+		  const char *value)
 {
 	fprintf(out, "%s%s", name, suffix);
 	if (label) {
@@ -137,9 +138,9 @@ openmetrics_histogram(FILE *out, const char *name, const struct histogram *histo
 		write_label(out, !label, "le", i < HISTOGRAM_BUCKETS ? ends[i].text : "+Inf");
 		fprintf(out, "} %" PRIu64 "\n", count);
 	}
-	begin(out, name, "_count", label, value);
+	openmetrics_begin(out, name, "_count", label, value);
 	fprintf(out, " %" PRIu64 "\n", count);
-	begin(out, name, "_sum", label, value);
+	openmetrics_begin(out, name, "_sum", label, value);
 	fprintf(out, " %" PRIu64 ".%06" PRIu64 "\n", histogram->sum_us / 1000000,
 		histogram->sum_us % 1000000);
 }

@@ -14,13 +14,13 @@
 
 #define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* Begins a family. type: "counter", "gauge", "histogram", "info". unit: NULL, or what the name
- * ends with. help: one sentence. */
+/* Begins a family. type: "counter", "gauge", "histogram", "info". unit: NULL, or the word that the
+ * name ends with. help: one sentence. */
 void openmetrics_family(FILE *out, const char *name, const char *type, const char *unit,
 			const char *help);
 
-/* One sample. name has the suffix that its type wants (_total, _info). Then pairs of a label's
- * name and value, and NULL; a value may be any bytes without NUL. */
+/* One sample. name has the suffix of its type (_total, _info). Then follow pairs of a label's name
+ * and value, and NULL; a value may be any bytes without NUL. */
 void openmetrics_uint(FILE *out, const char *name, uint64_t value, ...)
 	__attribute__((sentinel));
 void openmetrics_real(FILE *out, const char *name, double value, ...)

@@ -18,7 +18,7 @@ subject_init(struct subject *subject, const char *principal)
 }
 
 static void
-forget(struct subject *subject)
+subject_forget(struct subject *subject)
 {
 	for (size_t i = 0; i < subject->policy.n_groups; i++)
 		free(subject->group[i]);
@@ -32,7 +32,7 @@ forget(struct subject *subject)
 void
 subject_done(struct subject *subject)
 {
-	forget(subject);
+	subject_forget(subject);
 	free(subject->principal);
 	memset(subject, 0, sizeof(*subject));
 }
@@ -50,7 +50,7 @@ void
 subject_learn(struct subject *subject, const struct people *people,
 	      const struct directory_person *person)
 {
-	forget(subject);
+	subject_forget(subject);
 	if (!person->user)
 		return;
 	subject->user = xstrdup(person->user);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a principal is to policy: itself, and for a uid its login name and groups, as far as the
- * host's directory has said and the configuration names them.
+/* A principal as policy sees it: its text, and for a uid also the login name and the groups, as far
+ * as the host's directory has given them and the configuration names them.
  */
 #ifndef GOVERN_SUBJECT_H
 #define GOVERN_SUBJECT_H
@@ -23,10 +23,10 @@ struct subject {
 void subject_init(struct subject *subject, const char *principal);
 void subject_done(struct subject *subject);
 
-/* Is it a uid of the host's? Then *uid_r is its number. */
+/* Is it a uid of the host? Then *uid_r is its number. */
 bool subject_is_uid(const char *principal, uid_t *uid_r);
 
-/* What the directory has said about it, asked for the groups of people. */
+/* Takes the directory's answer about it, to a lookup with the groups of people. */
 void subject_learn(struct subject *subject, const struct people *people,
 		   const struct directory_person *person);
 

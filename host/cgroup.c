@@ -102,7 +102,7 @@ static const char *const handed[] = {
 };
 
 static int
-hand_over(int dir, uid_t uid, gid_t gid)
+cgroup_hand_over(int dir, uid_t uid, gid_t gid)
 {
 	struct stat st;
 
@@ -190,7 +190,7 @@ give_back(int dir, const char *name, void *arg)
 	if (fd < 0)
 		return;
 	each_below(fd, give_back, arg);
-	hand_over(fd, owner->uid, owner->gid);
+	cgroup_hand_over(fd, owner->uid, owner->gid);
 }
 
 static int
@@ -249,7 +249,7 @@ move_in(struct cgroup_root *root)
 }
 
 /* Every tenant's calls pass through this process, which must not wait behind one tenant's scripts.
- * Without a controller that weighs it goes on. */
+ * Without the controller this is not an error. */
 static void
 favour_supervisor(const struct cgroup_root *root)
 {
@@ -335,7 +335,7 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	*step_r = "hand the subtree over to the service's user";
 	r = cgroup_make_directory(root->base_fd, "supervisor", &supervisor_fd);
 	if (r == 0)
-		r = hand_over(supervisor_fd, uid, gid);
+		r = cgroup_hand_over(supervisor_fd, uid, gid);
 	/* cgroup.kill exists since Linux 5.14; empty_tenants() needs it, and it reaches our
 	 * workers only. The file comes before its directory: root without CAP_DAC_OVERRIDE may
 	 * not look into a directory that belongs to the service's user already. */
@@ -347,9 +347,9 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	if (r == 0)
 		each_below(root->tenants_fd, give_back, &(struct owner){ uid, gid });
 	if (r == 0)
-		r = hand_over(root->tenants_fd, uid, gid);
+		r = cgroup_hand_over(root->tenants_fd, uid, gid);
 	if (r == 0)
-		r = hand_over(root->base_fd, uid, gid);
+		r = cgroup_hand_over(root->base_fd, uid, gid);
 	return r;
 }
 
@@ -400,7 +400,7 @@ cgroup_root_count(const struct cgroup_root *root)
 }
 
 static int
-left_ms(uint64_t end_ms)
+cgroup_left_ms(uint64_t end_ms)
 {
 	uint64_t now_ms = clock_ms();
 
@@ -414,7 +414,7 @@ wait_until_empty(int dir, uint64_t end_ms)
 	struct pollfd poll_fd = { .fd = events, .events = POLLPRI };
 	int ms;
 
-	while (events >= 0 && is_populated(events) && (ms = left_ms(end_ms)) > 0)
+	while (events >= 0 && is_populated(events) && (ms = cgroup_left_ms(end_ms)) > 0)
 		poll(&poll_fd, 1, ms);
 }
 
@@ -446,7 +446,7 @@ disable_controllers(int dir, unsigned int which)
  * root this fails, because the process is not root any more; then the next start removes the
  * empty directory. */
 static void
-leave(struct cgroup_root *root)
+cgroup_leave(struct cgroup_root *root)
 {
 	disable_controllers(root->home_fd, root->enabled_in_own);
 	cgroup_write_at(root->home_fd, "cgroup.procs", "0");
@@ -599,7 +599,7 @@ cgroup_root_free(struct cgroup_root *root)
 		}
 	}
 	if (root->by_hand && root->base_fd >= 0)
-		leave(root);
+		cgroup_leave(root);
 	for (size_t i = 0; i < 3; i++) {
 		int fd = i == 0	  ? root->home_fd
 			 : i == 1 ? root->base_fd

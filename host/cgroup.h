@@ -35,23 +35,22 @@ struct cgroup_limits {
 /* The kernel's counters of a leaf; 0 where no controller counts. */
 struct cgroup_counters {
 	uint64_t cpu_us;
-	uint64_t memory_peak;	/* bytes; 0 also before Linux 5.19 once all is freed */
+	uint64_t memory_peak;	/* bytes; before Linux 5.19 also 0 if all is freed */
 	uint64_t oom_kills;
 	uint64_t pids_hits;	/* times that pids.max refused a process */
 };
 
 /* Makes the subtree, moves this process into it, and gives it to owner, who needs no privilege to
- * use it. Called once, before privilege is dropped. If a controller is missing: -ENOTSUP as a
- * service; by hand it does without. 0 or -errno with why_r filled. cgroup_root_free is declared in
- * host/startup.h. */
+ * use it. Called once, before privilege is dropped. If a controller is missing, a service gets
+ * -ENOTSUP; one that was started by hand does without it. 0 or -errno with why_r filled.
+ * cgroup_root_free is declared in host/startup.h. */
 int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
 		    struct cgroup_root **root_r, struct why *why_r);
 
 const struct cgroup_controllers *
 cgroup_root_controllers(const struct cgroup_root *root);
 
-/* The directory in which all that this process makes lies, and everything that it changes;
- * borrowed. */
+/* The directory above everything that this process makes and changes; borrowed. */
 int cgroup_root_fd(const struct cgroup_root *root);
 
 /* Watches for retired leaves that were still busy: they are removed from this loop once they are
@@ -62,9 +61,9 @@ void cgroup_root_unwatch(struct cgroup_root *root);
 /* Directories made for tenants and leaves that still exist, retired ones included. */
 unsigned int cgroup_root_count(const struct cgroup_root *root);
 
-/* Kills the processes in the leaves that an earlier process of the service has left, and removes
- * the leaves. is_known: whether a leaf, by its serial, is in use and stays. Waits for the processes
- * to end, for a second at most. */
+/* Kills the processes in the leaves that an earlier process of the service left, and removes the
+ * leaves. is_known: whether a leaf, by its serial, is in use and stays. Waits for the processes to
+ * end, for a second at most. */
 void cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
 		       void *arg);
 
@@ -78,11 +77,11 @@ int cgroup_tenant_new(struct cgroup_root *root, const char *name,
 /* The memory of all its leaves, where a controller counts it. 0 or -errno. */
 int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
 
-/* The processor time that its leaves have used, those that are gone included. 0 or -errno. */
+/* The processor time that its leaves have used, including removed ones. 0 or -errno. */
 int cgroup_tenant_cpu(const struct cgroup_tenant *tenant, uint64_t *cpu_us_r);
 
-/* Its weight beside the other tenants where processors are short, as cpu.weight: 1 to 10,000. 0,
- * also where no controller weighs, or -errno. */
+/* Sets its weight against the other tenants, as cpu.weight: 1 to 10,000. 0, even if there is no
+ * controller, or -errno. */
 int cgroup_tenant_weigh(struct cgroup_tenant *tenant, unsigned int weight);
 
 /* Removes it as soon as its last leaf is gone. NULL is fine. */
@@ -104,7 +103,8 @@ int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limi
 /* Reads cpu_us only, which is the counter that is read most often. 0 or -errno. */
 int cgroup_leaf_cpu(struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
 
-/* Its memory and its processes now, where a controller counts them. 0 or -errno. */
+/* The memory and the number of processes that it has now, where a controller counts them. 0 or
+ * -errno. */
 int cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r);
 int cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r);
 
@@ -118,9 +118,9 @@ void cgroup_leaf_counters(struct cgroup_leaf *leaf, bool why_ended,
 ssize_t cgroup_leaf_read(const struct cgroup_leaf *leaf, const char *file, char *text_r,
 			 size_t size);
 
-/* What the kernel kills when memory runs out: together, all processes in the leaf (a new leaf is
- * so); else the one that takes most. Without effect where no controller counts memory. 0 or
- * -errno. */
+/* Sets what the kernel kills when memory runs out. together: all processes in the leaf (the default
+ * of a new leaf); otherwise the one that takes most. Has no effect if no controller counts memory.
+ * 0 or -errno. */
 int cgroup_leaf_keep_together(const struct cgroup_leaf *leaf, bool together);
 
 /* Stops its processes, or lets them continue. Frozen processes can be killed. 0 or -errno. */

@@ -51,7 +51,7 @@ cgroup_write_at(int dir, const char *file, const char *text)
 }
 
 static int
-open_directory(int dir, const char *name, int *fd_r)
+cgroup_leaf_open_directory(int dir, const char *name, int *fd_r)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -66,7 +66,7 @@ cgroup_make_directory(int dir, const char *name, int *fd_r)
 {
 	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	return open_directory(dir, name, fd_r);
+	return cgroup_leaf_open_directory(dir, name, fd_r);
 }
 
 /* ---- tenants and leaves ---- */
@@ -137,7 +137,7 @@ cgroup_tenant_release(struct cgroup_tenant *tenant)
 }
 
 static int
-set_number(int directory, const char *file, uint64_t value)
+cgroup_leaf_set_number(int directory, const char *file, uint64_t value)
 {
 	char text[24];
 
@@ -162,9 +162,9 @@ cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 	int r = 0;
 
 	if (have->memory && limits->memory_bytes != leaf->limits.memory_bytes)
-		r = set_number(leaf->fd, "memory.max", limits->memory_bytes);
+		r = cgroup_leaf_set_number(leaf->fd, "memory.max", limits->memory_bytes);
 	if (r == 0 && have->pids && limits->pids != leaf->limits.pids)
-		r = set_number(leaf->fd, "pids.max", limits->pids);
+		r = cgroup_leaf_set_number(leaf->fd, "pids.max", limits->pids);
 	if (r == 0 && have->cpu && limits->cpu_percent != leaf->limits.cpu_percent)
 		r = set_cpu_max(leaf, limits->cpu_percent);
 	if (r == 0)
@@ -230,7 +230,7 @@ cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 int
 cgroup_leaf_adopt(struct cgroup_tenant *tenant, uint64_t serial, struct cgroup_leaf **leaf_r)
 {
-	return leaf_open(tenant, serial, open_directory, leaf_r);
+	return leaf_open(tenant, serial, cgroup_leaf_open_directory, leaf_r);
 }
 
 int
@@ -288,7 +288,7 @@ cgroup_leaf_counters(struct cgroup_leaf *leaf, bool why_ended,
 }
 
 static int
-read_number(int directory, const char *file, uint64_t *value_r)
+cgroup_leaf_read_number(int directory, const char *file, uint64_t *value_r)
 {
 	char text[32];
 	ssize_t n = cgroup_read_at(directory, file, text, sizeof(text));
@@ -299,7 +299,7 @@ read_number(int directory, const char *file, uint64_t *value_r)
 int
 cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r)
 {
-	return read_number(tenant->fd, "memory.current", bytes_r);
+	return cgroup_leaf_read_number(tenant->fd, "memory.current", bytes_r);
 }
 
 int
@@ -318,7 +318,7 @@ cgroup_tenant_weigh(struct cgroup_tenant *tenant, unsigned int weight)
 
 	if (!tenant->root->controllers.cpu || weight == tenant->weight)
 		return 0;
-	r = set_number(tenant->fd, "cpu.weight", weight);
+	r = cgroup_leaf_set_number(tenant->fd, "cpu.weight", weight);
 	if (r == 0)
 		tenant->weight = weight;
 	return r;
@@ -327,14 +327,14 @@ cgroup_tenant_weigh(struct cgroup_tenant *tenant, unsigned int weight)
 int
 cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r)
 {
-	return read_number(leaf->fd, "memory.current", bytes_r);
+	return cgroup_leaf_read_number(leaf->fd, "memory.current", bytes_r);
 }
 
 int
 cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r)
 {
 	uint64_t pids = 0;
-	int r = read_number(leaf->fd, "pids.current", &pids);
+	int r = cgroup_leaf_read_number(leaf->fd, "pids.current", &pids);
 
 	if (r == 0)
 		*pids_r = (uint32_t)pids;
@@ -386,7 +386,7 @@ leaf_try_remove(struct cgroup_leaf *leaf)
 }
 
 static void
-arm_retry(struct cgroup_root *root)
+cgroup_leaf_arm_retry(struct cgroup_root *root)
 {
 	/* A fallback for a missing inotify watch only. */
 	static const struct timeval second = { 1, 0 };
@@ -419,7 +419,7 @@ cgroup_leaf_retire(struct cgroup_leaf *leaf)
 		}
 	}
 	TAILQ_INSERT_TAIL(&root->dying, leaf, link);
-	arm_retry(root);
+	cgroup_leaf_arm_retry(root);
 }
 
 static void
@@ -456,14 +456,14 @@ on_changed(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_retry(evutil_socket_t fd, short what, void *arg)
+cgroup_leaf_on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	struct cgroup_root *root = arg;
 
 	(void)fd;
 	(void)what;
 	retry_leaves(root, -1);
-	arm_retry(root);
+	cgroup_leaf_arm_retry(root);
 }
 
 int
@@ -474,7 +474,7 @@ cgroup_root_watch(struct cgroup_root *root, struct event_base *base)
 		return -errno;
 	root->changed = event_new(base, root->inotify_fd, EV_READ | EV_PERSIST,
 				  on_changed, root);
-	root->retry = evtimer_new(base, on_retry, root);
+	root->retry = evtimer_new(base, cgroup_leaf_on_retry, root);
 	if (root->changed == NULL || root->retry == NULL ||
 	    event_add(root->changed, NULL) < 0) {
 		cgroup_root_unwatch(root);

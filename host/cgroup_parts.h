@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cgroup subtree from inside: what cgroup.c and cgroup_leaf.c share.
+/* The inside of the cgroup subtree, for cgroup.c and cgroup_leaf.c.
  */
 #ifndef HOST_CGROUP_PARTS_H
 #define HOST_CGROUP_PARTS_H
@@ -41,7 +41,7 @@ struct cgroup_root {
 	unsigned int count;
 	bool by_hand;
 	unsigned int enabled_in_own;	/* controllers, to be disabled at the end */
-	bool left;			/* what is in the leaves outlives this process */
+	bool left;			/* the processes in the leaves outlive this process */
 	char name[40];			/* of BASE below our own cgroup; by hand */
 };
 
@@ -51,7 +51,7 @@ ssize_t cgroup_read_at(int dir, const char *file, char *text_r, size_t size);
 int cgroup_write_at(int dir, const char *file, const char *text);
 int cgroup_make_directory(int dir, const char *name, int *fd_r);
 
-/* Makes BASE/tenants. Called again if it was removed, which anybody with access can do while no
+/* Makes BASE/tenants. Called again if it was removed, which every user with access can do while no
  * tenant has a directory in it. Needs no privilege. 0 or -errno. */
 int cgroup_root_make_tenants(struct cgroup_root *root);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char *
-next_line(const char *line)
+cgroup_text_next_line(const char *line)
 {
 	const char *end = strchr(line, '\n');
 
@@ -23,7 +23,7 @@ cgroup_text_own(const char *text, char *path_r, size_t size)
 	const char *line;
 	size_t len;
 
-	for (line = text; *line != '\0'; line = next_line(line)) {
+	for (line = text; *line != '\0'; line = cgroup_text_next_line(line)) {
 		if (strncmp(line, "0::", 3) != 0)
 			continue;
 		len = strcspn(line + 3, "\n");
@@ -106,7 +106,7 @@ cgroup_text_directory(const char *mountinfo, const char *own, char *path_r, size
 	const char *line;
 	int r;
 
-	for (line = mountinfo; *line != '\0'; line = next_line(line)) {
+	for (line = mountinfo; *line != '\0'; line = cgroup_text_next_line(line)) {
 		r = directory_by_line(line, strcspn(line, "\n"), own, path_r, size);
 		if (r != -ENOENT)
 			return r;
@@ -140,7 +140,7 @@ cgroup_text_counter(const char *text, const char *key, uint64_t *value_r)
 	size_t len = strlen(key);
 	const char *line;
 
-	for (line = text; *line != '\0'; line = next_line(line))
+	for (line = text; *line != '\0'; line = cgroup_text_next_line(line))
 		if (strncmp(line, key, len) == 0 && line[len] == ' ')
 			return cgroup_text_number(line + len + 1, value_r);
 	return -ENOENT;

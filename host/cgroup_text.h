@@ -12,8 +12,8 @@
  * cgroup v2 line, -ENAMETOOLONG. */
 int cgroup_text_own(const char *text, char *path_r, size_t size);
 
-/* The directory of the cgroup named own, by the text of /proc/self/mountinfo: below the first
- * cgroup2 mount that shows it. 0, -ENOENT, -ENAMETOOLONG. */
+/* The directory of the cgroup with the path own, below the first cgroup2 mount in the text of
+ * /proc/self/mountinfo that shows it. 0, -ENOENT, -ENAMETOOLONG. */
 int cgroup_text_directory(const char *mountinfo, const char *own, char *path_r,
 			  size_t size);
 

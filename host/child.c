@@ -35,7 +35,7 @@ static const unsigned int legal_next[] = {
 };
 
 static void
-set_state(struct child *c, enum child_state to)
+child_set_state(struct child *c, enum child_state to)
 {
 	assert((legal_next[c->state] & TO(to)) != 0);
 	c->state = to;
@@ -97,7 +97,7 @@ child_end(struct child *c)
 {
 	if (!child_is_up(c))
 		return;
-	set_state(c, CHILD_ENDING);
+	child_set_state(c, CHILD_ENDING);
 	event_del(&c->readable);
 	event_del(&c->writable);
 	event_del(&c->timer);
@@ -107,7 +107,7 @@ child_end(struct child *c)
 }
 
 static void
-release(struct child *c)
+child_release(struct child *c)
 {
 	event_del(&c->readable);
 	event_del(&c->writable);
@@ -116,12 +116,12 @@ release(struct child *c)
 	frame_reader_done(&c->reader);
 	frame_writer_done(&c->writer);
 	launch_done(&c->launch);
-	set_state(c, CHILD_DOWN);
+	child_set_state(c, CHILD_DOWN);
 }
 
 /* info: how the process ended; NULL: it was never made. */
 static void
-go_down(struct child *c, const siginfo_t *info)
+child_go_down(struct child *c, const siginfo_t *info)
 {
 	const char *step;
 	int error;
@@ -135,22 +135,22 @@ go_down(struct child *c, const siginfo_t *info)
 			   info->si_code == CLD_EXITED ? "exit code" : "signal",
 			   info->si_status);
 	}
-	release(c);
+	child_release(c);
 	c->kind->on_down(c->arg);
 }
 
 static void
-on_ended(evutil_socket_t fd, short what, void *arg)
+child_on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	siginfo_t info = { 0 };
 
 	(void)what;
 	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0)
-		go_down(arg, &info);
+		child_go_down(arg, &info);
 }
 
 static void
-wait_for(struct child *c, siginfo_t *info_r)
+child_wait_for(struct child *c, siginfo_t *info_r)
 {
 	while (waitid(P_PIDFD, (id_t)c->launch.pidfd, info_r, WEXITED) < 0 &&
 	       errno == EINTR)
@@ -162,8 +162,8 @@ child_reap(struct child *c)
 {
 	siginfo_t info = { 0 };
 
-	wait_for(c, &info);
-	go_down(c, &info);
+	child_wait_for(c, &info);
+	child_go_down(c, &info);
 }
 
 /* It may end by itself, for as long as its kind allows. */
@@ -186,15 +186,15 @@ child_done(struct child *c)
 	let_end(c);
 	child_end(c);
 	if (c->state == CHILD_ENDING)
-		wait_for(c, &info);
-	release(c);
+		child_wait_for(c, &info);
+	child_release(c);
 }
 
 /* ---- the line ---- */
 
 /* When the process closed its end, the wait status says more than error. */
 static void
-lose(struct child *c, int error)
+child_lose(struct child *c, int error)
 {
 	if (error == -EBADMSG)
 		child_note(c, error, "%s broke its protocol", c->kind->name);
@@ -205,7 +205,7 @@ lose(struct child *c, int error)
 }
 
 static int
-flush(struct child *c)
+child_flush(struct child *c)
 {
 	int r = frame_writer_flush(&c->writer, c->launch.control);
 
@@ -227,14 +227,14 @@ child_send(struct child *c, const struct msg *msg, const int *fd, size_t n_fds)
 	r = frame_writer_put(&c->writer, msg, fd, n_fds);
 	if (r < 0)
 		return r;
-	r = flush(c);
+	r = child_flush(c);
 	if (r < 0)
-		lose(c, r);
+		child_lose(c, r);
 	return r;
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+child_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *c = arg;
 	struct frame frame = { 0 };
@@ -246,24 +246,24 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		frame_done(&frame);
 	}
 	if (r < 0)
-		lose(c, r);
+		child_lose(c, r);
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+child_on_writable(evutil_socket_t fd, short what, void *arg)
 {
-	int r = flush(arg);
+	int r = child_flush(arg);
 
 	(void)fd;
 	(void)what;
 	if (r < 0)
-		lose(arg, r);
+		child_lose(arg, r);
 }
 
 /* ---- the beginning ---- */
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+child_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *c = arg;
 
@@ -284,10 +284,10 @@ child_init(struct child *c, const struct child_kind *kind, struct event_base *ba
 	*c = (struct child){ .kind = kind, .base = base, .arg = arg };
 	launch_init(&c->launch);
 	/* Assigned at once, so that event_del() is always allowed. */
-	event_assign(&c->readable, base, -1, 0, on_readable, c);
-	event_assign(&c->writable, base, -1, 0, on_writable, c);
-	event_assign(&c->ended, base, -1, 0, on_ended, c);
-	evtimer_assign(&c->timer, base, on_timer, c);
+	event_assign(&c->readable, base, -1, 0, child_on_readable, c);
+	event_assign(&c->writable, base, -1, 0, child_on_writable, c);
+	event_assign(&c->ended, base, -1, 0, child_on_ended, c);
+	evtimer_assign(&c->timer, base, child_on_timer, c);
 }
 
 void
@@ -304,16 +304,16 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 	r = launcher_start(launcher, c->kind->launch, profile, &c->launch, &what);
 	if (r < 0) {
 		child_note(c, r, "cannot start %s: %s: %s", c->kind->name, what, strerror(-r));
-		go_down(c, NULL);
+		child_go_down(c, NULL);
 		return;
 	}
 	if (!c->kind->passes)
 		watched_refuse(c->launch.control);
-	set_state(c, CHILD_STARTING);
+	child_set_state(c, CHILD_STARTING);
 	event_assign(&c->readable, c->base, c->launch.control, EV_READ | EV_PERSIST,
-		     on_readable, c);
-	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, on_writable, c);
-	event_assign(&c->ended, c->base, c->launch.pidfd, EV_READ | EV_PERSIST, on_ended, c);
+		     child_on_readable, c);
+	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, child_on_writable, c);
+	event_assign(&c->ended, c->base, c->launch.pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
 	event_add(&c->readable, NULL);
 	event_add(&c->ended, NULL);
 	child_arm(c, c->kind->start_seconds * 1000);
@@ -322,7 +322,7 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 void
 child_is_ready(struct child *c)
 {
-	set_state(c, CHILD_SERVING);
+	child_set_state(c, CHILD_SERVING);
 	c->has_served = true;
 	c->text[0] = '\0';
 	event_del(&c->timer);

@@ -38,11 +38,11 @@ struct child_kind {
 	unsigned int grace_ms;		/* that child_done() leaves it to end by itself, when its
 					 * socket has been closed */
 
-	/* A frame has arrived; the caller frees what is not taken. A negative errno ends the
-	 * child. */
+	/* A frame has arrived; the caller frees it, except for parts that were taken. A negative
+	 * errno ends the child. */
 	int (*on_message)(void *arg, struct frame *frame);
 
-	/* The child is being ended, by itself or by child_end; on_down follows. May be NULL. */
+	/* The child is being ended, for an error or by child_end; on_down follows. May be NULL. */
 	void (*on_ending)(void *arg);
 
 	/* The child has ended and was reaped, or could not be started: text and error say why. */
@@ -60,7 +60,7 @@ struct child {
 	bool has_served;		/* this process, or the last one, was ready */
 	unsigned int failed_starts;	/* of child_backoff_ms; the owner's to reset */
 	int error;			/* negative errno; with text */
-	char text[1200];		/* why there is none; "": no reason yet */
+	char text[1200];		/* why it does not run; "": no reason yet */
 	struct launch launch;
 	struct frame_reader reader;
 	struct frame_writer writer;
@@ -96,7 +96,7 @@ bool child_is_up(const struct child *child);
  * child. */
 int child_send(struct child *child, const struct msg *msg, const int *fd, size_t n_fds);
 
-/* Calls on_due after so long; not while the child starts or ends. */
+/* Calls on_due after this time; not while the child starts or ends. */
 void child_arm(struct child *child, uint32_t ms);
 
 /* How long to wait before the next start; doubles with each call. */

@@ -69,7 +69,7 @@ lookup_free(struct directory_lookup *lookup)
 }
 
 static void
-settle(struct directory_lookup *lookup, int error, const struct directory_person *person)
+directory_settle(struct directory_lookup *lookup, int error, const struct directory_person *person)
 {
 	void (*on_answer)(void *arg, int error, const struct directory_person *person) =
 		lookup->on_answer;
@@ -81,7 +81,7 @@ settle(struct directory_lookup *lookup, int error, const struct directory_person
 
 /* Fails the lookup; its owner is called from the loop. */
 static void
-fail_later(struct directory_lookup *lookup, int error)
+directory_fail_later(struct directory_lookup *lookup, int error)
 {
 	static const struct timeval at_once = { 0, 0 };
 
@@ -93,7 +93,7 @@ fail_later(struct directory_lookup *lookup, int error)
 
 /* The helper answers nothing any more: all lookups fail. */
 static void
-lose_helper(struct directory *directory, int error)
+directory_lose_helper(struct directory *directory, int error)
 {
 	struct directory_lookup *lookup;
 
@@ -105,7 +105,7 @@ lose_helper(struct directory *directory, int error)
 	event_del(directory->readable);
 	event_del(directory->writable);
 	TAILQ_FOREACH(lookup, &directory->asked, link)
-		fail_later(lookup, error);
+		directory_fail_later(lookup, error);
 	directory->on_lost(directory->arg);
 }
 
@@ -122,7 +122,7 @@ take_person(struct directory *directory, const struct msg_person *said)
 	if (!lookup || lookup->error)
 		return;		/* the owner cancelled it, or its time was over */
 	if (said->error == 0 && said->member.len != lookup->n) {
-		settle(lookup, -EBADMSG, NULL);
+		directory_settle(lookup, -EBADMSG, NULL);
 		return;
 	}
 	if (said->has_user) {
@@ -130,13 +130,13 @@ take_person(struct directory *directory, const struct msg_person *said)
 		user[said->user.len] = '\0';
 		person.user = user;
 	}
-	settle(lookup, -(int)said->error, said->error ? NULL : &person);
+	directory_settle(lookup, -(int)said->error, said->error ? NULL : &person);
 }
 
-static void send_waiting(struct directory *directory);
+static void directory_send_waiting(struct directory *directory);
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+directory_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct directory *directory = arg;
 	struct frame frame = { 0 };
@@ -149,19 +149,19 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		frame_done(&frame);
 	}
 	if (r < 0)
-		lose_helper(directory, r);
-	send_waiting(directory);
+		directory_lose_helper(directory, r);
+	directory_send_waiting(directory);
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+directory_on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct directory *directory = arg;
 	int r = frame_writer_flush(&directory->writer, (int)fd);
 
 	(void)what;
 	if (r < 0)
-		lose_helper(directory, r);
+		directory_lose_helper(directory, r);
 	else if (r == 1)
 		event_add(directory->writable, NULL);
 }
@@ -187,7 +187,7 @@ put_lookup(struct directory *directory, const struct directory_lookup *lookup)
 
 /* Sends waiting lookups in their order, as many as the helper may have. */
 static void
-send_waiting(struct directory *directory)
+directory_send_waiting(struct directory *directory)
 {
 	struct directory_lookup *lookup;
 
@@ -204,16 +204,16 @@ send_waiting(struct directory *directory)
 		if (r == 0)
 			r = put_lookup(directory, lookup);
 		if (r < 0)
-			fail_later(lookup, r);
+			directory_fail_later(lookup, r);
 	}
 	if (!directory->lost && frame_writer_waits(&directory->writer))
 		event_add(directory->writable, NULL);
 }
 
-/* Reports a lookup that could not be asked, or whose time is long over. The helper should have
- * reported the second case itself. */
+/* Reports a lookup that could not be sent, or that is long after its time limit. (The helper should
+ * have reported the second case itself.) */
 static void
-on_due(evutil_socket_t fd, short what, void *arg)
+directory_on_due(evutil_socket_t fd, short what, void *arg)
 {
 	struct directory_lookup *lookup = arg;
 	struct directory *directory = lookup->directory;
@@ -221,10 +221,10 @@ on_due(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (!lookup->error)
-		lose_helper(directory, -ETIMEDOUT);
+		directory_lose_helper(directory, -ETIMEDOUT);
 	else
-		settle(lookup, lookup->error, NULL);
-	send_waiting(directory);
+		directory_settle(lookup, lookup->error, NULL);
+	directory_send_waiting(directory);
 }
 
 struct directory_lookup *
@@ -242,9 +242,9 @@ directory_ask(struct directory *directory, uid_t uid, const char *const *group, 
 	lookup->group = xcalloc(n + 1, sizeof(*lookup->group));
 	for (size_t i = 0; i < n; i++)
 		lookup->group[i] = xstrdup(group[i]);
-	lookup->due = xalloc_check(evtimer_new(directory->base, on_due, lookup));
+	lookup->due = xalloc_check(evtimer_new(directory->base, directory_on_due, lookup));
 	TAILQ_INSERT_TAIL(&directory->waiting, lookup, link);
-	send_waiting(directory);
+	directory_send_waiting(directory);
 	return lookup;
 }
 
@@ -287,10 +287,10 @@ directory_watch(struct directory *directory, struct event_base *base,
 	directory->on_lost = on_lost;
 	directory->arg = arg;
 	directory->readable = xalloc_check(event_new(base, directory->helper.socket,
-						     EV_READ | EV_PERSIST, on_readable,
+						     EV_READ | EV_PERSIST, directory_on_readable,
 						     directory));
 	directory->writable = xalloc_check(event_new(base, directory->helper.socket, EV_WRITE,
-						     on_writable, directory));
+						     directory_on_writable, directory));
 	event_add(directory->readable, NULL);
 }
 

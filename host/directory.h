@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's directory of users: passwd and group of nsswitch.conf(5), which may be files, or
- * sssd, LDAP and others that answer late or not at all.
+/* The host's directory of users: passwd and group of nsswitch.conf(5), which may be files, or sssd,
+ * LDAP and others that answer late or not at all.
  *
  * So it is never asked in the event loop. A helper process (helper.h) without privilege and without
  * any other descriptor of the supervisor does each lookup in a job (jobs.h): a lookup that hangs
  * delays neither the loop nor other lookups, and a name service's answer is parsed in a process
- * that holds nothing.
+ * that has no other resources.
  *
- * "There is no such user" and "the directory did not answer" are two results: where policy names
- * groups, a user must not lose them because the directory is down.
+ * "There is no such user" and "the directory did not answer" are different results, because a user
+ * must not lose groups that policy names when the directory is down.
  */
 #ifndef HOST_DIRECTORY_H
 #define HOST_DIRECTORY_H
@@ -29,8 +29,8 @@ struct directory_person {
 	unsigned char *member;	/* one byte for each group of the lookup: 1 or 0 */
 };
 
-/* Asks the C library, and blocks. group: n names; a group that the directory does not have has no
- * members. 0 with *person_r, for directory_person_done; or -errno: the directory did not answer. */
+/* Asks the C library, and blocks. group: n names; an unknown group has no members. 0 with
+ * *person_r, for directory_person_done; or -errno: the directory did not answer. */
 int directory_look_up(uid_t uid, const char *const *group, size_t n,
 		      struct directory_person *person_r);
 void directory_person_done(struct directory_person *person);
@@ -38,7 +38,7 @@ void directory_person_done(struct directory_person *person);
 typedef int directory_look_up_fn(uid_t uid, const char *const *group, size_t n,
 				 struct directory_person *person_r);
 
-/* Forks the helper; before a client's first byte is read. look_up: how it answers; NULL:
+/* Forks the helper; before a client's first byte is read. look_up: the function that answers; NULL:
  * directory_look_up. 0 or -errno. */
 int directory_new(directory_look_up_fn *look_up, struct directory **directory_r);
 

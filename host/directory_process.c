@@ -23,7 +23,7 @@
 
 /* Doubles a buffer that was too small for the entry. */
 static int
-grow(char **buffer, size_t *size)
+directory_process_grow(char **buffer, size_t *size)
 {
 	if (*size >= RECORD_MAX)
 		return -ERANGE;
@@ -43,7 +43,7 @@ look_up_user(uid_t uid, char **user_r, gid_t *gid_r)
 	int r = ERANGE;
 
 	while (r == ERANGE) {
-		if (grow(&buffer, &size) < 0)
+		if (directory_process_grow(&buffer, &size) < 0)
 			return -ERANGE;
 		r = getpwuid_r(uid, &entry, buffer, size, &found);
 	}
@@ -74,7 +74,7 @@ look_up_group(const char *name, const char *user, const gid_t *gid, size_t n,
 	int r = ERANGE;
 
 	while (r == ERANGE) {
-		if (grow(&buffer, &size) < 0)
+		if (directory_process_grow(&buffer, &size) < 0)
 			return -ERANGE;
 		r = getgrnam_r(name, &entry, buffer, size, &found);
 	}
@@ -148,7 +148,7 @@ names_of(const struct msg_strs *strs)
 
 /* A name that is not text, or too long, cannot occur in a configuration. */
 static bool
-is_name(const char *user)
+directory_process_is_name(const char *user)
 {
 	size_t len = strlen(user);
 
@@ -161,7 +161,7 @@ struct directory_process {
 };
 
 static void
-work(void *arg, struct frame *order, struct msg *answer_r)
+directory_process_work(void *arg, struct frame *order, struct msg *answer_r)
 {
 	const struct directory_process *process = arg;
 	const struct msg_who *who = &order->msg.who;
@@ -173,7 +173,7 @@ work(void *arg, struct frame *order, struct msg *answer_r)
 	answer_r->person.error = (uint32_t)-r;
 	if (r < 0)
 		return;
-	answer_r->person.has_user = person.user && is_name(person.user);
+	answer_r->person.has_user = person.user && directory_process_is_name(person.user);
 	answer_r->person.user = msg_str(answer_r->person.has_user ? person.user : "");
 	answer_r->person.member = (struct msg_bin){ (const char *)person.member, who->groups.n };
 }
@@ -181,7 +181,7 @@ work(void *arg, struct frame *order, struct msg *answer_r)
 /* ---- the helper ---- */
 
 static int
-obey(struct jobs *jobs, struct frame *order)
+directory_process_obey(struct jobs *jobs, struct frame *order)
 {
 	const struct msg_who *who = &order->msg.who;
 
@@ -191,7 +191,8 @@ obey(struct jobs *jobs, struct frame *order)
 
 /* A child that a name service has taken over can answer for its own lookup only. */
 static int
-conclude(void *arg, const struct frame *order, int error, const struct msg *answer)
+directory_process_conclude(void *arg, const struct frame *order, int error,
+			   const struct msg *answer)
 {
 	const struct directory_process *process = arg;
 	struct msg msg = { .type = MSG_PERSON, .person.error = (uint32_t)-error };
@@ -205,7 +206,9 @@ conclude(void *arg, const struct frame *order, int error, const struct msg *answ
 _Noreturn void
 directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up)
 {
-	static const struct jobs_calls calls = { obey, work, conclude };
+	static const struct jobs_calls calls = {
+		directory_process_obey, directory_process_work, directory_process_conclude,
+	};
 	static struct directory_process process;
 	int r = helper_settle("mcp-directory", supervisor);
 

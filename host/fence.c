@@ -123,7 +123,7 @@ static const char *const sanitizer_calls[] = { "mmap", "mprotect", "prctl", "rea
 #endif
 
 static int
-allow(scmp_filter_ctx ctx, const char *name, bool must_exist)
+fence_allow(scmp_filter_ctx ctx, const char *name, bool must_exist)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
@@ -133,7 +133,7 @@ allow(scmp_filter_ctx ctx, const char *name, bool must_exist)
 }
 
 static int
-add_rows(scmp_filter_ctx ctx, uint32_t action, const struct row *row, size_t n)
+fence_add_rows(scmp_filter_ctx ctx, uint32_t action, const struct row *row, size_t n)
 {
 	int r = 0;
 
@@ -146,7 +146,7 @@ add_rows(scmp_filter_ctx ctx, uint32_t action, const struct row *row, size_t n)
 static int
 allow_rows(scmp_filter_ctx ctx)
 {
-	int r = add_rows(ctx, SCMP_ACT_ALLOW, rows, N(rows));
+	int r = fence_add_rows(ctx, SCMP_ACT_ALLOW, rows, N(rows));
 
 	/* abort() and raise(); and what the C library wakes itself with. */
 	if (r == 0)
@@ -158,7 +158,7 @@ allow_rows(scmp_filter_ctx ctx)
 /* A binary tree of calls instead of a list. A call that the kernel has not cached as always
  * allowed then takes a few steps, not a hundred. */
 static int
-load(scmp_filter_ctx ctx)
+fence_load(scmp_filter_ctx ctx)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 
@@ -166,23 +166,23 @@ load(scmp_filter_ctx ctx)
 }
 
 static int
-syscall_filter(void)
+fence_syscall_filter(void)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r = ctx ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < N(calls); i++)
-		r = allow(ctx, calls[i], true);
+		r = fence_allow(ctx, calls[i], true);
 	for (size_t i = 0; r == 0 && i < N(other_calls); i++)
-		r = allow(ctx, other_calls[i], false);
+		r = fence_allow(ctx, other_calls[i], false);
 #ifdef WITH_SANITIZERS
 	for (size_t i = 0; r == 0 && i < N(sanitizer_calls); i++)
-		r = allow(ctx, sanitizer_calls[i], false);
+		r = fence_allow(ctx, sanitizer_calls[i], false);
 #endif
 	if (r == 0)
 		r = allow_rows(ctx);
 	if (r == 0)
-		r = load(ctx);
+		r = fence_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	return r;
@@ -200,7 +200,7 @@ no_core(void)
 
 /* Calls that must fail by the filter; without it none would fail with EPERM. */
 static int
-prove(void)
+fence_prove(void)
 {
 	const long tried[][4] = {
 		{ SYS_setns, -1 }, { SYS_unshare, 0 }, { SYS_clone3, 0 }, { SYS_execve, 0 },
@@ -225,8 +225,8 @@ fence_supervisor(const char **what_r)
 		int (*enter)(void);
 	} steps[] = {
 		{ "no core", no_core },
-		{ "syscall filter", syscall_filter },
-		{ "proof", prove },
+		{ "syscall filter", fence_syscall_filter },
+		{ "proof", fence_prove },
 	};
 
 	for (size_t i = 0; i < N(steps); i++) {
@@ -261,11 +261,11 @@ fence_usage(void)
 	int r = ctx ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < N(usage_calls); i++)
-		r = allow(ctx, usage_calls[i], false);
+		r = fence_allow(ctx, usage_calls[i], false);
 	if (r == 0)
-		r = add_rows(ctx, SCMP_ACT_ALLOW, usage_rows, N(usage_rows));
+		r = fence_add_rows(ctx, SCMP_ACT_ALLOW, usage_rows, N(usage_rows));
 	if (r == 0)
-		r = load(ctx);
+		r = fence_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	return r;
@@ -323,7 +323,7 @@ static const struct row rows_refused_to_helper[] = {
 static const char *const refused_to_job[] = { "fork", "kill" };
 
 static int
-refuse(scmp_filter_ctx ctx, const char *const *name, size_t n)
+fence_refuse(scmp_filter_ctx ctx, const char *const *name, size_t n)
 {
 	int r = 0;
 
@@ -360,13 +360,13 @@ is_known_family(unsigned int family)
 static int
 refuse_sockets(scmp_filter_ctx ctx)
 {
-	int r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), sockets_refused, N(sockets_refused));
+	int r = fence_add_rows(ctx, SCMP_ACT_ERRNO(EPERM), sockets_refused, N(sockets_refused));
 
 	for (unsigned int family = 0; r == 0 && family < AF_NETLINK; family++) {
 		const struct row row = { "socket", { IS_INT(0, family) } };
 
 		if (!is_known_family(family))
-			r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), &row, 1);
+			r = fence_add_rows(ctx, SCMP_ACT_ERRNO(EPERM), &row, 1);
 	}
 	return r;
 }
@@ -375,12 +375,12 @@ int
 fence_family(void)
 {
 	scmp_filter_ctx ctx = refusing_nothing();
-	int r = ctx ? refuse(ctx, refused, N(refused)) : -ENOMEM;
+	int r = ctx ? fence_refuse(ctx, refused, N(refused)) : -ENOMEM;
 
 	if (r == 0)
 		r = refuse_sockets(ctx);
 	if (r == 0)
-		r = load(ctx);
+		r = fence_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	return r;
@@ -392,20 +392,20 @@ int
 fence_helper(void)
 {
 	scmp_filter_ctx ctx = refusing_nothing();
-	int r = ctx ? refuse(ctx, refused, N(refused)) : -ENOMEM;
+	int r = ctx ? fence_refuse(ctx, refused, N(refused)) : -ENOMEM;
 
 	if (r == 0)
-		r = refuse(ctx, refused_to_helper, N(refused_to_helper));
+		r = fence_refuse(ctx, refused_to_helper, N(refused_to_helper));
 	if (r == 0)
-		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused_to_helper,
-			     N(rows_refused_to_helper));
+		r = fence_add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused_to_helper,
+				   N(rows_refused_to_helper));
 	if (r == 0)
 		r = refuse_sockets(ctx);
 	/* Its flags are out of a filter's reach; the C library falls back to clone. */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (r == 0)
-		r = load(ctx);
+		r = fence_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	return r;
@@ -419,12 +419,12 @@ fence_job(void)
 		{ "tgkill", { IS_NOT(0, (uint32_t)getpid()) } },	/* abort() and raise() */
 	};
 	scmp_filter_ctx ctx = refusing_nothing();
-	int r = ctx ? refuse(ctx, refused_to_job, N(refused_to_job)) : -ENOMEM;
+	int r = ctx ? fence_refuse(ctx, refused_to_job, N(refused_to_job)) : -ENOMEM;
 
 	if (r == 0)
-		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused, N(rows_refused));
+		r = fence_add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused, N(rows_refused));
 	if (r == 0)
-		r = load(ctx);
+		r = fence_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	return r;

@@ -140,7 +140,7 @@ fence_files_add_around(struct fence_files *files, const char *file, enum fence_a
 
 /* Not even its own memory, and not the root directory. */
 static int
-prove(void)
+fence_files_prove(void)
 {
 	static const char *const tried[] = { "/", "/proc/self/mem", "/proc" };
 
@@ -160,7 +160,7 @@ fence_files_enter(const struct fence_files *files)
 
 	if (syscall(SYS_landlock_restrict_self, files->fd, 0) < 0)
 		return -errno;
-	r = prove();
+	r = fence_files_prove();
 	entered = r == 0;
 	return r;
 }

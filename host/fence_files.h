@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which files the supervisor may still open once it serves: those below the folders that it works
- * in, by Landlock. It cannot open what else its user may, and nothing below /proc: no memory of
- * other processes, and no directory of one, which the kernel takes for a way to signal it.
- * What is open stays open. Sockets are not files here: connect(2) to a path goes on to work, and
- * so does looking at names, sizes and times.
+ * in, by Landlock. It cannot open other files of its user, and nothing below /proc: neither the
+ * memory of other processes nor their directories, which the kernel accepts as a pidfd. Open files
+ * stay open. Landlock does not cover connect(2) to the path of a socket, or reading names, sizes
+ * and times of files.
  */
 #ifndef HOST_FENCE_FILES_H
 #define HOST_FENCE_FILES_H
@@ -20,7 +20,7 @@ enum fence_access {
 };
 
 /* Begins a list of folders. Folders that do not exist are left out. NULL: this kernel has no
- * Landlock, or does not let us use it; errno tells. */
+ * Landlock, or refuses its use; the reason is in errno. */
 struct fence_files *fence_files_new(void);
 void fence_files_free(struct fence_files *files);	/* NULL is fine */
 
@@ -35,7 +35,7 @@ int fence_files_add_fd(struct fence_files *files, int fd, enum fence_access acce
 int fence_files_add_around(struct fence_files *files, const char *file,
 			   enum fence_access access);
 
-/* For good, and proved by trying. Before fence_supervisor. 0 or -errno. */
+/* Enters permanently, and tries a refused file as a proof. Before fence_supervisor. 0 or -errno. */
 int fence_files_enter(const struct fence_files *files);
 
 /* Has this process entered? */

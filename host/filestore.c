@@ -101,12 +101,12 @@ struct filestore {
 };
 
 static uint64_t
-real_time_s(void)
+filestore_real_time_s(void)
 {
 	return (uint64_t)time(NULL);
 }
 
-static uint64_t (*now_s)(void) = real_time_s;
+static uint64_t (*now_s)(void) = filestore_real_time_s;
 
 void
 filestore_set_clock(uint64_t (*clock)(void))
@@ -152,7 +152,7 @@ drop_empty(struct filestore *store, struct shelf *shelf)
 }
 
 static void
-charge(struct filestore *store, struct shelf *shelf, uint64_t size)
+filestore_charge(struct filestore *store, struct shelf *shelf, uint64_t size)
 {
 	shelf->bytes += size;
 	store->bytes += size;
@@ -227,7 +227,7 @@ find_stored(const struct shelf *shelf, const char *uri)
 
 /* ---- room ---- */
 
-/* The oldest that nobody holds, or NULL. */
+/* The oldest file that is not held, or NULL. */
 static struct stored *
 oldest(const struct shelf *shelf)
 {
@@ -261,7 +261,7 @@ is_full(const struct filestore_bounds *bounds, const struct shelf *shelf, uint64
 /* Removes the tenant's oldest files, then those of the tenant with the most. 0, -EFBIG, -EDQUOT
  * or -ENOSPC. */
 static int
-make_room(struct filestore *store, struct shelf *shelf, uint64_t size)
+filestore_make_room(struct filestore *store, struct shelf *shelf, uint64_t size)
 {
 	const struct filestore_bounds *bounds = &store->bounds;
 	struct stored *file;
@@ -283,7 +283,7 @@ make_room(struct filestore *store, struct shelf *shelf, uint64_t size)
 }
 
 static void
-sweep(struct filestore *store)
+filestore_sweep(struct filestore *store)
 {
 	uint64_t now = now_s();
 	struct shelf *shelf, *next;
@@ -305,16 +305,16 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	sweep(arg);
+	filestore_sweep(arg);
 }
 
 /* ---- the end of jobs ---- */
 
-static void start_waiting(struct filestore *store);
+static void filestore_start_waiting(struct filestore *store);
 
 /* Takes the job out of its lists; its memory stays. */
 static void
-detach(struct filestore_job *job)
+filestore_detach(struct filestore_job *job)
 {
 	struct filestore *store = job->store;
 
@@ -334,7 +334,7 @@ job_free(struct filestore_job *job)
 {
 	struct filestore *store = job->store;
 
-	detach(job);
+	filestore_detach(job);
 	drop_empty(store, job->shelf);
 	if (job->coming)
 		stored_free(job->coming);
@@ -342,7 +342,7 @@ job_free(struct filestore_job *job)
 }
 
 static void
-settle(struct filestore_job *job, int error)
+filestore_settle(struct filestore_job *job, int error)
 {
 	const struct filestore_calls calls = job->calls;
 	bool cancelled = job->cancelled;
@@ -353,7 +353,7 @@ settle(struct filestore_job *job, int error)
 }
 
 static void
-fail_later(struct filestore_job *job, int error)
+filestore_fail_later(struct filestore_job *job, int error)
 {
 	static const struct timeval at_once = { 0, 0 };
 
@@ -362,13 +362,13 @@ fail_later(struct filestore_job *job, int error)
 }
 
 static void
-on_due(evutil_socket_t fd, short what, void *arg)
+filestore_on_due(evutil_socket_t fd, short what, void *arg)
 {
 	struct filestore_job *job = arg;
 
 	(void)fd;
 	(void)what;
-	settle(job, job->error ? job->error : -EBUSY);
+	filestore_settle(job, job->error ? job->error : -EBUSY);
 }
 
 /* A file with the same address is replaced: its tenant has changed it. */
@@ -381,12 +381,12 @@ shelve(struct filestore *store, struct shelf *shelf, struct stored *file)
 		remove_stored(store, shelf, earlier);
 	TAILQ_INSERT_TAIL(&shelf->files, file, link);
 	shelf->n_files++;
-	charge(store, shelf, file->size);
+	filestore_charge(store, shelf, file->size);
 }
 
-/* The file is there. If nobody waits for it any more, the helper had not read that in time. */
+/* The file was kept. If its job was cancelled, the helper had not read the order in time. */
 static void
-take_file(struct filestore_job *job, const struct msg_file_ended *ended)
+filestore_take_file(struct filestore_job *job, const struct msg_file_ended *ended)
 {
 	struct filestore *store = job->store;
 	struct shelf *shelf = job->shelf;
@@ -394,7 +394,7 @@ take_file(struct filestore_job *job, const struct msg_file_ended *ended)
 
 	discharge(store, shelf, file->size);
 	memcpy(file->sha256, ended->sha256.at, sizeof(file->sha256));
-	/* Its time begins when it is there. What is on disk says a little less. */
+	/* Its time counts from now; the time on disk is slightly earlier. */
 	file->until_s = now_s() + store->bounds.keep_seconds;
 	shelve(store, shelf, file);
 	if (job->cancelled)
@@ -415,14 +415,14 @@ take_ended(struct filestore *store, const struct msg_file_ended *ended)
 	if (error == 0 && job->coming && !ended->has_sha256)
 		error = -EBADMSG;
 	if (error == 0 && job->coming)
-		take_file(job, ended);
-	settle(job, error);
+		filestore_take_file(job, ended);
+	filestore_settle(job, error);
 }
 
 /* ---- the helper ---- */
 
 static void
-lose_helper(struct filestore *store, int error)
+filestore_lose_helper(struct filestore *store, int error)
 {
 	struct filestore_job *job;
 
@@ -434,11 +434,11 @@ lose_helper(struct filestore *store, int error)
 	event_del(store->readable);
 	event_del(store->writable);
 	TAILQ_FOREACH(job, &store->jobs, link)
-		fail_later(job, -EPIPE);
+		filestore_fail_later(job, -EPIPE);
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+filestore_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct filestore *store = arg;
 	struct frame frame = { 0 };
@@ -449,23 +449,23 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		if (frame.msg.type == MSG_FILE_ENDED)
 			take_ended(store, &frame.msg.file_ended);
 		else
-			lose_helper(store, -EBADMSG);
+			filestore_lose_helper(store, -EBADMSG);
 		frame_done(&frame);
 	}
 	if (r < 0)
-		lose_helper(store, r);
-	start_waiting(store);
+		filestore_lose_helper(store, r);
+	filestore_start_waiting(store);
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+filestore_on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct filestore *store = arg;
 	int r = frame_writer_flush(&store->writer, (int)fd);
 
 	(void)what;
 	if (r < 0)
-		lose_helper(store, r);
+		filestore_lose_helper(store, r);
 	else if (r == 1)
 		event_add(store->writable, NULL);
 }
@@ -501,12 +501,12 @@ may_start(struct filestore_job *job)
 	if (!job->coming)
 		return 0;
 	job->coming->until_s = now_s() + store->bounds.keep_seconds;
-	return make_room(store, job->shelf, job->coming->size);
+	return filestore_make_room(store, job->shelf, job->coming->size);
 }
 
 /* Makes the pipe and orders the job. 0 or -errno, and then nothing has begun. */
 static int
-start(struct filestore_job *job)
+filestore_start(struct filestore_job *job)
 {
 	struct filestore *store = job->store;
 	int pipe[2], helpers, r = may_start(job);
@@ -528,7 +528,7 @@ start(struct filestore_job *job)
 	store->n_slow += job->calls.is_slow;
 	job->shelf->n_slow += job->calls.is_slow;
 	if (job->coming)
-		charge(store, job->shelf, job->coming->size);
+		filestore_charge(store, job->shelf, job->coming->size);
 	job->calls.begin(job->calls.arg, pipe[!helpers]);
 	return 0;
 }
@@ -543,7 +543,7 @@ has_place(const struct filestore_job *job)
 
 /* Starts jobs in their order; one that has no place lets the others pass. */
 static void
-start_waiting(struct filestore *store)
+filestore_start_waiting(struct filestore *store)
 {
 	struct filestore_job *job, *next;
 
@@ -553,9 +553,9 @@ start_waiting(struct filestore *store)
 		next = TAILQ_NEXT(job, link);
 		if (job->active || job->error || !has_place(job))
 			continue;
-		r = start(job);
+		r = filestore_start(job);
 		if (r < 0)
-			fail_later(job, r);
+			filestore_fail_later(job, r);
 	}
 	send_orders(store);
 }
@@ -571,7 +571,7 @@ job_new(struct filestore *store, const char *principal, const struct filestore_c
 	job->shelf->n_jobs++;
 	job->number = ++store->last_number;
 	job->calls = *calls;
-	job->due = xalloc_check(evtimer_new(store->base, on_due, job));
+	job->due = xalloc_check(evtimer_new(store->base, filestore_on_due, job));
 	evtimer_add(job->due, &patience);
 	TAILQ_INSERT_TAIL(&store->jobs, job, link);
 	return job;
@@ -598,7 +598,7 @@ filestore_keep(struct filestore *store, const char *principal, const char *uri, 
 	job->coming->path = xmemdup0(path, path_len);
 	job->coming->size = size;
 	id_new(job->coming->name);
-	start_waiting(store);
+	filestore_start_waiting(store);
 	return job;
 }
 
@@ -615,8 +615,8 @@ filestore_fetch(struct filestore *store, const char *principal, const char *uri,
 	if (file && file->until_s > now_s() && offset <= file->size && len <= file->size - offset)
 		memcpy(job->name, file->name, sizeof(job->name));
 	else
-		fail_later(job, -ESTALE);
-	start_waiting(store);
+		filestore_fail_later(job, -ESTALE);
+	filestore_start_waiting(store);
 	return job;
 }
 
@@ -638,7 +638,7 @@ filestore_cancel(struct filestore_job *job)
 /* ---- the index ---- */
 
 static void
-show(const struct stored *file, struct filestore_file *file_r)
+filestore_show(const struct stored *file, struct filestore_file *file_r)
 {
 	*file_r = (struct filestore_file){ .uri = file->uri, .path = file->path,
 					   .size = file->size, .until_s = file->until_s };
@@ -654,7 +654,7 @@ filestore_find(struct filestore *store, const char *principal, const char *uri,
 
 	if (!file || file->until_s <= now_s())
 		return false;
-	show(file, file_r);
+	filestore_show(file, file_r);
 	return true;
 }
 
@@ -673,7 +673,7 @@ filestore_next(struct filestore *store, const char *principal, const char *after
 		    (!best || strcmp(file->uri, best->uri) < 0))
 			best = file;
 	if (best)
-		show(best, file_r);
+		filestore_show(best, file_r);
 	return best;
 }
 
@@ -742,7 +742,7 @@ filestore_hold_is(const struct filestore_hold *hold, const char *uri)
 
 /* In the order of their ends, which is the order in which they came. */
 static void
-take_stored(struct filestore *store, const struct msg_stored_file *said)
+filestore_take_stored(struct filestore *store, const struct msg_stored_file *said)
 {
 	char *principal = xmemdup0(said->principal.at, said->principal.len);
 	struct shelf *shelf = get_shelf(store, principal);
@@ -763,7 +763,7 @@ take_stored(struct filestore *store, const struct msg_stored_file *said)
 	else
 		TAILQ_INSERT_HEAD(&shelf->files, file, link);
 	shelf->n_files++;
-	charge(store, shelf, file->size);
+	filestore_charge(store, shelf, file->size);
 }
 
 /* Waits for the next message, no longer than until. 1, or -errno. */
@@ -799,7 +799,7 @@ read_index(struct filestore *store)
 			return r;
 		}
 		if (r == 1 && frame.msg.type == MSG_STORED_FILE)
-			take_stored(store, &frame.msg.stored_file);
+			filestore_take_stored(store, &frame.msg.stored_file);
 		else if (r == 1)
 			r = -EBADMSG;
 		frame_done(&frame);
@@ -841,9 +841,9 @@ filestore_watch(struct filestore *store, struct event_base *base)
 
 	store->base = base;
 	store->readable = xalloc_check(event_new(base, store->helper.socket, EV_READ | EV_PERSIST,
-						 on_readable, store));
-	store->writable = xalloc_check(event_new(base, store->helper.socket, EV_WRITE, on_writable,
-						 store));
+						 filestore_on_readable, store));
+	store->writable = xalloc_check(
+		event_new(base, store->helper.socket, EV_WRITE, filestore_on_writable, store));
 	store->sweep = xalloc_check(event_new(base, -1, EV_PERSIST, on_sweep, store));
 	event_add(store->readable, NULL);
 	event_add(store->sweep, &each);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of files on disk: what scripts leave that is too large for the memory of the service.
- * It survives a restart.
+/* The store of files on disk: files of scripts that are too large for the memory of the service,
+ * and files of clients. It survives a restart.
  *
- * Disks are slow, so no call for the disk is in the event loop. A helper process is forked at
+ * Disks are slow, so the event loop makes no call that waits for one. A helper process is forked at
  * start-up, without privilege and with one socket. It forks a child for each file that is kept or
  * fetched. The child has a pipe: a worker writes the file into it, and the supervisor sees none of
  * the bytes. A pipe carries no descriptors, so a script can pass none. A child ends when the
- * announced number of bytes has passed, and is killed when its time is over.
+ * announced number of bytes has passed, or is killed at its time limit.
  *
  * The supervisor has the index: who owns which file, how large it is and until when it is kept. It
- * decides what there is room for. On disk each tenant has a directory, named by a hash of the
- * tenant, and each file a random name. A script's names are data in a second file beside it, which
- * is written last: what a crash has left half done has none, and is removed at the next start.
+ * decides whether there is room for a file. On disk each tenant has a directory, named by a hash of
+ * the tenant, and each file a random name. The script's name of the file is data in a second file
+ * beside it, which is written last. A file without a second file is incomplete, after a crash, and
+ * is removed at the next start.
  */
 #ifndef HOST_FILESTORE_H
 #define HOST_FILESTORE_H
@@ -28,14 +29,14 @@ struct filestore_job;
 
 #define FILESTORE_SHA256 32
 
-/* What may be kept, in bytes; and for how many seconds. */
+/* Bounds on the files, in bytes, and how many seconds they are kept. */
 struct filestore_bounds {
 	uint64_t file_bytes;		/* of one file; 0: nothing is kept */
 	uint64_t tenant_bytes;		/* of one tenant's files */
 	uint64_t bytes_max;		/* of all files */
 	uint32_t tenant_files;		/* files of one tenant */
 	uint32_t keep_seconds;
-	uint32_t place_seconds;		/* that a job may wait until it can begin */
+	uint32_t place_seconds;		/* how long a job may wait until it begins */
 };
 
 /* A file that is kept. Borrowed until the store is used again. */
@@ -48,8 +49,8 @@ struct filestore_file {
 };
 
 /* Forks the helper and reads the index; not later than the first byte of a client. directory:
- * absolute; made if only its last part is missing. It must belong to this user, and nobody else may
- * write to it; one supervisor at a time uses it. 0 or -errno. */
+ * absolute; made if only its last part is missing. It must belong to this user, other users must
+ * not be able to write to it, and one supervisor at a time uses it. 0 or -errno. */
 int filestore_new(const char *directory, const struct filestore_bounds *bounds,
 		  struct filestore **store_r);
 
@@ -65,11 +66,11 @@ pid_t filestore_pid(const struct filestore *store);
 
 /* ---- jobs: a file comes in, or goes out ---- */
 
-/* Both are called at most once, begin before end; end always, unless the job is cancelled, and
- * always from the loop. */
+/* Both are called at most once, and begin before end. end is always called, from the loop, unless
+ * the job is cancelled. */
 struct filestore_calls {
-	/* The worker's end of the pipe, or the reader's; the callee's. May be called from within
-	 * the function that makes the job. */
+	/* fd: the end of the pipe for the worker or the reader; it belongs to the callee. May be
+	 * called from within the function that makes the job. */
 	void (*begin)(void *arg, int fd);
 	/* error: 0, or
 	 * -EFBIG     larger than a file may be
@@ -81,7 +82,7 @@ struct filestore_calls {
 	 * or another -errno. The job is gone. */
 	void (*end)(void *arg, int error);
 	void *arg;
-	bool is_slow;	/* a client writes at its own pace: such jobs never have all places */
+	bool is_slow;	/* a client writes at its own pace: such jobs may not have all places */
 };
 
 /* Keeps size bytes that will be written to the pipe as the tenant's file. Older files of the tenant
@@ -90,13 +91,13 @@ struct filestore_job *
 filestore_keep(struct filestore *store, const char *principal, const char *uri, const char *path,
 	       size_t path_len, uint64_t size, const struct filestore_calls *calls);
 
-/* Writes len bytes of the tenant's file to the pipe, from offset on. seconds: that it may take. */
+/* Writes len bytes of the tenant's file to the pipe, from offset on. seconds: its time limit. */
 struct filestore_job *
 filestore_fetch(struct filestore *store, const char *principal, const char *uri, uint64_t offset,
 		uint64_t len, unsigned int seconds, const struct filestore_calls *calls);
 
-/* The result is not wanted any more: a file that was coming in is dropped. Not from within a
- * callback of the job. */
+/* Ends the job without its result; an incomplete file is dropped. Not from within a callback of the
+ * job. */
 void filestore_cancel(struct filestore_job *job);
 
 /* ---- the index ---- */
@@ -114,9 +115,9 @@ void filestore_remove(struct filestore *store, const char *principal, const char
 
 /* ---- files in use ---- */
 
-/* A file that is held stays on the disk, and counts against its tenant, until it is released: also
- * when it expires or is removed, and then nobody finds it any more. It makes no room for others.
- * NULL: the tenant has no such file. To be released before the store is freed. */
+/* Holds a file: until it is released it stays on the disk and counts against its tenant, even if it
+ * expires or is removed (it cannot be found any more then). It is not removed to make room for
+ * others. NULL: the tenant has no such file. Release it before the store is freed. */
 struct filestore_hold *filestore_hold(struct filestore *store, const char *principal,
 				      const char *uri);
 
@@ -128,7 +129,7 @@ void filestore_release(struct filestore_hold *hold);
 const char *filestore_hold_directory(const struct filestore_hold *hold);
 const char *filestore_hold_name(const struct filestore_hold *hold);
 
-/* Is it what its tenant finds at uri now? */
+/* Is it the file that its tenant finds at uri now? */
 bool filestore_hold_is(const struct filestore_hold *hold, const char *uri);
 
 /* For tests: the real-time clock, in s. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the file helper and its children.   Owns: nothing for longer than a call.
- * Reads:   bytes of scripts and clients, which are copied and never looked at; and what this file
- * wrote beside them earlier, which is checked like a stranger's.
+ * Reads:   bytes of scripts and clients, which are copied and not parsed; and the descriptions that
+ * it wrote beside them earlier, which are checked like hostile input.
  *
  *   ROOT/t-HASH/NAME          the bytes
  *   ROOT/t-HASH/NAME.about    STORED_FILE; written last
@@ -68,7 +68,7 @@ name_file(const struct msg_str *name, const char *end, struct file_name *name_r)
 }
 
 static int
-open_directory(int at, const char *name)
+filestore_disk_open_directory(int at, const char *name)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -83,7 +83,7 @@ open_tenant(int root, const struct msg_str *principal, bool make)
 
 	if (r == 0 && make && mkdirat(root, name.text, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	return r < 0 ? r : open_directory(root, name.text);
+	return r < 0 ? r : filestore_disk_open_directory(root, name.text);
 }
 
 int
@@ -95,7 +95,7 @@ filestore_disk_open(const char *directory)
 
 	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	fd = open_directory(AT_FDCWD, directory);
+	fd = filestore_disk_open_directory(AT_FDCWD, directory);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
@@ -114,7 +114,7 @@ filestore_disk_open(const char *directory)
 
 /* Moves len bytes; sum: NULL, or it is fed with them. */
 static int
-copy(int in, int out, uint64_t len, EVP_MD_CTX *sum)
+filestore_disk_copy(int in, int out, uint64_t len, EVP_MD_CTX *sum)
 {
 	static unsigned char chunk[CHUNK];
 
@@ -143,7 +143,7 @@ copy_summed(int in, int out, uint64_t len, unsigned char sha256_r[FILESTORE_SHA2
 	int r = sum && EVP_DigestInit_ex(sum, EVP_sha256(), NULL) == 1 ? 0 : -ENOMEM;
 
 	if (r == 0)
-		r = copy(in, out, len, sum);
+		r = filestore_disk_copy(in, out, len, sum);
 	if (r == 0 && EVP_DigestFinal_ex(sum, sha256_r, NULL) != 1)
 		r = -EIO;
 	EVP_MD_CTX_free(sum);
@@ -151,7 +151,7 @@ copy_summed(int in, int out, uint64_t len, unsigned char sha256_r[FILESTORE_SHA2
 }
 
 static int
-make_file(int dir, const char *name)
+filestore_disk_make_file(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
@@ -167,14 +167,14 @@ keep_bytes(int dir, const struct msg_store_file *file, int in,
 	int r = name_file(&file->name, "", &name);
 
 	if (r == 0)
-		r = fd = make_file(dir, name.text);
+		r = fd = filestore_disk_make_file(dir, name.text);
 	if (r < 0)
 		return r;
 	/* A full disk is found before the bytes come. Not every file system can say. */
 	if (fallocate(fd, 0, 0, (off_t)file->size) < 0 && errno != EOPNOTSUPP &&
 	    errno != ENOSYS)
 		return -errno;
-	/* Workers, which have other uids, read it through a mount. Nobody else gets past the
+	/* Workers, which have other uids, read it through a mount. Other users cannot pass the
 	 * directories above it. */
 	if (fchmod(fd, 0644) < 0)
 		return -errno;
@@ -199,7 +199,7 @@ keep_about(int dir, const struct msg_store_file *file, const unsigned char *sha2
 	if (r == 0)
 		r = name_file(&file->name, UNFINISHED, &unfinished);
 	if (r == 0)
-		r = fd = make_file(dir, unfinished.text);
+		r = fd = filestore_disk_make_file(dir, unfinished.text);
 	if (r >= 0)
 		r = write_all(fd, buffer.at, buffer.len);
 	if (r == 0 && (fdatasync(fd) < 0 || renameat(dir, unfinished.text, dir, name.text) < 0 ||
@@ -250,7 +250,7 @@ filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out)
 		return -ESTALE;
 	if (lseek(fd, (off_t)part->offset, SEEK_SET) < 0)
 		return -errno;
-	return copy(fd, out, part->len, NULL);
+	return filestore_disk_copy(fd, out, part->len, NULL);
 }
 
 void
@@ -274,7 +274,8 @@ struct listing {
 	void *arg;
 };
 
-/* Reads what is written beside a file. 1: *frame_r holds it; else it is none of ours. */
+/* Reads the description beside a file. 1: *frame_r holds it; otherwise it is not a file of the
+ * store. */
 static int
 read_about(int dir, const char *name, struct frame *frame_r)
 {
@@ -297,7 +298,7 @@ read_about(int dir, const char *name, struct frame *frame_r)
 	return r == 1 && used == (size_t)n && frame_r->msg.type == MSG_STORED_FILE;
 }
 
-/* Is the file what is written beside it, and where it belongs? */
+/* Does the file agree with its description, and is it in the right directory? */
 static bool
 is_whole(int dir, const char *tenant, const char *name, const struct msg_stored_file *file)
 {
@@ -313,7 +314,7 @@ is_whole(int dir, const char *tenant, const char *name, const struct msg_stored_
 
 /* 1: the file is kept; 0: it has to go; or -errno of on_file. */
 static int
-judge(const struct listing *listing, int dir, const char *tenant, const char *name)
+filestore_disk_judge(const struct listing *listing, int dir, const char *tenant, const char *name)
 {
 	char bare[FILE_NAME + 1] = "";
 	struct file_name about;
@@ -342,7 +343,7 @@ judge(const struct listing *listing, int dir, const char *tenant, const char *na
 static int
 list_tenant(const struct listing *listing, int root, const char *tenant)
 {
-	int fd = open_directory(root, tenant), r = 0;
+	int fd = filestore_disk_open_directory(root, tenant), r = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
@@ -354,7 +355,7 @@ list_tenant(const struct listing *listing, int root, const char *tenant)
 	while (r >= 0 && (entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		r = judge(listing, fd, tenant, entry->d_name);
+		r = filestore_disk_judge(listing, fd, tenant, entry->d_name);
 		if (r == 0)
 			unlinkat(fd, entry->d_name, 0);
 	}
@@ -369,7 +370,7 @@ filestore_disk_list(int root, uint64_t now_s,
 		    int (*on_file)(void *arg, const struct msg_stored_file *file), void *arg)
 {
 	const struct listing listing = { .now_s = now_s, .on_file = on_file, .arg = arg };
-	int fd = open_directory(root, "."), r = 0;
+	int fd = filestore_disk_open_directory(root, "."), r = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 

@@ -22,7 +22,7 @@ struct filestore_process {
 };
 
 static uint64_t
-number_of(const struct frame *order)
+filestore_process_number_of(const struct frame *order)
 {
 	return order->msg.type == MSG_STORE_FILE ? order->msg.store_file.job
 						 : order->msg.fetch_file.job;
@@ -31,7 +31,7 @@ number_of(const struct frame *order)
 /* ---- a child ---- */
 
 static void
-work(void *arg, struct frame *order, struct msg *answer_r)
+filestore_process_work(void *arg, struct frame *order, struct msg *answer_r)
 {
 	static unsigned char sha256[FILESTORE_SHA256];
 	const struct filestore_process *process = arg;
@@ -43,7 +43,7 @@ work(void *arg, struct frame *order, struct msg *answer_r)
 		r = filestore_disk_keep(process->root, &order->msg.store_file, fd, sha256);
 	else
 		r = filestore_disk_fetch(process->root, &order->msg.fetch_file, fd);
-	ended->job = number_of(order);
+	ended->job = filestore_process_number_of(order);
 	ended->error = (uint32_t)-r;
 	ended->has_sha256 = r == 0 && order->msg.type == MSG_STORE_FILE;
 	ended->sha256 = (struct msg_bin){ (const char *)sha256, FILESTORE_SHA256 };
@@ -53,7 +53,7 @@ work(void *arg, struct frame *order, struct msg *answer_r)
 /* ---- the helper ---- */
 
 static int
-obey(struct jobs *jobs, struct frame *order)
+filestore_process_obey(struct jobs *jobs, struct frame *order)
 {
 	const struct filestore_process *process = jobs->arg;
 	const struct msg *msg = &order->msg;
@@ -71,9 +71,10 @@ obey(struct jobs *jobs, struct frame *order)
 	return 0;
 }
 
-/* Removes what there is of a file that was not kept to its end. */
+/* Removes the incomplete file if it was not kept. */
 static int
-conclude(void *arg, const struct frame *order, int error, const struct msg *answer)
+filestore_process_conclude(void *arg, const struct frame *order, int error,
+			   const struct msg *answer)
 {
 	const struct filestore_process *process = arg;
 	const struct msg_store_file *file = &order->msg.store_file;
@@ -81,14 +82,14 @@ conclude(void *arg, const struct frame *order, int error, const struct msg *answ
 
 	if (answer)
 		msg.file_ended = answer->file_ended;
-	msg.file_ended.job = number_of(order);
+	msg.file_ended.job = filestore_process_number_of(order);
 	if (order->msg.type == MSG_STORE_FILE && msg.file_ended.error != 0)
 		filestore_disk_remove(process->root, &file->principal, &file->name);
 	return frame_send(process->jobs.socket, &msg, NULL, 0);
 }
 
 static int
-send_file(void *arg, const struct msg_stored_file *file)
+filestore_process_send_file(void *arg, const struct msg_stored_file *file)
 {
 	const int *socket = arg;
 	struct msg msg = { .type = MSG_STORED_FILE, .stored_file = *file };
@@ -105,7 +106,8 @@ introduce(int socket, const char *directory, int *root_r)
 	int r = *root_r = filestore_disk_open(directory), sent;
 
 	if (r >= 0)
-		r = filestore_disk_list(*root_r, (uint64_t)time(NULL), send_file, &socket);
+		r = filestore_disk_list(*root_r, (uint64_t)time(NULL),
+					filestore_process_send_file, &socket);
 	ready.store_ready.error = (uint32_t)-r;
 	sent = frame_send(socket, &ready, NULL, 0);
 	return r < 0 ? r : sent;
@@ -114,7 +116,9 @@ introduce(int socket, const char *directory, int *root_r)
 _Noreturn void
 filestore_live(int socket, pid_t supervisor, const char *directory)
 {
-	static const struct jobs_calls calls = { obey, work, conclude };
+	static const struct jobs_calls calls = {
+		filestore_process_obey, filestore_process_work, filestore_process_conclude,
+	};
 	static struct filestore_process process;
 	int r = helper_settle("mcp-files", supervisor);
 

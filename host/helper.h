@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that are forked from the supervisor and go on without it: the launcher, the directory
- * helper and the file helper. Each has one socket to the supervisor.
+/* Processes that are forked from the supervisor and then run on their own: the launcher, the
+ * directory helper, the usage helper and the file helper. Each has one socket to the supervisor.
  *
  * They are forked at start-up, before a client's first byte is read: they hold no client's data,
  * and the supervisor's fence (fence.h) allows no fork later. So a lost helper cannot be replaced.
@@ -27,17 +27,17 @@ void helper_end(struct helper *helper);
 /* ---- in the helper ---- */
 
 /* Makes the fork a process of its own: default signals (SIGPIPE and SIGXFSZ ignored), its own
- * session and name, not dumpable, no core, killed when the supervisor ends. Standard input is
- * /dev/null, standard output is standard error, because with --stdio they belong to a client.
- * 0 or -errno. */
+ * session and name, not dumpable, no core, killed when the supervisor ends. Its standard input is
+ * /dev/null and its standard output is standard error, because with --stdio these descriptors
+ * belong to a client. 0 or -errno. */
 int helper_settle(const char *name, pid_t supervisor);
 
 /* Closes every descriptor but the first three and the socket, which becomes number 3. 0 or
  * -errno. */
 int helper_keep_only(int *socket);
 
-/* Ends the helper. error: what its loop ended with. -EPIPE and -ECONNRESET are the regular end:
- * the supervisor closes its socket when it ends. Any other error is logged as event. */
+/* Ends the helper. error: the result of its loop. -EPIPE and -ECONNRESET are the regular end: the
+ * supervisor closes its socket when it ends. Any other error is logged as event. */
 _Noreturn void helper_exit(const char *event, int error);
 
 #endif

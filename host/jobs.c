@@ -86,7 +86,7 @@ jobs_begin(struct jobs *jobs, struct frame *order, uint64_t id, unsigned int sec
 /* Ends the child, concludes the job and releases it. Nothing of the child is left when the
  * supervisor learns of the end. */
 static int
-end(struct jobs *jobs, struct job *job, int error, const struct msg *answer)
+jobs_end(struct jobs *jobs, struct job *job, int error, const struct msg *answer)
 {
 	int r;
 
@@ -107,12 +107,12 @@ jobs_cancel(struct jobs *jobs, uint64_t id)
 {
 	for (size_t i = 0; i < jobs->most; i++)
 		if (jobs->job[i].pid != 0 && jobs->job[i].id == id)
-			return end(jobs, &jobs->job[i], -ECANCELED, NULL);
+			return jobs_end(jobs, &jobs->job[i], -ECANCELED, NULL);
 	return 0;
 }
 
 static int
-read_answer(struct jobs *jobs, struct job *job)
+jobs_read_answer(struct jobs *jobs, struct job *job)
 {
 	struct frame frame = { 0 };
 	unsigned char bytes[4096];
@@ -124,13 +124,13 @@ read_answer(struct jobs *jobs, struct job *job)
 		return 0;
 	/* A child that ends without an answer was killed, or has crashed. */
 	if (n <= 0)
-		return end(jobs, job, n < 0 ? -errno : -ECHILD, NULL);
+		return jobs_end(jobs, job, n < 0 ? -errno : -ECHILD, NULL);
 	r = frame_reader_feed(&job->reader, bytes, (size_t)n, &used, &frame);
 	if (r == 0)
 		return 0;
 	if (r == 1 && frame.msg.type != jobs->answer)
 		r = -EBADMSG;
-	r = end(jobs, job, r < 0 ? r : 0, r < 0 ? NULL : &frame.msg);
+	r = jobs_end(jobs, job, r < 0 ? r : 0, r < 0 ? NULL : &frame.msg);
 	frame_done(&frame);
 	return r;
 }
@@ -155,7 +155,7 @@ end_late(struct jobs *jobs)
 
 	for (size_t i = 0; r == 0 && i < jobs->most; i++)
 		if (jobs->job[i].pid != 0 && jobs->job[i].due_ms <= now)
-			r = end(jobs, &jobs->job[i], -ETIMEDOUT, NULL);
+			r = jobs_end(jobs, &jobs->job[i], -ETIMEDOUT, NULL);
 	return r;
 }
 
@@ -173,7 +173,7 @@ patience_ms(const struct jobs *jobs)
 
 /* One wait, and the work that it brings. 0 or -errno. */
 static int
-turn(struct jobs *jobs, struct frame_reader *reader)
+jobs_turn(struct jobs *jobs, struct frame_reader *reader)
 {
 	struct pollfd line[JOBS_MAX + 1];
 	struct pollfd *supervisor = &line[jobs->most];
@@ -187,7 +187,7 @@ turn(struct jobs *jobs, struct frame_reader *reader)
 	r = end_late(jobs);
 	for (size_t i = 0; r == 0 && i < jobs->most; i++)
 		if (line[i].revents && jobs->job[i].pid != 0)
-			r = read_answer(jobs, &jobs->job[i]);
+			r = jobs_read_answer(jobs, &jobs->job[i]);
 	if (r == 0 && supervisor->revents)
 		r = take_order(jobs, reader);
 	return r;
@@ -201,12 +201,12 @@ jobs_serve(struct jobs *jobs)
 
 	frame_reader_init(&reader, FROM_SUPERVISOR);
 	while (r == 0)
-		r = turn(jobs, &reader);
+		r = jobs_turn(jobs, &reader);
 	frame_reader_done(&reader);
 	close(jobs->socket);
 	jobs->socket = -1;
 	for (size_t i = 0; i < jobs->most; i++)
 		if (jobs->job[i].pid != 0)
-			end(jobs, &jobs->job[i], -ECANCELED, NULL);
+			jobs_end(jobs, &jobs->job[i], -ECANCELED, NULL);
 	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of a helper (helper.h) that has work which can block: a name service or a disk may
- * answer late or never. The helper forks a child for each order, its job, and kills a child that
- * does not answer in time, so one job holds up no other.
+/* The loop of a helper (helper.h) whose work can block, because a name service or a disk may answer
+ * late or never. The helper forks a child for each order, its job, and kills a child that does not
+ * answer in time, so one job holds up no other.
  *
  * A child answers with one message to the helper. The helper reads it from a pipe, because a child
  * may be taken over by what it parses, and a pipe carries no descriptors.
@@ -27,9 +27,9 @@ struct jobs_calls {
 	/* In a child: executes the order, and fills *answer_r, whose type is set. Nothing needs to
 	 * be freed: the child ends. */
 	void (*work)(void *arg, struct frame *order, struct msg *answer_r);
-	/* A job is over; tells the supervisor. error: 0 with the child's answer; else -errno
-	 * without one (-ETIMEDOUT: it was late; -ECHILD: the child ended without an answer). 0, or
-	 * -errno, which ends the helper. */
+	/* A job has ended; reports that to the supervisor. error: 0 with the child's answer; or
+	 * -errno without one (-ETIMEDOUT: it was late; -ECHILD: the child ended without an answer).
+	 * 0, or -errno, which ends the helper. */
 	int (*conclude)(void *arg, const struct frame *order, int error,
 			const struct msg *answer);
 };
@@ -42,7 +42,7 @@ struct job {
 	struct frame_reader reader;	/* of the child's answer */
 };
 
-/* Zeroed but for the first five. */
+/* The first five members are set, the others are zero. */
 struct jobs {
 	const struct jobs_calls *calls;
 	void *arg;
@@ -57,11 +57,11 @@ struct jobs {
  * descriptors are the child's. id: for jobs_cancel. Only from obey. 0 or -errno, as conclude. */
 int jobs_begin(struct jobs *jobs, struct frame *order, uint64_t id, unsigned int seconds);
 
-/* Concludes a job with -ECANCELED. A job that is over already is ignored. 0 or -errno. */
+/* Concludes a job with -ECANCELED. Does nothing if the job has ended already. 0 or -errno. */
 int jobs_cancel(struct jobs *jobs, uint64_t id);
 
-/* Obeys orders until the supervisor closes its end, or an error. Then closes the socket and cancels
- * the jobs that are left. -errno, for helper_exit. */
+/* Obeys orders until the supervisor closes its end, or until an error. Then closes the socket and
+ * cancels the remaining jobs. Returns -errno, for helper_exit. */
 int jobs_serve(struct jobs *jobs);
 
 #endif

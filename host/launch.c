@@ -79,7 +79,7 @@ become(uid_t id, bool may_setgroups)
 /* The steps that are left out for strangers: they keep the current mount namespace, and without
  * spare ids the user namespace too. */
 static bool
-is_left_out(int step, enum launch_as as, const struct outer_namespace *outer)
+launch_is_left_out(int step, enum launch_as as, const struct outer_namespace *outer)
 {
 	if (as == LAUNCH_ROOT_OF_OUTER)
 		return false;
@@ -120,7 +120,7 @@ run_child(const struct outer_namespace *outer, const struct launch_program *prog
 	for (step = STEP_DESCRIPTORS; step <= STEP_EXEC; step++) {
 		int r = 0;
 
-		if (is_left_out(step, program->as, outer))
+		if (launch_is_left_out(step, program->as, outer))
 			continue;
 		switch (step) {
 		case STEP_DESCRIPTORS:

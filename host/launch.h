@@ -2,8 +2,8 @@
 /* From a fork of the launcher to a program with a socket to the supervisor.
  *
  *   descriptor 0  /dev/null     1 and 2  standard error     3  the socket
- * and nothing else open. The process is a child of the supervisor, and SIGKILL comes when
- * that ends (PR_SET_PDEATHSIG).
+ * and no other descriptor. The process is a child of the supervisor, and is killed when the
+ * supervisor ends (PR_SET_PDEATHSIG).
  */
 #ifndef HOST_LAUNCH_H
 #define HOST_LAUNCH_H
@@ -16,9 +16,11 @@ enum launch_as {
 	/* Id 0 of the outer namespace, in its own mount namespace below that one. */
 	LAUNCH_ROOT_OF_OUTER,
 	/* The last id of the outer namespace, which no worker has, without any capability, in the
-	 * service's other namespaces. If the outer namespace has one id only: the service's own. */
+	 * service's other namespaces. If the outer namespace has only one id, the id of the
+	 * service. */
 	LAUNCH_STRANGER,
-	/* Likewise, with the last id but one, so that it cannot touch the first. */
+	/* The same with the last id but one, so that it cannot affect a process of the kind above.
+	 */
 	LAUNCH_SECOND_STRANGER,
 };
 

@@ -101,7 +101,7 @@ launcher_free(struct launcher *l)
 
 /* No answer is expected here: this is the launcher's end, or a breach of the protocol. */
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+launcher_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct launcher *l = arg;
 
@@ -118,7 +118,8 @@ launcher_watch(struct launcher *l, struct event_base *base, void (*on_lost)(void
 	l->on_lost = on_lost;
 	l->arg = arg;
 	l->watched = true;
-	event_assign(&l->readable, base, l->helper.socket, EV_READ | EV_PERSIST, on_readable, l);
+	event_assign(&l->readable, base, l->helper.socket, EV_READ | EV_PERSIST,
+		     launcher_on_readable, l);
 	event_add(&l->readable, NULL);
 }
 
@@ -142,9 +143,9 @@ launcher_has_egress(const struct launcher *l)
 
 /* ---- asking ---- */
 
-/* The owner is told from the loop, not in the middle of its own call. */
+/* The owner is called from the loop, not from within its own call. */
 static int
-lose(struct launcher *l, int error)
+launcher_lose(struct launcher *l, int error)
 {
 	l->lost = true;
 	if (l->watched)
@@ -153,7 +154,7 @@ lose(struct launcher *l, int error)
 }
 
 static int
-receive(struct launcher *l, struct frame *frame_r)
+launcher_receive(struct launcher *l, struct frame *frame_r)
 {
 	uint64_t end = clock_us() + LAUNCHER_PATIENCE_MS * 1000ull, now;
 	struct pollfd line = { .fd = l->helper.socket, .events = POLLIN };
@@ -171,7 +172,8 @@ receive(struct launcher *l, struct frame *frame_r)
 
 /* Sends a message and waits for its answer. */
 static int
-ask(struct launcher *l, const struct msg *question, enum msg_type answer, struct frame *frame_r)
+launcher_ask(struct launcher *l, const struct msg *question, enum msg_type answer,
+	     struct frame *frame_r)
 {
 	int r;
 
@@ -180,13 +182,13 @@ ask(struct launcher *l, const struct msg *question, enum msg_type answer, struct
 	give_spare_fds(l);
 	r = frame_send(l->helper.socket, question, NULL, 0);
 	if (r == 0)
-		r = receive(l, frame_r);
+		r = launcher_receive(l, frame_r);
 	if (r == 0 && frame_r->msg.type != answer) {
 		frame_done(frame_r);
 		r = -EBADMSG;
 	}
 	spare_fds(l);
-	return r < 0 ? lose(l, r) : 0;
+	return r < 0 ? launcher_lose(l, r) : 0;
 }
 
 int
@@ -196,7 +198,7 @@ launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
 	struct msg msg = { .type = MSG_LAUNCH, .launch = { kind, profile } };
 	const struct msg_launched *launched;
 	struct frame frame = { 0 };
-	int r = ask(l, &msg, MSG_LAUNCHED, &frame);
+	int r = launcher_ask(l, &msg, MSG_LAUNCHED, &frame);
 
 	*what_r = "ask the launcher";
 	if (r < 0)
@@ -204,7 +206,7 @@ launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
 	launched = &frame.msg.launched;
 	r = -(int)launched->error;
 	if (r == 0 && (frame.fds.n != 3 || launched->pid < 2))
-		r = lose(l, -EBADMSG);
+		r = launcher_lose(l, -EBADMSG);
 	if (r == 0) {
 		*launch = (struct launch){ (pid_t)launched->pid, frame_take_fd(&frame, 0),
 					   frame_take_fd(&frame, 1), frame_take_fd(&frame, 2) };
@@ -222,13 +224,13 @@ launcher_adopt(struct launcher *l, pid_t pid)
 {
 	struct msg msg = { .type = MSG_ADOPT, .adopt.pid = (uint32_t)pid };
 	struct frame frame = { 0 };
-	int r = ask(l, &msg, MSG_ADOPTED, &frame);
+	int r = launcher_ask(l, &msg, MSG_ADOPTED, &frame);
 
 	if (r < 0)
 		return r;
 	r = -(int)frame.msg.adopted.error;
 	if (r == 0)
-		r = frame.fds.n == 1 ? frame_take_fd(&frame, 0) : lose(l, -EBADMSG);
+		r = frame.fds.n == 1 ? frame_take_fd(&frame, 0) : launcher_lose(l, -EBADMSG);
 	frame_done(&frame);
 	return r;
 }

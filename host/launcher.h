@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher: a process that starts zygotes, the keeper, the egress proxy and the client of other
- * servers' tools for the supervisor, which has given up every means to do that itself (fence.h).
+ * servers' tools for the supervisor, which cannot do that itself any more (fence.h).
  *
  * It is a helper (helper.h), and the only process that keeps the descriptors of the outer namespace
  * and of the programs. The processes that it starts are children of the supervisor (CLONE_PARENT).
@@ -50,7 +50,7 @@ void launcher_watch(struct launcher *launcher, struct event_base *base,
 
 pid_t launcher_pid(const struct launcher *launcher);
 
-/* Ids of the outer namespace beside 0. */
+/* The number of ids of the outer namespace, without 0. */
 uint32_t launcher_slots(const struct launcher *launcher);
 
 /* Whether mcp-python-egress is installed. */
@@ -69,19 +69,21 @@ void launch_init(struct launch *launch);
 /* Closes what is open; the process must be gone. */
 void launch_done(struct launch *launch);
 
-/* Whether a step before exec failed: its name (static) and errno. Call it when the process has
+/* Did a step before exec fail? Gives its name (static) and errno. Call it when the process has
  * ended. */
 bool launch_trouble(const struct launch *launch, const char **step_r, int *error_r);
 
-/* Starts a program. profile: a zygote's, else 0. Blocks for the time of a fork, at most
- * LAUNCHER_PATIENCE_MS. 0, or -errno with *what_r (until the next call) naming the step. */
+/* Starts a program. profile: that of a zygote, otherwise 0. Blocks for the time of a fork, at most
+ * LAUNCHER_PATIENCE_MS. 0, or -errno with the name of the step in *what_r (valid until the next
+ * call). */
 int launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
 		   struct launch *launch, const char **what_r);
 
-#define LAUNCHER_PATIENCE_MS 5000	/* far beyond any fork; then the launcher is lost */
+#define LAUNCHER_PATIENCE_MS 5000	/* a fork never takes so long: after that the launcher is
+					 * lost */
 
-/* The pidfd of a child of this process, which the caller owns; -ECHILD: it is not one. Else
- * -errno. */
+/* The pidfd, for the caller to own, of a process that must be a child of this one. -ECHILD: it is
+ * not; or -errno. */
 int launcher_adopt(struct launcher *launcher, pid_t pid);
 
 #endif

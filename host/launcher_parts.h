@@ -8,8 +8,8 @@
 
 #include "host/launcher.h"
 
-/* Processes of one program that may live at once: one in use, and one that takes its place. Of
- * zygotes of a tenant's own, so many for each tenant. */
+/* How many processes of one program may exist at the same time: the one in use, and its successor.
+ * For profiles in which each tenant has its own zygote, this number holds for each tenant. */
 #define LAUNCHER_ALIVE_MAX 2
 
 /* The launcher: serves orders on socket, which blocks, until the supervisor closes its end. */

@@ -64,7 +64,8 @@ strs_of(const struct config_list *list)
 }
 
 static struct msg
-configure(const struct launcher_options *options, const struct config_profile *profile)
+launcher_process_configure(const struct launcher_options *options,
+			   const struct config_profile *profile)
 {
 	const struct results_limits *results = &options->config->limits.standard.results;
 
@@ -183,7 +184,7 @@ fill_table(struct launcher_process *l)
 	const struct msg tools = configure_tools(config);
 
 	for (size_t i = 0; i < config->n_profiles; i++) {
-		const struct msg first = configure(options, &config->profile[i]);
+		const struct msg first = launcher_process_configure(options, &config->profile[i]);
 		const struct config_interpreter *interpreter =
 			config_interpreter_of(config, &config->profile[i]);
 		int other = options->interpreter_fd ? options->interpreter_fd[i] : -1;
@@ -209,7 +210,7 @@ fill_table(struct launcher_process *l)
 
 /* NULL: no such program. */
 static struct row *
-find_row(struct launcher_process *l, const struct msg_launch *asked)
+launcher_process_find_row(struct launcher_process *l, const struct msg_launch *asked)
 {
 	uint32_t profiles = asked->kind == LAUNCH_ZYGOTE ? l->options->config->n_profiles : 1;
 	struct row *row = NULL;
@@ -237,7 +238,7 @@ find_row(struct launcher_process *l, const struct msg_launch *asked)
 
 /* A free slot, or NULL when too many processes live. */
 static int *
-find_place(struct row *row)
+launcher_process_find_place(struct row *row)
 {
 	for (size_t i = 0; i < row->alive_max; i++) {
 		struct pollfd ended = { .fd = row->alive[i], .events = POLLIN };
@@ -361,7 +362,7 @@ static pid_t
 launch(const struct launcher_process *l, struct row *row, int fd[3], const char **what_r)
 {
 	own_fd int ours = -1, theirs = -1, told = -1, tell = -1;
-	int pair[2], *place = find_place(row);
+	int pair[2], *place = launcher_process_find_place(row);
 	pid_t pid;
 	int r;
 
@@ -397,7 +398,7 @@ static int
 on_launch(struct launcher_process *l, const struct msg_launch *asked)
 {
 	struct msg msg = { .type = MSG_LAUNCHED };
-	struct row *row = find_row(l, asked);
+	struct row *row = launcher_process_find_row(l, asked);
 	const char *what = "find such a program";
 	int fd[3] = { -1, -1, -1 }, r;
 	pid_t pid = row != NULL ? launch(l, row, fd, &what) : -ENOENT;
@@ -437,7 +438,7 @@ parent_of(pid_t pid)
 
 /* The pidfd is opened first: if the process is alive afterwards, the number was its own. */
 static int
-adopt(const struct launcher_process *l, pid_t pid)
+launcher_process_adopt(const struct launcher_process *l, pid_t pid)
 {
 	own_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 
@@ -451,9 +452,9 @@ adopt(const struct launcher_process *l, pid_t pid)
 }
 
 static int
-on_adopt(const struct launcher_process *l, const struct msg_adopt *asked)
+launcher_process_on_adopt(const struct launcher_process *l, const struct msg_adopt *asked)
 {
-	own_fd int pidfd = adopt(l, (pid_t)asked->pid);
+	own_fd int pidfd = launcher_process_adopt(l, (pid_t)asked->pid);
 	struct msg msg = { .type = MSG_ADOPTED,
 			   .adopted.error = pidfd < 0 ? (uint32_t)-pidfd : 0 };
 
@@ -463,7 +464,7 @@ on_adopt(const struct launcher_process *l, const struct msg_adopt *asked)
 /* ---- life ---- */
 
 static int
-by_number(const void *a, const void *b)
+launcher_process_by_number(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
@@ -486,7 +487,7 @@ keep_only_own(const struct launcher_process *l)
 	keep[n++] = options->tools_fd;
 	for (size_t i = 0; options->interpreter_fd && i < options->config->n_profiles; i++)
 		keep[n++] = options->interpreter_fd[i];
-	qsort(keep, n, sizeof(*keep), by_number);
+	qsort(keep, n, sizeof(*keep), launcher_process_by_number);
 	for (size_t i = 0; i < n; i++) {
 		if (keep[i] < (int)from)
 			continue;
@@ -498,12 +499,12 @@ keep_only_own(const struct launcher_process *l)
 }
 
 static int
-serve(struct launcher_process *l, const struct msg *msg)
+launcher_process_serve(struct launcher_process *l, const struct msg *msg)
 {
 	if (msg->type == MSG_LAUNCH)
 		return on_launch(l, &msg->launch);
 	if (msg->type == MSG_ADOPT)
-		return on_adopt(l, &msg->adopt);
+		return launcher_process_on_adopt(l, &msg->adopt);
 	return -EBADMSG;
 }
 
@@ -528,7 +529,7 @@ launcher_live(const struct launcher_options *options, pid_t supervisor, int sock
 	while (r == 0) {
 		r = frame_reader_read(&reader, socket, &frame);
 		if (r == 1)
-			r = serve(&l, &frame.msg);
+			r = launcher_process_serve(&l, &frame.msg);
 		frame_done(&frame);
 	}
 	helper_exit("launcher-ends", r);

@@ -19,7 +19,6 @@
 #include "base/own.h"
 #include "base/why.h"
 #include "host/privilege.h"
-#include "host/startup.h"
 
 #define SLOTS_MAX 65535
 
@@ -106,7 +105,7 @@ write_proc(pid_t pid, const char *file, const char *text)
 }
 
 static int
-hold(pid_t pid, uint32_t slots, struct outer_namespace **outer_r)
+outer_hold(pid_t pid, uint32_t slots, struct outer_namespace **outer_r)
 {
 	struct outer_namespace *outer = calloc(1, sizeof(*outer));
 	char path[64];
@@ -173,7 +172,7 @@ outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 	}
 	if (r == 0) {
 		step = "open it";
-		r = hold(maker.pid, slots, outer_r);
+		r = outer_hold(maker.pid, slots, outer_r);
 	}
 	end_maker(&maker);
 	if (r < 0)
@@ -238,7 +237,7 @@ read_range(const char *file, const char *user, uint32_t *first_r, uint32_t *coun
 
 /* newuidmap(1) and newgidmap(1) are the only programs that this function starts. */
 static int
-run_mapper(const char *program, pid_t target, uid_t own, uint32_t first, uint32_t count)
+outer_run_mapper(const char *program, pid_t target, uid_t own, uint32_t first, uint32_t count)
 {
 	char words[6][16];
 	char *argv[9] = { (char *)program };
@@ -290,11 +289,11 @@ map_subordinates(pid_t target, const char **reason_r)
 	slots = uids < gids ? uids : gids;
 	if (slots > SLOTS_MAX)
 		slots = SLOTS_MAX;
-	if (run_mapper("/usr/bin/newuidmap", target, getuid(), first_uid, slots) < 0) {
+	if (outer_run_mapper("/usr/bin/newuidmap", target, getuid(), first_uid, slots) < 0) {
 		*reason_r = "newuidmap refused";
 		return 0;
 	}
-	if (run_mapper("/usr/bin/newgidmap", target, getgid(), first_gid, slots) < 0) {
+	if (outer_run_mapper("/usr/bin/newgidmap", target, getgid(), first_gid, slots) < 0) {
 		*reason_r = "newgidmap refused";
 		return 0;
 	}
@@ -339,7 +338,7 @@ new_as_user(bool subordinates, struct outer_namespace **outer_r, const char **re
 		r = map_self(maker.pid);
 	}
 	if (r == 0)
-		r = hold(maker.pid, slots, outer_r);
+		r = outer_hold(maker.pid, slots, outer_r);
 	end_maker(&maker);
 	return r;
 }

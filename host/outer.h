@@ -22,14 +22,14 @@ struct outer_namespace {
 	uint32_t slots;		/* 0: there is only id 0, shared by all workers */
 };
 
-/* Where privilege_may_map: the namespace belongs to uid, the maps take slots host ids from base on;
- * this process has become uid and still needs privilege_drop. 0 or -errno with why_r
- * filled. */
+/* With privilege (privilege_may_map): the namespace belongs to uid, and the maps have slots host
+ * ids from base on. Afterwards this process has become uid, and must call privilege_drop. 0 or
+ * -errno with why_r filled. */
 int outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 		      struct outer_namespace **outer_r, struct why *why_r);
 
-/* Without privilege: ids of /etc/subuid and /etc/subgid by newuidmap(1) where that works; else id 0
- * alone, and *reason_r (static) says why in a few words. */
+/* Without privilege: the maps have ids of /etc/subuid and /etc/subgid, by newuidmap(1). If that
+ * fails, they have only id 0, and *reason_r (static) says why in a few words. */
 int outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 		      struct why *why_r);
 

@@ -133,7 +133,7 @@ check_line(const char *status, const char *key, const char *expected, struct why
 }
 
 static int
-prove_status(uid_t uid, gid_t gid, struct why *why_r)
+privilege_prove_status(uid_t uid, gid_t gid, struct why *why_r)
 {
 	static const char none[] = "0000000000000000";
 	own_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -166,7 +166,7 @@ privilege_prove(uid_t uid, gid_t gid, struct why *why_r)
 	uint64_t effective = 0, permitted = 0, inheritable = 0;
 	int r;
 
-	r = prove_status(uid, gid, why_r);
+	r = privilege_prove_status(uid, gid, why_r);
 	if (r < 0)
 		return r;
 	r = get_capabilities(&effective, &permitted, &inheritable);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From root, or the service's user with some capabilities, to that user with none, in two steps,
- * and the proof that nothing is left.
+/* Drops privilege in two steps: from root, or from the service's user with some capabilities, to
+ * that user without any; and proves the result.
  *
- * The capabilities needed for it are listed once, in privilege.c; the unit's
- * CapabilityBoundingSet= and AmbientCapabilities= are the same list.
+ * The capabilities needed for it are listed once, in privilege.c; the unit's CapabilityBoundingSet=
+ * and AmbientCapabilities= are the same list.
  */
 #ifndef HOST_PRIVILEGE_H
 #define HOST_PRIVILEGE_H
@@ -21,9 +21,8 @@ const int *privilege_list(size_t *n_r);
  * CAP_SETGID. */
 bool privilege_may_map(void);
 
-/* Becomes uid and gid, without supplementary groups, but keeps CAP_SETUID and
- * CAP_SETGID for writing the maps of the outer namespace. Where privilege_may_map. 0 or
- * -errno. */
+/* Becomes uid and gid, without supplementary groups, but keeps CAP_SETUID and CAP_SETGID for
+ * writing the maps of the outer namespace. Needs privilege_may_map. 0 or -errno. */
 int privilege_become(uid_t uid, gid_t gid);
 
 /* Gives up every capability and sets no_new_privs. 0 or -errno. */

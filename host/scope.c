@@ -30,7 +30,7 @@ struct asking {
 };
 
 static int
-end(struct asking *asking, int error, const char *text)
+scope_end(struct asking *asking, int error, const char *text)
 {
 	asking->answered = true;
 	asking->error = error < 0 ? why_say(asking->why, error, "", "the user's service manager: %s",
@@ -38,7 +38,8 @@ end(struct asking *asking, int error, const char *text)
 	return 0;
 }
 
-/* The call was taken, or not; that the process was moved is told by a signal. */
+/* The reply says only whether the call was accepted; a signal reports that the process was moved.
+ */
 static int
 on_reply(sd_bus_message *message, void *arg, sd_bus_error *unused)
 {
@@ -47,7 +48,7 @@ on_reply(sd_bus_message *message, void *arg, sd_bus_error *unused)
 	(void)unused;
 	if (error == NULL)
 		return 0;
-	return end(arg, -sd_bus_message_get_errno(message), error->message ? error->message
+	return scope_end(arg, -sd_bus_message_get_errno(message), error->message ? error->message
 									  : error->name);
 }
 
@@ -62,7 +63,7 @@ on_job_removed(sd_bus_message *message, void *arg, sd_bus_error *unused)
 	if (sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) < 0 ||
 	    strcmp(unit, asking->unit) != 0)
 		return 0;
-	return end(asking, strcmp(result, "done") == 0 ? 0 : -EIO, result);
+	return scope_end(asking, strcmp(result, "done") == 0 ? 0 : -EIO, result);
 }
 
 /* The manager's own socket serves where no bus runs, as systemctl --user uses it. */
@@ -90,7 +91,7 @@ connect_privately(sd_bus **bus_r)
 }
 
 static int
-ask(struct asking *asking)
+scope_ask(struct asking *asking)
 {
 	const char *sender = NULL;
 	int r = connect_privately(&asking->bus);
@@ -141,11 +142,11 @@ scope_enter(unsigned int timeout_ms, struct why *why_r)
 	int r;
 
 	snprintf(asking.unit, sizeof(asking.unit), "mcp-pythond-%d.scope", (int)getpid());
-	r = ask(&asking);
+	r = scope_ask(&asking);
 	if (r >= 0)
 		r = wait_for_end(&asking, end_ms);
 	if (r < 0)
-		end(&asking, r, strerror(-r));
+		scope_end(&asking, r, strerror(-r));
 	sd_bus_close_unref(asking.bus);
 	return asking.error;
 }

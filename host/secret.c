@@ -13,7 +13,7 @@
 
 /* Cuts the line's end off. 0 or -EBADMSG. */
 static int
-check(char *text, size_t len)
+secret_check(char *text, size_t len)
 {
 	if (len > 0 && text[len - 1] == '\n')
 		len--;
@@ -42,7 +42,7 @@ secret_read(const char *path, char *text)
 	n = read(fd, bytes, sizeof(bytes));
 	if (n < 0)
 		return -errno;
-	r = (size_t)n == sizeof(bytes) ? -EBADMSG : check(bytes, (size_t)n);
+	r = (size_t)n == sizeof(bytes) ? -EBADMSG : secret_check(bytes, (size_t)n);
 	if (r == 0)
 		memcpy(text, bytes, strlen(bytes) + 1);
 	explicit_bzero(bytes, sizeof(bytes));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A secret that the administrator keeps in a file, for another program: its only line.
+/* A secret of the administrator for another program: the only line of a file.
  */
 #ifndef HOST_SECRET_H
 #define HOST_SECRET_H

@@ -38,8 +38,8 @@ struct identity {
 /* Of root and of the unit's user, the only ones who may map ids. A root who has too few, as by
  * "unshare -r", is a user like all others. */
 static int
-find_range(const struct config *config, bool as_service, struct id_range *range_r,
-	   struct why *why_r)
+startup_find_range(const struct config *config, bool as_service, struct id_range *range_r,
+		   struct why *why_r)
 {
 	const struct id_range wanted = { config->service.subuid_base,
 					 config->service.subuid_count };
@@ -68,7 +68,7 @@ find_identity(const struct config *config, bool as_service, struct identity *ide
 
 	memset(identity_r, 0, sizeof(*identity_r));
 	if (privilege_may_map()) {
-		r = find_range(config, as_service, &identity_r->range, why_r);
+		r = startup_find_range(config, as_service, &identity_r->range, why_r);
 		if (r < 0)
 			return r;
 	}
@@ -294,7 +294,7 @@ open_program(const char *path)
 }
 
 static int
-find_program(const char *name, const char *variable, bool as_service)
+startup_find_program(const char *name, const char *variable, bool as_service)
 {
 	const char *named = as_service ? NULL : secure_getenv(variable);
 	char path[PATH_MAX];
@@ -337,7 +337,7 @@ open_interpreter(const struct config *config, const struct config_profile *profi
 		return fd;
 	}
 	snprintf(name, sizeof(name), "mcp-python-worker-%s", profile->interpreter);
-	fd = find_program(name, NULL, true);
+	fd = startup_find_program(name, NULL, true);
 	if (fd < 0)
 		why_say(why_r, fd, "interpreter", "[profile %s] interpreter: %s: %s",
 			profile->name, name, strerror(-fd));
@@ -349,21 +349,21 @@ startup_open_programs(const struct config *config, bool as_service,
 		      struct startup_programs *programs_r, struct why *why_r)
 {
 	memset(programs_r, -1, sizeof(*programs_r));
-	programs_r->egress_fd = find_program("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
-	programs_r->worker_fd = find_program("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
+	programs_r->egress_fd = startup_find_program("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
+	programs_r->worker_fd = startup_find_program("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
 	if (programs_r->worker_fd < 0)
 		return why_say(why_r, programs_r->worker_fd, "worker", "mcp-python-worker: %s",
 			       strerror(-programs_r->worker_fd));
 	if (config_has_keeper(config)) {
-		programs_r->keeper_fd = find_program("mcp-python-keeper", "MCP_PYTHON_KEEPER",
-						     as_service);
+		programs_r->keeper_fd = startup_find_program("mcp-python-keeper", "MCP_PYTHON_KEEPER",
+							     as_service);
 		if (programs_r->keeper_fd < 0)
 			return why_say(why_r, programs_r->keeper_fd, "store",
 				       "mcp-python-keeper: %s", strerror(-programs_r->keeper_fd));
 	}
 	if (config->n_tools > 0) {
-		programs_r->tools_fd = find_program("mcp-python-tools", "MCP_PYTHON_TOOLS",
-						    as_service);
+		programs_r->tools_fd = startup_find_program("mcp-python-tools", "MCP_PYTHON_TOOLS",
+							    as_service);
 		if (programs_r->tools_fd < 0)
 			return why_say(why_r, programs_r->tools_fd, "tools",
 				       "mcp-python-tools: %s", strerror(-programs_r->tools_fd));

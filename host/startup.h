@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the start of the process to the state in which clients may be served: the cgroup subtree
- * exists, the launcher has the outer namespace, and this process has no capability left.
+/* Brings the process into the state in which clients may be served: the cgroup subtree exists, the
+ * launcher has the outer namespace, and this process has no capability.
  *
- * main.c calls startup_privilege once, before the first client byte is read and after
- * everything that needs root (listening sockets, files of the configuration) is open.
+ * main.c calls startup_privilege once, before the first client byte is read and after everything
+ * that needs root (listening sockets, files of the configuration) is open.
  */
 #ifndef HOST_STARTUP_H
 #define HOST_STARTUP_H
@@ -27,15 +27,15 @@ struct startup_programs {
 };
 
 /* as_service: systemd started it as a system service. Then a missing controller, user or capability
- * is an error; else there is a fallback, and a warning on standard error. On success *launcher_r
- * and *cgroups_r (NULL: no cgroup) belong to the caller. 0, or -errno with why_r filled; then the
- * process must end. */
+ * is an error; otherwise there is a fallback, with a warning on standard error. On success
+ * *launcher_r and *cgroups_r (NULL: no cgroup) belong to the caller. 0, or -errno with why_r
+ * filled; then the process must end. */
 int startup_privilege(const struct config *config, bool as_service,
 		      const struct startup_programs *programs, struct launcher **launcher_r,
 		      struct cgroup_root **cgroups_r, struct why *why_r);
 
-/* Is this very process a unit of systemd's? A shell below one inherits the variables, but has
- * another pid. */
+/* Did systemd start this very process as a unit? A shell below a unit inherits the variables, but
+ * has another pid. */
 bool startup_is_unit(void);
 
 /* The uid that the service will run as, which must own a socket that this process makes. */
@@ -56,6 +56,7 @@ void startup_close_programs(const struct startup_programs *programs);
  * -errno. */
 int cgroup_end_service(void);
 
-void cgroup_root_free(struct cgroup_root *cgroups);	/* removes what it made, NULL is fine */
+void cgroup_root_free(struct cgroup_root *cgroups);	/* removes the directories that it made;
+							 * NULL is fine */
 
 #endif

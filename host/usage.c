@@ -29,9 +29,9 @@ static struct {
 
 #define PATIENCE_S 10		/* for one answer; even an expensive one takes a fraction of it */
 
-/* Bytes or -errno. The guard of the loop interrupts a long wait, and the wait goes on. */
+/* Bytes or -errno. The guard of the loop interrupts a long wait, which is then continued. */
 static ssize_t
-receive(struct usage_answer *answer_r)
+usage_receive(struct usage_answer *answer_r)
 {
 	const uint64_t end_ms = clock_ms() + PATIENCE_S * 1000;
 	ssize_t n;
@@ -43,7 +43,7 @@ receive(struct usage_answer *answer_r)
 }
 
 static int
-exchange(const struct usage_asked *asked, struct usage_answer *answer_r)
+usage_exchange(const struct usage_asked *asked, struct usage_answer *answer_r)
 {
 	ssize_t n;
 
@@ -52,7 +52,7 @@ exchange(const struct usage_asked *asked, struct usage_answer *answer_r)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	n = receive(answer_r);
+	n = usage_receive(answer_r);
 	if (n < 0)
 		return (int)n;
 	return n >= (ssize_t)offsetof(struct usage_answer, process) &&
@@ -72,7 +72,7 @@ usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r)
 	clear(answer_r);
 	if (helper.socket < 0)
 		usage_look(asked, answer_r);
-	else if (exchange(asked, answer_r) < 0) {
+	else if (usage_exchange(asked, answer_r) < 0) {
 		clear(answer_r);
 		/* Also one that hangs is lost; the loop sees the end of the line. */
 		shutdown(helper.socket, SHUT_RDWR);
@@ -117,7 +117,7 @@ usage_start(void)
 }
 
 static void
-on_ended(evutil_socket_t fd, short what, void *arg)
+usage_on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -134,7 +134,7 @@ usage_watch(struct event_base *base, void (*on_lost)(void *arg), void *arg)
 {
 	helper.on_lost = on_lost;
 	helper.arg = arg;
-	helper.ended = xalloc_check(event_new(base, helper.socket, EV_READ, on_ended, NULL));
+	helper.ended = xalloc_check(event_new(base, helper.socket, EV_READ, usage_on_ended, NULL));
 	event_add(helper.ended, NULL);
 }
 

@@ -43,7 +43,7 @@ read_proc(pid_t pid, const char *file, char *text_r, size_t size)
 }
 
 static void
-add_pids(struct usage_answer *answer, const char *text)
+usage_process_add_pids(struct usage_answer *answer, const char *text)
 {
 	char *end;
 
@@ -74,7 +74,7 @@ add_children(struct usage_answer *answer, pid_t pid)
 			continue;
 		snprintf(file, sizeof(file), "task/%.20s/children", entry->d_name);
 		if (read_proc(pid, file, text, sizeof(text)) > 0)
-			add_pids(answer, text);
+			usage_process_add_pids(answer, text);
 	}
 	closedir(tasks);
 }
@@ -118,7 +118,7 @@ find_members(const struct usage_asked *asked, struct usage_answer *answer)
 
 /* The number after key in /proc/PID/status or smaps_rollup, in its own unit. */
 static uint64_t
-field(const char *text, const char *key)
+usage_process_field(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
 
@@ -135,7 +135,7 @@ living_thread(pid_t pid, char *status, size_t size)
 	pid_t tid, found = 0;
 	DIR *tasks;
 
-	if (strstr(status, "\nRssAnon:") != NULL || field(status, "\nThreads:") < 2)
+	if (strstr(status, "\nRssAnon:") != NULL || usage_process_field(status, "\nThreads:") < 2)
 		return pid;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	tasks = opendir(path);
@@ -189,7 +189,7 @@ kept_bytes(pid_t init, uint64_t *bytes_r)
 		   (fs.f_files - fs.f_ffree) * INODE_BYTES;
 	if (read_proc(init, "net/sockstat", text, sizeof(text)) > 0 &&
 	    strncmp(text, "sockets:", 8) == 0)
-		*bytes_r += field(text, " used") * socket_bytes();
+		*bytes_r += usage_process_field(text, " used") * socket_bytes();
 	return true;
 }
 
@@ -217,7 +217,7 @@ waited_cpu_us(pid_t pid)
 static bool
 has_memory_of_parent(pid_t pid, const char *status)
 {
-	pid_t parent = (pid_t)field(status, "\nPPid:");
+	pid_t parent = (pid_t)usage_process_field(status, "\nPPid:");
 
 	return parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
 }
@@ -233,13 +233,13 @@ sum_up(struct usage_answer *answer)
 		process->waited_us = waited_cpu_us(process->pid);
 		if (read_proc(process->pid, "status", text, sizeof(text)) <= 0)
 			continue;
-		answer->tasks += (uint32_t)field(text, "\nThreads:");
+		answer->tasks += (uint32_t)usage_process_field(text, "\nThreads:");
 		if (has_memory_of_parent(process->pid, text))
 			continue;
 		living_thread(process->pid, text, sizeof(text));
-		answer->memory_bytes += (field(text, "\nRssAnon:") +
-					 (answer->files ? 0 : field(text, "\nRssShmem:")) +
-					 field(text, "\nVmPTE:")) * 1024;
+		answer->memory_bytes += (usage_process_field(text, "\nRssAnon:") +
+					 (answer->files ? 0 : usage_process_field(text, "\nRssShmem:")) +
+					 usage_process_field(text, "\nVmPTE:")) * 1024;
 	}
 }
 
@@ -252,11 +252,11 @@ look_at_one(pid_t pid, struct usage_answer *answer)
 		return;
 	pid = living_thread(pid, text, sizeof(text));
 	/* Page tables belong to one process alone. */
-	answer->table_bytes = field(text, "\nVmPTE:") * 1024;
+	answer->table_bytes = usage_process_field(text, "\nVmPTE:") * 1024;
 	if (read_proc(pid, "smaps_rollup", text, sizeof(text)) <= 0)
 		return;
-	answer->private_bytes = field(text, "\nPss_Anon:") * 1024;
-	answer->shared_bytes = field(text, "\nPss_Shmem:") * 1024;
+	answer->private_bytes = usage_process_field(text, "\nPss_Anon:") * 1024;
+	answer->shared_bytes = usage_process_field(text, "\nPss_Shmem:") * 1024;
 }
 
 void
@@ -278,7 +278,7 @@ usage_look(const struct usage_asked *asked, struct usage_answer *answer_r)
 		break;
 	case USAGE_UID:
 		if (read_proc(asked->pid, "status", text, sizeof(text)) > 0)
-			answer_r->uid = (uint32_t)field(text, "\nUid:");
+			answer_r->uid = (uint32_t)usage_process_field(text, "\nUid:");
 		break;
 	case USAGE_QUESTIONS:
 		break;
@@ -288,7 +288,7 @@ usage_look(const struct usage_asked *asked, struct usage_answer *answer_r)
 /* ---- the helper ---- */
 
 static int
-take(int socket, struct usage_asked *asked)
+usage_process_take(int socket, struct usage_asked *asked)
 {
 	ssize_t n;
 
@@ -314,7 +314,7 @@ usage_live(int socket, pid_t supervisor)
 		r = helper_keep_only(&socket);
 	if (r == 0)
 		r = fence_usage();
-	while (r == 0 && (r = take(socket, &asked)) == 0) {
+	while (r == 0 && (r = usage_process_take(socket, &asked)) == 0) {
 		usage_look(&asked, &answer);
 		if (send(socket, &answer, usage_answer_size(&answer), MSG_NOSIGNAL) < 0)
 			r = -errno;

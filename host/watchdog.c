@@ -17,7 +17,7 @@
 #define PIECE_US 5000		/* of one turn of the loop, for each of the two timers */
 
 static void
-add_pids(struct usage_asked *asked, const char *text)
+watchdog_add_pids(struct usage_asked *asked, const char *text)
 {
 	char *end;
 
@@ -31,10 +31,11 @@ add_pids(struct usage_asked *asked, const char *text)
 	}
 }
 
-/* Asks about a worker: what is in its leaf, or without one (NULL) init and its descendants. */
+/* Asks about the processes of a worker: those in its leaf or, without a leaf (NULL), init and its
+ * descendants. */
 static void
-ask(enum usage_question question, pid_t init, const struct cgroup_leaf *leaf,
-    struct usage_answer *answer_r)
+watchdog_ask(enum usage_question question, pid_t init, const struct cgroup_leaf *leaf,
+	     struct usage_answer *answer_r)
 {
 	struct usage_asked asked;
 	char text[16384];
@@ -43,7 +44,7 @@ ask(enum usage_question question, pid_t init, const struct cgroup_leaf *leaf,
 	asked.pid = init;
 	asked.n = 0;
 	if (leaf != NULL && cgroup_leaf_read(leaf, "cgroup.procs", text, sizeof(text)) > 0)
-		add_pids(&asked, text);
+		watchdog_add_pids(&asked, text);
 	if (leaf != NULL && asked.n == 0)
 		*answer_r = (struct usage_answer){ 0 };
 	else
@@ -140,7 +141,7 @@ watchdog_measure(pid_t init, const struct cgroup_leaf *leaf, struct watchdog_see
 {
 	struct usage_answer answer;
 
-	ask(USAGE_ALL, init, leaf, &answer);
+	watchdog_ask(USAGE_ALL, init, leaf, &answer);
 	*usage_r = (struct watchdog_usage){
 		.memory_bytes = answer.kept_bytes + answer.memory_bytes,
 		.kept_bytes = answer.kept_bytes,
@@ -155,7 +156,7 @@ watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf)
 	struct usage_answer members, one;
 	uint64_t bytes = 0;
 
-	ask(USAGE_MEMBERS, init, leaf, &members);
+	watchdog_ask(USAGE_MEMBERS, init, leaf, &members);
 	for (uint32_t i = 0; i < members.n; i++) {
 		ask_one(members.process[i].pid, &one);
 		bytes += one.private_bytes;
@@ -213,7 +214,7 @@ struct watchdog {
 };
 
 static void
-arm(struct event *event, uint64_t us)
+watchdog_arm(struct event *event, uint64_t us)
 {
 	struct timeval interval = {
 		.tv_sec = (time_t)(us / 1000000),
@@ -248,13 +249,13 @@ watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
 	if (link == NULL)
 		return;
 	if (link->round != watchdog->round) {
-		arm(&watchdog->tick, took);
+		watchdog_arm(&watchdog->tick, took);
 		return;
 	}
 	pause = effort_pause_us(&watchdog->effort);
 	watchdog->round++;
 	watchdog->effort = (struct effort){ 0 };
-	arm(&watchdog->tick, pause > INTERVAL_US ? pause : INTERVAL_US);
+	watchdog_arm(&watchdog->tick, pause > INTERVAL_US ? pause : INTERVAL_US);
 }
 
 static void watchdog_on_reading(evutil_socket_t fd, short what, void *arg);
@@ -298,7 +299,7 @@ watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link,
 	};
 	TAILQ_INSERT_HEAD(&watchdog->links, link, link);
 	if (!evtimer_pending(&watchdog->tick, NULL))
-		arm(&watchdog->tick, INTERVAL_US);
+		watchdog_arm(&watchdog->tick, INTERVAL_US);
 }
 
 void
@@ -317,7 +318,7 @@ look_find_members(struct watchdog_look *look)
 {
 	struct usage_answer members;
 
-	ask(USAGE_MEMBERS, look->init, look->leaf, &members);
+	watchdog_ask(USAGE_MEMBERS, look->init, look->leaf, &members);
 	look->files_seen = members.files;
 	free(look->member);
 	look->member = malloc((members.n + 1) * sizeof(*look->member));
@@ -379,7 +380,7 @@ watchdog_on_reading(evutil_socket_t fd, short what, void *arg)
 		took = clock_us() - start;
 	}
 	if (!TAILQ_EMPTY(&watchdog->looks))
-		arm(&watchdog->reading, took);
+		watchdog_arm(&watchdog->reading, took);
 }
 
 bool
@@ -402,7 +403,7 @@ watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 	look->watchdog = watchdog;
 	TAILQ_INSERT_TAIL(&watchdog->looks, look, link);
 	if (!evtimer_pending(&watchdog->reading, NULL))
-		arm(&watchdog->reading, PIECE_US);
+		watchdog_arm(&watchdog->reading, PIECE_US);
 	return false;
 }
 

@@ -25,7 +25,7 @@ struct watchdog_usage {
 	uint64_t memory_bytes;	/* anonymous memory in RAM and page tables, each process by
 				 * its own count; files; what its sockets may hold */
 	uint64_t kept_bytes;	/* of that: bytes that are in no process */
-	uint64_t cpu_us;	/* 0 of a leaf, which counts it itself */
+	uint64_t cpu_us;	/* 0 if there is a leaf, which counts it itself */
 	uint32_t tasks;		/* processes and threads, init included */
 };
 
@@ -59,9 +59,9 @@ uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
 
 /* ---- the timer ---- */
 
-/* Calls check for every watched execution about every 20 ms, in pieces of a few milliseconds, and
- * first for the one that was not checked for longest. Uses at most a tenth of a processor, and on a
- * busy machine at most half of the loop's time. */
+/* Calls check for every watched execution about every 20 ms, in pieces of a few milliseconds,
+ * beginning with the one that was checked longest ago. Uses at most a tenth of a processor, and on
+ * a busy machine at most half of the loop's time. */
 struct watchdog *watchdog_new(struct event_base *base,
 			      void (*check)(struct execution *));
 void watchdog_free(struct watchdog *watchdog);
@@ -82,10 +82,10 @@ void watchdog_forget(struct watchdog_link *link);	/* also when it is not watched
 
 /* A look at the processes of one worker: the memory of each, with every shared page divided among
  * its sharers. For that the kernel walks all page tables, ten microseconds for a MiB; 400 processes
- * that share 700 MiB take seconds. So a look continues from turn to turn of the loop, one process
- * of each worker after the other, for half of the time at most. The leaf is frozen meanwhile:
- * memory cannot move from a process that is still to be read to one that was read, and the worker
- * that makes its look expensive pays with its own time. Zeroed: no look. */
+ * that share 700 MiB take seconds. So a look continues in several turns of the loop, one process of
+ * each worker after the other, for at most half of the time. The leaf is frozen meanwhile. So
+ * memory cannot move from a process that was not read yet to one that was read already, and only
+ * the worker with an expensive look loses time. Zeroed: no look. */
 struct watchdog_look {
 	TAILQ_ENTRY(watchdog_look) link;
 	struct watchdog *watchdog;	/* NULL: no look is under way */
@@ -106,8 +106,9 @@ struct watchdog_look {
 };
 
 /* Begins a look at the worker whose first process is init. True: it is done, and bytes is known.
- * False: done is called later, unless the look is ended before. freezes: the look freezes leaf
- * (NULL: there is none), because nothing else has. A look that is under way is ended first. */
+ * False: done is called later, unless the look is ended before. freezes: the look has to freeze
+ * leaf (NULL: there is none), because it is not frozen yet.
+ * A look that is under way is ended first. */
 bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 		   const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg),
 		   void *arg);
@@ -119,8 +120,8 @@ bool watchdog_look_rests(const struct watchdog_look *look);
 /* Ends the look without calling done, and frees what it has. Fine if there is none. */
 void watchdog_look_end(struct watchdog_look *look);
 
-/* The growth of memory since before, at most usage: by the last complete look, with the files and
- * sockets of now. */
+/* The growth of memory since before, at most that of usage: processes by the last complete look,
+ * files and sockets as they are now. */
 uint64_t watchdog_looked_memory(const struct watchdog_look *look,
 				const struct watchdog_usage *before,
 				const struct watchdog_usage *usage);

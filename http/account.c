@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 
 static void
-make_key(const struct sockaddr_storage *address, uid_t uid, unsigned char *key)
+account_make_key(const struct sockaddr_storage *address, uid_t uid, unsigned char *key)
 {
 	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
@@ -43,7 +43,7 @@ http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address,
 
 	if (peers->connections >= most)
 		return -EUSERS;
-	make_key(address, uid, key);
+	account_make_key(address, uid, key);
 	LIST_FOREACH(peer, &peers->list, link)
 		if (memcmp(peer->key, key, sizeof(key)) == 0)
 			break;

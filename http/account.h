@@ -14,7 +14,8 @@ struct engine;
 struct sockaddr_storage;
 struct tenant;
 
-#define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent; one body more */
+#define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent; one more body may be
+							 * added */
 #define HTTP_TENANT_BYTES_MAX (256 * 1024 * 1024)	/* of calls in flight */
 
 /* A peer: a uid on a unix socket, or an address on TCP. All addresses of an IPv6 network are one
@@ -48,12 +49,12 @@ struct http_tenants {
 	size_t sessions;
 };
 
-/* Counts a connection. 0; -EUSERS: too many in all; -EDQUOT: too many of this peer. address NULL:
- * it came by a unix socket from uid. */
+/* Counts a connection. 0; -EUSERS: too many in all; -EDQUOT: too many of this peer. address NULL: a
+ * connection of uid on a unix socket. */
 int http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address, uid_t uid,
 		   size_t most, size_t most_each, struct http_peer **peer_r);
 
-/* Counts it no more. The last connection frees the peer, whose bytes must be 0. */
+/* Stops counting a connection. The last one frees the peer, whose bytes must be 0. */
 void http_peer_leave(struct http_peers *peers, struct http_peer *peer);
 
 /* Holds the tenant of a principal. The first holder makes the engine's tenant. */

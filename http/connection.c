@@ -35,13 +35,13 @@
 #define WRITE_PER_TURN (256 * 1024)
 
 static struct evbuffer *
-input_of(const struct http_connection *c)
+connection_input_of(const struct http_connection *c)
 {
 	return bufferevent_get_input(c->bev);
 }
 
 static struct evbuffer *
-output_of(const struct http_connection *c)
+connection_output_of(const struct http_connection *c)
 {
 	return bufferevent_get_output(c->bev);
 }
@@ -49,7 +49,7 @@ output_of(const struct http_connection *c)
 size_t
 http_connection_unsent(const struct http_connection *c)
 {
-	return evbuffer_get_length(output_of(c));
+	return evbuffer_get_length(connection_output_of(c));
 }
 
 /* ---- its clock ---- */
@@ -63,7 +63,7 @@ set_clock(struct http_connection *c, unsigned int seconds)
 }
 
 static void
-set_state(struct http_connection *c, enum http_state state)
+connection_set_state(struct http_connection *c, enum http_state state)
 {
 	const struct config *config = c->server->options.config;
 
@@ -82,7 +82,7 @@ static void
 wait_for_request(struct http_connection *c, enum http_state state)
 {
 	c->at_start = !c->endpoint->write_metrics && c->server->options.config->http.links;
-	set_state(c, state);
+	connection_set_state(c, state);
 }
 
 void
@@ -131,7 +131,7 @@ on_clock(evutil_socket_t fd, short what, void *arg)
 /* ---- what waits in it ---- */
 
 static void
-charge(struct http_connection *c, size_t *charged, size_t bytes)
+connection_charge(struct http_connection *c, size_t *charged, size_t bytes)
 {
 	size_t most = HTTP_PEER_BYTES_MAX + c->server->options.config->http.body_max;
 
@@ -150,7 +150,7 @@ look_at_start(struct http_connection *c)
 {
 	static const char put[] = "PUT " LINKS_PATH;
 	char text[sizeof(put) - 1];
-	ev_ssize_t n = evbuffer_copyout(input_of(c), text, sizeof(text));
+	ev_ssize_t n = evbuffer_copyout(connection_input_of(c), text, sizeof(text));
 
 	if (n > 0 && memcmp(text, put, (size_t)n) == 0 && (size_t)n < sizeof(text))
 		return;
@@ -162,7 +162,7 @@ look_at_start(struct http_connection *c)
 /* evhttp keeps the bytes that it takes out of the buffer until the request is answered, so
  * nothing is subtracted before http_connection_serves(). */
 static void
-on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+connection_on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct http_connection *c = arg;
 	char principal[32];
@@ -176,46 +176,48 @@ on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg
 	if (!info->n_added)
 		return;
 	if (c->state == HTTP_WAITS)
-		set_state(c, HTTP_READS);
-	charge(c, &c->charged_in, c->charged_in + info->n_added);
+		connection_set_state(c, HTTP_READS);
+	connection_charge(c, &c->charged_in, c->charged_in + info->n_added);
 	if (c->at_start)
 		look_at_start(c);
 }
 
 static void
-on_output(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+connection_on_output(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct http_connection *c = arg;
 
 	(void)info;
-	charge(c, &c->charged_out, evbuffer_get_length(buffer));
+	connection_charge(c, &c->charged_out, evbuffer_get_length(buffer));
 }
 
 void
 http_connection_serves(struct http_connection *c, size_t body_bytes)
 {
-	charge(c, &c->charged_in, evbuffer_get_length(input_of(c)) + body_bytes);
-	set_state(c, HTTP_SERVES);
+	connection_charge(c, &c->charged_in,
+			  evbuffer_get_length(connection_input_of(c)) + body_bytes);
+	connection_set_state(c, HTTP_SERVES);
 }
 
 static void
-on_answered(struct evhttp_request *request, void *arg)
+connection_on_answered(struct evhttp_request *request, void *arg)
 {
 	struct http_connection *c = arg;
 
 	(void)request;
-	charge(c, &c->charged_in, evbuffer_get_length(input_of(c)));
+	connection_charge(c, &c->charged_in, evbuffer_get_length(connection_input_of(c)));
 	if (c->server->draining)
 		http_connection_end(c, 0);
 	else
-		wait_for_request(c, evbuffer_get_length(input_of(c)) ? HTTP_READS : HTTP_WAITS);
+		wait_for_request(c, evbuffer_get_length(connection_input_of(c)) ? HTTP_READS
+										: HTTP_WAITS);
 }
 
 void
 http_connection_flushes(struct http_connection *c, struct evhttp_request *request)
 {
-	evhttp_request_set_on_complete_cb(request, on_answered, c);
-	set_state(c, HTTP_FLUSHES);
+	evhttp_request_set_on_complete_cb(request, connection_on_answered, c);
+	connection_set_state(c, HTTP_FLUSHES);
 }
 
 /* ---- the end ---- */
@@ -242,7 +244,7 @@ free_connection(void *object)
 }
 
 static void
-leave(struct http_connection *c)
+connection_leave(struct http_connection *c)
 {
 	struct http_server *server = c->server;
 
@@ -250,8 +252,8 @@ leave(struct http_connection *c)
 	server->by_fd[c->fd] = NULL;
 	evtimer_del(c->clock);
 	if (c->peer) {
-		evbuffer_remove_cb(input_of(c), on_input, c);
-		evbuffer_remove_cb(output_of(c), on_output, c);
+		evbuffer_remove_cb(connection_input_of(c), connection_on_input, c);
+		evbuffer_remove_cb(connection_output_of(c), connection_on_output, c);
 		c->peer->bytes -= c->charged_in + c->charged_out;
 		http_peer_leave(&server->peers, c->peer);
 	}
@@ -280,7 +282,7 @@ on_close(struct evhttp_connection *evcon, void *arg)
 		http_download_lost(download);
 	if (upload)
 		c->upload_lost(upload);
-	leave(c);
+	connection_leave(c);
 }
 
 void
@@ -310,7 +312,7 @@ http_connection_new(struct http_endpoint *endpoint)
 }
 
 static void
-remember(struct http_server *server, struct http_connection *c)
+connection_remember(struct http_server *server, struct http_connection *c)
 {
 	size_t fd = (size_t)c->fd, n = server->n_fds;
 
@@ -343,7 +345,7 @@ ask_kernel(struct http_connection *c, struct sockaddr_storage *address_r)
 }
 
 static int
-admit(struct http_connection *c)
+connection_admit(struct http_connection *c)
 {
 	const struct config *config = c->server->options.config;
 	struct sockaddr_storage address;
@@ -357,7 +359,7 @@ admit(struct http_connection *c)
 }
 
 static void
-watch(struct http_connection *c)
+connection_watch(struct http_connection *c)
 {
 	static const struct timeval stall = { .tv_sec = HTTP_STALL_S };
 	size_t ahead = c->server->options.config->http.body_max + READ_AHEAD;
@@ -366,8 +368,8 @@ watch(struct http_connection *c)
 	/* The rest of an answer must not wait until the client has acknowledged the beginning. */
 	if (!c->endpoint->by_socket)
 		(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	xalloc_check(evbuffer_add_cb(input_of(c), on_input, c));
-	xalloc_check(evbuffer_add_cb(output_of(c), on_output, c));
+	xalloc_check(evbuffer_add_cb(connection_input_of(c), connection_on_input, c));
+	xalloc_check(evbuffer_add_cb(connection_output_of(c), connection_on_output, c));
 	if (c->endpoint->by_socket)
 		watched_buffers(c->bev);
 	/* From here on, bytes that a client sends before its answer wait in its socket. */
@@ -395,15 +397,15 @@ http_connection_adopt(struct http_connection *c)
 		free_connection(c);
 		return;
 	}
-	remember(c->server, c);
+	connection_remember(c->server, c);
 	c->clock = xalloc_check(evtimer_new(c->server->base, on_clock, c));
 	evhttp_connection_set_closecb(c->evcon, on_close, c);
-	r = c->server->draining ? -ESHUTDOWN : admit(c);
+	r = c->server->draining ? -ESHUTDOWN : connection_admit(c);
 	if (r < 0) {
 		log_line(LOG_WARNING, "http-refused", "err=%s connections=%zu",
 			 strerrorname_np(-r), c->server->peers.connections);
 		http_connection_end(c, 503);
 	} else {
-		watch(c);
+		connection_watch(c);
 	}
 }

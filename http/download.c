@@ -17,7 +17,6 @@
 #include <event2/event.h>
 #include <event2/http.h>
 
-#include "base/hex.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "host/filestore.h"
@@ -37,7 +36,7 @@ struct http_download {
 	struct http_tenant *tenant;	/* held */
 	char *uri;
 	unsigned char sha256[FILESTORE_SHA256];
-	uint64_t offset, left;		/* of the file, behind what was read */
+	uint64_t offset, left;		/* of the file, after the part that was read */
 	size_t part_left;		/* of the part that the helper writes */
 	struct filestore_job *job;	/* NULL: none runs */
 	int fd;				/* -1: none */
@@ -78,7 +77,7 @@ break_off(struct http_download *d)
 }
 
 static void
-finish(struct http_download *d)
+download_finish(struct http_download *d)
 {
 	struct http_connection *c = d->connection;
 	struct evhttp_request *request = d->request;
@@ -103,7 +102,7 @@ on_drained(struct evhttp_connection *evcon, void *arg)
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+download_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_download *d = arg;
 	struct evbuffer *chunk = xalloc_check(evbuffer_new());
@@ -128,20 +127,20 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_begin(void *arg, int fd)
+download_on_begin(void *arg, int fd)
 {
 	struct http_download *d = arg;
 
 	d->fd = fd;
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	d->readable = xalloc_check(event_new(d->connection->server->base, fd,
-					     EV_READ | EV_PERSIST, on_readable, d));
+					     EV_READ | EV_PERSIST, download_on_readable, d));
 	event_add(d->readable, NULL);
 }
 
-/* What it has written before is in the pipe still. */
+/* Bytes that it wrote before are still in the pipe. */
 static void
-on_end(void *arg, int error)
+download_on_end(void *arg, int error)
 {
 	struct http_download *d = arg;
 
@@ -155,12 +154,14 @@ on_end(void *arg, int error)
 static void
 next_part(struct http_download *d)
 {
-	const struct filestore_calls calls = { .begin = on_begin, .end = on_end, .arg = d };
+	const struct filestore_calls calls = { .begin = download_on_begin,
+					       .end = download_on_end,
+					       .arg = d };
 	struct filestore *store = tenant_filestore(d->tenant->tenant);
 	struct filestore_file file;
 
 	if (d->left == 0) {
-		finish(d);
+		download_finish(d);
 		return;
 	}
 	/* Another file at the same address is not the rest of this one. */
@@ -184,7 +185,7 @@ struct found {
 };
 
 static bool
-find(const struct http_tenant *tenant, const char *uri, struct found *found_r)
+download_find(const struct http_tenant *tenant, const char *uri, struct found *found_r)
 {
 	struct filestore *store = tenant_filestore(tenant->tenant);
 	const char *path = strchr(uri + strlen(FILE_URI_SCHEME), '/');
@@ -202,7 +203,7 @@ find(const struct http_tenant *tenant, const char *uri, struct found *found_r)
 	return store && filestore_find(store, tenant->principal, uri, &found_r->file);
 }
 
-/* The file is a stranger's: a browser saves it, and runs nothing of it. */
+/* The file is hostile: a browser must save it, and not run any part of it. */
 static void
 write_head(struct evhttp_request *request, const struct found *found, uint64_t len)
 {
@@ -237,8 +238,9 @@ write_range(struct evhttp_request *request, int status, uint64_t offset, uint64_
 }
 
 static void
-start(struct http_connection *c, struct evhttp_request *request, struct http_tenant *tenant,
-      const char *uri, const struct found *found, uint64_t offset, uint64_t len)
+download_start(struct http_connection *c, struct evhttp_request *request,
+	       struct http_tenant *tenant, const char *uri, const struct found *found,
+	       uint64_t offset, uint64_t len)
 {
 	struct http_download *d = xcalloc(1, sizeof(*d));
 
@@ -268,7 +270,7 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 	    struct http_tenant *tenant, const char *uri, const struct found *found)
 {
 	const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
-	/* There is no ETag, so what If-Range names is another file. */
+	/* There is no ETag, so If-Range always names another file. */
 	const char *range = evhttp_find_header(headers, "If-Range")
 		? NULL : evhttp_find_header(headers, "Range");
 	const uint64_t size = found->file.size;
@@ -284,7 +286,7 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 		http_reply_header(request, "Connection", "close");
 	evhttp_send_reply_start(request, status, NULL);
 	if (has_body && !found->data) {
-		start(c, request, tenant, uri, found, offset, len);
+		download_start(c, request, tenant, uri, found, offset, len);
 	} else if (has_body) {
 		send_data(c, request, (const char *)found->data + offset, (size_t)len);
 	} else {
@@ -304,7 +306,7 @@ http_download_serve(struct http_connection *c, struct evhttp_request *request, c
 	if (!link_read(path, &link))
 		return false;
 	tenant = http_tenant_find(&c->server->tenants, link.principal);
-	is_there = find(tenant, link.uri, &found);
+	is_there = download_find(tenant, link.uri, &found);
 	if (is_there)
 		serve_found(c, request, tenant, link.uri, &found);
 	http_tenant_let_go(tenant);

@@ -25,7 +25,7 @@
 /* ---- a client that goes away ---- */
 
 static void
-on_gone(evutil_socket_t fd, short what, void *arg)
+events_on_gone(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_exchange *x = arg;
 
@@ -37,7 +37,7 @@ on_gone(evutil_socket_t fd, short what, void *arg)
 
 /* evhttp does not read while an answer is written, and must not be made to: one more byte would
  * abort the process. So the socket is watched separately, through a descriptor of its own and
- * edge-triggered: pipelined bytes, which nobody reads now, are reported once. */
+ * edge-triggered: pipelined bytes, which are not read now, are reported once. */
 static void
 watch_client(struct http_exchange *x)
 {
@@ -48,8 +48,8 @@ watch_client(struct http_exchange *x)
 	x->gone_fd = fcntl(x->connection->fd, F_DUPFD_CLOEXEC, 0);
 	if (x->gone_fd < 0)
 		return;		/* without a watch its call ends by its own limits */
-	x->gone = xalloc_check(event_new(base, x->gone_fd,
-					 EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_gone, x));
+	x->gone = xalloc_check(event_new(base, x->gone_fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST,
+					 events_on_gone, x));
 	if (event_add(x->gone, NULL) < 0) {
 		event_free(x->gone);
 		close(x->gone_fd);
@@ -84,7 +84,7 @@ send_chunk(struct http_exchange *x, struct evbuffer *chunk)
 	}
 }
 
-/* A client whose authorization was withdrawn gets no more events. */
+/* A client whose authorization was withdrawn gets no further events. */
 static bool
 is_withdrawn(const struct http_exchange *x)
 {
@@ -144,7 +144,7 @@ revision_of(const struct http_exchange *x)
 }
 
 static void
-send_head(struct evhttp_request *request)
+events_send_head(struct evhttp_request *request)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 
@@ -187,7 +187,7 @@ start_stream(struct http_exchange *x, uint64_t number)
 	const struct config *config = x->connection->server->options.config;
 
 	x->streams = true;
-	send_head(x->request);
+	events_send_head(x->request);
 	x->alive = make_timer(x, EV_PERSIST, config->http.keepalive_seconds, on_alive);
 	if (!x->replay && !x->listens && x->session && revision_of(x)->event_ids)
 		x->replay = http_replay_new(http_session_replays(x->session), x, exchange_free);
@@ -210,7 +210,7 @@ on_prime(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-free_text(const void *text, size_t len, void *arg)
+events_free_text(const void *text, size_t len, void *arg)
 {
 	(void)len;
 	(void)arg;
@@ -218,8 +218,8 @@ free_text(const void *text, size_t len, void *arg)
 }
 
 static void
-write_event(struct http_exchange *x, bool is_news, struct jsonout *message,
-	    struct evbuffer *out)
+events_write_event(struct http_exchange *x, bool is_news, struct jsonout *message,
+		   struct evbuffer *out)
 {
 	static const char head[] = "event: message\ndata: ", tail[] = "\n\n";
 	size_t len = message->len;
@@ -232,7 +232,8 @@ write_event(struct http_exchange *x, bool is_news, struct jsonout *message,
 	if (len <= HTTP_EVENT_COPIED) {
 		evbuffer_add(out, message->at, len);
 		jsonout_done(message);
-	} else if (evbuffer_add_reference(out, jsonout_take(message), len, free_text, NULL) < 0) {
+	} else if (evbuffer_add_reference(out, jsonout_take(message), len, events_free_text, NULL) <
+		   0) {
 		abort();
 	}
 	evbuffer_add(out, tail, sizeof(tail) - 1);
@@ -246,7 +247,7 @@ exchange_send_event(struct http_exchange *x, bool is_news, struct jsonout *messa
 	if (x->connection && !x->streams)
 		start_stream(x, 0);
 	chunk = xalloc_check(evbuffer_new());
-	write_event(x, is_news, message, chunk);
+	events_write_event(x, is_news, message, chunk);
 	if (x->connection && !x->stuck)
 		send_chunk(x, chunk);
 	evbuffer_free(chunk);
@@ -290,7 +291,7 @@ send_again(const struct http_exchange_options *options, const struct http_replay
 	struct evbuffer *chunk = xalloc_check(evbuffer_new());
 
 	http_replay_write(replay, number, chunk);
-	send_head(options->request);
+	events_send_head(options->request);
 	evhttp_send_reply_chunk(options->request, chunk);
 	evbuffer_free(chunk);
 	exchange_end_stream(options->connection, options->request);

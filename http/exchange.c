@@ -92,7 +92,7 @@ exchange_leave_connection(struct http_exchange *x)
 }
 
 static struct http_connection *
-detach(struct http_exchange *x)
+exchange_detach(struct http_exchange *x)
 {
 	if (x->replay)
 		http_replay_end(x->replay);
@@ -102,7 +102,7 @@ detach(struct http_exchange *x)
 }
 
 static int
-status_of(const struct http_exchange *x)
+exchange_status_of(const struct http_exchange *x)
 {
 	switch (x->kind) {
 	case MCP_SENT_REFUSAL:
@@ -122,14 +122,14 @@ void
 exchange_finish(struct http_exchange *x)
 {
 	struct evhttp_request *request = x->request;
-	struct http_connection *c = detach(x);
+	struct http_connection *c = exchange_detach(x);
 
 	if (!c)
 		return;			/* its client may come back for the rest */
 	if (x->streams)
 		exchange_end_stream(c, request);
 	else if (x->has_answer)
-		http_reply(c, request, status_of(x), &x->answer);
+		http_reply(c, request, exchange_status_of(x), &x->answer);
 	else
 		/* notifications only; or the call was cancelled */
 		http_reply(c, request, 202, NULL);
@@ -147,7 +147,7 @@ exchange_lost(struct http_exchange *x)
 		return;
 	}
 	mcp_conversation_leave(x->conversation, &x->mcp, !x->session);
-	detach(x);
+	exchange_detach(x);
 }
 
 void
@@ -157,7 +157,7 @@ http_exchange_abandon(struct http_exchange *x)
 	struct http_connection *c;
 
 	mcp_conversation_leave(x->conversation, &x->mcp, true);
-	c = detach(x);
+	c = exchange_detach(x);
 	if (x->streams)
 		exchange_end_stream(c, request);
 	else
@@ -181,7 +181,7 @@ exchange_end_input(struct http_exchange *x)
 /* ---- what the conversation says ---- */
 
 static void
-on_send(struct mcp_exchange *mcp, enum mcp_sent kind, struct jsonout *message)
+exchange_on_send(struct mcp_exchange *mcp, enum mcp_sent kind, struct jsonout *message)
 {
 	struct http_exchange *x = exchange_of(mcp);
 	bool is_news = kind == MCP_SENT_NEWS || kind == MCP_SENT_MESSAGE;
@@ -209,7 +209,7 @@ on_send(struct mcp_exchange *mcp, enum mcp_sent kind, struct jsonout *message)
 }
 
 static void
-on_done(struct mcp_exchange *mcp)
+exchange_on_done(struct mcp_exchange *mcp)
 {
 	struct http_exchange *x = exchange_of(mcp);
 
@@ -262,7 +262,7 @@ open_session(struct http_exchange *x)
 		 strerrorname_np(-r));
 	mcp_conversation_leave(x->conversation, &x->mcp, true);
 	set_header(x, "Retry-After", "10");
-	http_reply_error(detach(x), request, &(struct http_error){
+	http_reply_error(exchange_detach(x), request, &(struct http_error){
 		.status = 503, .code = JSONRPC_INTERNAL_ERROR,
 		.text = r == -EDQUOT ? "too many sessions of this user" : "too many sessions" });
 }
@@ -272,8 +272,8 @@ exchange_new(const struct http_exchange_options *options)
 {
 	struct http_exchange *x = xcalloc(1, sizeof(*x));
 
-	x->mcp.send = on_send;
-	x->mcp.on_done = on_done;
+	x->mcp.send = exchange_on_send;
+	x->mcp.on_done = exchange_on_done;
 	x->loop = options->connection->server->options.loop;
 	x->tenant = options->tenant;
 	http_tenant_hold(x->tenant);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP exchange, for its two files: http/exchange.c has its life, http/events.c the stream of
- * events that may be its answer.
+/* The inside of an HTTP exchange, for its two files: http/exchange.c has its beginning and its end,
+ * http/events.c the stream of events that may be its answer.
  */
 #ifndef HTTP_EXCHANGE_PARTS_H
 #define HTTP_EXCHANGE_PARTS_H
@@ -17,18 +17,21 @@ struct http_exchange {
 	struct http_tenant *tenant;
 	struct mcp_conversation *conversation;
 	struct http_session *session;		/* its owner; NULL: the exchange owns it */
-	struct http_replay *replay;		/* of a stream that can be resumed; else NULL */
+	struct http_replay *replay;		/* of a stream that can be resumed; otherwise NULL
+						 */
 	struct jsonout answer;			/* sent at the end, if there is no stream */
 	enum mcp_sent kind;			/* of answer */
 	bool has_answer;
 	bool modern, takes_stream;
 	bool listens;				/* a GET, which gets no answer */
 	bool streams;				/* the head is sent */
-	bool stuck;				/* too much is unsent: nothing more is taken */
+	bool stuck;				/* too much is unsent: no further message is
+						 * accepted */
 	bool taking;				/* within mcp_conversation_take */
 	bool done;				/* the conversation sends nothing more */
 	struct event *prime;			/* begins a stream before the first message */
-	struct event *alive;			/* while it streams: sends signs of life */
+	struct event *alive;			/* while it streams: sends comments, which keep the
+						 * connection open */
 	struct event *shut;			/* ... and closes it before its end */
 	struct event *gone;			/* called when the client has closed the
 						 * connection */
@@ -45,13 +48,14 @@ struct http_exchange *exchange_new(const struct http_exchange_options *options);
 void exchange_enter_connection(struct http_exchange *x,
 			       const struct http_exchange_options *options);
 
-/* It answers on the connection no more; the request is evhttp's. NULL: it had no connection. */
+/* From now on it does not answer on the connection. Returns the request, which belongs to evhttp;
+ * NULL: it had no connection. */
 struct http_connection *exchange_leave_connection(struct http_exchange *x);
 
-/* Frees a struct http_exchange and everything that it holds. Nothing may use it any more. */
+/* Frees a struct http_exchange and everything that it owns. It may not be used any more. */
 void exchange_free(void *object);
 
-/* Sends the answer that is left, and ends the exchange. */
+/* Sends the rest of the answer, and ends the exchange. */
 void exchange_finish(struct http_exchange *x);
 
 /* ---- http/events.c ---- */
@@ -65,7 +69,7 @@ void exchange_send_event(struct http_exchange *x, bool is_news, struct jsonout *
 /* Ends the stream after its last event. */
 void exchange_end_stream(struct http_connection *c, struct evhttp_request *request);
 
-/* Whether its client may resume the stream. */
+/* May its client resume the stream? */
 bool exchange_can_be_resumed(const struct http_exchange *x);
 
 #endif

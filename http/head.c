@@ -30,7 +30,7 @@ static const char *const names[HTTP_HEADERS] = {
 /* Checks the characters of a header's name. A name with a blank at its end would mean one header
  * to us and another to a proxy before us. */
 static bool
-is_token(const char *name)
+head_is_token(const char *name)
 {
 	if (!*name)
 		return false;
@@ -67,7 +67,7 @@ accepts_stream(const char *list)
 
 /* Repeating one of these headers is never correct, even where it would be harmless. */
 static const char *
-take(struct http_head *head, enum http_header header, const char *value)
+head_take(struct http_head *head, enum http_header header, const char *value)
 {
 	static const char *const twice[HTTP_HEADERS] = {
 		[HTTP_HOST] = "Host is said twice",
@@ -87,7 +87,7 @@ take(struct http_head *head, enum http_header header, const char *value)
 }
 
 static bool
-said_before(const struct evkeyvalq *headers, const struct evkeyval *header)
+head_said_before(const struct evkeyvalq *headers, const struct evkeyval *header)
 {
 	const struct evkeyval *other;
 
@@ -98,19 +98,19 @@ said_before(const struct evkeyvalq *headers, const struct evkeyval *header)
 }
 
 static const char *
-take_header(const struct evkeyvalq *headers, const struct evkeyval *header,
-	    struct http_head *head)
+head_take_header(const struct evkeyvalq *headers, const struct evkeyval *header,
+		 struct http_head *head)
 {
 	const char *value = header->value + strspn(header->value, " \t");
 
-	if (!is_token(header->key))
+	if (!head_is_token(header->key))
 		return "the name of a header has strange characters";
 	if (strcasecmp(header->key, "Accept") == 0)
 		head->takes_stream |= accepts_stream(value);
 	for (int i = 0; i < HTTP_HEADERS; i++)
 		if (strcasecmp(header->key, names[i]) == 0)
-			return take(head, (enum http_header)i, value);
-	if (strncasecmp(header->key, "Mcp-", 4) == 0 && said_before(headers, header))
+			return head_take(head, (enum http_header)i, value);
+	if (strncasecmp(header->key, "Mcp-", 4) == 0 && head_said_before(headers, header))
 		head->mcp_twice = true;
 	return NULL;
 }
@@ -123,7 +123,7 @@ http_head_read(const struct evkeyvalq *headers, struct http_head *head_r)
 
 	*head_r = (struct http_head){ .mcp_twice = false };
 	for (header = headers->tqh_first; header && !wrong; header = header->next.tqe_next)
-		wrong = take_header(headers, header, head_r);
+		wrong = head_take_header(headers, header, head_r);
 	length = head_r->value[HTTP_CONTENT_LENGTH];
 	encoding = head_r->value[HTTP_TRANSFER_ENCODING];
 	if (wrong)

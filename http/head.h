@@ -33,11 +33,11 @@ struct http_head {
 	bool takes_stream;	/* Accept has text/event-stream, or everything */
 };
 
-/* NULL, or what is wrong with the head as HTTP (static). After an error the end of the request is
- * in doubt, so the connection must be closed. */
+/* NULL, or what is wrong with the head (static). After an error the end of the request is not
+ * known, so the connection must be closed. */
 const char *http_head_read(const struct evkeyvalq *headers, struct http_head *head_r);
 
-/* Whether it is application/json, with any parameters. */
+/* Is the type application/json, with any parameters? */
 bool http_is_json(const char *content_type);
 
 /* The value of an Mcp-Name, malloc'd with NUL after it: the text itself, or the content of

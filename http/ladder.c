@@ -25,7 +25,7 @@ struct climb {
 };
 
 static void
-refuse(const struct climb *climb, int code, const char *text)
+ladder_refuse(const struct climb *climb, int code, const char *text)
 {
 	*climb->verdict = (struct http_verdict){ .way = HTTP_WAY_REFUSE, .status = 400,
 						 .code = code, .text = text,
@@ -62,7 +62,7 @@ claims(const struct climb *climb)
 }
 
 static bool
-equals(const char *value, const json_t *string)
+ladder_equals(const char *value, const json_t *string)
 {
 	return json_is_string(string) && strlen(value) == json_string_length(string) &&
 	       memcmp(value, json_string_value(string), strlen(value)) == 0;
@@ -105,7 +105,7 @@ name_mismatch(const struct climb *climb)
 	if (!name)
 		return "the header Mcp-Name holds malformed base64";
 	same = strlen(name) == len &&
-	       equals(name, json_object_get(climb->message->params, key));
+	       ladder_equals(name, json_object_get(climb->message->params, key));
 	free(name);
 	return same ? NULL : "the header Mcp-Name differs from the body";
 }
@@ -117,19 +117,19 @@ version_agrees(const struct climb *climb)
 	const char *version = header(climb, HTTP_VERSION);
 	bool twice = climb->head->mcp_twice;
 
-	if (!twice && version && equals(version, json_object_get(meta, META_VERSION)))
+	if (!twice && version && ladder_equals(version, json_object_get(meta, META_VERSION)))
 		return true;
-	refuse(climb, HTTP_HEADER_MISMATCH,
-	       twice ? "a header of the protocol is said twice" :
-	       version ? "the header MCP-Protocol-Version differs from the body"
+	ladder_refuse(climb, HTTP_HEADER_MISMATCH,
+		      twice ? "a header of the protocol is said twice" :
+		      version ? "the header MCP-Protocol-Version differs from the body"
 		       : "the header MCP-Protocol-Version is required");
 	return false;
 }
 
 static void
-refuse_version(const struct climb *climb)
+ladder_refuse_version(const struct climb *climb)
 {
-	refuse(climb, MCP_UNSUPPORTED_VERSION, "this protocol version is not supported");
+	ladder_refuse(climb, MCP_UNSUPPORTED_VERSION, "this protocol version is not supported");
 	climb->verdict->requested = climb->envelope.requested;
 }
 
@@ -139,17 +139,17 @@ climb_modern(const struct climb *climb)
 	const char *method = header(climb, HTTP_METHOD), *wrong;
 
 	if (climb->envelope.verdict == ENVELOPE_MALFORMED) {
-		refuse(climb, JSONRPC_INVALID_PARAMS, climb->envelope.text);
+		ladder_refuse(climb, JSONRPC_INVALID_PARAMS, climb->envelope.text);
 	} else if (!version_agrees(climb)) {
 		;
 	} else if (climb->envelope.verdict == ENVELOPE_UNSUPPORTED) {
-		refuse_version(climb);
+		ladder_refuse_version(climb);
 	} else if (!method || strcmp(method, climb->message->method) != 0) {
-		refuse(climb, HTTP_HEADER_MISMATCH,
-		       method ? "the header Mcp-Method differs from the body"
+		ladder_refuse(climb, HTTP_HEADER_MISMATCH,
+			      method ? "the header Mcp-Method differs from the body"
 			      : "the header Mcp-Method is required");
 	} else if ((wrong = name_mismatch(climb))) {
-		refuse(climb, HTTP_HEADER_MISMATCH, wrong);
+		ladder_refuse(climb, HTTP_HEADER_MISMATCH, wrong);
 	} else {
 		climb->verdict->way = HTTP_WAY_MODERN;
 		climb->verdict->revision = climb->envelope.revision;
@@ -164,15 +164,15 @@ climb_modern_notification(const struct climb *climb)
 	const char *method = header(climb, HTTP_METHOD);
 
 	if (claims(climb) && climb->envelope.verdict == ENVELOPE_MALFORMED)
-		refuse(climb, JSONRPC_INVALID_PARAMS, climb->envelope.text);
+		ladder_refuse(climb, JSONRPC_INVALID_PARAMS, climb->envelope.text);
 	else if (claims(climb) && !version_agrees(climb))
 		;
 	else if (climb->envelope.verdict == ENVELOPE_UNSUPPORTED)
-		refuse_version(climb);
+		ladder_refuse_version(climb);
 	else if (climb->head->mcp_twice ||
 		 (method && strcmp(method, climb->message->method) != 0))
-		refuse(climb, HTTP_HEADER_MISMATCH,
-		       climb->head->mcp_twice
+		ladder_refuse(climb, HTTP_HEADER_MISMATCH,
+			      climb->head->mcp_twice
 			? "a header of the protocol is said twice"
 			: "the header Mcp-Method differs from the body");
 	else
@@ -189,8 +189,8 @@ legacy_version_is_known(const struct climb *climb)
 	const struct revision *revision = version ? revision_find(version) : NULL;
 
 	if (climb->head->mcp_twice || (version && (!revision || revision->modern))) {
-		refuse(climb, JSONRPC_INVALID_REQUEST,
-		       climb->head->mcp_twice
+		ladder_refuse(climb, JSONRPC_INVALID_REQUEST,
+			      climb->head->mcp_twice
 			? "a header of the protocol is said twice"
 			: "the header MCP-Protocol-Version names no version that is served here");
 		return false;
@@ -206,7 +206,7 @@ climb_legacy_request(const struct climb *climb, enum mcp_method method)
 	if (!legacy_version_is_known(climb))
 		return;
 	if (!in_session && (method == METHOD_DISCOVER || climb->envelope.has_modern_keys))
-		refuse(climb, JSONRPC_INVALID_PARAMS, "_meta: " META_VERSION " is required");
+		ladder_refuse(climb, JSONRPC_INVALID_PARAMS, "_meta: " META_VERSION " is required");
 	else
 		climb->verdict->way = in_session || method != METHOD_INITIALIZE
 					? HTTP_WAY_SESSION : HTTP_WAY_INITIALIZE;
@@ -222,10 +222,10 @@ climb_request(const struct climb *climb)
 	else if (!header_is_modern(climb))
 		climb_legacy_request(climb, method);
 	else if (method == METHOD_INITIALIZE)
-		refuse(climb, HTTP_HEADER_MISMATCH,
-		       "the header MCP-Protocol-Version does not go with initialize");
+		ladder_refuse(climb, HTTP_HEADER_MISMATCH,
+			      "the header MCP-Protocol-Version does not go with initialize");
 	else
-		refuse(climb, JSONRPC_INVALID_PARAMS, "_meta: " META_VERSION " is required");
+		ladder_refuse(climb, JSONRPC_INVALID_PARAMS, "_meta: " META_VERSION " is required");
 }
 
 static void
@@ -233,7 +233,7 @@ climb_message(const struct climb *climb)
 {
 	switch (climb->message->kind) {
 	case JSONRPC_INVALID:
-		refuse(climb, climb->message->code, climb->message->text);
+		ladder_refuse(climb, climb->message->code, climb->message->text);
 		break;
 	case JSONRPC_REQUEST:
 		climb_request(climb);
@@ -246,7 +246,7 @@ climb_message(const struct climb *climb)
 		break;
 	case JSONRPC_RESPONSE:
 		if (header_is_modern(climb))
-			refuse(climb, JSONRPC_INVALID_REQUEST, "this revision asks for no answers");
+			ladder_refuse(climb, JSONRPC_INVALID_REQUEST, "this revision asks for no answers");
 		else if (legacy_version_is_known(climb))
 			climb->verdict->way = HTTP_WAY_SESSION;
 		break;
@@ -266,8 +266,8 @@ http_ladder(const struct http_head *head, const struct jsonrpc_line *line,
 		envelope_read(climb.message->params, &climb.envelope);
 		climb_message(&climb);
 	} else if (header_is_modern(&climb) || !head->value[HTTP_SESSION]) {
-		refuse(&climb, JSONRPC_INVALID_REQUEST,
-		       "batches are not part of this revision");
+		ladder_refuse(&climb, JSONRPC_INVALID_REQUEST,
+			      "batches are not part of this revision");
 	} else {
 		legacy_version_is_known(&climb);
 	}

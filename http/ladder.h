@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of one POST: its era, and whether headers and body agree. The first failure is the
- * result, and no tool is called.
+/* The checks of one POST: its era, and whether headers and body agree. The first check that fails
+ * decides the answer, and no tool is called.
  *
- * The body decides. Headers repeat parts of it for proxies on the way.
+ * The body counts. Headers repeat parts of it for proxies.
  */
 #ifndef HTTP_LADDER_H
 #define HTTP_LADDER_H
@@ -33,7 +33,7 @@ struct http_verdict {
 	/* with HTTP_WAY_REFUSE */
 	int status, code;
 	const char *text;		/* static */
-	const char *id;			/* as it was spelled, of the line; NULL: none */
+	const char *id;			/* the id in the line, as the client wrote it; NULL: none */
 	const struct json_t *requested;	/* the version that is not served; else NULL */
 };
 

@@ -32,7 +32,7 @@ name_length(const char *host)
 }
 
 static bool
-is_name(const char *host, size_t len, const char *name)
+origin_is_name(const char *host, size_t len, const char *name)
 {
 	return strlen(name) == len && strncasecmp(host, name, len) == 0;
 }
@@ -40,8 +40,8 @@ is_name(const char *host, size_t len, const char *name)
 static bool
 is_loopback_name(const char *host, size_t len)
 {
-	return is_name(host, len, "localhost") || is_name(host, len, "127.0.0.1") ||
-	       is_name(host, len, "[::1]");
+	return origin_is_name(host, len, "localhost") || origin_is_name(host, len, "127.0.0.1") ||
+	       origin_is_name(host, len, "[::1]");
 }
 
 bool
@@ -51,10 +51,10 @@ http_host_is_ours(const char *host, const char *own, const struct config_list *a
 
 	if (len == 0)
 		return false;
-	if (is_loopback_name(host, len) || (own && is_name(host, len, own)))
+	if (is_loopback_name(host, len) || (own && origin_is_name(host, len, own)))
 		return true;
 	for (size_t i = 0; i < allowed->n; i++)
-		if (is_name(host, len, allowed->item[i]) ||
+		if (origin_is_name(host, len, allowed->item[i]) ||
 		    strcasecmp(host, allowed->item[i]) == 0)
 			return true;
 	return false;

@@ -12,7 +12,7 @@ struct sockaddr_storage;
 
 /* Whether host, NAME or NAME:PORT as in a Host header, is a name of this service: a name of the
  * loopback device with any port, own (an address, NULL: none) with any port, or an entry of
- * allowed: NAME with any port, NAME:PORT with that one. */
+ * allowed, which is NAME (any port) or NAME:PORT. */
 bool http_host_is_ours(const char *host, const char *own, const struct config_list *allowed);
 
 /* Whether a page of this origin may call the service: pages of the loopback device, and origins in

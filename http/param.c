@@ -18,7 +18,6 @@
 #include "mcp/catalog.h"
 #include "mcp/context.h"
 #include "mcp/listing.h"
-#include "mcp/mcp.h"
 #include "mcp/tool.h"
 #include "policy/config.h"
 
@@ -42,8 +41,8 @@ struct http_params {
 /* ---- from the schemas ---- */
 
 static void
-add(struct http_params *params, const char *tool, const char *const *key, size_t depth,
-    const json_t *property)
+param_add(struct http_params *params, const char *tool, const char *const *key, size_t depth,
+	  const json_t *property)
 {
 	const char *name = json_string_value(json_object_get(property, "x-mcp-header"));
 	struct http_param *param = xcalloc(1, sizeof(*param));
@@ -68,7 +67,7 @@ read_schema(struct http_params *params, const char *tool, json_t *schema, const 
 		return;
 	json_object_foreach(properties, key[depth], property) {
 		if (json_is_string(json_object_get(property, "x-mcp-header")))
-			add(params, tool, key, depth + 1, property);
+			param_add(params, tool, key, depth + 1, property);
 		read_schema(params, tool, property, key, depth + 1);
 	}
 }
@@ -109,7 +108,7 @@ http_params_free(struct http_params *params)
 /* ---- of a call ---- */
 
 static const json_t *
-argument_of(const struct http_param *param, const json_t *call)
+param_argument_of(const struct http_param *param, const json_t *call)
 {
 	const json_t *value = json_object_get(call, "arguments");
 
@@ -119,7 +118,7 @@ argument_of(const struct http_param *param, const json_t *call)
 }
 
 static bool
-equals(const json_t *value, const char *text, size_t len)
+param_equals(const json_t *value, const char *text, size_t len)
 {
 	char number[32];
 
@@ -151,7 +150,7 @@ mismatch(const json_t *value, const char *said, bool required)
 	text = http_name_decode(said + strspn(said, " \t"), &len);
 	if (!text)
 		return "a header Mcp-Param- holds malformed base64";
-	same = equals(value, text, len);
+	same = param_equals(value, text, len);
 	free(text);
 	return same ? NULL : "a header Mcp-Param- differs from the body";
 }
@@ -167,7 +166,7 @@ http_params_mismatch(const struct http_params *params, const struct json_t *call
 	LIST_FOREACH(param, &params->list, link) {
 		if (!tool || strcmp(tool, param->tool) != 0)
 			continue;
-		wrong = mismatch(argument_of(param, call),
+		wrong = mismatch(param_argument_of(param, call),
 				 evhttp_find_header(headers, param->header),
 				 param->required);
 		if (wrong)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments of tools that a client repeats in headers, Mcp-Param-NAME, for proxies on the way: the
- * properties of an input schema that have x-mcp-header. A header must agree with the body. It may
- * be missing if the property is not listed, because clients do not know of it then.
+/* Arguments of tools that a client repeats in headers, Mcp-Param-NAME, for proxies: the properties
+ * of an input schema that have x-mcp-header. A header must agree with the body. It may be missing
+ * if the property is not listed, because then clients do not know it.
  */
 #ifndef HTTP_PARAM_H
 #define HTTP_PARAM_H

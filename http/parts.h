@@ -38,9 +38,7 @@ struct http_replay;
 struct http_session;
 struct http_sessions;
 struct http_upload;
-struct jsonout;
 struct jsonrpc_line;
-struct mcp_conversation;
 
 LIST_HEAD(http_connections, http_connection);
 
@@ -51,7 +49,8 @@ struct http_endpoint {
 	struct evconnlistener *listener;
 	struct evhttp_bound_socket *bound;	/* NULL: accepts no more */
 	bool by_socket;				/* unix */
-	char *host;				/* its own address, as Host may say; NULL: none */
+	char *host;				/* its own address, as it may stand in Host; NULL:
+						 * none */
 	struct http_connections newborn;	/* accepted by evhttp, not yet adopted */
 	unsigned int accepted;			/* in this turn of the loop */
 	struct event *adopt;			/* looks after newborn ones */
@@ -106,7 +105,7 @@ struct http_connection {
 	struct event *clock;			/* the time of a state, or of a refusal */
 	int refusal;				/* status of the last answer; 0: none */
 	struct http_exchange *exchange;		/* which waits for its conversation */
-	const struct http_waiter *waiter;	/* how it is told; set with it */
+	const struct http_waiter *waiter;	/* the callbacks of the exchange; set with it */
 	struct http_download *download;		/* that it sends; NULL: none */
 	struct http_upload *upload;		/* that it brings; NULL: none */
 	void (*upload_lost)(struct http_upload *upload);	/* called at its end; set with it */
@@ -167,8 +166,8 @@ void http_download_lost(struct http_download *download);
 
 /* ---- http/upload.c ---- */
 
-/* The first bytes of a request for an upload are there: the rest of the connection is its. To be
- * called before evhttp reads them. */
+/* To be called when the first bytes of a request for an upload have arrived, and before evhttp
+ * reads them: takes over the rest of the connection. */
 void http_upload_take(struct http_connection *c);
 
 /* ---- http/exchange.c, http/events.c ---- */
@@ -187,7 +186,8 @@ struct http_exchange_options {
 void http_exchange_start(const struct http_exchange_options *options,
 			 struct jsonrpc_line *line, size_t line_bytes);
 
-/* A GET: unsolicited messages are sent by it from now on. The GET that had them before ends. */
+/* A GET: from now on messages that belong to no request are sent on it. The GET that had them
+ * before ends. */
 void http_exchange_listen(const struct http_exchange_options *options);
 
 /* A GET: continues a stream after the event of this number. The connection that had the stream

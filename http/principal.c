@@ -32,7 +32,7 @@ count_header(const struct evkeyvalq *headers, const char *name, const char **val
 
 /* Visible ASCII: the name is logged, and no two names may look alike. */
 static bool
-is_user(const char *name)
+principal_is_user(const char *name)
 {
 	size_t len = strlen(name);
 
@@ -45,23 +45,23 @@ is_user(const char *name)
 }
 
 static void
-refuse(int status, const char *text, struct auth_verdict *verdict_r)
+principal_refuse(int status, const char *text, struct auth_verdict *verdict_r)
 {
 	verdict_r->status = status;
 	verdict_r->text = text;
 }
 
-/* Handles the header. From any peer but the proxy it is an attempt to be another user, or the
- * mistake of another proxy, whose clients would all become one tenant. */
+/* Handles the header. From any other peer than the proxy it is an attempt to pass for another user,
+ * or the mistake of another proxy, whose clients would all become one tenant. */
 static void
-take_header(bool is_proxy, size_t n, const char *name, struct auth_verdict *verdict_r)
+principal_take_header(bool is_proxy, size_t n, const char *name, struct auth_verdict *verdict_r)
 {
 	if (!is_proxy)
-		refuse(403, "the header that names a user is taken from the proxy alone",
-		       verdict_r);
-	else if (n > 1 || !is_user(name))
-		refuse(400, "the header that names a user must be there once, and name one",
-		       verdict_r);
+		principal_refuse(403, "the header that names a user is taken from the proxy alone",
+				 verdict_r);
+	else if (n > 1 || !principal_is_user(name))
+		principal_refuse(400, "the header that names a user must be there once, and name one",
+				 verdict_r);
 	else
 		snprintf(verdict_r->principal, sizeof(verdict_r->principal), "user:%s", name);
 }
@@ -78,12 +78,12 @@ http_principal(struct auth *auth, const struct http_caller *caller,
 
 	*verdict_r = (struct auth_verdict){ .status = 0 };
 	if (n > 0)
-		take_header(is_proxy, n, name, verdict_r);
+		principal_take_header(is_proxy, n, name, verdict_r);
 	else if (auth && auth_has_tokens(auth) &&
 		 (authorization || !caller->by_socket || is_proxy))
 		auth_judge(auth, authorization, verdict_r);
 	else if (is_proxy)
-		refuse(401, "the proxy did not say for whom it asks", verdict_r);
+		principal_refuse(401, "the proxy did not say for whom it asks", verdict_r);
 	else
 		snprintf(verdict_r->principal, sizeof(verdict_r->principal), "uid:%u",
 			 caller->uid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The principal of a request. It is decided here only, for every request again; a session id proves
+/* The principal of a request. It is determined only here, for each request; a session id proves
  * nothing.
  *
  *   by the trusted header   "user:NAME", if the peer on a unix socket is the proxy
@@ -18,13 +18,13 @@
 struct evkeyvalq;
 struct http_head;
 
-/* What is known of a connection before its first byte. */
+/* Facts about a connection that are known before its first byte. */
 struct http_caller {
 	bool by_socket;		/* a unix socket, with the peer's uid */
-	uid_t uid;		/* that one; on TCP the service's own */
+	uid_t uid;		/* the peer's uid; on TCP that of the service */
 };
 
-/* auth NULL: clients need not authenticate. headers: all of them, of which head was made. */
+/* auth NULL: clients need not authenticate. headers: the list that head was made of. */
 void http_principal(struct auth *auth, const struct http_caller *caller,
 		    const struct evkeyvalq *headers, const struct http_head *head,
 		    struct auth_verdict *verdict_r);

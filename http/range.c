@@ -10,9 +10,9 @@
 #define UNIT "bytes="
 #define DIGITS_MAX 18
 
-/* False: there is no number, or it is too long to be one of a file's bytes. */
+/* False: there is no number, or it is too long for the position of a byte. */
 static bool
-read_number(const char **at, uint64_t *number_r)
+range_read_number(const char **at, uint64_t *number_r)
 {
 	const char *start = *at;
 
@@ -27,7 +27,7 @@ last_bytes(const char *at, uint64_t size, uint64_t *offset_r, uint64_t *len_r)
 {
 	uint64_t n;
 
-	if (!read_number(&at, &n) || *at)
+	if (!range_read_number(&at, &n) || *at)
 		return 200;
 	if (n == 0 || size == 0)
 		return 416;
@@ -49,8 +49,8 @@ http_range(const char *text, uint64_t size, uint64_t *offset_r, uint64_t *len_r)
 	at = text + strlen(UNIT);
 	if (*at == '-')
 		return last_bytes(at + 1, size, offset_r, len_r);
-	if (!read_number(&at, &first) || *at++ != '-' ||
-	    (*at && (!read_number(&at, &last) || *at || last < first)))
+	if (!range_read_number(&at, &first) || *at++ != '-' ||
+	    (*at && (!range_read_number(&at, &last) || *at || last < first)))
 		return 200;
 	if (first >= size)
 		return 416;

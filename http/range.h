@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* The bytes that text means in a file of size: 206 with a part; 200: the whole file, also for what
- * is no single range of bytes; 416: the file ends before it. text NULL: 200. */
+/* The bytes that text selects in a file of this size. 206: a part; 200: the whole file, also if
+ * text is not a single range of bytes, or is NULL; 416: the file ends before the range. */
 int http_range(const char *text, uint64_t size, uint64_t *offset_r, uint64_t *len_r);
 
 #endif

@@ -50,32 +50,32 @@ let_go(struct kept_event *event)
 }
 
 static size_t
-charge_of(const struct kept_event *event)
+replay_charge_of(const struct kept_event *event)
 {
 	return sizeof(*event) + event->len;
 }
 
 static void
-charge(struct http_replay *replay, size_t bytes)
+replay_charge(struct http_replay *replay, size_t bytes)
 {
 	replay->bytes += bytes;
 	replay->all->tenant->replay_bytes += bytes;
 }
 
 static void
-drop(struct http_replay *replay, struct kept_event *event)
+replay_drop(struct http_replay *replay, struct kept_event *event)
 {
-	replay->bytes -= charge_of(event);
-	replay->all->tenant->replay_bytes -= charge_of(event);
+	replay->bytes -= replay_charge_of(event);
+	replay->all->tenant->replay_bytes -= replay_charge_of(event);
 	TAILQ_REMOVE(&replay->events, event, link);
 	let_go(event);
 }
 
 static void
-forget(struct http_replay *replay)
+replay_forget(struct http_replay *replay)
 {
 	while (!TAILQ_EMPTY(&replay->events))
-		drop(replay, TAILQ_FIRST(&replay->events));
+		replay_drop(replay, TAILQ_FIRST(&replay->events));
 	replay->all->tenant->replay_bytes -= replay->bytes;
 	TAILQ_REMOVE(&replay->all->list, replay, link);
 	if (replay->late)
@@ -90,7 +90,7 @@ drop_oldest_news(struct http_replay *replay)
 
 	TAILQ_FOREACH(event, &replay->events, link)
 		if (event->is_news) {
-			drop(replay, event);
+			replay_drop(replay, event);
 			return true;
 		}
 	return false;
@@ -103,7 +103,7 @@ forget_oldest(struct http_replays *replays)
 
 	TAILQ_FOREACH(replay, &replays->list, link)
 		if (!replay->exchange) {
-			forget(replay);
+			replay_forget(replay);
 			return true;
 		}
 	return false;
@@ -111,7 +111,7 @@ forget_oldest(struct http_replays *replays)
 
 /* Drops its own older events first, then ended streams. */
 static bool
-make_room(struct http_replays *replays, struct http_replay *replay, size_t bytes)
+replay_make_room(struct http_replays *replays, struct http_replay *replay, size_t bytes)
 {
 	while (replay && bytes > HTTP_REPLAY_STREAM_MAX - replay->bytes)
 		if (bytes > HTTP_REPLAY_STREAM_MAX || !drop_oldest_news(replay))
@@ -133,7 +133,7 @@ on_sent(const void *text, size_t len, void *arg)
 }
 
 static void
-write_event(const struct http_replay *replay, struct kept_event *event, struct evbuffer *out)
+replay_write_event(const struct http_replay *replay, struct kept_event *event, struct evbuffer *out)
 {
 	char id[HTTP_EVENT_ID_MAX];
 
@@ -160,10 +160,10 @@ http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *messag
 	event->holders = 1;
 	event->len = message->len;
 	event->text = jsonout_take(message);
-	write_event(replay, event, out);
-	if (replay->whole && make_room(replay->all, replay, charge_of(event))) {
+	replay_write_event(replay, event, out);
+	if (replay->whole && replay_make_room(replay->all, replay, replay_charge_of(event))) {
 		TAILQ_INSERT_TAIL(&replay->events, event, link);
-		charge(replay, charge_of(event));
+		replay_charge(replay, replay_charge_of(event));
 		return;
 	}
 	let_go(event);
@@ -171,7 +171,7 @@ http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *messag
 		return;
 	replay->whole = false;
 	while (!TAILQ_EMPTY(&replay->events))
-		drop(replay, TAILQ_FIRST(&replay->events));
+		replay_drop(replay, TAILQ_FIRST(&replay->events));
 }
 
 void
@@ -181,7 +181,7 @@ http_replay_write(const struct http_replay *replay, uint64_t number, struct evbu
 
 	TAILQ_FOREACH(event, &replay->events, link)
 		if (event->number > number)
-			write_event(replay, event, out);
+			replay_write_event(replay, event, out);
 }
 
 void
@@ -216,7 +216,7 @@ http_replays_clear(struct http_replays *replays)
 	while ((replay = TAILQ_FIRST(&replays->list))) {
 		if (replay->exchange)
 			replay->free_exchange(replay->exchange);
-		forget(replay);
+		replay_forget(replay);
 	}
 }
 
@@ -226,7 +226,7 @@ http_replay_new(struct http_replays *replays, struct http_exchange *x,
 {
 	struct http_replay *replay;
 
-	if (!replays->seconds || !make_room(replays, NULL, sizeof(*replay)))
+	if (!replays->seconds || !replay_make_room(replays, NULL, sizeof(*replay)))
 		return NULL;
 	replay = xcalloc(1, sizeof(*replay));
 	replay->all = replays;
@@ -236,13 +236,13 @@ http_replay_new(struct http_replays *replays, struct http_exchange *x,
 	replay->whole = true;
 	TAILQ_INIT(&replay->events);
 	TAILQ_INSERT_TAIL(&replays->list, replay, link);
-	charge(replay, sizeof(*replay));
+	replay_charge(replay, sizeof(*replay));
 	return replay;
 }
 
 /* Digits only, within range. */
 static const char *
-read_number(const char *text, uint64_t *number_r)
+replay_read_number(const char *text, uint64_t *number_r)
 {
 	size_t len = strspn(text, "0123456789");
 
@@ -260,8 +260,8 @@ http_replay_find(const struct http_replays *replays, const char *event_id,
 	const char *at;
 	uint64_t stream;
 
-	at = read_number(event_id, &stream);
-	at = at && *at == '-' ? read_number(at + 1, number_r) : NULL;
+	at = replay_read_number(event_id, &stream);
+	at = at && *at == '-' ? replay_read_number(at + 1, number_r) : NULL;
 	if (!at || *at)
 		return NULL;
 	TAILQ_FOREACH(replay, &replays->list, link)
@@ -283,11 +283,11 @@ http_replay_is_whole(const struct http_replay *replay)
 }
 
 static void
-on_late(evutil_socket_t fd, short what, void *arg)
+replay_on_late(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	forget(arg);
+	replay_forget(arg);
 }
 
 void
@@ -297,9 +297,9 @@ http_replay_end(struct http_replay *replay)
 
 	replay->exchange = NULL;
 	if (!replay->whole) {
-		forget(replay);
+		replay_forget(replay);
 		return;
 	}
-	replay->late = xalloc_check(evtimer_new(replay->all->base, on_late, replay));
+	replay->late = xalloc_check(evtimer_new(replay->all->base, replay_on_late, replay));
 	evtimer_add(replay->late, &wait);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of a stream, kept for a while: a client that has lost the stream asks for the events
- * after the last one that it has seen. The buffers belong to a session, which belongs to a
- * principal. An event's id is valid in its own session only.
+/* Keeps the events of a stream for a while, so that a client that has lost the stream can ask for
+ * the events after the last one that it has seen. The buffers belong to a session, which belongs to
+ * a principal. An event's id is valid in its own session only.
  *
  * There are bounds for a buffer and for all buffers of a tenant. News (progress, log lines) are
  * dropped first; a stream that does not fit without them is not kept, and cannot be resumed.
@@ -25,8 +25,8 @@ struct jsonout;
 #define HTTP_REPLAY_TENANT_MAX (64 * 1024 * 1024)	/* bytes of all streams of a tenant */
 #define HTTP_EVENT_ID_MAX 48				/* characters, with NUL */
 
-/* A message of so many bytes is copied to where it is sent from: what stands between two
- * references takes a kibibyte each time, whatever its length, and lengths are what is charged. */
+/* A message of at most this many bytes is copied into the output buffer, because the space between
+ * two references takes a kibibyte, which is not charged. */
 #define HTTP_EVENT_COPIED 4096
 
 /* The buffers of one session. */
@@ -44,8 +44,8 @@ void http_replays_init(struct http_replays *replays, struct event_base *base,
 /* Frees all of them, and the exchanges without a connection, which nothing may use any more. */
 void http_replays_clear(struct http_replays *replays);
 
-/* For the stream that the exchange begins; free_exchange is called for it when it has no connection
- * and http_replays_clear ends it. NULL: the stream cannot be kept. */
+/* Makes the buffer of the stream that the exchange begins. free_exchange is called for an exchange
+ * without a connection when http_replays_clear ends it. NULL: the stream cannot be kept. */
 struct http_replay *http_replay_new(struct http_replays *replays, struct http_exchange *x,
 				    void (*free_exchange)(void *x));
 
@@ -54,10 +54,10 @@ struct http_replay *http_replay_new(struct http_replays *replays, struct http_ex
 struct http_replay *http_replay_find(const struct http_replays *replays, const char *event_id,
 				     uint64_t *number_r);
 
-/* The exchange that still adds to it; NULL: it has ended. */
+/* The exchange that adds to it; NULL: the exchange has ended. */
 struct http_exchange *http_replay_exchange(const struct http_replay *replay);
 
-/* Whether it can be resumed. If not, its exchange is like any other. */
+/* Can it be resumed? If not, its exchange is treated like any other. */
 bool http_replay_is_whole(const struct http_replay *replay);
 
 /* Writes a message as an event to out, and keeps it. The text is taken. */
@@ -68,7 +68,7 @@ void http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *m
 void http_replay_write(const struct http_replay *replay, uint64_t number,
 		       struct evbuffer *out);
 
-/* The id of an event of this number; that of the latest one is http_replay_latest. */
+/* The id of the event of this number; http_replay_latest is the number of the latest one. */
 void http_replay_id(const struct http_replay *replay, uint64_t number,
 		    char id_r[HTTP_EVENT_ID_MAX]);
 uint64_t http_replay_latest(const struct http_replay *replay);

@@ -12,7 +12,7 @@
 #include "mcp/jsonrpc.h"
 
 static void
-free_text(const void *text, size_t len, void *arg)
+reply_free_text(const void *text, size_t len, void *arg)
 {
 	(void)len;
 	(void)arg;
@@ -34,7 +34,7 @@ http_reply_text(struct http_connection *c, struct evhttp_request *request, int s
 
 	if (text) {
 		http_reply_header(request, "Content-Type", type);
-		if (evbuffer_add_reference(body, text, len, free_text, NULL) < 0)
+		if (evbuffer_add_reference(body, text, len, reply_free_text, NULL) < 0)
 			abort();
 	}
 	if (c->server->draining)

@@ -13,7 +13,6 @@
 #include <jansson.h>
 
 #include "base/jsonout.h"
-#include "base/log.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -51,7 +50,7 @@ reply_error(const struct served *s, int status, int code, const char *text, cons
 }
 
 static void
-refuse(const struct served *s, int status, const char *text)
+request_refuse(const struct served *s, int status, const char *text)
 {
 	reply_error(s, status, JSONRPC_INVALID_REQUEST, text, NULL, NULL);
 }
@@ -80,25 +79,25 @@ reply_verdict(const struct served *s, const struct http_verdict *verdict)
 
 /* The session that the request names; NULL: there is none, and the request was answered. */
 static struct http_session *
-find_session(const struct served *s)
+request_find_session(const struct served *s)
 {
 	const char *id = s->head.value[HTTP_SESSION];
 	struct http_session *session;
 
 	if (!id) {
-		refuse(s, 400, "the header Mcp-Session-Id is required: send initialize first");
+		request_refuse(s, 400, "the header Mcp-Session-Id is required: send initialize first");
 		return NULL;
 	}
 	session = http_session_find(s->c->server->sessions, id, s->tenant);
 	if (!session)
-		refuse(s, 404, "there is no such session: send initialize again");
+		request_refuse(s, 404, "there is no such session: send initialize again");
 	return session;
 }
 
 static void
 serve_delete(const struct served *s)
 {
-	struct http_session *session = find_session(s);
+	struct http_session *session = request_find_session(s);
 	struct http_connection *c;
 
 	if (!session)
@@ -123,13 +122,13 @@ serve_get(const struct served *s)
 	struct http_replay *replay;
 	uint64_t number;
 
-	options.session = find_session(s);
+	options.session = request_find_session(s);
 	if (!options.session)
 		return;
 	if (version && !revision_is_legacy(version)) {
-		refuse(s, 400, "the header MCP-Protocol-Version names no version with sessions");
+		request_refuse(s, 400, "the header MCP-Protocol-Version names no version with sessions");
 	} else if (!s->head.takes_stream || s->request->minor < 1) {
-		refuse(s, 406, "Accept must have text/event-stream");
+		request_refuse(s, 406, "Accept must have text/event-stream");
 	} else if (!event_id) {
 		http_exchange_listen(&options);
 	} else {
@@ -138,7 +137,7 @@ serve_get(const struct served *s)
 		if (replay)
 			http_exchange_resume(&options, replay, number);
 		else
-			refuse(s, 400, "what came after this Last-Event-ID is not kept, or not any "
+			request_refuse(s, 400, "what came after this Last-Event-ID is not kept, or not any "
 				       "more");
 	}
 }
@@ -178,7 +177,7 @@ serve_way(const struct served *s, const struct http_verdict *verdict,
 		http_reply(s->c, s->request, 202, NULL);
 		return;
 	case HTTP_WAY_SESSION:
-		options.session = find_session(s);
+		options.session = request_find_session(s);
 		if (!options.session)
 			return;
 		break;
@@ -214,7 +213,7 @@ serve_post(const struct served *s)
 	const char *text;
 
 	if (!http_is_json(s->head.value[HTTP_CONTENT_TYPE])) {
-		refuse(s, 415, "Content-Type must be application/json");
+		request_refuse(s, 415, "Content-Type must be application/json");
 		return;
 	}
 	if (!has_turn(s, bytes))
@@ -231,7 +230,7 @@ serve_post(const struct served *s)
 /* ---- every request ---- */
 
 static bool
-is_of_ours(const struct served *s)
+request_is_of_ours(const struct served *s)
 {
 	const struct config *config = s->c->server->options.config;
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
@@ -247,7 +246,7 @@ is_of_ours(const struct served *s)
 }
 
 static bool
-is_path(const struct served *s)
+request_is_path(const struct served *s)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
@@ -269,14 +268,14 @@ static bool
 may_pass(const struct served *s, enum evhttp_cmd_type verb)
 {
 	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
-		refuse(s, 400, "the header Host is required");
-	} else if (!is_path(s)) {
-		refuse(s, 404, "the endpoint is " HTTP_PATH);
+		request_refuse(s, 400, "the header Host is required");
+	} else if (!request_is_path(s)) {
+		request_refuse(s, 404, "the endpoint is " HTTP_PATH);
 	} else if (!is_verb(s, verb)) {
 		http_reply_header(s->request, "Allow", ALLOWED);
-		refuse(s, 405, "only POST, and GET and DELETE of a session, are served");
-	} else if (!is_of_ours(s)) {
-		refuse(s, 403, "this Host or Origin is not allowed");
+		request_refuse(s, 405, "only POST, and GET and DELETE of a session, are served");
+	} else if (!request_is_of_ours(s)) {
+		request_refuse(s, 403, "this Host or Origin is not allowed");
 	} else {
 		return true;
 	}
@@ -299,13 +298,13 @@ take_principal(struct served *s)
 	}
 	if (verdict.challenge)
 		http_reply_header(s->request, "WWW-Authenticate", verdict.challenge);
-	refuse(s, verdict.status, verdict.text);
+	request_refuse(s, verdict.status, verdict.text);
 	return false;
 }
 
 /* Does policy know who that is? Else the request is held until it does, or was refused. */
 static bool
-is_identified(const struct served *s)
+request_is_identified(const struct served *s)
 {
 	struct why why = { .text = "" };
 	int r = gate_identify(s->c->server->options.gate, s->tenant->principal, &s->c->identity,
@@ -314,7 +313,7 @@ is_identified(const struct served *s)
 	if (r == -EINPROGRESS)
 		s->c->held = s->request;
 	else if (r < 0)
-		refuse(s, 503, why.text);
+		request_refuse(s, 503, why.text);
 	return r == 0;
 }
 
@@ -330,11 +329,11 @@ serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 
 	if (!document)
 		return false;
-	if (!is_of_ours(s)) {
-		refuse(s, 403, "this Host or Origin is not allowed");
+	if (!request_is_of_ours(s)) {
+		request_refuse(s, 403, "this Host or Origin is not allowed");
 	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
 		http_reply_header(s->request, "Allow", "GET, HEAD");
-		refuse(s, 405, "this can only be read");
+		request_refuse(s, 405, "this can only be read");
 	} else {
 		jsonout_init(&out);
 		jsonout_raw(&out, document, strlen(document));
@@ -356,14 +355,14 @@ serve_link(const struct served *s, enum evhttp_cmd_type verb)
 	    strncmp(path, LINKS_PATH, strlen(LINKS_PATH)) != 0)
 		return false;
 	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
-		refuse(s, 400, "the header Host is required");
-	} else if (!is_of_ours(s)) {
-		refuse(s, 403, "this Host or Origin is not allowed");
+		request_refuse(s, 400, "the header Host is required");
+	} else if (!request_is_of_ours(s)) {
+		request_refuse(s, 403, "this Host or Origin is not allowed");
 	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
 		http_reply_header(s->request, "Allow", "GET, HEAD");
-		refuse(s, 405, "this can only be read");
+		request_refuse(s, 405, "this can only be read");
 	} else if (!http_download_serve(s->c, s->request, path)) {
-		refuse(s, 404, "there is no such file, or this link has expired");
+		request_refuse(s, 404, "there is no such file, or this link has expired");
 	}
 	return true;
 }
@@ -379,14 +378,14 @@ serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
 	char *text;
 
 	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
-		refuse(s, 400, "the header Host is required");
+		request_refuse(s, 400, "the header Host is required");
 	} else if (!path || strcmp(path, HTTP_METRICS_PATH) != 0) {
-		refuse(s, 404, "there is " HTTP_METRICS_PATH " alone");
-	} else if (!is_of_ours(s)) {
-		refuse(s, 403, "this Host or Origin is not allowed");
+		request_refuse(s, 404, "there is " HTTP_METRICS_PATH " alone");
+	} else if (!request_is_of_ours(s)) {
+		request_refuse(s, 403, "this Host or Origin is not allowed");
 	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
 		http_reply_header(s->request, "Allow", "GET, HEAD");
-		refuse(s, 405, "this can only be read");
+		request_refuse(s, 405, "this can only be read");
 	} else if (verb == EVHTTP_REQ_HEAD) {
 		http_reply_text(s->c, s->request, 200, NULL, NULL, 0);
 	} else {
@@ -405,7 +404,7 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 	http_connection_serves(c, evbuffer_get_length(evhttp_request_get_input_buffer(request)));
 	if (wrong) {
 		http_reply_header(request, "Connection", "close");
-		refuse(&s, 400, wrong);
+		request_refuse(&s, 400, wrong);
 		return;
 	}
 	/* evhttp ignores the body of some verbs: the bytes that follow may be one. */
@@ -419,12 +418,12 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 		return;
 	if (!may_pass(&s, verb) || !take_principal(&s))
 		return;
-	if (!is_identified(&s))
+	if (!request_is_identified(&s))
 		;
 	else if (verb == EVHTTP_REQ_POST)
 		serve_post(&s);
 	else if (s.head.mcp_twice)
-		refuse(&s, 400, "a header of the protocol is said twice");
+		request_refuse(&s, 400, "a header of the protocol is said twice");
 	else if (verb == EVHTTP_REQ_GET)
 		serve_get(&s);
 	else

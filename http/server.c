@@ -85,7 +85,7 @@ adopt_all(struct http_endpoint *endpoint)
 }
 
 static void
-on_adopt(evutil_socket_t fd, short what, void *arg)
+server_on_adopt(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_endpoint *endpoint = arg;
 
@@ -127,7 +127,7 @@ connection_of(struct http_endpoint *endpoint, struct evhttp_request *request)
 }
 
 static void
-on_request(struct evhttp_request *request, void *arg)
+server_on_request(struct evhttp_request *request, void *arg)
 {
 	struct http_connection *c = connection_of(arg, request);
 
@@ -139,7 +139,7 @@ on_request(struct evhttp_request *request, void *arg)
 
 /* ---- listening ---- */
 
-/* As a rule descriptors or memory are short: the error would repeat at once. */
+/* Usually there are no descriptors or no memory: the error would repeat at once. */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
@@ -154,7 +154,7 @@ on_accept_error(struct evconnlistener *listener, void *arg)
 }
 
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+server_on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_endpoint *endpoint = arg;
 
@@ -165,21 +165,21 @@ on_again(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-set_up(struct http_endpoint *endpoint)
+server_set_up(struct http_endpoint *endpoint)
 {
 	const struct config *config = endpoint->server->options.config;
 	struct event_base *base = endpoint->server->base;
 
 	endpoint->http = xalloc_check(evhttp_new(base));
-	endpoint->adopt = xalloc_check(evtimer_new(base, on_adopt, endpoint));
-	endpoint->again = xalloc_check(evtimer_new(base, on_again, endpoint));
+	endpoint->adopt = xalloc_check(evtimer_new(base, server_on_adopt, endpoint));
+	endpoint->again = xalloc_check(evtimer_new(base, server_on_again, endpoint));
 	evhttp_set_allowed_methods(endpoint->http, EVERY_VERB & ~EVHTTP_REQ_CONNECT);
 	evhttp_set_default_content_type(endpoint->http, NULL);
 	evhttp_set_max_headers_size(endpoint->http, HTTP_HEAD_MAX);
 	evhttp_set_max_body_size(endpoint->http, (ev_ssize_t)config->http.body_max);
 	evhttp_set_flags(endpoint->http, EVHTTP_SERVER_LINGERING_CLOSE);
 	evhttp_set_bevcb(endpoint->http, on_accepted, endpoint);
-	evhttp_set_gencb(endpoint->http, on_request, endpoint);
+	evhttp_set_gencb(endpoint->http, server_on_request, endpoint);
 }
 
 int
@@ -207,7 +207,7 @@ http_server_listen(struct http_server *server, int fd)
 		watched_refuse(fd);
 	if (!endpoint->by_socket)
 		free(http_address_text(&address, &endpoint->host));
-	set_up(endpoint);
+	server_set_up(endpoint);
 	server->n_endpoints++;
 	/* The socket is listening already: hence the 0. */
 	endpoint->listener = xalloc_check(evconnlistener_new(server->base, NULL, NULL,
@@ -257,7 +257,7 @@ http_server_new(const struct http_server_options *options)
 }
 
 static void
-stop_listening(struct http_endpoint *endpoint)
+server_stop_listening(struct http_endpoint *endpoint)
 {
 	if (endpoint->bound)
 		evhttp_del_accept_socket(endpoint->http, endpoint->bound);
@@ -273,7 +273,7 @@ http_server_drain(struct http_server *server)
 
 	server->draining = true;
 	for (size_t i = 0; i < server->n_endpoints; i++)
-		stop_listening(&server->endpoint[i]);
+		server_stop_listening(&server->endpoint[i]);
 	for (c = LIST_FIRST(&server->connections); c; c = next) {
 		next = LIST_NEXT(c, link);
 		http_connection_drain(c);
@@ -308,7 +308,7 @@ http_server_free(struct http_server *server)
 	for (size_t i = 0; i < server->n_endpoints; i++) {
 		struct http_endpoint *endpoint = &server->endpoint[i];
 
-		stop_listening(endpoint);
+		server_stop_listening(endpoint);
 		evhttp_free(endpoint->http);
 		event_free(endpoint->adopt);
 		event_free(endpoint->again);

@@ -25,16 +25,16 @@ struct why;
 #define HTTP_OUTPUT_HIGH (1024 * 1024)		/* bytes unsent: leave news out */
 #define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
 #define HTTP_STALL_S 30				/* nothing could be sent: close */
-#define HTTP_PRIME_S 1				/* an answer takes longer: its stream begins */
+#define HTTP_PRIME_S 1				/* if an answer takes longer, its stream begins */
 #define HTTP_RETRY_MS 1000			/* before a client asks for a stream's rest */
 
-/* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. open: addresses other than the
- * loopback device are allowed, because clients authenticate or the operator insists. 0 and *fd_r,
- * the caller's, or -errno with why_r filled. */
+/* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. open: addresses other than
+ * those of the loopback device are allowed, because clients authenticate or the operator has set
+ * insecure. 0 and *fd_r, the caller's, or -errno with why_r filled. */
 int http_open_address(const char *text, bool open, int *fd_r, struct why *why_r);
 
-/* Whether a socket that was handed over may be served: it is a unix socket, has a loopback address,
- * or open is set. 0 or -errno with why_r filled. */
+/* May a socket that was passed to the service be served? It must be a unix socket or have a
+ * loopback address, unless open is set. 0 or -errno with why_r filled. */
 int http_check_socket(int fd, bool open, struct why *why_r);
 
 /* All borrowed, and outlive the server. */

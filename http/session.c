@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/xalloc.h"
 #include "govern/gate.h"
@@ -45,7 +44,7 @@ struct http_sessions {
 };
 
 static size_t
-bucket_of(const char *id)
+session_bucket_of(const char *id)
 {
 	/* Our ids are random; other ids match nothing, whatever their bucket. */
 	return hash_text(HASH_BEGIN, id) % BUCKETS;
@@ -75,7 +74,7 @@ begin_idle(struct http_session *session)
 }
 
 static void
-on_expiry(evutil_socket_t fd, short what, void *arg)
+session_on_expiry(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_sessions *sessions = arg;
 	uint64_t now = clock_ms();
@@ -103,7 +102,7 @@ http_sessions_new(const struct http_sessions_options *options)
 
 	sessions->options = *options;
 	TAILQ_INIT(&sessions->idle);
-	sessions->expiry = xalloc_check(evtimer_new(loop_base(options->loop), on_expiry,
+	sessions->expiry = xalloc_check(evtimer_new(loop_base(options->loop), session_on_expiry,
 						    sessions));
 	return sessions;
 }
@@ -145,7 +144,7 @@ http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 	session->conversation = conversation;
 	http_replays_init(&session->replays, loop_base(sessions->options.loop), tenant,
 			  sessions->options.resume_seconds);
-	LIST_INSERT_HEAD(&sessions->bucket[bucket_of(session->id)], session, in_bucket);
+	LIST_INSERT_HEAD(&sessions->bucket[session_bucket_of(session->id)], session, in_bucket);
 	sessions->n++;
 	tenant->sessions++;
 	begin_idle(session);
@@ -173,7 +172,7 @@ http_session_find(struct http_sessions *sessions, const char *id,
 
 	if (strlen(id) != ID_CHARACTERS)
 		return NULL;
-	LIST_FOREACH(session, &sessions->bucket[bucket_of(id)], in_bucket)
+	LIST_FOREACH(session, &sessions->bucket[session_bucket_of(id)], in_bucket)
 		if (same_id(session->id, id))
 			return session->tenant == tenant ? session : NULL;
 	return NULL;

@@ -9,7 +9,6 @@
 #include <sys/queue.h>
 
 struct gate;
-struct http_exchange;
 struct http_session;
 struct http_sessions;
 struct http_tenant;
@@ -21,8 +20,8 @@ struct http_sessions_options {
 	struct loop *loop;		/* borrowed */
 	size_t most, most_each;		/* sessions in all; of one tenant */
 	struct gate *gate;		/* borrowed; NULL: no quotas */
-	unsigned int idle_seconds;	/* then an idle session ends */
-	unsigned int resume_seconds;	/* that a stream is kept after its end; 0: not at all */
+	unsigned int idle_seconds;	/* an idle session ends after this time */
+	unsigned int resume_seconds;	/* how long a stream is kept after its end; 0: not at all */
 };
 
 struct http_sessions *http_sessions_new(const struct http_sessions_options *options);
@@ -47,7 +46,8 @@ struct mcp_conversation *http_session_conversation(const struct http_session *se
 /* The kept events of its streams. */
 struct http_replays *http_session_replays(struct http_session *session);
 
-/* An exchange starts to use it, and stops. A session that is in use does not end for being idle. */
+/* An exchange begins (join) or stops (leave) using it. A session in use does not end for being
+ * idle. */
 void http_session_join(struct http_session *session);
 void http_session_leave(struct http_session *session);
 

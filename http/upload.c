@@ -57,7 +57,7 @@ struct http_upload {
 };
 
 static struct evbuffer *
-input_of(const struct http_upload *u)
+upload_input_of(const struct http_upload *u)
 {
 	return bufferevent_get_input(u->connection->bev);
 }
@@ -88,7 +88,7 @@ upload_lost(struct http_upload *u)
 /* ---- the answer ---- */
 
 static const char *
-reason_of(int status)
+upload_reason_of(int status)
 {
 	switch (status) {
 	case 201:
@@ -108,7 +108,7 @@ reason_of(int status)
 
 /* Takes body. What the client still writes is discarded, or it would lose the answer. */
 static void
-say(struct http_upload *u, int status, struct jsonout *body)
+upload_say(struct http_upload *u, int status, struct jsonout *body)
 {
 	struct bufferevent *bev = u->connection->bev;
 	struct evbuffer *output = bufferevent_get_output(bev);
@@ -118,27 +118,27 @@ say(struct http_upload *u, int status, struct jsonout *body)
 	jsonout_close(body, '}');
 	evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
 			    "Content-Length: %zu\r\nConnection: close\r\n\r\n", status,
-			    reason_of(status), body->len);
+			    upload_reason_of(status), body->len);
 	evbuffer_add(output, body->at, body->len);
 	jsonout_done(body);
-	evbuffer_drain(input_of(u), evbuffer_get_length(input_of(u)));
+	evbuffer_drain(upload_input_of(u), evbuffer_get_length(upload_input_of(u)));
 	http_connection_serves(u->connection, 0);
 	bufferevent_enable(bev, EV_READ | EV_WRITE);
 }
 
 static void
-refuse(struct http_upload *u, int status, const char *why)
+upload_refuse(struct http_upload *u, int status, const char *why)
 {
 	struct jsonout out;
 
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
 	jsonout_member_text(&out, "error", why);
-	say(u, status, &out);
+	upload_say(u, status, &out);
 }
 
 static int
-status_of(int error)
+upload_status_of(int error)
 {
 	switch (error) {
 	case -EFBIG:
@@ -153,7 +153,7 @@ status_of(int error)
 }
 
 static void
-on_end(void *arg, const struct upload_end *end)
+upload_on_end(void *arg, const struct upload_end *end)
 {
 	struct http_upload *u = arg;
 	char sha256[2 * FILESTORE_SHA256 + 1];
@@ -161,7 +161,7 @@ on_end(void *arg, const struct upload_end *end)
 
 	u->upload = NULL;
 	if (end->error < 0) {
-		refuse(u, status_of(end->error), end->why);
+		upload_refuse(u, upload_status_of(end->error), end->why);
 		return;
 	}
 	hex_write(end->sha256, FILESTORE_SHA256, sha256);
@@ -170,16 +170,16 @@ on_end(void *arg, const struct upload_end *end)
 	jsonout_member_text(&out, "uri", end->uri);
 	jsonout_member_uint(&out, "size", u->size);
 	jsonout_member_text(&out, "sha256", sha256);
-	say(u, 201, &out);
+	upload_say(u, 201, &out);
 }
 
 /* ---- the bytes ---- */
 
-/* Passes on what is there, or as much as a turn may. */
+/* Passes on the available bytes, or as many as one turn may. */
 static void
-pass_on(struct http_upload *u)
+upload_pass_on(struct http_upload *u)
 {
-	struct evbuffer *input = input_of(u);
+	struct evbuffer *input = upload_input_of(u);
 	size_t len = evbuffer_get_length(input);
 	int n;
 
@@ -210,11 +210,11 @@ on_pipe_writable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	pass_on(arg);
+	upload_pass_on(arg);
 }
 
 static void
-on_begin(void *arg, int fd)
+upload_on_begin(void *arg, int fd)
 {
 	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct http_upload *u = arg;
@@ -235,7 +235,7 @@ on_begin(void *arg, int fd)
 
 /* Cuts the next line off. NULL: there is none. */
 static char *
-next_line(char **at)
+upload_next_line(char **at)
 {
 	char *line = *at, *end = line ? strstr(line, "\r\n") : NULL;
 
@@ -246,13 +246,13 @@ next_line(char **at)
 	return line;
 }
 
-/* Splits text, of which the lists' values are copies. False: it is no head. */
+/* Splits text; the values in the list are copies. False: it is not a head. */
 static bool
 read_headers(char *text, struct evkeyvalq *headers)
 {
 	char *line;
 
-	while ((line = next_line(&text)) && *line) {
+	while ((line = upload_next_line(&text)) && *line) {
 		char *value = strchr(line, ':');
 
 		if (!value || value == line)
@@ -265,7 +265,7 @@ read_headers(char *text, struct evkeyvalq *headers)
 }
 
 static bool
-is_of_ours(const struct http_connection *c, const struct http_head *head)
+upload_is_of_ours(const struct http_connection *c, const struct http_head *head)
 {
 	const struct config *config = c->server->options.config;
 	const char *host = head->value[HTTP_HOST], *origin = head->value[HTTP_ORIGIN];
@@ -274,12 +274,12 @@ is_of_ours(const struct http_connection *c, const struct http_head *head)
 	       http_host_is_ours(host, c->endpoint->host, &config->http.hosts);
 }
 
-/* The file that the link is for. False: it is no link for an upload. */
+/* The file that the link is for. False: it is not a link for an upload. */
 static bool
 open_link(struct http_upload *u, const char *path)
 {
 	static const char prefix[] = FILE_URI_SCHEME UPLOAD_LINKS;
-	const struct upload_calls calls = { on_begin, on_end, u };
+	const struct upload_calls calls = { upload_on_begin, upload_on_end, u };
 	struct http_connection *c = u->connection;
 	const char *why;
 	struct link link;
@@ -295,14 +295,14 @@ open_link(struct http_upload *u, const char *path)
 		u->upload = upload_new_at(u->tenant->tenant, link.uri + strlen(prefix), u->size,
 					  &calls, &why);
 		if (!u->upload)
-			refuse(u, 400, why);
+			upload_refuse(u, 400, why);
 	}
 	free(link.uri);
 	return is_upload;
 }
 
 static void
-serve(struct http_upload *u, const char *path, const struct evkeyvalq *headers)
+upload_serve(struct http_upload *u, const char *path, const struct evkeyvalq *headers)
 {
 	const char *expect = evhttp_find_header(headers, "Expect"), *wrong, *length;
 	struct http_head head;
@@ -311,32 +311,32 @@ serve(struct http_upload *u, const char *path, const struct evkeyvalq *headers)
 	length = head.value[HTTP_CONTENT_LENGTH];
 	u->expects = expect && evutil_ascii_strcasecmp(expect, "100-continue") == 0;
 	if (wrong) {
-		refuse(u, 400, wrong);
+		upload_refuse(u, 400, wrong);
 	} else if (!length || head.value[HTTP_TRANSFER_ENCODING]) {
-		refuse(u, 411, "the header Content-Length is required");
-	} else if (!is_of_ours(u->connection, &head)) {
-		refuse(u, 403, "this Host or Origin is not allowed");
+		upload_refuse(u, 411, "the header Content-Length is required");
+	} else if (!upload_is_of_ours(u->connection, &head)) {
+		upload_refuse(u, 403, "this Host or Origin is not allowed");
 	} else {
 		u->size = u->left = strtoull(length, NULL, 10);
 		if (!open_link(u, path))
-			refuse(u, 404, "this is no link for an upload, or it has expired");
+			upload_refuse(u, 404, "this is no link for an upload, or it has expired");
 	}
 }
 
 /* text: the whole head. */
 static void
-take_head(struct http_upload *u, char *text)
+upload_take_head(struct http_upload *u, char *text)
 {
 	struct evkeyvalq headers;
-	char *rest = text, *line = next_line(&rest);
+	char *rest = text, *line = upload_next_line(&rest);
 	char *path = line ? line + strlen(VERB) : NULL, *version = path ? strchr(path, ' ') : NULL;
 
 	TAILQ_INIT(&headers);
 	if (!version || strncmp(version, " HTTP/1.", 8) != 0 || !read_headers(rest, &headers)) {
-		refuse(u, 400, "this is no request");
+		upload_refuse(u, 400, "this is no request");
 	} else {
 		*version = '\0';
-		serve(u, path, &headers);
+		upload_serve(u, path, &headers);
 	}
 	evhttp_clear_headers(&headers);
 }
@@ -344,14 +344,14 @@ take_head(struct http_upload *u, char *text)
 static void
 look_for_head(struct http_upload *u)
 {
-	struct evbuffer *input = input_of(u);
+	struct evbuffer *input = upload_input_of(u);
 	struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
 	char *text;
 	size_t len;
 
 	if (end.pos < 0 || end.pos > HTTP_HEAD_MAX) {
 		if (evbuffer_get_length(input) > HTTP_HEAD_MAX)
-			refuse(u, 431, "the head of the request is too long");
+			upload_refuse(u, 431, "the head of the request is too long");
 		return;
 	}
 	len = (size_t)end.pos + 4;
@@ -359,16 +359,16 @@ look_for_head(struct http_upload *u)
 	evbuffer_remove(input, text, len);
 	http_connection_serves(u->connection, 0);
 	if (strlen(text) < len)
-		refuse(u, 400, "the head of the request has a NUL");
+		upload_refuse(u, 400, "the head of the request has a NUL");
 	else
-		take_head(u, text);
+		upload_take_head(u, text);
 	free(text);
 }
 
 /* ---- the connection ---- */
 
 static void
-on_read(struct bufferevent *bev, void *arg)
+upload_on_read(struct bufferevent *bev, void *arg)
 {
 	struct http_upload *u = arg;
 
@@ -376,9 +376,9 @@ on_read(struct bufferevent *bev, void *arg)
 	if (u->state == HEAD)
 		look_for_head(u);
 	else if (u->state == PASSES)
-		pass_on(u);
+		upload_pass_on(u);
 	else if (u->state == SAYS)
-		evbuffer_drain(input_of(u), evbuffer_get_length(input_of(u)));
+		evbuffer_drain(upload_input_of(u), evbuffer_get_length(upload_input_of(u)));
 }
 
 static void
@@ -393,7 +393,7 @@ on_linger(evutil_socket_t fd, short what, void *arg)
 
 /* The answer is out. A client that has sent all sees the end at once. */
 static void
-on_written(struct bufferevent *bev, void *arg)
+upload_on_written(struct bufferevent *bev, void *arg)
 {
 	static const struct timeval linger = { .tv_sec = LINGER_S };
 	struct http_upload *u = arg;
@@ -408,15 +408,15 @@ on_written(struct bufferevent *bev, void *arg)
 	evtimer_add(u->linger, &linger);
 }
 
-/* A client may say that it sends no more once it has sent all. */
+/* A client may close its writing side after it has sent everything. */
 static void
-on_event(struct bufferevent *bev, short what, void *arg)
+upload_on_event(struct bufferevent *bev, short what, void *arg)
 {
 	const struct http_upload *u = arg;
 
 	(void)bev;
 	if (!(what & BEV_EVENT_EOF) || u->state != PASSES ||
-	    evbuffer_get_length(input_of(u)) < u->left)
+	    evbuffer_get_length(upload_input_of(u)) < u->left)
 		http_connection_end(u->connection, 0);
 }
 
@@ -430,7 +430,7 @@ http_upload_take(struct http_connection *c)
 	u->pipe = -1;
 	c->upload = u;
 	c->upload_lost = upload_lost;
-	bufferevent_setcb(c->bev, on_read, on_written, on_event, u);
+	bufferevent_setcb(c->bev, upload_on_read, upload_on_written, upload_on_event, u);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, WAITING_MAX);
 	bufferevent_set_max_single_read(c->bev, PASS_MAX);
 	bufferevent_set_timeouts(c->bev, &idle, &idle);

@@ -11,12 +11,12 @@
 
 struct evp_md_ctx_st;
 
-/* Zeroed is empty, and may be begun; so may one that is at its end. */
+/* Zeroed is empty. It may be begun when it is empty, and again after its end. */
 struct digest {
 	struct evp_md_ctx_st *context;
 };
 
-/* Once in a process, before it gives up opening files. 0 or -ENOTSUP. */
+/* Called once in a process, before it loses the right to open files. 0 or -ENOTSUP. */
 int digest_prepare(void);
 
 void digest_begin(struct digest *digest);
@@ -24,7 +24,8 @@ void digest_add(struct digest *digest, const void *bytes, size_t len);
 void digest_end(struct digest *digest, unsigned char sum_r[DIGEST_BYTES]);
 void digest_free(struct digest *digest);
 
-/* In hexadecimal, lower case; and in base64 as RECORD has it: for URLs, not padded. */
+/* The digest in hexadecimal, lower case; and in the base64 of RECORD: the alphabet for URLs,
+ * without padding. */
 void digest_hex(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_HEX + 1]);
 void digest_base64(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_BASE64 + 1]);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a tree of the files that a stream tells of: hostile to the last byte.
+/* Makes a tree of files from a stream, all of which is hostile.
  *
  * The stream is a sequence of files and one end, numbers most significant byte first:
  *   'F' or 'X'   path length (2 bytes), size (8 bytes), path, that many bytes; 'X' is
  *                executable
- *   'R'          length (2 bytes), and why there is no more: the sender refuses to go on
+ *   'R'          length (2 bytes), and the reason why the sender ends the stream early
  *   'E'          the number of files before it (4 bytes)
- * There are no links, no devices, no modes and no owners in it, so none can come of it.
+ * The stream has no links, devices, modes and owners, so it cannot make any.
  */
 #ifndef KEEPER_INTAKE_H
 #define KEEPER_INTAKE_H
@@ -28,17 +28,17 @@ struct intake {
 	uint32_t files;
 };
 
-/* Reads one stream (readable, blocking) to its end mark and writes the files. A file that is
- * there already, of another stream, must be the same to the last byte. 0; with why_r filled
- * -EBADMSG: it is not such a stream, -EFBIG: it is more than it may be, -EEXIST: another file of
- * a path is there, -EPIPE: it ends before its end, or another -errno (-ENOSPC). */
+/* Reads one stream (readable, blocking) to its end mark and writes the files. If a file exists
+ * already, from another stream, the new one must be equal. 0; or with why_r filled -EBADMSG: it is
+ * not such a stream; -EFBIG: it exceeds the bounds; -EEXIST: there is a different file of this
+ * path; -EPIPE: it is incomplete; or another -errno (-ENOSPC). */
 int intake_read(struct intake *intake, int stream, struct why *why_r);
 
 /* Writes one new file, with size bytes that it reads. Errors as above. */
 int intake_file(struct intake *intake, int from, const char *path, bool executable,
 		uint64_t size, struct why *why_r);
 
-/* Reads exactly so many bytes. 0, -EPIPE when they end before, or another -errno. */
+/* Reads exactly this many bytes. 0; -EPIPE: there are fewer; or another -errno. */
 int intake_bytes(int from, void *to, size_t len);
 
 #endif

@@ -2,14 +2,14 @@
 /* The keeper: the process that owns the store of sets of packages, makes new ones of wheels, and
  * mounts them in workers.
  *
- * It lives in the outer namespace, as its id 0, and hears the supervisor alone. A store
+ * It runs in the outer namespace, as id 0, and takes orders only from the supervisor. A store
  * is a directory of
- *   NAME/tree/      the packages, never changed once it is there
+ *   NAME/tree/      the packages, which never change
  *   NAME/files      each file of it with its SHA-256, as sha256sum has it
- *   NAME/manifest   what they are, as the supervisor said when they were taken in
- *   NAME/bytes      how much of the disk that is, in decimal: whole pages, directories too
- *   .new-*, .old-*  half made or half removed: gone when a keeper starts
- * where NAME is the SHA-256 of what it holds. A set is there when its NAME is.
+ *   NAME/manifest   a description of the packages, from the supervisor's order
+ *   NAME/bytes      its size on the disk, in decimal: whole pages, with directories
+ *   .new-*, .old-*  incomplete or being removed: removed when a keeper starts
+ * where NAME is a SHA-256 that identifies its contents. A set exists if its NAME exists.
  */
 #ifndef KEEPER_KEEPER_H
 #define KEEPER_KEEPER_H

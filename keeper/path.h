@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of files in a tree of packages, which strangers name. */
+/* Checks the paths of files in a tree of packages, which come from strangers. */
 #ifndef KEEPER_PATH_H
 #define KEEPER_PATH_H
 
@@ -9,9 +9,9 @@
 #define PATH_BYTES_MAX 1024	/* of one path */
 #define PATH_DEPTH_MAX 40	/* directories above a file */
 
-/* Is it a relative path that stays below where it begins, in characters that are shown as they are
- * (base/quote.h)? Each part has a name and is neither "." nor ".."; nor is there a backslash in it,
- * which separates parts for some. */
+/* Is it a relative path that stays below its directory, with characters that are shown unchanged
+ * (base/quote.h)? No part is empty, "." or "..", and there is no backslash, which some programs
+ * treat as a separator. */
 bool path_is_safe(const char *path, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RECORD of a wheel: which files it has, with their SHA-256 and sizes, as CSV. */
+/* RECORD of a wheel: a list of its files, with their SHA-256 and sizes, as CSV. */
 #ifndef KEEPER_RECORD_H
 #define KEEPER_RECORD_H
 
@@ -16,14 +16,14 @@ struct record_row {
 	char size[24];				/* decimal; "": not said */
 };
 
-/* Reads one row at *at and moves *at behind it. 1, 0 at the end, or -EBADMSG: it is no row of a
+/* Reads one row at *at and moves *at behind it. 1; 0 at the end; or -EBADMSG: it is not a row of a
  * RECORD. */
 int record_read(const char **at, const char *end, struct record_row *row_r);
 
-/* Writes the row of a file; sum NULL: without hash and size, as that of RECORD itself. */
+/* Writes the row of a file; sum NULL: without hash and size, as for RECORD itself. */
 void record_write(FILE *to, const char *path, const unsigned char *sum, uint64_t size);
 
-/* Writes "sha256=..." into text_r, which has the room of a row's. */
+/* Writes "sha256=..." into text_r, which is as large as that member of a row. */
 void record_hash(const unsigned char sum[DIGEST_BYTES], char *text_r);
 
 #endif

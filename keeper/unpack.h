@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads wheels in processes of their own: each reads one, and has nothing else. What it finds it
- * writes to a pipe, as keeper/intake.h has it.
+/* Reads each wheel in a process that has no other resources. It writes the files to a pipe, in the
+ * form of keeper/intake.h.
  */
 #ifndef KEEPER_UNPACK_H
 #define KEEPER_UNPACK_H

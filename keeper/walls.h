@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the keeper and its children give up: capabilities, and what they may ask of the kernel,
- * which is rows of call and reason for the keeper, for the child that works in the store and for
- * the one that reads a wheel.
+/* The walls of the keeper and its children: they drop capabilities and load filters of system
+ * calls. A table has the allowed calls, each with its reason, of the keeper, of the child that
+ * works in the store, and of the one that reads a wheel.
  */
 #ifndef KEEPER_WALLS_H
 #define KEEPER_WALLS_H
@@ -16,8 +16,8 @@ enum walls_for {
 	WALLS_KEEPER = 4,	/* the keeper itself: its children's, mounts and namespaces */
 };
 
-/* Of a child, whose end comes with its parent's. It has no capability afterwards and can get
- * none; any other call fails with EPERM. For good, and proved. 0 or -errno. */
+/* For a child, which is killed when its parent ends. Afterwards it has no capability and can get
+ * none, and any other call fails with EPERM. Permanent; proved by trying. 0 or -errno. */
 int walls_enter(enum walls_for whom);
 
 /* Of the keeper, before it serves: it keeps its capabilities, and any other call fails with EPERM.

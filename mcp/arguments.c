@@ -103,8 +103,8 @@ read_string(const json_t *value, const json_t *property)
 	return NULL;
 }
 
-/* The name by which the schema knows an argument: what is run is called code by some tools and
- * script by others, and a model that calls both mixes them up. */
+/* The name of an argument in the schema. Some tools have the argument code and others script, and a
+ * model that calls both confuses them. */
 static const char *
 known_as(const char *name, const json_t *given, const json_t *properties)
 {

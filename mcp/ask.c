@@ -44,7 +44,7 @@ send_question(struct outgoing *outgoing, const struct mcp_question *question)
 }
 
 static void
-send_cancelled(const struct outgoing *outgoing, const char *reason)
+ask_send_cancelled(const struct outgoing *outgoing, const char *reason)
 {
 	struct jsonout out;
 
@@ -62,7 +62,7 @@ send_cancelled(const struct outgoing *outgoing, const char *reason)
 }
 
 static void
-on_late(evutil_socket_t fd, short what, void *arg)
+ask_on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct outgoing *outgoing = arg;
 	struct mcp_run *run = outgoing->call->audience.run;
@@ -70,7 +70,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	send_cancelled(outgoing, "nobody answered in time");
+	ask_send_cancelled(outgoing, "nobody answered in time");
 	outgoing_free(outgoing);
 	mcp_run_give_up_one(run, question);
 }
@@ -97,7 +97,7 @@ ask_by_requests(struct mcp_call *call)
 		outgoing->id = ++conversation->last_outgoing;
 		outgoing->call = call;
 		outgoing->question = i;
-		outgoing->late = xalloc_check(evtimer_new(mcp_base(mcp), on_late, outgoing));
+		outgoing->late = xalloc_check(evtimer_new(mcp_base(mcp), ask_on_late, outgoing));
 		evtimer_add(outgoing->late, &wait);
 		LIST_INSERT_HEAD(&conversation->outgoing, outgoing, link);
 		send_question(outgoing, &question[i]);
@@ -137,7 +137,7 @@ forget_outgoing(struct mcp_conversation *conversation, const struct mcp_call *ca
 		if (call && outgoing->call != call)
 			continue;
 		if (say_so)
-			send_cancelled(outgoing, "the call is over");
+			ask_send_cancelled(outgoing, "the call is over");
 		outgoing_free(outgoing);
 	}
 }

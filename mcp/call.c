@@ -21,8 +21,8 @@ call_of(struct mcp_audience *audience)
 /* ---- what the run says ---- */
 
 static void
-on_output(struct mcp_audience *audience, enum stream stream, const char *bytes,
-	  size_t len)
+call_on_output(struct mcp_audience *audience, enum stream stream, const char *bytes,
+	       size_t len)
 {
 	struct mcp_call *call = call_of(audience);
 
@@ -31,7 +31,7 @@ on_output(struct mcp_audience *audience, enum stream stream, const char *bytes,
 }
 
 static void
-on_progress(struct mcp_audience *audience, const struct tool_progress *progress)
+call_on_progress(struct mcp_audience *audience, const struct tool_progress *progress)
 {
 	struct mcp_call *call = call_of(audience);
 
@@ -40,7 +40,7 @@ on_progress(struct mcp_audience *audience, const struct tool_progress *progress)
 }
 
 static void
-on_log(struct mcp_audience *audience, const struct tool_log *log)
+call_on_log(struct mcp_audience *audience, const struct tool_log *log)
 {
 	struct mcp_call *call = call_of(audience);
 	struct jsonout out;
@@ -53,7 +53,7 @@ on_log(struct mcp_audience *audience, const struct tool_log *log)
 }
 
 static void
-on_task(struct mcp_audience *audience, struct mcp_task *task)
+call_on_task(struct mcp_audience *audience, struct mcp_task *task)
 {
 	struct mcp_call *call = call_of(audience);
 	struct jsonout out;
@@ -68,25 +68,25 @@ on_task(struct mcp_audience *audience, struct mcp_task *task)
 }
 
 static void
-on_ask(struct mcp_audience *audience)
+call_on_ask(struct mcp_audience *audience)
 {
 	mcp_call_ask(call_of(audience));
 }
 
 static void
-on_end(struct mcp_audience *audience, const struct tool_answer *answer,
-       const struct tool_failure *failure)
+call_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
+	    const struct tool_failure *failure)
 {
 	mcp_call_end(call_of(audience), answer, failure);
 }
 
 static const struct mcp_audience_type call_audience = {
-	.on_output = on_output,
-	.on_progress = on_progress,
-	.on_log = on_log,
-	.on_ask = on_ask,
-	.on_task = on_task,
-	.on_end = on_end,
+	.on_output = call_on_output,
+	.on_progress = call_on_progress,
+	.on_log = call_on_log,
+	.on_ask = call_on_ask,
+	.on_task = call_on_task,
+	.on_end = call_on_end,
 };
 
 void

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request that a run works for, from its dispatch to its answer: tools/call, prompts/get or
+/* A request that is answered by a run, from its dispatch to its answer: tools/call, prompts/get or
  * resources/read. The call writes the run's messages in the form of the request's revision.
  */
 #ifndef MCP_CALL_H
@@ -20,7 +20,7 @@ struct mcp_exchange;
 struct mcp_progress;
 struct request;
 
-/* The conversation's; see mcp/conversation_parts.h. */
+/* Owned by the conversation; see mcp/conversation_parts.h. */
 struct mcp_call {
 	TAILQ_ENTRY(mcp_call) link;
 	struct mcp_conversation *conversation;
@@ -29,8 +29,8 @@ struct mcp_call {
 	struct jsonrpc_id id;
 	const struct revision *revision;
 	enum mcp_method method;
-	int log_level;			/* the least that is sent; -1: none */
-	size_t bytes;			/* that it is charged with */
+	int log_level;			/* the lowest level that is sent; -1: none */
+	size_t bytes;			/* charged to its conversation */
 	struct mcp_audience audience;
 	struct mcp_progress *progress;	/* NULL: the client wants none */
 	struct seal_binding binding;	/* modern: the call that a requestState belongs to */
@@ -51,7 +51,7 @@ void mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 void mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
 		  const struct tool_failure *failure);
 
-/* Asks the open questions of its run in the revision's way. May free the call. */
+/* Asks the client the open questions of its run, in the way of its revision. May free the call. */
 void mcp_call_ask(struct mcp_call *call);
 
 #endif

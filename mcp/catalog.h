@@ -19,7 +19,7 @@
 
 /* ---- resources ---- */
 
-/* Texts are the provider's, and valid until it is asked again. NULL: none. */
+/* Texts belong to the provider, and are valid until its next call. NULL: none. */
 struct resource {
 	const char *uri, *name;			/* never NULL */
 	const char *title, *description, *mime_type;
@@ -32,10 +32,10 @@ struct resource_template {
 };
 
 struct resource_provider {
-	/* The first resource after the uri after, in the order of strcmp, that the tenant may read;
-	 * after is "" at the start. False: no more. */
+	/* The first resource that the tenant may read with a uri above after, in the order of
+	 * strcmp; after is "" at the start. False: there are no more. */
 	bool (*next)(struct tenant *tenant, const char *after, struct resource *resource_r);
-	/* Likewise, ordered by uri_template. */
+	/* The same for templates, ordered by uri_template. */
 	bool (*next_template)(struct tenant *tenant, const char *after,
 			      struct resource_template *template_r);
 	/* Runs with {"uri": a string}: answers with CONTENT_RESOURCE blocks, or fails with
@@ -62,8 +62,9 @@ struct prompt {
 struct prompt_provider {
 	const struct prompt *prompt;		/* in the order of the list */
 	size_t n_prompts;
-	/* Runs with {"name": one of the list, "arguments": an object}: its answer's blocks
-	 * are the messages; required arguments are there, and all are strings. May ask. */
+	/* Runs with {"name": one of the list, "arguments": an object}: the blocks of its answer are
+	 * the messages. Required arguments are present, and all are strings. It may ask questions.
+	 */
 	const struct tool *get;
 };
 
@@ -75,7 +76,7 @@ struct prompt_provider {
 struct completion_request {
 	const char *prompt;		/* name; NULL: it is a resource */
 	const char *resource;		/* uri or template */
-	const char *argument, *value;	/* value: what was typed so far */
+	const char *argument, *value;	/* value: the text typed so far */
 };
 
 /* Valid until the next request. */
@@ -97,8 +98,9 @@ struct catalog {
 	 * argument. NULL: not offered. */
 	bool (*complete)(struct tenant *tenant, const struct completion_request *request,
 			 struct completion *completion_r);
-	bool logging;					/* tools write log lines */
-	bool quiet;					/* only if a client has set a level */
+	bool logging;					/* whether tools write log lines */
+	bool quiet;					/* log lines are sent only if a client has
+							 * set a level */
 	bool only_loopback;				/* may be served on the loopback
 							 * interface only */
 };
@@ -106,7 +108,7 @@ struct catalog {
 /* Adds a tool. Aborts if the catalog is full or has a tool of this name. */
 void catalog_add_tool(struct catalog *catalog, const struct tool *tool);
 
-/* Each program's own: called once at start, with an empty catalog. */
+/* Defined by each program: called once at start, with an empty catalog. */
 void catalog_fill(struct catalog *catalog, const struct config *config);
 
 /* NULL when there is no such tool. */

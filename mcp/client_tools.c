@@ -20,7 +20,7 @@ struct client_tools {
 
 /* NULL: it is one. */
 static const char *
-add(struct client_tools *t, const json_t *tool)
+client_tools_add(struct client_tools *t, const json_t *tool)
 {
 	struct upstream_server *server = &t->server;
 	struct shape_tool shape;
@@ -61,7 +61,7 @@ client_tools_read(const json_t *declared, struct client_tools **tools_r)
 		.tool = xcalloc(CLIENT_TOOLS_MAX, sizeof(*t->server.tool)) } };
 	json_array_foreach(tools, i, tool)
 		if (!wrong)
-			wrong = add(t, tool);
+			wrong = client_tools_add(t, tool);
 	if (wrong)
 		client_tools_release(t);
 	else

@@ -11,16 +11,17 @@ struct client_tools;
 struct upstream_server;
 
 #define CLIENT_TOOLS_MAX 128			/* of one client */
-#define CLIENT_TOOLS_ABOUT_MAX (256 * 1024)	/* bytes of what it says of them, together */
+#define CLIENT_TOOLS_ABOUT_MAX (256 * 1024)	/* bytes of all their descriptions together */
 
-/* declared: the extensions of a client's capabilities, of any shape. NULL: fine, and *tools_r has
- * one holder; it is NULL if there are none. Else what is wrong with them: static. */
+/* declared: the extensions of a client's capabilities, of any shape. Returns NULL with *tools_r,
+ * which has one holder, or is NULL if there are no tools; otherwise what is wrong with them,
+ * static. */
 const char *client_tools_read(const json_t *declared, struct client_tools **tools_r);
 
 struct client_tools *client_tools_hold(struct client_tools *tools);	/* NULL is fine */
 void client_tools_release(struct client_tools *tools);			/* NULL is fine */
 
-/* They look like those of another server. NULL for NULL. */
+/* The tools as those of another server. NULL for NULL. */
 const struct upstream_server *client_tools_server(const struct client_tools *tools);
 
 #endif

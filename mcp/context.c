@@ -117,7 +117,7 @@ mcp_repeats(struct mcp *mcp)
 }
 
 static const struct config *
-config_of(const struct mcp *mcp, struct tenant *tenant)
+context_config_of(const struct mcp *mcp, struct tenant *tenant)
 {
 	return mcp->options.gate ? gate_config(mcp->options.gate, tenant)
 				 : config_hold(mcp->options.config);
@@ -130,7 +130,7 @@ mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r)
 		.engine = mcp->options.engine,
 		.tenant = tenant,
 		.gate = mcp->options.gate,
-		.config = config_of(mcp, tenant),
+		.config = context_config_of(mcp, tenant),
 		.base = mcp->options.base,
 	};
 }
@@ -150,7 +150,7 @@ mcp_tool_schema(const struct mcp *mcp, size_t i)
 struct tool_list *
 mcp_tool_list(const struct mcp *mcp, struct tenant *tenant)
 {
-	const struct config *config = config_of(mcp, tenant);
+	const struct config *config = context_config_of(mcp, tenant);
 	struct tool_list *list = tool_lists_get(mcp->lists, config);
 
 	config_free(config);

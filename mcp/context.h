@@ -34,7 +34,7 @@ struct mcp_options {
 	const struct config *config;
 	const struct catalog *catalog;
 	struct gate *gate;		/* NULL: everything is allowed */
-	const struct mcp_seal *seal;	/* NULL: a key of its own, for this process */
+	const struct mcp_seal *seal;	/* NULL: a new key, for this process only */
 };
 
 /* Tables of things that outlive requests; borrowed: mcp/parking.h, mcp/task.h, mcp/repeat.h. */
@@ -44,7 +44,7 @@ struct mcp_tables {
 	struct mcp_repeats *repeats;
 };
 
-/* For mcp/mcp.c only. The tables are set once, before the first client. */
+/* For mcp/mcp.c only. mcp_context_set is called once, before the first client. */
 struct mcp *mcp_context_new(const struct mcp_options *options);
 void mcp_context_set(struct mcp *mcp, const struct mcp_tables *tables);
 void mcp_context_free(struct mcp *mcp);
@@ -71,7 +71,7 @@ const json_t *mcp_tool_schema(const struct mcp *mcp, size_t i);
 /* The answer of tools/list for the tenant now; the caller releases it. */
 struct tool_list *mcp_tool_list(const struct mcp *mcp, struct tenant *tenant);
 
-/* Lists are made from the configuration that is in force now, from here on. */
+/* From now on lists are made from the configuration that is now in force. */
 void mcp_renew_tool_lists(struct mcp *mcp);
 
 /* For conversations only. */

@@ -36,12 +36,12 @@ enum mcp_sent {
 
 /* Embedded in an object of the carrier, which must live until on_done or mcp_conversation_leave. */
 struct mcp_exchange {
-	/* message holds one whole JSON text without newline; the callee may take it. */
+	/* message is one whole JSON text without newline; the callee may take it. */
 	void (*send)(struct mcp_exchange *exchange, enum mcp_sent kind,
 		     struct jsonout *message);
-	/* Everything that this exchange waited for was sent or cancelled: nothing follows. May be
-	 * called from within mcp_conversation_take. A byte stream's exchange gets this each time
-	 * that nothing is in flight any more. */
+	/* All answers that this exchange waited for were sent or cancelled: nothing follows. May be
+	 * called from within mcp_conversation_take. For a byte stream this is called each time when
+	 * no call is in flight any more. */
 	void (*on_done)(struct mcp_exchange *exchange);
 	size_t owed;		/* the conversation's own; 0 at first */
 };
@@ -52,8 +52,8 @@ struct mcp_conversation_options {
 	bool by_stream;			/* a byte stream: everything goes by one exchange */
 	/* NULL: not negotiated yet, on a byte stream before its handshake. */
 	const struct revision *session;
-	/* hold: may a call of so many bytes be held? If so, counts them. let_go: they are
-	 * released. */
+	/* hold: may a call of this many bytes be held? If so, counts them. let_go: releases them.
+	 */
 	bool (*hold)(void *arg, size_t bytes);
 	void (*let_go)(void *arg, size_t bytes);
 	void *arg;

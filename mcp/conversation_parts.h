@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a conversation, for the files that make it up. From the top: mcp/dispatch.c takes
  * messages, mcp/methods.c answers requests, mcp/start.c begins calls, mcp/conversation.c and
- * mcp/call.c have those that take long, mcp/listen.c has subscriptions, mcp/ask.c asks the
- * client, mcp/request.c sends.
+ * mcp/call.c have calls that take long, mcp/listen.c has subscriptions, mcp/ask.c asks the client,
+ * mcp/request.c sends.
  */
 #ifndef MCP_CONVERSATION_PARTS_H
 #define MCP_CONVERSATION_PARTS_H
@@ -24,7 +24,8 @@ struct tool_list;
 
 /* The answers of one array line, until all of them are there. */
 struct batch {
-	size_t owed;		/* by calls, and one by the dispatcher while it reads the line */
+	size_t owed;		/* by calls, and one more by the dispatcher while it reads the line
+				 */
 	size_t answers;
 	struct jsonout out;
 };
@@ -43,9 +44,9 @@ struct mcp_conversation {
 	LIST_HEAD(, outgoing) outgoing;	/* requests to the client that it has not answered */
 	uint64_t last_outgoing;		/* their id space */
 	json_t *subscribed;		/* legacy: an object with uris as keys; NULL: none */
-	struct tool_list *tools;	/* legacy: that its client knows of; NULL: none yet */
-	struct mcp_exchange *exchange;	/* for what belongs to no request; NULL: none */
-	size_t bytes_each;		/* of the line being read, by its messages */
+	struct tool_list *tools;	/* legacy: the list that its client has; NULL: none yet */
+	struct mcp_exchange *exchange;	/* for messages that belong to no request; NULL: none */
+	size_t bytes_each;		/* of the line being read, divided by its messages */
 	bool input_ended;
 };
 
@@ -63,7 +64,7 @@ struct request {
 
 /* ---- mcp/request.c ---- */
 
-/* Sends a message that is no answer. exchange NULL: it is lost. */
+/* Sends a message that is not an answer. exchange NULL: it is dropped. */
 void conversation_send(struct mcp_exchange *exchange, enum mcp_sent kind,
 		       struct jsonout *message);
 
@@ -72,23 +73,22 @@ void request_answer(const struct request *request, enum mcp_sent kind, struct js
 void request_error(const struct request *request, enum mcp_sent kind, int code,
 		   const char *text, const char *data);
 
-/* May one more thing be in flight? Then it is charged with conversation->bytes_each, else the
- * request is answered. */
+/* May a further call or question be in flight? If so, it is charged with conversation->bytes_each;
+ * if not, the request is answered with an error. */
 bool has_room(const struct request *request);
 
 /* Answers -32021: the client must have declared these (enum client_ability). */
 void refuse_lacking(const struct request *request, unsigned int abilities);
 
-/* A new batch, of which its reader owes one answer. */
+/* A new batch, with one owed answer for its reader. */
 struct batch *batch_new(void);
 
-/* One answer that was owed is there, or (answer NULL) will never be. The last one sends the
- * batch and frees it. */
+/* Adds one owed answer; NULL: it will never come. The last one sends the batch and frees it. */
 void batch_settle(struct batch *batch, struct mcp_exchange *exchange,
 		  const struct jsonout *answer);
 
-/* One thing more, or less, is owed at an exchange; the last may tell its carrier so, who may
- * free the conversation: nothing of it is touched afterwards. NULL is fine. */
+/* An exchange owes one answer more, or less. When none is owed, its carrier is told, which may free
+ * the conversation: do not use it afterwards. NULL is fine. */
 void exchange_owe(struct mcp_exchange *exchange);
 void exchange_settle(struct mcp_exchange *exchange);
 
@@ -98,11 +98,10 @@ void exchange_settle(struct mcp_exchange *exchange);
 struct mcp_call *conversation_find_call(const struct mcp_conversation *conversation,
 					const json_t *id);
 
-/* A call enters the list of those in flight. */
+/* Adds a call to those in flight. */
 void conversation_add_call(struct mcp_conversation *conversation, struct mcp_call *call);
 
-/* A call is over: answer is sent where it belongs (NULL: never answered, out stays the
- * caller's), then the call is freed. */
+/* Ends a call: sends its answer (NULL: none), then frees the call. */
 void conversation_end_call(struct mcp_call *call, enum mcp_sent kind, struct jsonout *answer,
 			   enum cancel_reason reason);
 
@@ -133,8 +132,8 @@ void ask_by_requests(struct mcp_call *call);
 void take_response(struct mcp_conversation *conversation,
 		   const struct jsonrpc_message *message);
 
-/* These replies are not waited for any more: tells the client (unless it left: say_so false),
- * forgets them. call NULL: of all. */
+/* Drops the requests to the client that wait for a reply, of this call or (NULL) of all calls.
+ * say_so: the client is told; false if it has left. */
 void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_call *call,
 		     bool say_so);
 
@@ -142,16 +141,16 @@ void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_cal
 
 void serve_listen(struct request *request);
 
-/* Ends those that fit: by id (a request's value), or by exchange; NULL: any. say_so: the
- * client is told that they end. True: there was one. */
+/* Ends subscriptions with this id (a request's value) or exchange; NULL: any. say_so: the client is
+ * told. True: there was one. */
 bool end_listening(struct mcp_conversation *conversation, const json_t *id,
 		   const struct mcp_exchange *exchange, bool say_so);
 bool is_listening(const struct mcp_conversation *conversation, const json_t *id);
 
-/* To those here who listen, if tools/list says something else than what they know of. */
+/* Tells listening clients if tools/list differs from the list that they have. */
 void tell_tools_changed(struct mcp_conversation *conversation);
 
-/* To the client, if it has subscribed to it, in either era. */
+/* Tells the client, if it has subscribed to this resource, in either era. */
 void tell_resource_changed(struct mcp_conversation *conversation, const char *uri);
 
 /* ---- mcp/task_methods.c ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursors of paged lists. Clients can only send one back to get the next page. */
+/* Cursors of paged lists. A client sends a cursor back to get the next page; it has no other use.
+ */
 #ifndef MCP_CURSOR_H
 #define MCP_CURSOR_H
 
@@ -10,7 +11,7 @@
 /* The cursor of the page after place; malloc'd. */
 char *cursor_write(const char *place);
 
-/* The place that a cursor names, malloc'd; "" of the empty one. NULL: it is no cursor. */
+/* The place that a cursor names, malloc'd; "" for an empty cursor. NULL: it is not a cursor. */
 char *cursor_read(const char *cursor, size_t len);
 
 #endif

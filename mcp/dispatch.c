@@ -17,7 +17,7 @@ refuse(const struct request *request, int code, const char *text)
 }
 
 static void
-refuse_version(const struct request *request)
+dispatch_refuse_version(const struct request *request)
 {
 	const json_t *asked = request->envelope.requested;
 	struct jsonout data;
@@ -63,7 +63,7 @@ admit_legacy(struct request *request, enum mcp_method method)
 }
 
 static bool
-admit(struct request *request, enum mcp_method method)
+dispatch_admit(struct request *request, enum mcp_method method)
 {
 	switch (request->envelope.verdict) {
 	case ENVELOPE_NONE:
@@ -84,7 +84,7 @@ admit(struct request *request, enum mcp_method method)
 		refuse(request, JSONRPC_INVALID_PARAMS, request->envelope.text);
 		return false;
 	case ENVELOPE_UNSUPPORTED:
-		refuse_version(request);
+		dispatch_refuse_version(request);
 		return false;
 	}
 	return false;
@@ -103,7 +103,7 @@ serve_request(struct request *request)
 		return;
 	}
 	envelope_read(request->message->params, &request->envelope);
-	if (!admit(request, method))
+	if (!dispatch_admit(request, method))
 		return;
 	if (!revision_has(request->revision, mcp_catalog(conversation->mcp), method))
 		method = METHOD_UNKNOWN;
@@ -123,7 +123,7 @@ cancel_kept(const struct mcp_call *call)
 
 /* From now on the client may get notifications. */
 static void
-on_initialized(struct mcp_conversation *conversation)
+dispatch_on_initialized(struct mcp_conversation *conversation)
 {
 	if (conversation->session && !conversation->tools)
 		conversation->tools = mcp_tool_list(conversation->mcp,
@@ -132,15 +132,15 @@ on_initialized(struct mcp_conversation *conversation)
 
 /* A cancellation of an open call is carried out; all else is ignored, as both eras demand. */
 static void
-on_notification(struct mcp_conversation *conversation,
-		const struct jsonrpc_message *message)
+dispatch_on_notification(struct mcp_conversation *conversation,
+			 const struct jsonrpc_message *message)
 {
 	const json_t *id = json_object_get(message->params, "requestId");
 	enum mcp_method method = method_find(message->method);
 	struct mcp_call *call;
 
 	if (method == METHOD_NOTE_INITIALIZED)
-		on_initialized(conversation);
+		dispatch_on_initialized(conversation);
 	if (method != METHOD_NOTE_CANCELLED || !id)
 		return;
 	call = conversation_find_call(conversation, id);
@@ -153,8 +153,8 @@ on_notification(struct mcp_conversation *conversation,
 }
 
 static void
-on_message(struct mcp_conversation *conversation, struct mcp_exchange *exchange,
-	   struct jsonrpc_message *message, struct batch *batch)
+dispatch_on_message(struct mcp_conversation *conversation, struct mcp_exchange *exchange,
+		    struct jsonrpc_message *message, struct batch *batch)
 {
 	struct request request = { .conversation = conversation, .exchange = exchange,
 				   .message = message, .batch = batch };
@@ -164,7 +164,7 @@ on_message(struct mcp_conversation *conversation, struct mcp_exchange *exchange,
 		serve_request(&request);
 		break;
 	case JSONRPC_NOTIFICATION:
-		on_notification(conversation, message);
+		dispatch_on_notification(conversation, message);
 		break;
 	case JSONRPC_RESPONSE:
 		take_response(conversation, message);
@@ -190,7 +190,7 @@ on_batch(struct mcp_conversation *conversation, struct mcp_exchange *exchange,
 	}
 	batch = batch_new();
 	for (size_t i = 0; i < line->n; i++)
-		on_message(conversation, exchange, &line->message[i], batch);
+		dispatch_on_message(conversation, exchange, &line->message[i], batch);
 	batch_settle(batch, exchange, NULL);
 }
 
@@ -206,6 +206,6 @@ mcp_conversation_take(struct mcp_conversation *conversation,
 	if (line->is_batch)
 		on_batch(conversation, exchange, line);
 	else
-		on_message(conversation, exchange, &line->message[0], NULL);
+		dispatch_on_message(conversation, exchange, &line->message[0], NULL);
 	exchange_settle(exchange);
 }

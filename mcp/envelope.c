@@ -28,7 +28,7 @@ is_client_info(const json_t *info)
 }
 
 static bool
-is_token(const json_t *token)
+envelope_is_token(const json_t *token)
 {
 	/* An encoded string is at most six times as long; its length is checked again then. */
 	return json_is_integer(token) ||
@@ -81,7 +81,7 @@ envelope_read(const json_t *params, struct envelope *envelope_r)
 	envelope_r->has_modern_keys = json_object_get(meta, META_CLIENT_CAPABILITIES);
 	envelope_r->progress_token = json_object_get(meta, "progressToken");
 	envelope_r->streams = json_is_true(json_object_get(meta, META_STREAM));
-	if (envelope_r->progress_token && !is_token(envelope_r->progress_token))
+	if (envelope_r->progress_token && !envelope_is_token(envelope_r->progress_token))
 		malformed(envelope_r, "_meta: progressToken must be a string or an integer");
 	else if (version)
 		read_modern(meta, version, envelope_r);

@@ -13,9 +13,9 @@ struct revision;
 
 enum envelope_verdict {
 	ENVELOPE_NONE,		/* names no revision: legacy, or malformed without a session */
-	ENVELOPE_MODERN,	/* complete, and of a revision that is served */
+	ENVELOPE_MODERN,	/* complete, with a revision that is served */
 	ENVELOPE_MALFORMED,	/* text says what */
-	ENVELOPE_UNSUPPORTED,	/* requested is a revision that is not served this way */
+	ENVELOPE_UNSUPPORTED,	/* requested is a revision that is not served in this way */
 };
 
 /* Pointers are borrowed from the params. */
@@ -29,13 +29,14 @@ struct envelope {
 	const json_t *capabilities;		/* with ENVELOPE_MODERN: an object */
 	const char *client;			/* its name; NULL: it did not say */
 	int log_level;				/* enum log_level; -1: none asked for */
-	bool has_modern_keys;			/* with ENVELOPE_NONE: some, but no version */
+	bool has_modern_keys;			/* with ENVELOPE_NONE: it has some of the keys, but
+						 * no version */
 };
 
 /* params may be NULL. */
 void envelope_read(const json_t *params, struct envelope *envelope_r);
 
-/* A string member without NUL inside; NULL: it is absent or anything else. */
+/* A string member without NUL inside; NULL: it is absent, or is something else. */
 const char *text_member(const json_t *object, const char *key);
 
 #endif

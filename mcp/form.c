@@ -35,7 +35,7 @@ measure(const json_t *value)
 }
 
 static bool
-is_within(const json_t *field, const json_t *value)
+form_is_within(const json_t *field, const json_t *value)
 {
 	static const char *const least[] = { "minimum", "minLength", "minItems" };
 	static const char *const most[] = { "maximum", "maxLength", "maxItems" };
@@ -83,7 +83,7 @@ field_fits(const json_t *field, const json_t *value)
 	const json_t *items = json_object_get(field, "items"), *item;
 	size_t i;
 
-	if ((type && !is_type(type, value)) || !is_within(field, value) ||
+	if ((type && !is_type(type, value)) || !form_is_within(field, value) ||
 	    !is_chosen(field, value))
 		return false;
 	if (items && json_is_array(value))
@@ -94,7 +94,7 @@ field_fits(const json_t *field, const json_t *value)
 }
 
 static bool
-fits(const json_t *schema, const json_t *content)
+form_fits(const json_t *schema, const json_t *content)
 {
 	const json_t *fields = json_object_get(schema, "properties"), *field, *name;
 	const char *key;
@@ -118,7 +118,7 @@ bool
 mcp_form_fits(const char *schema, const json_t *content)
 {
 	json_t *value = json_loads(schema, 0, NULL);
-	bool r = json_is_object(value) && fits(value, content);
+	bool r = json_is_object(value) && form_fits(value, content);
 
 	json_decref(value);
 	return r;

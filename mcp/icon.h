@@ -18,8 +18,8 @@ enum icon {
 
 #define ICON_TYPE "image/svg+xml"
 
-/* An SVG document, static; NULL for ICON_NONE. Less than 400 bytes as a URI, for lists of tools
- * are sent often. */
+/* An SVG document, static; NULL for ICON_NONE. As a URI it has less than 400 bytes, because lists
+ * of tools are sent often. */
 const char *icon_svg(enum icon icon);
 
 #endif

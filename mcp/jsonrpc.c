@@ -219,7 +219,7 @@ read_id(const struct span *span, struct jsonrpc_id *id_r)
 }
 
 static void
-refuse(struct jsonrpc_message *message, int code, const char *text)
+jsonrpc_refuse(struct jsonrpc_message *message, int code, const char *text)
 {
 	message->kind = JSONRPC_INVALID;
 	message->code = code;
@@ -242,24 +242,24 @@ read_request(json_t *value, struct jsonrpc_message *message)
 
 	message->method = plain_string(json_object_get(value, "method"));
 	if (!message->method) {
-		refuse(message, JSONRPC_INVALID_REQUEST, "method must be a string");
+		jsonrpc_refuse(message, JSONRPC_INVALID_REQUEST, "method must be a string");
 		return;
 	}
 	if (json_object_get(value, "result") || json_object_get(value, "error")) {
-		refuse(message, JSONRPC_INVALID_REQUEST,
-		       "a message is a request or a response, not both");
+		jsonrpc_refuse(message, JSONRPC_INVALID_REQUEST,
+			       "a message is a request or a response, not both");
 		return;
 	}
 	if (params && !json_is_object(params)) {
 		if (message->kind == JSONRPC_REQUEST)
-			refuse(message, JSONRPC_INVALID_PARAMS, "params must be an object");
+			jsonrpc_refuse(message, JSONRPC_INVALID_PARAMS, "params must be an object");
 		return;		/* a notification is served as if it had no id */
 	}
 	message->params = params;
 }
 
 static void
-read_message(json_t *value, const struct span *id, struct jsonrpc_message *message)
+jsonrpc_read_message(json_t *value, const struct span *id, struct jsonrpc_message *message)
 {
 	const char *version = plain_string(json_object_get(value, "jsonrpc"));
 	json_t *id_value = json_object_get(value, "id");
@@ -268,19 +268,19 @@ read_message(json_t *value, const struct span *id, struct jsonrpc_message *messa
 
 	message->kind = id_value ? JSONRPC_REQUEST : JSONRPC_NOTIFICATION;
 	if (!json_is_object(value)) {
-		refuse(message, JSONRPC_INVALID_REQUEST, "a message must be an object");
+		jsonrpc_refuse(message, JSONRPC_INVALID_REQUEST, "a message must be an object");
 		return;
 	}
 	if (id_value && !read_id(id, &message->id)) {
 		if (has_answer && !has_method)
 			message->kind = JSONRPC_RESPONSE;
 		else
-			refuse(message, JSONRPC_INVALID_REQUEST,
-			       "id must be a string or an integer of at most 1024 bytes");
+			jsonrpc_refuse(message, JSONRPC_INVALID_REQUEST,
+				       "id must be a string or an integer of at most 1024 bytes");
 		return;
 	}
 	if (!version || strcmp(version, "2.0") != 0) {
-		refuse(message, JSONRPC_INVALID_REQUEST, "jsonrpc must be \"2.0\"");
+		jsonrpc_refuse(message, JSONRPC_INVALID_REQUEST, "jsonrpc must be \"2.0\"");
 		return;
 	}
 	if (!has_method && has_answer) {
@@ -298,7 +298,7 @@ refuse_line(struct jsonrpc_line *line, int code, const char *text)
 {
 	line->n = 1;
 	line->message = xcalloc(1, sizeof(*line->message));
-	refuse(&line->message[0], code, text);
+	jsonrpc_refuse(&line->message[0], code, text);
 }
 
 /* Refuses a whole line by its request's id, for a client that waits for that answer. The id is
@@ -327,7 +327,7 @@ hex4(const char *at)
 
 /* Is this the escape of a surrogate? from: 0xd800 for a first half, 0xdc00 for a second one. */
 static bool
-is_half(const char *at, const char *end, unsigned int from)
+jsonrpc_is_half(const char *at, const char *end, unsigned int from)
 {
 	return end - at >= 6 && at[0] == '\\' && at[1] == 'u' &&
 	       (hex4(at + 2) & 0xfc00) == from;
@@ -342,9 +342,10 @@ mend_halves(char *at, const char *end)
 	while (at < end) {
 		if (*at != '\\') {
 			at++;
-		} else if (is_half(at, end, 0xd800) && is_half(at + 6, end, 0xdc00)) {
+		} else if (jsonrpc_is_half(at, end, 0xd800) &&
+			   jsonrpc_is_half(at + 6, end, 0xdc00)) {
 			at += 12;
-		} else if (is_half(at, end, 0xd800) || is_half(at, end, 0xdc00)) {
+		} else if (jsonrpc_is_half(at, end, 0xd800) || jsonrpc_is_half(at, end, 0xdc00)) {
 			memcpy(at, "\\ufffd", 6);
 			any = true;
 			at += 6;
@@ -426,9 +427,9 @@ jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r)
 	}
 	line_r->message = xcalloc(line_r->n, sizeof(*line_r->message));
 	for (size_t i = 0; i < line_r->n; i++)
-		read_message(line_r->is_batch ? json_array_get(line_r->value, i)
+		jsonrpc_read_message(line_r->is_batch ? json_array_get(line_r->value, i)
 					      : line_r->value,
-			     &look.id[i], &line_r->message[i]);
+				     &look.id[i], &line_r->message[i]);
 }
 
 void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON-RPC 2.0: the text of one line to checked messages, and answers to text.
- * No I/O and no policy; knows nothing of MCP but the rule that params are an object.
+/* JSON-RPC 2.0: makes checked messages of the text of one line, and text of answers. No I/O and no
+ * policy. Of MCP it knows only the rule that params are an object.
  */
 #ifndef MCP_JSONRPC_H
 #define MCP_JSONRPC_H
@@ -21,15 +21,16 @@ enum jsonrpc_code {
 };
 
 #define JSONRPC_DEPTH_MAX 64		/* arrays and objects within each other */
-#define JSONRPC_VALUES_MAX 20000	/* of one line: a value costs far more than its text */
+#define JSONRPC_VALUES_MAX 20000	/* of one line: a value takes much more memory than its text
+*/
 #define JSONRPC_BATCH_MAX 100		/* messages of one line */
 #define JSONRPC_LONG (64 * 1024)	/* bytes of a line that is parsed in its turn:
 					 * base/rota.h */
-#define JSONRPC_ID_MAX 1024		/* bytes of an id as it is spelled */
+#define JSONRPC_ID_MAX 1024		/* bytes of the text of an id */
 
-/* Both NULL: there is none. */
+/* Both NULL: there is no id. */
 struct jsonrpc_id {
-	char *raw;		/* exactly as the client spelled it, NUL-terminated */
+	char *raw;		/* the client's exact text, NUL-terminated */
 	json_t *value;		/* a string or an integer; compare with json_equal */
 };
 
@@ -42,7 +43,7 @@ enum jsonrpc_kind {
 
 struct jsonrpc_message {
 	enum jsonrpc_kind kind;
-	struct jsonrpc_id id;	/* of a request, and of an invalid one where it was readable */
+	struct jsonrpc_id id;	/* of a request, and of an invalid message if it was readable */
 	const char *method;	/* of a request or notification; without NUL inside */
 	json_t *params;		/* an object; NULL: absent. Borrowed */
 	json_t *result;		/* of a response, any value; NULL: it is an error. Borrowed */
@@ -58,8 +59,8 @@ struct jsonrpc_line {
 	json_t *value;		/* what messages borrow from */
 };
 
-/* Parses a line; never fails: a fault becomes a message JSONRPC_INVALID. jsonrpc_line_done releases
- * the result. */
+/* Parses a line. Never fails: a mistake in the line becomes a message JSONRPC_INVALID.
+ * jsonrpc_line_done releases the result. */
 void jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r);
 void jsonrpc_line_done(struct jsonrpc_line *line);
 
@@ -82,7 +83,7 @@ void jsonrpc_open_error(struct jsonout *out, const char *id_raw);
 void jsonrpc_write_error_object(struct jsonout *out, int code, const char *text,
 				const char *data);
 
-/* A whole error answer. id_raw NULL: without "id", for the id could not be read. data: JSON
+/* A whole error answer. id_raw NULL: without "id", because the id could not be read. data: JSON
  * text, or NULL. */
 void jsonrpc_write_error(struct jsonout *out, const char *id_raw, int code,
 			 const char *text, const char *data);

@@ -55,7 +55,7 @@ open_note(const struct listening *listening, struct jsonout *out, const char *me
 }
 
 static void
-send_note(const struct listening *listening, struct jsonout *out)
+listen_send_note(const struct listening *listening, struct jsonout *out)
 {
 	jsonout_close(out, '}');
 	jsonout_close(out, '}');
@@ -69,7 +69,7 @@ send_task(const struct listening *listening, const struct mcp_task *task)
 
 	open_note(listening, &out, "notifications/tasks");
 	mcp_task_write(task, listening->revision, &out);
-	send_note(listening, &out);
+	listen_send_note(listening, &out);
 }
 
 static void
@@ -142,7 +142,7 @@ send_acknowledged(const struct listening *listening)
 		jsonout_close(&out, ']');
 	}
 	jsonout_close(&out, '}');
-	send_note(listening, &out);
+	listen_send_note(listening, &out);
 }
 
 /* Absent, or an array of strings that is not too long. */
@@ -225,7 +225,7 @@ serve_listen(struct request *request)
 /* ---- the end ---- */
 
 static void
-send_end(const struct listening *listening)
+listen_send_end(const struct listening *listening)
 {
 	struct jsonout out;
 
@@ -237,7 +237,7 @@ send_end(const struct listening *listening)
 		jsonout_key(&out, "params");
 		jsonout_open(&out, '{');
 		jsonout_member_raw(&out, "requestId", listening->id.raw);
-		send_note(listening, &out);
+		listen_send_note(listening, &out);
 	}
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, listening->id.raw);
@@ -282,7 +282,7 @@ end_listening(struct mcp_conversation *conversation, const json_t *id,
 			continue;
 		any = true;
 		if (say_so)
-			send_end(listening);
+			listen_send_end(listening);
 		listening_free(listening);
 		if (id || say_so)
 			exchange_settle(at);	/* the last one may free the conversation */
@@ -309,7 +309,7 @@ static const char tools_changed[] = "notifications/tools/list_changed";
 
 /* If the list has changed, *known becomes the new one. True: it has. */
 static bool
-renew(struct tool_list **known, const struct mcp_conversation *conversation)
+listen_renew(struct tool_list **known, const struct mcp_conversation *conversation)
 {
 	struct tool_list *now = mcp_tool_list(conversation->mcp,
 					      conversation->options.tenant), *before = *known;
@@ -327,13 +327,13 @@ tell_tools_changed(struct mcp_conversation *conversation)
 	struct jsonout out;
 
 	LIST_FOREACH(listening, &conversation->listenings, link)
-		if (listening->tools && renew(&listening->tools, conversation)) {
+		if (listening->tools && listen_renew(&listening->tools, conversation)) {
 			open_note(listening, &out, tools_changed);
-			send_note(listening, &out);
+			listen_send_note(listening, &out);
 		}
 	/* Without a way to notify them, clients still know the earlier list. */
 	if (!conversation->exchange || !conversation->tools ||
-	    !renew(&conversation->tools, conversation))
+	    !listen_renew(&conversation->tools, conversation))
 		return;
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
@@ -357,7 +357,7 @@ tell_listening(const struct listening *listening, const char *uri)
 			continue;
 		open_note(listening, &out, "notifications/resources/updated");
 		jsonout_member_text(&out, "uri", uri);
-		send_note(listening, &out);
+		listen_send_note(listening, &out);
 		return;
 	}
 }

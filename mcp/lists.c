@@ -92,7 +92,7 @@ serve_tools_list(const struct request *request)
 }
 
 static void
-member_if(struct jsonout *out, const char *key, const char *text)
+lists_member_if(struct jsonout *out, const char *key, const char *text)
 {
 	if (text)
 		jsonout_member_text(out, key, text);
@@ -104,8 +104,8 @@ write_described(const struct revision *revision, struct jsonout *out, const char
 {
 	jsonout_member_text(out, "name", name);
 	if (revision->titles)
-		member_if(out, "title", title);
-	member_if(out, "description", description);
+		lists_member_if(out, "title", title);
+	lists_member_if(out, "description", description);
 }
 
 /* Replaces *place, the position for the provider's next page. */
@@ -142,7 +142,7 @@ serve_resources_list(const struct request *request)
 		jsonout_member_text(&out, "uri", resource.uri);
 		write_described(request->revision, &out, resource.name, resource.title,
 				resource.description);
-		member_if(&out, "mimeType", resource.mime_type);
+		lists_member_if(&out, "mimeType", resource.mime_type);
 		if (resource.size)
 			jsonout_member_uint(&out, "size", resource.size);
 		jsonout_close(&out, '}');
@@ -177,7 +177,7 @@ serve_templates_list(const struct request *request)
 		jsonout_member_text(&out, "uriTemplate", template.uri_template);
 		write_described(request->revision, &out, template.name, template.title,
 				template.description);
-		member_if(&out, "mimeType", template.mime_type);
+		lists_member_if(&out, "mimeType", template.mime_type);
 		jsonout_close(&out, '}');
 		move_on(&place, template.uri_template);
 	}
@@ -198,7 +198,7 @@ write_prompt(const struct revision *revision, struct jsonout *out,
 		for (size_t i = 0; i < prompt->n_arguments; i++) {
 			jsonout_open(out, '{');
 			jsonout_member_text(out, "name", prompt->argument[i].name);
-			member_if(out, "description", prompt->argument[i].description);
+			lists_member_if(out, "description", prompt->argument[i].description);
 			jsonout_member_bool(out, "required", prompt->argument[i].required);
 			jsonout_close(out, '}');
 		}

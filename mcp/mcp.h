@@ -10,11 +10,12 @@
 struct mcp *mcp_new(const struct mcp_options *options);
 void mcp_free(struct mcp *mcp);		/* NULL is fine; after all conversations */
 
-/* Another configuration is in force. Clients that want to know are told if tools/list says
- * something else to them now. */
+/* To be called when another configuration is in force: clients for which tools/list has changed are
+ * told, if they listen. */
 void mcp_tools_changed(struct mcp *mcp);
 
-/* A resource of this tenant has changed: clients that subscribed to it are told. */
+/* To be called when a resource of this tenant has changed: clients that subscribed to it are told.
+ */
 void mcp_resource_changed(struct mcp *mcp, struct tenant *tenant, const char *uri);
 
 #endif

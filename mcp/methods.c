@@ -16,7 +16,7 @@
 #define URI_MAX 4096			/* bytes */
 
 static void
-refuse_params(const struct request *request, const char *text)
+methods_refuse_params(const struct request *request, const char *text)
 {
 	request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS, text, NULL);
 }
@@ -42,13 +42,13 @@ serve_initialize(const struct request *request)
 	}
 	if (!wanted || !json_is_object(capabilities) || !text_member(client, "name") ||
 	    !text_member(client, "version")) {
-		refuse_params(request, "initialize needs protocolVersion, capabilities and "
+		methods_refuse_params(request, "initialize needs protocolVersion, capabilities and "
 				       "clientInfo with name and version");
 		return;
 	}
 	wrong = client_tools_read(json_object_get(capabilities, "experimental"), &client_tools);
 	if (wrong) {
-		refuse_params(request, wrong);
+		methods_refuse_params(request, wrong);
 		return;
 	}
 	conversation->client_tools = client_tools;
@@ -102,7 +102,7 @@ serve_set_level(const struct request *request)
 	int level = name ? revision_log_level(name) : -1;
 
 	if (level < 0) {
-		refuse_params(request, "level is not a log level");
+		methods_refuse_params(request, "level is not a log level");
 		return;
 	}
 	request->conversation->log_level = (enum log_level)level;
@@ -116,7 +116,7 @@ serve_subscribe(const struct request *request, bool subscribe)
 	const char *uri = text_member(request->message->params, "uri");
 
 	if (!uri || strlen(uri) > URI_MAX) {
-		refuse_params(request, "uri is required and must be a string");
+		methods_refuse_params(request, "uri is required and must be a string");
 		return;
 	}
 	if (!conversation->subscribed)

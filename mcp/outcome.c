@@ -22,7 +22,7 @@ struct copier {
 };
 
 static void
-copy_bytes(struct copier *copier, const void **at, size_t len)
+outcome_copy_bytes(struct copier *copier, const void **at, size_t len)
 {
 	if (!*at)
 		return;
@@ -35,22 +35,22 @@ copy_bytes(struct copier *copier, const void **at, size_t len)
 }
 
 static void
-copy_text(struct copier *copier, const char **at)
+outcome_copy_text(struct copier *copier, const char **at)
 {
-	copy_bytes(copier, (const void **)at, *at ? strlen(*at) : 0);
+	outcome_copy_bytes(copier, (const void **)at, *at ? strlen(*at) : 0);
 }
 
 static void
 copy_block(struct copier *copier, struct content *block)
 {
-	copy_bytes(copier, (const void **)&block->text, block->text_len);
-	copy_bytes(copier, &block->data, block->data_len);
-	copy_text(copier, &block->mime_type);
-	copy_text(copier, &block->uri);
-	copy_text(copier, &block->name);
-	copy_text(copier, &block->title);
-	copy_text(copier, &block->description);
-	copy_text(copier, &block->role);
+	outcome_copy_bytes(copier, (const void **)&block->text, block->text_len);
+	outcome_copy_bytes(copier, &block->data, block->data_len);
+	outcome_copy_text(copier, &block->mime_type);
+	outcome_copy_text(copier, &block->uri);
+	outcome_copy_text(copier, &block->name);
+	outcome_copy_text(copier, &block->title);
+	outcome_copy_text(copier, &block->description);
+	outcome_copy_text(copier, &block->role);
 }
 
 static void
@@ -58,12 +58,12 @@ copy_all(struct copier *copier, struct mcp_outcome *outcome)
 {
 	struct tool_answer *answer = &outcome->answer;
 
-	copy_bytes(copier, (const void **)&answer->structured, answer->structured_len);
-	copy_bytes(copier, (const void **)&answer->text, answer->text_len);
+	outcome_copy_bytes(copier, (const void **)&answer->structured, answer->structured_len);
+	outcome_copy_bytes(copier, (const void **)&answer->text, answer->text_len);
 	for (size_t i = 0; i < answer->n_content; i++)
 		copy_block(copier, &outcome->content[i]);
-	copy_text(copier, &outcome->failure.text);
-	copy_text(copier, &outcome->failure.data);
+	outcome_copy_text(copier, &outcome->failure.text);
+	outcome_copy_text(copier, &outcome->failure.data);
 }
 
 struct mcp_outcome *

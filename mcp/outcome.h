@@ -14,7 +14,7 @@ struct mcp_outcome *mcp_outcome_new(const struct tool_answer *answer,
 				    const struct tool_failure *failure);
 void mcp_outcome_free(struct mcp_outcome *outcome);	/* NULL is fine */
 
-/* The result lives as long as the outcome. bytes_r: about its size, or NULL. */
+/* The result is valid as long as the outcome. bytes_r: gets about its size, or NULL. */
 void mcp_outcome_read(const struct mcp_outcome *outcome, const struct tool_answer **answer_r,
 		      const struct tool_failure **failure_r, size_t *bytes_r);
 

@@ -25,7 +25,7 @@ struct mcp_parking {
 };
 
 static struct mcp_run *
-take_out(struct parked *parked)
+parking_take_out(struct parked *parked)
 {
 	struct mcp_run *run = parked->run;
 
@@ -36,9 +36,9 @@ take_out(struct parked *parked)
 }
 
 static void
-give_up(struct kept *kept)
+parking_give_up(struct kept *kept)
 {
-	struct mcp_run *run = take_out((struct parked *)kept);
+	struct mcp_run *run = parking_take_out((struct parked *)kept);
 
 	mcp_run_give_up(run);
 	mcp_run_release(run, CANCEL_DISCONNECTED);
@@ -50,7 +50,7 @@ mcp_parking_new(struct mcp *mcp)
 	struct mcp_parking *parking = xcalloc(1, sizeof(*parking));
 
 	parking->mcp = mcp;
-	kept_store_init(&parking->store, give_up);
+	kept_store_init(&parking->store, parking_give_up);
 	return parking;
 }
 
@@ -60,7 +60,7 @@ mcp_parking_free(struct mcp_parking *parking)
 	if (!parking)
 		return;
 	while (!TAILQ_EMPTY(&parking->store.list))
-		give_up(TAILQ_FIRST(&parking->store.list));
+		parking_give_up(TAILQ_FIRST(&parking->store.list));
 	free(parking);
 }
 
@@ -106,7 +106,7 @@ mcp_parking_take(struct mcp_parking *parking, const struct tenant *tenant,
 	TAILQ_FOREACH(kept, &parking->store.list, link) {
 		parked = (struct parked *)kept;
 		if (kept->owner == tenant && strcmp(parked->id, sealed.id) == 0) {
-			*run_r = take_out(parked);
+			*run_r = parking_take_out(parked);
 			return PARKED_HERE;
 		}
 	}

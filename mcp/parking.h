@@ -26,8 +26,8 @@ char *mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool not
 
 enum parked_where {
 	PARKED_HERE,
-	PARKED_NOWHERE,		/* the state was changed, used before, is too old, or is
-				 * somebody else's */
+	PARKED_NOWHERE,		/* the state was changed, was used before, is too old, or belongs to
+				 * another tenant */
 	PARKED_BEFORE,		/* its run was lost with its process, and had done nothing yet */
 	PARKED_HALFWAY,		/* its run was lost, and may have done something */
 };

@@ -24,7 +24,7 @@ static const char *const not_approved[] = { "idempotency_key" };
 /* The profile that the arguments name; NULL: none. A session has its own profile, and a version
  * of Python is searched in all profiles. */
 static const char *
-profile_of(const struct tool_host *host, const json_t *arguments)
+permission_profile_of(const struct tool_host *host, const json_t *arguments)
 {
 	const json_t *named = json_object_get(arguments, "profile");
 
@@ -54,7 +54,7 @@ permission_verdict(const struct tool_host *host, const struct tool *tool,
 		return verdict;
 	}
 	/* This comes before any approval; the tool refuses unknown names. */
-	profile = profile_of(host, arguments);
+	profile = permission_profile_of(host, arguments);
 	if (profile && config_find_profile(host->config, profile) &&
 	    !policy_allows_profile(host->config, profile)) {
 		why_say(why_r, 0, "profile", "denied: the profile %s is not among those that "

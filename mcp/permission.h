@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Permission of a person, which policy may want before a tool is started: the item that is
- * approved, and the form that the person is shown. The run waits for the decision
+/* A person's permission, which policy may require before a tool is started: the item that is
+ * approved, and the form that the person sees. The run waits for the decision
  * (mcp/run_permission.c).
  */
 #ifndef MCP_PERMISSION_H
@@ -14,9 +14,9 @@
 #include "mcp/tool.h"
 #include "policy/rules.h"
 
-/* The verdict of policy about a call. About an installation its tool decides later, when it knows
- * the packages; here it is allowed or denied only. With POLICY_DENY why_r says what refuses the
- * call: the rule about the tool, or the profile that the arguments ask for. */
+/* The verdict of policy about a call. An installation is only allowed or denied here; its tool asks
+ * for approval later, when it knows the packages. With POLICY_DENY why_r says what refuses the
+ * call: the rule about the tool, or the profile in the arguments. */
 enum policy_verdict permission_verdict(const struct tool_host *host, const struct tool *tool,
 				       const json_t *arguments, struct why *why_r);
 
@@ -51,7 +51,7 @@ int permission_ask(const struct tool_host *host, const struct tool *tool, const 
 		   void (*on_decided)(void *arg, enum approval_state state, const char *reason),
 		   void *arg, const struct approval **approval_r, struct why *why_r);
 
-/* Answers in the tool's own form: nothing was done. */
+/* Answers in the tool's own form that nothing was done. */
 void permission_refuse(const struct tool_host *host, const struct tool *tool,
 		       const char *reason, const char *text);
 

@@ -77,7 +77,7 @@ ms_since(const struct mcp_progress *p, const struct timeval *then)
 }
 
 static void
-arm(struct mcp_progress *p, int64_t wait_ms)
+progress_arm(struct mcp_progress *p, int64_t wait_ms)
 {
 	struct timeval wait = { .tv_sec = wait_ms / 1000,
 				.tv_usec = wait_ms % 1000 * 1000 };
@@ -86,7 +86,7 @@ arm(struct mcp_progress *p, int64_t wait_ms)
 }
 
 static void
-send_note(struct mcp_progress *p, struct progress_note *note)
+progress_send_note(struct mcp_progress *p, struct progress_note *note)
 {
 	struct jsonout out;
 
@@ -101,12 +101,12 @@ send_note(struct mcp_progress *p, struct progress_note *note)
 }
 
 static void
-send_line(struct mcp_progress *p)
+progress_send_line(struct mcp_progress *p)
 {
 	const struct newest_line *line = &p->line[p->newest];
 	struct progress_note note = { .message = line->text, .message_len = line->len };
 
-	send_note(p, &note);
+	progress_send_note(p, &note);
 }
 
 /* Sends bytes of a stream, except for an unfinished character at their end: its rest comes with
@@ -127,13 +127,13 @@ send_turn(struct mcp_progress *p, enum stream stream, const char *bytes, size_t 
 	note.text_len = len - sent->begun_len;
 	memcpy(sent->begun, joined + note.text_len, sent->begun_len);
 	if (note.text_len > 0)
-		send_note(p, &note);
+		progress_send_note(p, &note);
 	sent->offset += jsonout_repaired(joined, note.text_len);
 	free(joined);
 }
 
 static void
-send_waiting(struct mcp_progress *p)
+progress_send_waiting(struct mcp_progress *p)
 {
 	struct waiting *waiting = &p->waiting;
 	const char *at = waiting->at;
@@ -161,11 +161,11 @@ send_alive(struct mcp_progress *p)
 				(double)now.cpu_ms / 1000,
 				(unsigned long long)(now.memory_bytes + (1 << 19)) >> 20);
 	note.message_len = (size_t)len;
-	send_note(p, &note);
+	progress_send_note(p, &note);
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+progress_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct mcp_progress *p = arg;
 	bool fresh = p->fresh;
@@ -174,14 +174,14 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	p->fresh = false;
 	event_base_gettimeofday_cached(p->options.base, &p->sent);
-	arm(p, SILENCE_MS);
+	progress_arm(p, SILENCE_MS);
 	if (!fresh) {
 		if (!p->said)
 			send_alive(p);
 	} else if (p->options.streams) {
-		send_waiting(p);
+		progress_send_waiting(p);
 	} else {
-		send_line(p);
+		progress_send_line(p);
 	}
 }
 
@@ -205,12 +205,12 @@ mcp_progress_say(struct mcp_progress *p, const struct tool_progress *said)
 								 : said->progress < 0))
 		return;
 	p->said = true;
-	send_note(p, &note);
+	progress_send_note(p, &note);
 }
 
 /* Updates the newest line. True: there is something new to show. */
 static bool
-read_line(struct newest_line *line, const char *bytes, size_t len)
+progress_read_line(struct newest_line *line, const char *bytes, size_t len)
 {
 	const size_t most = 4 * LINE_MAX_BYTES;
 	bool changed = false;
@@ -253,7 +253,7 @@ add_turn(struct waiting *waiting, enum stream stream, size_t len)
 
 /* Adds bytes, up to the bound of the stream. True: there is something new. */
 static bool
-read_bytes(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
+progress_read_bytes(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
 {
 	struct waiting *waiting = &p->waiting;
 	struct sent *sent = &p->stream[stream];
@@ -282,10 +282,10 @@ mcp_progress_output(struct mcp_progress *p, enum stream stream, const char *byte
 	if (p->said)
 		return;			/* the tool's own numbers cannot be continued */
 	if (p->options.streams) {
-		if (!read_bytes(p, stream, bytes, len))
+		if (!progress_read_bytes(p, stream, bytes, len))
 			return;
 	} else {
-		if (!read_line(&p->line[stream], bytes, len))
+		if (!progress_read_line(&p->line[stream], bytes, len))
 			return;
 		p->newest = stream;
 	}
@@ -293,7 +293,7 @@ mcp_progress_output(struct mcp_progress *p, enum stream stream, const char *byte
 		return;			/* the timer is set already */
 	p->fresh = true;
 	since = ms_since(p, &p->sent);
-	arm(p, since >= every || since < 0 ? 0 : every - since);
+	progress_arm(p, since >= every || since < 0 ? 0 : every - since);
 }
 
 struct mcp_progress *
@@ -304,9 +304,9 @@ mcp_progress_new(const struct mcp_progress_options *options)
 	p->options = *options;
 	p->options.token = NULL;	/* borrowed only until now */
 	p->token = xalloc_check(json_dumps(options->token, JSON_ENCODE_ANY));
-	p->timer = xalloc_check(evtimer_new(options->base, on_timer, p));
+	p->timer = xalloc_check(evtimer_new(options->base, progress_on_timer, p));
 	event_base_gettimeofday_cached(options->base, &p->began);
-	arm(p, SILENCE_MS);
+	progress_arm(p, SILENCE_MS);
 	return p;
 }
 
@@ -314,7 +314,7 @@ void
 mcp_progress_finish(struct mcp_progress *p)
 {
 	if (p && p->options.streams)
-		send_waiting(p);
+		progress_send_waiting(p);
 }
 
 void

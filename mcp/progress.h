@@ -7,9 +7,9 @@
  *
  *   "mcp-pythond/output": {"stream": "stdout", "offset": 0, "text": "..."}
  *
- * offset counts the bytes of that stream's text before this piece, as UTF-8. Only the head
- * that an answer keeps of a long output is sent so. Pieces may be missing when the client is
- * slow; the answer has it all.
+ * offset counts the bytes of that stream's text before this piece, as UTF-8. Of a long output only
+ * the head, as the answer keeps it, is sent in this way. Pieces may be missing when the client is
+ * slow; the answer is complete.
  */
 #ifndef MCP_PROGRESS_H
 #define MCP_PROGRESS_H
@@ -30,12 +30,12 @@ struct tool_progress;
 struct mcp_progress_options {
 	struct event_base *base;
 	const struct revision *revision;
-	const json_t *token;		/* a string or an integer; read now */
+	const json_t *token;		/* a string or an integer; used only during the call */
 	bool streams;
-	size_t stream_max;		/* bytes of each stream that are sent, when it streams */
+	size_t stream_max;		/* how many bytes of each stream are sent, if it streams */
 	/* A whole notification; from the loop. */
 	void (*send)(void *arg, struct jsonout *message);
-	/* What the script uses now; false: none runs. NULL: nobody knows. */
+	/* What the script uses now; false: no script runs. NULL: this is not known. */
 	bool (*uses)(void *arg, struct execution_now *now_r);
 	void *arg;
 };
@@ -43,7 +43,7 @@ struct mcp_progress_options {
 struct mcp_progress *mcp_progress_new(const struct mcp_progress_options *options);
 void mcp_progress_free(struct mcp_progress *progress);	/* NULL is fine */
 
-/* Takes output as it comes, raw. Nothing is sent from within. */
+/* Takes raw output as it arrives. Nothing is sent during this call. */
 void mcp_progress_output(struct mcp_progress *progress, enum stream stream,
 			 const char *bytes, size_t len);
 

@@ -32,7 +32,7 @@ is_key(const char *key)
 }
 
 static int
-check(const struct tool_question *question, size_t n, unsigned int abilities)
+question_check(const struct tool_question *question, size_t n, unsigned int abilities)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!is_key(question[i].key))
@@ -51,7 +51,7 @@ check(const struct tool_question *question, size_t n, unsigned int abilities)
 }
 
 static char *
-copy_of(const char *text)
+question_copy_of(const char *text)
 {
 	return text ? xstrdup(text) : NULL;
 }
@@ -65,21 +65,21 @@ mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n
 	if (ask->n > 0 || n == 0 || n > QUESTIONS_MAX ||
 	    (state && strlen(state) > TOOL_STATE_MAX))
 		return -EINVAL;
-	r = check(question, n, abilities);
+	r = question_check(question, n, abilities);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
 		struct mcp_question *to = &ask->question[i];
 
 		*to = (struct mcp_question){ .kind = question[i].kind,
-					     .message = copy_of(question[i].message),
-					     .schema = copy_of(question[i].schema),
-					     .params = copy_of(question[i].params),
+					     .message = question_copy_of(question[i].message),
+					     .schema = question_copy_of(question[i].schema),
+					     .params = question_copy_of(question[i].params),
 					     .most = question[i].most };
 		memcpy(to->key, question[i].key, strlen(question[i].key) + 1);
 	}
 	ask->n = n;
-	ask->state = copy_of(state);
+	ask->state = question_copy_of(state);
 	return 0;
 }
 
@@ -127,8 +127,8 @@ answer_form(struct mcp_question *question, const json_t *result)
 	return true;
 }
 
-/* Any object is an answer: what is wrong with it, the script is told. Only what it may have is kept
- * until all questions are answered. */
+/* Any object is an answer; the script gets the error if it is wrong. Only the part for the script
+ * is kept until all questions are answered. */
 static void
 answer_call(struct mcp_question *question, const json_t *result)
 {
@@ -163,8 +163,8 @@ mcp_question_answer(struct mcp_question *question, const json_t *result)
 }
 
 static void
-write_form(const struct mcp_question *question, const struct revision *revision,
-	   struct jsonout *out)
+question_write_form(const struct mcp_question *question, const struct revision *revision,
+		    struct jsonout *out)
 {
 	jsonout_open(out, '{');
 	if (revision->elicit_mode)
@@ -181,7 +181,7 @@ mcp_question_write(const struct mcp_question *question, const struct revision *r
 	jsonout_member_text(out, "method", kinds[question->kind].method);
 	if (question->kind == QUESTION_ELICIT) {
 		jsonout_key(out, "params");
-		write_form(question, revision, out);
+		question_write_form(question, revision, out);
 	} else if (question->params) {
 		jsonout_member_raw(out, "params", question->params);
 	}

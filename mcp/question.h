@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run asks its client, and the reading of replies. */
+/* The questions of a run to its client, and the parsing of replies. */
 #ifndef MCP_QUESTION_H
 #define MCP_QUESTION_H
 
@@ -30,12 +30,12 @@ struct mcp_ask {
 	char *state;				/* NULL: none */
 };
 
-/* Copies; *ask is empty before. abilities: of the client (enum client_ability). 0, or
- * -EOPNOTSUPP: it lacks what one of them needs; -EINVAL: they break a rule of tool.h. */
+/* Copies; *ask is empty before. abilities: of the client (enum client_ability). 0, or -EOPNOTSUPP:
+ * the client lacks an ability that one of them needs; -EINVAL: they break a rule of tool.h. */
 int mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n,
 		 const char *state, unsigned int abilities);
 
-/* The abilities that a client needs for it (enum client_ability). */
+/* The abilities that a client needs for these questions (enum client_ability). */
 unsigned int mcp_ask_needs(const struct mcp_ask *ask);
 
 /* Empties it, and frees what it held. */

@@ -31,7 +31,7 @@ struct mcp_repeats {
 };
 
 static void
-forget(struct repeated *repeated, enum cancel_reason reason)
+repeat_forget(struct repeated *repeated, enum cancel_reason reason)
 {
 	struct mcp_run *run = repeated->run;
 
@@ -43,9 +43,9 @@ forget(struct repeated *repeated, enum cancel_reason reason)
 }
 
 static void
-drop(struct kept *kept)
+repeat_drop(struct kept *kept)
 {
-	forget((struct repeated *)kept, CANCEL_DISCONNECTED);
+	repeat_forget((struct repeated *)kept, CANCEL_DISCONNECTED);
 }
 
 struct mcp_repeats *
@@ -54,7 +54,7 @@ mcp_repeats_new(struct mcp *mcp)
 	struct mcp_repeats *repeats = xcalloc(1, sizeof(*repeats));
 
 	repeats->mcp = mcp;
-	kept_store_init(&repeats->store, drop);
+	kept_store_init(&repeats->store, repeat_drop);
 	return repeats;
 }
 
@@ -64,7 +64,8 @@ mcp_repeats_free(struct mcp_repeats *repeats)
 	if (!repeats)
 		return;
 	while (!TAILQ_EMPTY(&repeats->store.list))
-		forget((struct repeated *)TAILQ_FIRST(&repeats->store.list), CANCEL_SHUTDOWN);
+		repeat_forget((struct repeated *)TAILQ_FIRST(&repeats->store.list),
+			      CANCEL_SHUTDOWN);
 	free(repeats);
 }
 
@@ -103,8 +104,8 @@ mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *tenant,
 }
 
 static void
-on_end(struct mcp_audience *audience, const struct tool_answer *answer,
-       const struct tool_failure *failure)
+repeat_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
+	      const struct tool_failure *failure)
 {
 	struct repeated *repeated =
 		(struct repeated *)((char *)audience - offsetof(struct repeated, audience));
@@ -113,7 +114,8 @@ on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 	unsigned int running, over;
 
 	if (failure || answer->not_run) {
-		forget(repeated, CANCEL_BY_CLIENT);	/* such a failure may be tried again */
+		/* Such a failure may be tried again. */
+		repeat_forget(repeated, CANCEL_BY_CLIENT);
 		return;
 	}
 	mcp_run_outcome(repeated->run, &answer, &failure, &kept->charge);
@@ -124,7 +126,7 @@ on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 		       config->mcp.kept_bytes);
 }
 
-static const struct mcp_audience_type repeat_audience = { .on_end = on_end };
+static const struct mcp_audience_type repeat_audience = { .on_end = repeat_on_end };
 
 void
 mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *arguments,
@@ -154,5 +156,5 @@ mcp_repeat_drop(struct mcp_repeats *repeats, const struct mcp_run *run)
 		if (((struct repeated *)kept)->run == run)
 			break;
 	if (kept)
-		forget((struct repeated *)kept, CANCEL_BY_CLIENT);
+		repeat_forget((struct repeated *)kept, CANCEL_BY_CLIENT);
 }

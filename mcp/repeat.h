@@ -32,7 +32,8 @@ enum repeat mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *te
 void mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *arguments,
 		    struct mcp_run *run);
 
-/* The run was cancelled: the next call with its key is a new one. Fine if there is none. */
+/* Drops a cancelled run: the next call with its key starts a new one. Does nothing if the run has
+ * no key. */
 void mcp_repeat_drop(struct mcp_repeats *repeats, const struct mcp_run *run);
 
 #endif

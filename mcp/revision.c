@@ -317,8 +317,8 @@ revision_write_empty(const struct revision *revision, struct jsonout *out)
 }
 
 static void
-write_tool(const struct revision *revision, struct jsonout *out,
-	   const struct tool_description *tool)
+revision_write_tool(const struct revision *revision, struct jsonout *out,
+		    const struct tool_description *tool)
 {
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "name", tool->name);
@@ -351,7 +351,7 @@ revision_write_tools(const struct revision *revision, struct jsonout *out,
 	jsonout_key(out, "tools");
 	jsonout_open(out, '[');
 	for (size_t i = 0; i < n_tools; i++)
-		write_tool(revision, out, &tools[i]);
+		revision_write_tool(revision, out, &tools[i]);
 	jsonout_close(out, ']');
 	revision_write_caching(revision, out, TTL_LIST_MS, "private");
 	jsonout_close(out, '}');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The revisions of the Model Context Protocol: the one place that knows how they differ.
  *
- * Legacy revisions open with a handshake that binds the stream; a modern one is named in
- * the envelope of every request. What is written here carries exactly the fields that the
- * revision's column allows.
+ * Legacy revisions begin with a handshake that is valid for the whole stream; a modern revision is
+ * named in the envelope of every request. The functions here write exactly the fields that the
+ * revision has.
  */
 #ifndef MCP_REVISION_H
 #define MCP_REVISION_H
@@ -32,11 +32,11 @@ struct tool_log;
 /* The extension by which calls may become tasks. */
 #define EXTENSION_TASKS "io.modelcontextprotocol/tasks"
 
-/* Our own: tools that live in the client (mcp/client_tools.h). */
+/* An extension of this server: tools that live in the client (mcp/client_tools.h). */
 #define EXTENSION_CLIENT_TOOLS "io.github.mcp-pythond/client-tools"
 #define METHOD_CLIENT_TOOL EXTENSION_CLIENT_TOOLS "/call"
 
-/* Our own: a client that wants a script's output as it comes (mcp/progress.h). */
+/* A key of this server: the client wants a script's output as it arrives (mcp/progress.h). */
 #define META_STREAM "mcp-pythond/stream"
 #define META_OUTPUT "mcp-pythond/output"
 
@@ -85,8 +85,8 @@ struct revision {
 	bool elicits;			/* elicitation/create exists, as a request to the client */
 	bool elicit_mode;		/* and says its mode */
 	bool event_ids;			/* of streams over HTTP, by which they can be resumed */
-	bool primes;			/* ... from an event without data on; and a stream may be
-					 * closed before its end */
+	bool primes;			/* ... beginning with an event without data; and a stream
+					 * may be closed before its end */
 };
 
 /* NULL: no method of this server. */
@@ -95,36 +95,36 @@ const struct revision *revision_find(const char *name);
 /* Is it one of those with a handshake? */
 bool revision_is_legacy(const char *name);
 
-/* What a legacy client that asks for name gets: that one, or our newest legacy one. */
+/* The revision for a legacy client that asks for name: that one, or the newest legacy one. */
 const struct revision *revision_negotiate(const char *name);
 
 /* The same without structured content, for a client of that name (NULL: not known), if the
- * configuration says so (enum config_structured) or leaves it to us and the client is one of those
- * that show a model structured content alone, and so no picture, table or link. */
+ * configuration says so (enum config_structured), or if it is "auto" and the client is one of those
+ * that show a model only structured content, and so no picture, table or link. */
 const struct revision *revision_for_client(const struct revision *revision, uint32_t structured,
 					   const char *client);
 
-/* A method or notification by its name, of whatever revision; what a given one lacks, or
- * what the catalog does not offer, is METHOD_UNKNOWN to it. */
+/* A method or notification by its name. METHOD_UNKNOWN: the revision does not have it, or the
+ * catalog does not offer it. */
 enum mcp_method method_find(const char *name);
 bool revision_has(const struct revision *revision, const struct catalog *catalog,
 		  enum mcp_method method);
 
-/* The list of modern revisions as JSON text, static; legacy ones cannot be used there. */
+/* The list of modern revisions as JSON text, static. */
 const char *revision_modern_list(void);
 
-/* What a client with these capabilities can do for us (enum client_ability), by the rules
- * of the revision. capabilities: an object, or NULL. */
+/* The abilities of a client with these capabilities (enum client_ability), by the rules of the
+ * revision. capabilities: an object, or NULL. */
 unsigned int revision_abilities(const struct revision *revision, const json_t *capabilities);
 
 /* ---- results, each one JSON object ---- */
 
-/* The beginning of one; its members follow, then jsonout_close(out, '}'). type is of
- * modern ones: "complete", "input_required", "task". */
+/* The beginning of a result; its members follow, then jsonout_close(out, '}'). type is only for
+ * modern revisions: "complete", "input_required", "task". */
 void revision_open_result(const struct revision *revision, struct jsonout *out,
 			  const char *type);
 
-/* How long a result may be kept and by whom; nothing in legacy ones. */
+/* How long a result may be kept and by whom; writes nothing in legacy revisions. */
 #define TTL_DISCOVER_MS 3600000
 #define TTL_LIST_MS 300000	/* changes with the configuration, that is, with a restart */
 #define TTL_MOVING_MS 0		/* may change at any time */
@@ -140,13 +140,13 @@ void revision_write_empty(const struct revision *revision, struct jsonout *out);
 void revision_write_tools(const struct revision *revision, struct jsonout *out,
 			  const struct tool_description *tools, size_t n_tools);
 
-/* What a run ended with, as the result of the method that started it: tools/call,
- * prompts/get or resources/read. */
+/* The answer of a run, as the result of the method that started it: tools/call, prompts/get or
+ * resources/read. */
 void revision_write_answer(const struct revision *revision, struct jsonout *out,
 			   enum mcp_method method, const struct tool_answer *answer);
 
-/* A whole answer: an error, or where the revision has none for it, a result of tools/call
- * with isError. */
+/* A whole answer: an error or, if the revision has no error for it, a result of tools/call with
+ * isError. */
 void revision_write_failure(const struct revision *revision, struct jsonout *out,
 			    const char *id_raw, enum mcp_method method,
 			    const struct tool_failure *failure);
@@ -154,9 +154,6 @@ void revision_write_failure(const struct revision *revision, struct jsonout *out
 /* Only the error object: code, message, data. */
 void revision_write_error(const struct revision *revision, struct jsonout *out,
 			  const struct tool_failure *failure);
-
-/* {"requiredCapabilities": ...} for these abilities (enum client_ability). */
-void revision_write_lacks(struct jsonout *out, unsigned int abilities);
 
 /* ---- notifications ---- */
 

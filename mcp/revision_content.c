@@ -29,7 +29,7 @@ revision_log_level(const char *name)
 /* ---- content blocks ---- */
 
 static void
-member_if(struct jsonout *out, const char *key, const char *text)
+revision_content_member_if(struct jsonout *out, const char *key, const char *text)
 {
 	if (text)
 		jsonout_member_text(out, key, text);
@@ -78,7 +78,7 @@ write_contents(struct jsonout *out, const struct content *block)
 {
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "uri", block->uri);
-	member_if(out, "mimeType", block->mime_type);
+	revision_content_member_if(out, "mimeType", block->mime_type);
 	jsonout_key(out, block->text ? "text" : "blob");
 	if (block->text)
 		jsonout_text(out, block->text, block->text_len);
@@ -94,9 +94,9 @@ write_link(struct jsonout *out, const struct content *block)
 	jsonout_member_text(out, "type", "resource_link");
 	jsonout_member_text(out, "uri", block->uri);
 	jsonout_member_text(out, "name", block->name);
-	member_if(out, "title", block->title);
-	member_if(out, "description", block->description);
-	member_if(out, "mimeType", block->mime_type);
+	revision_content_member_if(out, "title", block->title);
+	revision_content_member_if(out, "description", block->description);
+	revision_content_member_if(out, "mimeType", block->mime_type);
 	if (block->size)
 		jsonout_member_uint(out, "size", block->size);
 	jsonout_close(out, '}');
@@ -206,8 +206,8 @@ revision_write_answer(const struct revision *revision, struct jsonout *out,
 
 /* ---- failures ---- */
 
-void
-revision_write_lacks(struct jsonout *out, unsigned int abilities)
+static void
+write_lacks(struct jsonout *out, unsigned int abilities)
 {
 	jsonout_open(out, '{');
 	jsonout_key(out, "requiredCapabilities");
@@ -232,7 +232,7 @@ data_of(const struct tool_failure *failure)
 
 	jsonout_init(&data);
 	if (failure->kind == FAIL_CLIENT_LACKS) {
-		revision_write_lacks(&data, failure->lacks);
+		write_lacks(&data, failure->lacks);
 	} else {
 		jsonout_open(&data, '{');
 		jsonout_member_text(&data, "uri", failure->text);
@@ -299,7 +299,7 @@ revision_write_log(struct jsonout *out, const struct tool_log *log)
 	jsonout_key(out, "params");
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "level", level_names[log->level]);
-	member_if(out, "logger", log->logger);
+	revision_content_member_if(out, "logger", log->logger);
 	jsonout_member_raw(out, "data", log->data);
 	jsonout_close(out, '}');
 	jsonout_close(out, '}');

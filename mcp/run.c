@@ -38,7 +38,7 @@ mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 }
 
 static void
-stop_clock(struct mcp_run *run)
+run_stop_clock(struct mcp_run *run)
 {
 	if (run->long_now)
 		event_free(run->long_now);
@@ -46,7 +46,7 @@ stop_clock(struct mcp_run *run)
 }
 
 static void
-free_run(struct mcp_run *run)
+run_free_run(struct mcp_run *run)
 {
 	struct tool_run *tool_run = run->tool_run;
 
@@ -56,7 +56,7 @@ free_run(struct mcp_run *run)
 	if (tool_run)
 		run->tool->cancel(tool_run, run->reason);
 	LIST_REMOVE(run, link);
-	stop_clock(run);
+	run_stop_clock(run);
 	if (run->soon)
 		event_free(run->soon);
 	run_forget_permission(run);
@@ -76,11 +76,11 @@ mcp_runs_free(struct mcp_runs *runs)
 
 	while ((run = LIST_FIRST(runs))) {
 		run->reason = CANCEL_SHUTDOWN;
-		free_run(run);
+		run_free_run(run);
 	}
 }
 
-static void on_soon(evutil_socket_t fd, short what, void *arg);
+static void run_on_soon(evutil_socket_t fd, short what, void *arg);
 
 void
 run_wake(struct mcp_run *run)
@@ -88,7 +88,7 @@ run_wake(struct mcp_run *run)
 	static const struct timeval now;
 
 	if (!run->soon)
-		run->soon = xalloc_check(evtimer_new(mcp_base(run->mcp), on_soon, run));
+		run->soon = xalloc_check(evtimer_new(mcp_base(run->mcp), run_on_soon, run));
 	evtimer_add(run->soon, &now);
 }
 
@@ -106,7 +106,7 @@ mcp_run_release(struct mcp_run *run, enum cancel_reason reason)
 		return;
 	run->reason = reason;
 	if (run->depth == 0)
-		free_run(run);
+		run_free_run(run);
 	else if (!run->is_over)
 		run_wake(run);		/* its tool is on the stack */
 }
@@ -122,7 +122,7 @@ void
 run_leave(struct mcp_run *run)
 {
 	if (--run->depth == 0 && run->holders == 0 && run->is_over)
-		free_run(run);
+		run_free_run(run);
 }
 
 /* ---- the audience ---- */
@@ -140,7 +140,7 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 }
 
 static void
-take_out(struct mcp_audience *audience)
+run_take_out(struct mcp_audience *audience)
 {
 	LIST_REMOVE(audience, link);
 	audience->run = NULL;
@@ -153,7 +153,7 @@ mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason)
 
 	if (!run)
 		return;
-	take_out(audience);
+	run_take_out(audience);
 	if (run->asked == audience && run->ask.n > 0 && !run->parked) {
 		run->asked = NULL;
 		run->ask_is_new = true;
@@ -253,33 +253,33 @@ on_tool_task(void *arg, const char *status)
 
 /* Work that was impossible while the tool was on the stack. */
 static void
-on_soon(evutil_socket_t fd, short what, void *arg)
+run_on_soon(evutil_socket_t fd, short what, void *arg)
 {
 	struct mcp_run *run = arg;
 
 	(void)fd;
 	(void)what;
 	if (run->holders == 0)
-		free_run(run);
+		run_free_run(run);
 	else
 		run_go_on_asking(run);
 }
 
 static void
-end(struct mcp_run *run, const struct tool_answer *answer, const struct tool_failure *failure)
+run_end(struct mcp_run *run, const struct tool_answer *answer, const struct tool_failure *failure)
 {
 	struct mcp_audience *audience;
 
 	run_enter(run);
 	run->tool_run = NULL;
 	run->is_over = true;
-	stop_clock(run);
+	run_stop_clock(run);
 	mcp_ask_clear(&run->ask);
 	run_forget_permission(run);
 	if (run->keeps)
 		run->outcome = mcp_outcome_new(answer, failure);
 	while ((audience = LIST_FIRST(&run->audience))) {
-		take_out(audience);
+		run_take_out(audience);
 		audience->type->on_end(audience, answer, failure);
 		mcp_run_release(run, CANCEL_BY_CLIENT);
 	}
@@ -289,13 +289,13 @@ end(struct mcp_run *run, const struct tool_answer *answer, const struct tool_fai
 static void
 on_tool_answer(void *arg, const struct tool_answer *answer)
 {
-	end(arg, answer, NULL);
+	run_end(arg, answer, NULL);
 }
 
 static void
 on_tool_fail(void *arg, const struct tool_failure *failure)
 {
-	end(arg, NULL, failure);
+	run_end(arg, NULL, failure);
 }
 
 /* ---- its start ---- */
@@ -327,7 +327,7 @@ on_long(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-start_clock(struct mcp_run *run)
+run_start_clock(struct mcp_run *run)
 {
 	run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
 	wind_clock(run, run->config->mcp.task_after_seconds);
@@ -342,7 +342,7 @@ run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *
 		return;
 	run->tool_run = tool_run;
 	if (run->tool->long_status && (run->abilities & CLIENT_TAKES_TASKS))
-		start_clock(run);
+		run_start_clock(run);
 }
 
 void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of a tool, a read or a prompt, which may outlive the request that started it: as
- * a task, while its client looks for answers to its questions, or because it must not be
- * run twice. Those who hold it keep it alive; without holders it is cancelled. Those who
- * want to hear of it join it as audience, which is holding too.
+/* One run of a tool, a read or a prompt, which may outlive the request that started it: as a task,
+ * while its client looks for answers to its questions, or because it must not be run twice. A run
+ * exists as long as it has holders; without one it is cancelled. An object that wants its events
+ * joins it as audience, and holds it in that way.
  */
 #ifndef MCP_RUN_H
 #define MCP_RUN_H
@@ -23,7 +23,7 @@ struct mcp_audience;
 struct mcp_run;
 struct mcp_task;
 
-/* Members that are NULL are of no interest. */
+/* Members may be NULL. */
 struct mcp_audience_type {
 	void (*on_output)(struct mcp_audience *audience, enum stream stream,
 			  const char *bytes, size_t len);
@@ -32,9 +32,9 @@ struct mcp_audience_type {
 	void (*on_log)(struct mcp_audience *audience, const struct tool_log *log);
 	/* The run has open questions. Of several audiences the youngest is asked. */
 	void (*on_ask)(struct mcp_audience *audience);
-	/* The run has become a task; of those only who can take one. */
+	/* The run has become a task; called only if the audience can take one. */
 	void (*on_task)(struct mcp_audience *audience, struct mcp_task *task);
-	/* Its end: one of the two is not NULL. The audience has left already. */
+	/* The run has ended: one of the two is not NULL. The audience has left already. */
 	void (*on_end)(struct mcp_audience *audience, const struct tool_answer *answer,
 		       const struct tool_failure *failure);
 };
@@ -43,7 +43,7 @@ struct mcp_audience_type {
 struct mcp_audience {
 	const struct mcp_audience_type *type;
 	unsigned int abilities;		/* enum client_ability, of the client behind it */
-	struct mcp_run *run;		/* the run's own, as is the link; NULL: has not joined */
+	struct mcp_run *run;		/* set by the run, like the link; NULL: has not joined */
 	LIST_ENTRY(mcp_audience) link;
 };
 
@@ -53,45 +53,47 @@ struct mcp_run *mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct
 
 void mcp_run_hold(struct mcp_run *run);
 
-/* reason: of the cancellation, if this was the last one. */
+/* Releases one holder. reason: that of the cancellation, if this was the last holder. */
 void mcp_run_release(struct mcp_run *run, enum cancel_reason reason);
 
-/* The audience hears of it from now on; its abilities count for questions from now on. */
+/* From now on the audience gets its events, and the abilities of this audience count for questions.
+ */
 void mcp_run_join(struct mcp_run *run, struct mcp_audience *audience);
 
-/* Fine when it has not joined. */
+/* Does nothing if it has not joined. */
 void mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason);
 
-/* Its script may call these tools of its client; before the start. They are held. */
+/* Lets its script call these tools of its client. Before the start. They are held. */
 void mcp_run_set_client_tools(struct mcp_run *run, struct client_tools *tools);
 
-/* arguments: an object, borrowed for now. on_end may come from within. */
+/* Starts the tool. arguments: an object, borrowed for this call. on_end may be called from within.
+ */
 void mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output);
 
-/* Keeps what it ends with for mcp_run_outcome; before the end. */
+/* Makes it keep its result for mcp_run_outcome. Before the end. */
 void mcp_run_keep(struct mcp_run *run);
 bool mcp_run_is_kept(const struct mcp_run *run);
 
-/* Has it asked before anything was done, so that the call can as well be made again? */
+/* Has it asked before it did anything, so that the call can simply be made again? */
 bool mcp_run_asks_first(const struct mcp_run *run);
 
-/* Does it wait for its client's consent? Then it has not started. */
+/* Does it wait for its client's consent? Then its tool has not started. */
 bool mcp_run_asks_consent(const struct mcp_run *run);
 
-/* Answers that came with the request before anything was asked: an object, copied; others
- * are ignored. They count for the first ask. */
+/* Sets answers that came with the request, before any question: an object, copied; other values are
+ * ignored. They are used for the first questions. */
 void mcp_run_set_early(struct mcp_run *run, const json_t *responses);
 
-/* As if the tool had called on_task. */
+/* Makes it a task, as if the tool had called on_task. */
 int mcp_run_become_task(struct mcp_run *run, const char *status);
 
-/* What its script uses now. False: none runs. */
+/* The resources that its script uses now. False: no script runs. */
 bool mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r);
 
 bool mcp_run_is_over(const struct mcp_run *run);
 
-/* Of a run that is over and was kept: one of the two is not NULL. They live as long as the
- * run. bytes_r: about what they take; NULL: not wanted. */
+/* The result of a run that has ended and keeps its result: one of the two is not NULL. Valid as
+ * long as the run. bytes_r: gets about its size; may be NULL. */
 void mcp_run_outcome(const struct mcp_run *run, const struct tool_answer **answer_r,
 		     const struct tool_failure **failure_r, size_t *bytes_r);
 
@@ -101,16 +103,16 @@ struct tenant *mcp_run_tenant(const struct mcp_run *run);
 const struct tool *mcp_run_tool(const struct mcp_run *run);
 enum mcp_method mcp_run_method(const struct mcp_run *run);
 
-/* The task that it has become; NULL: none. Set by tasks alone. */
+/* The task that it has become; NULL: none. Only mcp/task.c sets it. */
 struct mcp_task *mcp_run_task(const struct mcp_run *run);
 void mcp_run_set_task(struct mcp_run *run, struct mcp_task *task);
 
-/* How many of its audiences have a client behind them. */
+/* How many of its audiences have a client that can be asked. */
 size_t mcp_run_askers(const struct mcp_run *run);
 
 LIST_HEAD(mcp_runs, mcp_run);
 
-/* Cancels and frees all that are left, held or not: at the end of the process. */
+/* Cancels and frees all remaining runs, even if they are held: at the end of the process. */
 void mcp_runs_free(struct mcp_runs *runs);
 
 /* ---- its open questions ---- */
@@ -118,22 +120,22 @@ void mcp_runs_free(struct mcp_runs *runs);
 /* The questions of the open ask; *n_r is 0 when there is none. */
 const struct mcp_question *mcp_run_questions(const struct mcp_run *run, size_t *n_r);
 
-/* Those that are not answered, as an inputRequests object. */
+/* The questions that are not answered, as an inputRequests object. */
 void mcp_run_write_questions(const struct mcp_run *run, const struct revision *revision,
 			     struct jsonout *out);
 
-/* How many of them are not answered. */
+/* How many questions are not answered. */
 size_t mcp_run_unanswered(const struct mcp_run *run);
 
-/* result: what the client sent in reply, of any shape. False: it is no reply to this
- * question, which stays open. The tool hears of it once all are answered. */
+/* Takes a reply to a question. result: the client's value, of any shape. False: it is not a valid
+ * reply, and the question stays open. The tool gets the replies when all are answered. */
 bool mcp_run_reply(struct mcp_run *run, size_t i, const json_t *result);
 
-/* Its questions wait outside of any audience; else they are asked again, of another one,
- * when the one that was asked leaves, or given up. */
+/* parked: its questions wait without an audience. Otherwise, when the audience that was asked
+ * leaves, another one is asked, or the questions are given up. */
 void mcp_run_set_parked(struct mcp_run *run, bool parked);
 
-/* No answer will come: the open questions, or just one, count as cancelled by the user. */
+/* Gives up: the open questions, or one of them, count as cancelled by the user. */
 void mcp_run_give_up(struct mcp_run *run);
 void mcp_run_give_up_one(struct mcp_run *run, size_t i);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a run, for the files that make it up: mcp/run.c has its life and those who
- * hear of it, mcp/run_permission.c waits for a person to agree to it,
- * mcp/run_questions.c has what it asks.
+/* The inside of a run, for the files that make it up: mcp/run.c has its beginning, its end and its
+ * audiences, mcp/run_permission.c waits for a person's permission, mcp/run_questions.c has its
+ * questions.
  */
 #ifndef MCP_RUN_PARTS_H
 #define MCP_RUN_PARTS_H
@@ -28,10 +28,11 @@ struct mcp_run {
 	struct mcp_task *task;
 	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
 	struct mcp_ask ask;
-	bool ask_is_new;		/* no client knows it yet */
-	const struct mcp_audience *asked;	/* who has; NULL: none, or it left */
-	json_t *early;			/* answers from before it asked; NULL: none */
-	const struct config *config;	/* held since it started; NULL: has not */
+	bool ask_is_new;		/* no client was asked yet */
+	const struct mcp_audience *asked;	/* the audience that was asked; NULL: none, or it
+						 * left */
+	json_t *early;			/* answers that came before a question; NULL: none */
+	const struct config *config;	/* held since it started; NULL: not started */
 	struct permission *permission;	/* that it waits for; NULL: none */
 	struct client_tools *client_tools;	/* held; NULL: none */
 	struct event *soon;
@@ -40,14 +41,15 @@ struct mcp_run {
 
 /* ---- mcp/run.c ---- */
 
-/* Around calls into the tool or to those who listen. After run_leave the run may be gone. */
+/* Stand around calls to the tool or the audiences. After run_leave the run may be gone. */
 void run_enter(struct mcp_run *run);
 void run_leave(struct mcp_run *run);
 
-/* The next turn of the loop looks at it: what cannot be done with its tool on the stack. */
+/* Lets the next turn of the loop look at the run, for steps that cannot be done while its tool is
+ * on the stack. */
 void run_wake(struct mcp_run *run);
 
-/* Nothing stands in its way any more; on_end may come from within. */
+/* Starts the tool, when nothing has to be waited for any more. on_end may be called from within. */
 void run_start_tool(struct mcp_run *run, const struct tool_host *host,
 		    const json_t *arguments);
 
@@ -57,19 +59,19 @@ void run_start_tool(struct mcp_run *run, const struct tool_host *host,
 void run_ask_permission(struct mcp_run *run, const struct tool_host *host,
 			const json_t *arguments);
 
-/* Answers, and records, that policy does not let it be. */
+/* Answers, and records, that policy refuses the call. */
 void run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text);
 
-/* The session's own user has replied. The run may be gone afterwards. */
+/* Takes the reply of the client's user. The run may be gone afterwards. */
 void run_take_permission(struct mcp_run *run, const struct tool_reply *reply);
 
-/* Waits for it no more; fine when it does not. */
+/* Stops waiting for permission. Does nothing if it does not wait. */
 void run_forget_permission(struct mcp_run *run);
 
 /* ---- mcp/run_questions.c ---- */
 
-/* Gives the tool its replies, or asks what no client was asked yet. The run may be gone
- * afterwards. */
+/* Gives the tool its replies, or asks the questions that no client was asked yet. The run may be
+ * gone afterwards. */
 void run_go_on_asking(struct mcp_run *run);
 
 #endif

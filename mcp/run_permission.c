@@ -50,7 +50,7 @@ run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text)
 
 /* The decision has been made. The run may be gone afterwards. */
 static void
-settle(struct mcp_run *run, bool granted, const char *text)
+run_permission_settle(struct mcp_run *run, bool granted, const char *text)
 {
 	struct permission *permission = run->permission;
 	struct tool_host host = permission->host;
@@ -75,11 +75,11 @@ deny(struct mcp_run *run, const char *why)
 	char text[sizeof(((struct why *)NULL)->text) + sizeof("denied: ")];
 
 	snprintf(text, sizeof(text), "denied: %s", why);
-	settle(run, false, text);
+	run_permission_settle(run, false, text);
 }
 
 static void
-on_decided(void *arg, enum approval_state state, const char *reason)
+run_permission_on_decided(void *arg, enum approval_state state, const char *reason)
 {
 	struct mcp_run *run = arg;
 	struct permission *permission = run->permission;
@@ -95,7 +95,7 @@ on_decided(void *arg, enum approval_state state, const char *reason)
 		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%s",
 			 approval_state_name(state), reason ? "; the approver's reason: " : "",
 			 reason ? said : "");
-	settle(run, granted, text);
+	run_permission_settle(run, granted, text);
 }
 
 void
@@ -107,12 +107,12 @@ run_take_permission(struct mcp_run *run, const struct tool_reply *reply)
 	if (given)
 		permission_grant(&permission->host, run->tool, permission->item,
 				 permission->arguments);
-	settle(run, given, "denied: the session's user did not agree");
+	run_permission_settle(run, given, "denied: the session's user did not agree");
 }
 
 /* Asks the session's own user, by a form. */
 static bool
-ask_session(struct mcp_run *run)
+run_permission_ask_session(struct mcp_run *run)
 {
 	struct tool_question question;
 	int r;
@@ -131,7 +131,7 @@ ask_session(struct mcp_run *run)
 /* Asks an operator. A task waits for the decision; any other call is answered at once, and must
  * be repeated later. */
 static void
-ask_operator(struct mcp_run *run)
+run_permission_ask_operator(struct mcp_run *run)
 {
 	struct permission *permission = run->permission;
 	const struct approval *approval;
@@ -149,7 +149,8 @@ ask_operator(struct mcp_run *run)
 	if (mcp_run_become_task(run, text) == 0) {
 		permission->waits = true;
 		(void)permission_ask(&permission->host, run->tool, permission->item,
-				     permission->arguments, on_decided, run, &approval, &why);
+				     permission->arguments, run_permission_on_decided, run,
+				     &approval, &why);
 		return;
 	}
 	permission_refuse(&permission->host, run->tool, TOOL_APPROVAL_PENDING, text);
@@ -166,9 +167,9 @@ run_ask_permission(struct mcp_run *run, const struct tool_host *host, const json
 	permission->item = permission_item(run->tool, arguments);
 	run->permission = permission;
 	if (permission_use(host, permission->item))
-		settle(run, true, NULL);
+		run_permission_settle(run, true, NULL);
 	else if (permission_is_denied(host, run->tool, permission->item, &why))
 		deny(run, why.text);
-	else if (!permission_by_session(host) || !ask_session(run))
-		ask_operator(run);
+	else if (!permission_by_session(host) || !run_permission_ask_session(run))
+		run_permission_ask_operator(run);
 }

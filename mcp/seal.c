@@ -22,8 +22,8 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 
-/* The parts of a sealed text: SEALED_VERSION, host, id, end, what was done, the process, seal; a
- * dot separates all of them but the first two. */
+/* The parts of a sealed text: SEALED_VERSION, host, id, end, whether anything was done, the
+ * process, seal. A dot separates all parts, except the first two. */
 #define SEALED_VERSION "s1."
 #define SEALED_MAX 256			/* characters; our own texts are shorter */
 #define NOTHING_DONE 'n'
@@ -62,7 +62,7 @@ mcp_seal_new_random(void)
 }
 
 static int
-read_key(int fd, const char *path, struct mcp_seal *seal, struct why *why_r)
+seal_read_key(int fd, const char *path, struct mcp_seal *seal, struct why *why_r)
 {
 	struct stat st;
 
@@ -81,7 +81,7 @@ read_key(int fd, const char *path, struct mcp_seal *seal, struct why *why_r)
 
 /* Written under a temporary name first: a crash leaves no partial key. */
 static int
-make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
+seal_make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
 {
 	char *name;
 	int fd, r = 0;
@@ -109,10 +109,10 @@ mcp_seal_new(const char *path, struct mcp_seal **seal_r, struct why *why_r)
 	int r, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd >= 0) {
-		r = read_key(fd, path, seal, why_r);
+		r = seal_read_key(fd, path, seal, why_r);
 		close(fd);
 	} else if (errno == ENOENT) {
-		r = make_key(path, seal, why_r);
+		r = seal_make_key(path, seal, why_r);
 	} else {
 		r = why_say(why_r, -errno, "state_key_file", "%s: %s", path,
 			    strerror(errno));
@@ -136,7 +136,7 @@ mcp_seal_free(struct mcp_seal *seal)
 
 /* Each part has its length before it, so that different lists never have the same digest. */
 static void
-digest_part(EVP_MD_CTX *digest, const char *text)
+seal_digest_part(EVP_MD_CTX *digest, const char *text)
 {
 	uint64_t len = strlen(text);
 
@@ -154,14 +154,14 @@ seal_bind(const char *principal, const char *method, const json_t *params,
 
 	if (EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
 		abort();
-	digest_part(digest, principal);
-	digest_part(digest, method);
+	seal_digest_part(digest, principal);
+	seal_digest_part(digest, method);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		const json_t *value = json_object_get(params, keys[i]);
 		char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS |
 						       JSON_COMPACT) : NULL;
 
-		digest_part(digest, text ? text : "");
+		seal_digest_part(digest, text ? text : "");
 		free(text);
 	}
 	if (EVP_DigestFinal_ex(digest, binding_r->digest, NULL) != 1)
@@ -169,10 +169,10 @@ seal_bind(const char *principal, const char *method, const json_t *params,
 	EVP_MD_CTX_free(digest);
 }
 
-/* Signs the first len bytes of a sealed text, together with what it is bound to. */
+/* Signs the first len bytes of a sealed text together with its binding. */
 static void
-sign(const struct mcp_seal *seal, const char *text, size_t len,
-     const struct seal_binding *binding, unsigned char mac_r[SEAL_DIGEST_BYTES])
+seal_sign(const struct mcp_seal *seal, const char *text, size_t len,
+	  const struct seal_binding *binding, unsigned char mac_r[SEAL_DIGEST_BYTES])
 {
 	unsigned char whole[SEALED_MAX + SEAL_DIGEST_BYTES];
 	unsigned int mac_len = SEAL_DIGEST_BYTES;
@@ -195,7 +195,7 @@ mcp_seal_close(const struct mcp_seal *seal, const struct sealed *sealed,
 			 seal->host, sealed->id, sealed->expires,
 			 sealed->nothing_done ? NOTHING_DONE : SOMETHING_DONE, seal->life);
 
-	sign(seal, said, (size_t)n, binding, mac);
+	seal_sign(seal, said, (size_t)n, binding, mac);
 	base64url_encode(mac, sizeof(mac), mac_text);
 	if (asprintf(&text, "%s.%s", said, mac_text) < 0)
 		abort();
@@ -221,10 +221,10 @@ mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
 
 	if (!end || strlen(text) > SEALED_MAX)
 		return false;
-	sign(seal, text, (size_t)(end - text), binding, mac);
+	seal_sign(seal, text, (size_t)(end - text), binding, mac);
 	if (!mac_is(end + 1, mac))
 		return false;
-	/* Only somebody with the key can have written this. */
+	/* Only a process with the key can have written this. */
 	if (sscanf(text, SEALED_VERSION "%*[^.].%26[a-z2-9].%" SCNd64 ".%c.%26[a-z2-9].",
 		   sealed_r->id, &sealed_r->expires, &done, life) != 4)
 		return false;

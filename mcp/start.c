@@ -31,7 +31,7 @@ struct wanted {
 };
 
 static void
-refuse_params(const struct request *request, const char *text)
+start_refuse_params(const struct request *request, const char *text)
 {
 	request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS, text, NULL);
 }
@@ -97,8 +97,8 @@ answer_with_outcome(struct mcp_call *call, const struct mcp_run *run)
 }
 
 static void
-go_on(const struct request *request, const struct wanted *wanted, struct mcp_run *run,
-      const struct seal_binding *binding)
+start_go_on(const struct request *request, const struct wanted *wanted, struct mcp_run *run,
+	    const struct seal_binding *binding)
 {
 	struct mcp_call *call;
 
@@ -132,7 +132,7 @@ resume(const struct request *request, struct wanted *wanted)
 					 conversation->options.tenant, state, &binding, &run);
 	switch (where) {
 	case PARKED_HERE:
-		go_on(request, wanted, run, &binding);
+		start_go_on(request, wanted, run, &binding);
 		break;
 	case PARKED_BEFORE:
 		/* It is unknown if that answer was given before. */
@@ -140,12 +140,12 @@ resume(const struct request *request, struct wanted *wanted)
 		serve_new(request, wanted);
 		break;
 	case PARKED_HALFWAY:
-		refuse_params(request, "the call that asked this is gone, for the service was "
-			      "restarted; make it again from its beginning, without "
-			      "requestState and inputResponses");
+		start_refuse_params(request, "the call that asked this is gone, for the service was "
+				    "restarted; make it again from its beginning, without "
+				    "requestState and inputResponses");
 		break;
 	case PARKED_NOWHERE:
-		refuse_params(request, "requestState is not valid, or not any more");
+		start_refuse_params(request, "requestState is not valid, or not any more");
 		break;
 	}
 }
@@ -153,7 +153,7 @@ resume(const struct request *request, struct wanted *wanted)
 /* ---- a new run ---- */
 
 static void
-begin(const struct request *request, const struct wanted *wanted, struct mcp_run *run)
+start_begin(const struct request *request, const struct wanted *wanted, struct mcp_run *run)
 {
 	const json_t *responses = json_object_get(request->message->params, "inputResponses");
 	bool must = wanted->task == TOOL_TASK_MUST && request->revision->modern;
@@ -200,7 +200,7 @@ refuse_other_arguments(const struct request *request, const struct wanted *wante
 
 /* Attaches a call to an existing run, ended or not. */
 static void
-attach(const struct request *request, const struct wanted *wanted, struct mcp_run *run)
+start_attach(const struct request *request, const struct wanted *wanted, struct mcp_run *run)
 {
 	struct mcp_call *call;
 
@@ -236,7 +236,7 @@ is_denied(const struct request *request, const struct wanted *wanted)
 	return denied;
 }
 
-/* Serves a call with a key: what was run for that key is not run again. */
+/* Serves a call with a key: a call that was run for that key is not run again. */
 static void
 serve_once(const struct request *request, const struct wanted *wanted, const char *key)
 {
@@ -250,7 +250,7 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 		refuse_other_arguments(request, wanted);
 		return;
 	case REPEAT_SAME:
-		attach(request, wanted, run);
+		start_attach(request, wanted, run);
 		return;
 	case REPEAT_NEW:
 		break;
@@ -259,7 +259,7 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 		return;
 	run = mcp_run_new(conversation->mcp, tenant, wanted->tool, wanted->method);
 	mcp_repeat_add(repeats, key, wanted->arguments, run);
-	begin(request, wanted, run);
+	start_begin(request, wanted, run);
 	mcp_run_release(run, CANCEL_BY_CLIENT);
 }
 
@@ -275,7 +275,7 @@ serve_new(const struct request *request, const struct wanted *wanted)
 	} else if (has_room(request)) {
 		run = mcp_run_new(conversation->mcp, conversation->options.tenant,
 				  wanted->tool, wanted->method);
-		begin(request, wanted, run);
+		start_begin(request, wanted, run);
 		mcp_run_release(run, CANCEL_BY_CLIENT);
 	}
 }
@@ -295,13 +295,13 @@ serve_wanted(const struct request *request, struct wanted *wanted)
 /* "arguments" of the params. False: not an object, and the request was answered. An absent one
  * is an empty object; the caller releases *made_r. */
 static bool
-read_arguments(const struct request *request, const json_t **arguments_r, json_t **made_r)
+start_read_arguments(const struct request *request, const json_t **arguments_r, json_t **made_r)
 {
 	const json_t *arguments = json_object_get(request->message->params, "arguments");
 
 	*made_r = NULL;
 	if (arguments && !json_is_object(arguments)) {
-		refuse_params(request, "arguments must be an object");
+		start_refuse_params(request, "arguments must be an object");
 		return false;
 	}
 	*arguments_r = arguments ? arguments : (*made_r = xalloc_check(json_object()));
@@ -321,7 +321,7 @@ find_client_tools(struct request *request, struct client_tools **tools_r)
 	else
 		*tools_r = client_tools_hold(request->conversation->client_tools);
 	if (wrong)
-		refuse_params(request, wrong);
+		start_refuse_params(request, wrong);
 	else
 		request->client_tools = *tools_r;
 	return !wrong;
@@ -342,7 +342,7 @@ serve_tools_call(struct request *request)
 	if (name)
 		wanted.tool = catalog_find(catalog, name);
 	if (!wanted.tool) {
-		refuse_params(request, name ? "unknown tool"
+		start_refuse_params(request, name ? "unknown tool"
 					    : "name is required and must be a string");
 		return;
 	}
@@ -354,7 +354,7 @@ serve_tools_call(struct request *request)
 		refuse_lacking(request, CLIENT_TAKES_TASKS);
 		return;
 	}
-	if (!read_arguments(request, &given, &made))
+	if (!start_read_arguments(request, &given, &made))
 		return;
 	if (!find_client_tools(request, &client_tools)) {
 		json_decref(made);
@@ -379,7 +379,7 @@ serve_resources_read(struct request *request)
 	json_t *arguments;
 
 	if (!uri) {
-		refuse_params(request, "uri is required and must be a string");
+		start_refuse_params(request, "uri is required and must be a string");
 		return;
 	}
 	arguments = xalloc_check(json_pack("{s:s}", "uri", uri));
@@ -426,14 +426,14 @@ serve_prompts_get(struct request *request)
 	json_t *made, *arguments;
 
 	if (!prompt) {
-		refuse_params(request, name ? "unknown prompt"
+		start_refuse_params(request, name ? "unknown prompt"
 					    : "name is required and must be a string");
 		return;
 	}
-	if (!read_arguments(request, &given, &made))
+	if (!start_read_arguments(request, &given, &made))
 		return;
 	if (!prompt_takes(prompt, given)) {
-		refuse_params(request, "an argument is missing or is not a string");
+		start_refuse_params(request, "an argument is missing or is not a string");
 	} else {
 		arguments = xalloc_check(json_pack("{s:s,s:O}", "name", name, "arguments",
 						   (json_t *)given));

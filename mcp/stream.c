@@ -7,7 +7,6 @@
 
 #include "base/jsonout.h"
 #include "base/xalloc.h"
-#include "mcp/context.h"
 #include "mcp/jsonrpc.h"
 
 struct mcp_stream {
@@ -24,7 +23,7 @@ stream_of(struct mcp_exchange *exchange)
 }
 
 static void
-on_send(struct mcp_exchange *exchange, enum mcp_sent kind, struct jsonout *message)
+stream_on_send(struct mcp_exchange *exchange, enum mcp_sent kind, struct jsonout *message)
 {
 	struct mcp_stream *stream = stream_of(exchange);
 	size_t len;
@@ -34,7 +33,7 @@ on_send(struct mcp_exchange *exchange, enum mcp_sent kind, struct jsonout *messa
 }
 
 static void
-on_done(struct mcp_exchange *exchange)
+stream_on_done(struct mcp_exchange *exchange)
 {
 	struct mcp_stream *stream = stream_of(exchange);
 
@@ -43,7 +42,7 @@ on_done(struct mcp_exchange *exchange)
 }
 
 static bool
-on_hold(void *arg, size_t bytes)
+mcp_stream_on_hold(void *arg, size_t bytes)
 {
 	const struct mcp_stream *stream = arg;
 
@@ -51,7 +50,7 @@ on_hold(void *arg, size_t bytes)
 }
 
 static void
-on_let_go(void *arg, size_t bytes)
+mcp_stream_on_let_go(void *arg, size_t bytes)
 {
 	const struct mcp_stream *stream = arg;
 
@@ -67,14 +66,14 @@ mcp_stream_new(struct mcp *mcp, struct tenant *tenant,
 		.mcp = mcp,
 		.tenant = tenant,
 		.by_stream = true,
-		.hold = on_hold,
-		.let_go = on_let_go,
+		.hold = mcp_stream_on_hold,
+		.let_go = mcp_stream_on_let_go,
 		.arg = stream,
 	};
 
 	stream->watcher = *watcher;
-	stream->exchange.send = on_send;
-	stream->exchange.on_done = on_done;
+	stream->exchange.send = stream_on_send;
+	stream->exchange.on_done = stream_on_done;
 	stream->conversation = mcp_conversation_new(&options);
 	return stream;
 }
@@ -89,7 +88,7 @@ mcp_stream_free(struct mcp_stream *stream)
 }
 
 static bool
-is_blank(const char *text, size_t len)
+stream_is_blank(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
@@ -103,7 +102,7 @@ mcp_stream_line(struct mcp_stream *stream, const char *text, size_t len)
 	size_t before = mcp_stream_in_flight(stream);
 	struct jsonrpc_line line;
 
-	if (is_blank(text, len))
+	if (stream_is_blank(text, len))
 		return;
 	jsonrpc_parse(text, len, &line);
 	stream->taking = true;
@@ -121,7 +120,7 @@ mcp_stream_refuse(struct mcp_stream *stream, const char *text)
 
 	jsonout_init(&out);
 	jsonrpc_write_error(&out, NULL, JSONRPC_INVALID_REQUEST, text, NULL);
-	on_send(&stream->exchange, MCP_SENT_REFUSAL, &out);
+	stream_on_send(&stream->exchange, MCP_SENT_REFUSAL, &out);
 }
 
 void

@@ -13,7 +13,6 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "mcp/context.h"
-#include "mcp/jsonrpc.h"
 #include "mcp/repeat.h"
 #include "mcp/run.h"
 #include "policy/config.h"
@@ -51,7 +50,7 @@ struct mcp_tasks {
 };
 
 static void
-tell(struct mcp_task *task, bool gone)
+task_tell(struct mcp_task *task, bool gone)
 {
 	struct mcp_task_watch *watch, *next;
 
@@ -69,11 +68,11 @@ enter_state(struct mcp_task *task, enum task_state state)
 	task->state = state;
 	task->kept.in_use = state < COMPLETED;
 	clock_gettime(CLOCK_REALTIME, &task->updated);
-	tell(task, false);
+	task_tell(task, false);
 }
 
 static bool
-is_over(const struct mcp_task *task)
+task_is_over(const struct mcp_task *task)
 {
 	return !task->kept.in_use;
 }
@@ -92,11 +91,11 @@ let_run_go(struct mcp_task *task, enum cancel_reason reason)
 }
 
 static void
-drop(struct kept *kept)
+task_drop(struct kept *kept)
 {
 	struct mcp_task *task = (struct mcp_task *)kept;
 
-	tell(task, true);
+	task_tell(task, true);
 	kept_remove(kept);
 	let_run_go(task, CANCEL_DISCONNECTED);
 	tenant_release(task->tenant);
@@ -109,7 +108,7 @@ mcp_tasks_new(struct mcp *mcp)
 	struct mcp_tasks *tasks = xcalloc(1, sizeof(*tasks));
 
 	tasks->mcp = mcp;
-	kept_store_init(&tasks->store, drop);
+	kept_store_init(&tasks->store, task_drop);
 	return tasks;
 }
 
@@ -119,7 +118,7 @@ mcp_tasks_free(struct mcp_tasks *tasks)
 	if (!tasks)
 		return;
 	while (!TAILQ_EMPTY(&tasks->store.list))
-		drop(TAILQ_FIRST(&tasks->store.list));
+		task_drop(TAILQ_FIRST(&tasks->store.list));
 	free(tasks);
 }
 
@@ -132,14 +131,14 @@ task_of(struct mcp_audience *audience)
 }
 
 static void
-on_ask(struct mcp_audience *audience)
+task_on_ask(struct mcp_audience *audience)
 {
 	enter_state(task_of(audience), INPUT_REQUIRED);
 }
 
 static void
-on_end(struct mcp_audience *audience, const struct tool_answer *answer,
-       const struct tool_failure *failure)
+task_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
+	    const struct tool_failure *failure)
 {
 	struct mcp_task *task = task_of(audience);
 	struct kept *kept = &task->kept;
@@ -151,8 +150,8 @@ on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 }
 
 static const struct mcp_audience_type task_audience = {
-	.on_ask = on_ask,
-	.on_end = on_end,
+	.on_ask = task_on_ask,
+	.on_end = task_on_end,
 };
 
 int
@@ -214,7 +213,7 @@ void
 mcp_task_set_status(struct mcp_task *task, const char *status)
 {
 	snprintf(task->status, sizeof(task->status), "%s", status ? status : "");
-	if (!is_over(task))
+	if (!task_is_over(task))
 		enter_state(task, task->state);
 }
 
@@ -285,7 +284,7 @@ mcp_task_write(const struct mcp_task *task, const struct revision *revision,
 void
 mcp_task_seen(struct mcp_task *task)
 {
-	task->kept.seen = is_over(task);
+	task->kept.seen = task_is_over(task);
 }
 
 void
@@ -306,7 +305,7 @@ mcp_task_update(struct mcp_task *task, const json_t *responses)
 void
 mcp_task_cancel(struct mcp_task *task)
 {
-	if (is_over(task))
+	if (task_is_over(task))
 		return;
 	mcp_repeat_drop(mcp_repeats(task->tasks->mcp), task->run);
 	let_run_go(task, CANCEL_BY_CLIENT);

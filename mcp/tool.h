@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tool as the MCP side sees it: a description, and runs that end in one answer each.
+/* A tool as MCP sees it: a description, and runs, each of which ends with one answer.
  *
- * A tool knows nothing of JSON-RPC, revisions or sessions; the MCP side knows nothing of
- * what a tool does. All that a run says goes through its host: content, progress,
- * log lines, questions, that it will take long (a task), failure. Reading a resource and
- * getting a prompt are runs of the same kind. Which tools there are: mcp/catalog.h.
+ * A tool does not know JSON-RPC, revisions or sessions; MCP does not know what a tool does. A run
+ * reports everything through its host: content, progress, log lines, questions, that it will take
+ * long (a task), failure. Reading a resource and getting a prompt are runs of the same kind.
+ * mcp/catalog.h has the list of tools.
  */
 #ifndef MCP_TOOL_H
 #define MCP_TOOL_H
@@ -30,9 +30,9 @@ struct upstream_server;
 
 enum tool_task {
 	TOOL_TASK_NEVER,
-	TOOL_TASK_MAY,		/* a run may say so: on_task */
-	TOOL_TASK_MUST,		/* every run is one; a modern client that cannot have tasks is
-				 * refused, legacy ones are served as if it were none */
+	TOOL_TASK_MAY,		/* a run may become one: on_task */
+	TOOL_TASK_MUST,		/* every run becomes one; a modern client that cannot have tasks is
+				 * refused, and a legacy client is served without a task */
 };
 
 /* The description of a tool for clients; the schemas are JSON texts on one line.
@@ -59,11 +59,11 @@ enum content_kind {
 	CONTENT_TEXT,		/* text */
 	CONTENT_IMAGE,		/* data, mime_type */
 	CONTENT_AUDIO,		/* data, mime_type */
-	CONTENT_RESOURCE,	/* uri, mime_type, and text, or data when text is NULL */
-	CONTENT_LINK,		/* uri, name, and what is known of the rest */
+	CONTENT_RESOURCE,	/* uri, mime_type, and text (or data, if text is NULL) */
+	CONTENT_LINK,		/* uri, name, and the other members if they are known */
 };
 
-/* One block. Blocks that a revision lacks are shown as the next best thing. */
+/* One block. If a revision lacks a kind of block, it is described in a text. */
 struct content {
 	enum content_kind kind;
 	const char *text;		/* any bytes; what is not UTF-8 is sent as U+FFFD */
@@ -77,21 +77,22 @@ struct content {
 	const char *role;		/* of a prompt: "user" (NULL) or "assistant" */
 };
 
-/* Valid only during on_answer. Content is text, when it is not NULL, and then the blocks. */
+/* Valid only during on_answer. The content is text (if not NULL), followed by the blocks. */
 struct tool_answer {
 	const char *structured;		/* a JSON object text that fits output_schema; NULL:
 					 * none */
 	size_t structured_len;
-	const char *text;		/* the same for readers; of a prompt: its description */
+	const char *text;		/* the same for people and models; of a prompt: its
+					 * description */
 	size_t text_len;
 	const struct content *content;
 	size_t n_content;
 	bool is_error;
-	bool not_run;			/* nothing was done: the same call may be made again */
+	bool not_run;			/* nothing was done, so the same call may be made again */
 };
 
 struct tool_progress {
-	double progress;		/* must increase; what does not is left out */
+	double progress;		/* must increase; a value that does not is left out */
 	double total;			/* 0: not known */
 	const char *message;		/* NULL: none */
 	bool is_note;			/* a message beside the call's own progress: the numbers are
@@ -109,12 +110,12 @@ struct tool_log {
 	const char *data;		/* a JSON text, any value, on one line */
 };
 
-/* A failure that is no answer of the tool but of the protocol. Arguments that do not fit
- * are none: they are an answer with is_error, which models can act on. */
+/* A failure that is an error of the protocol, not an answer of the tool. Wrong arguments are not
+ * such a failure: they give an answer with is_error, which models can act on. */
 enum failure_kind {
 	FAIL_RPC,		/* a JSON-RPC error with code, message and data */
 	FAIL_NO_RESOURCE,	/* text: the uri of the missing resource */
-	FAIL_CLIENT_LACKS,	/* the work cannot go on without these abilities of a client */
+	FAIL_CLIENT_LACKS,	/* the tool needs these abilities of a client */
 };
 
 struct tool_failure {
@@ -127,7 +128,7 @@ struct tool_failure {
 
 /* ---- questions ---- */
 
-/* What the client of a run has declared for this very request; bits. */
+/* The abilities that the client of a run has declared for this request; bits. */
 enum client_ability {
 	CLIENT_ELICITS = 1,		/* forms to its user */
 	CLIENT_SAMPLES = 2,
@@ -149,7 +150,7 @@ enum question_kind {
 
 /* Copied by on_ask. */
 struct tool_question {
-	const char *key;		/* of A-Z a-z 0-9 _ - . ; never used twice in a run */
+	const char *key;		/* made of A-Z a-z 0-9 _ - . ; never used twice in a run */
 	enum question_kind kind;
 	const char *message;		/* QUESTION_ELICIT: what the user is asked */
 	const char *schema;		/* QUESTION_ELICIT: requestedSchema, a JSON object text */
@@ -166,46 +167,47 @@ enum reply_action {
 /* Valid only during the call of reply. */
 struct tool_reply {
 	const char *key;
-	enum reply_action action;	/* of all but forms: ACCEPT, or CANCEL for an error */
+	enum reply_action action;	/* for all kinds except forms: ACCEPT, or CANCEL for an
+					 * error */
 	const json_t *content;		/* with ACCEPT: the form's values, which fit its schema
-					 * (NULL: none), or the result, whatever is in it;
-					 * of QUESTION_TOOL {"status", "body"}, as
-					 * shape_result has made them */
+					 * (NULL: none), or the result, with any content; for
+					 * QUESTION_TOOL {"status", "body"}, as shape_result has
+					 * made them */
 };
 
 /* ---- the run ---- */
 
-/* What one run works with, and whom it talks to. After on_answer or on_fail the run is
- * over, and none of these may be called any more; all may be called from within start. */
+/* The environment of one run, and its callbacks. After on_answer or on_fail the run has ended, and
+ * none of these may be called any more. All may be called from within start. */
 struct tool_host {
 	struct engine *engine;
 	struct tenant *tenant;
-	struct gate *gate;		/* NULL: everybody may do everything */
-	const struct config *config;	/* the tenant's own; config_hold to keep it */
+	struct gate *gate;		/* NULL: everything is allowed */
+	const struct config *config;	/* that of the tenant; call config_hold to keep it */
 	struct event_base *base;
 	unsigned int client;		/* enum client_ability */
 	const struct upstream_server *client_tools;	/* with CLIENT_HAS_TOOLS: as the client
 						 * has declared them; NULL: none */
-	bool is_task;			/* it became one before it started: TOOL_TASK_MUST */
+	bool is_task;			/* it became a task before it started: TOOL_TASK_MUST */
 
-	/* Output as it comes, raw bytes. NULL: it is not wanted. */
+	/* Raw output as it arrives. NULL: it is not wanted. */
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
-	/* These two may be left out for the client; the texts are copied. */
+	/* Messages of these two may be dropped when the client is slow; the texts are copied. */
 	void (*on_progress)(void *arg, const struct tool_progress *progress);
 	void (*on_log)(void *arg, const struct tool_log *log);
-	/* Asks the client, 1..QUESTIONS_MAX questions at once; the tool's reply is called
-	 * later, once, from the loop, with a reply to each in the same order. state: a small
-	 * text for the tool, handed back with the replies; NULL: none. One ask at a time.
-	 * 0, or -EOPNOTSUPP: the client lacks what one of them needs, and nothing was asked;
-	 * -EINVAL: they break one of the rules above. */
+	/* Asks the client, 1..QUESTIONS_MAX questions at once; the tool's reply is called later,
+	 * once, from the loop, with a reply to each in the same order. state: a small text for the
+	 * tool, handed back with the replies; NULL: none. One ask at a time. 0, or -EOPNOTSUPP: the
+	 * client lacks an ability that one of them needs, and nothing was asked; -EINVAL: they
+	 * break one of the rules above. */
 	int (*on_ask)(void *arg, const struct tool_question *question, size_t n,
 		      const char *state);
-	/* From here on the run is a task: the client is answered at once and looks in later.
-	 * status: for people, copied; NULL: none. Said again it renews the status text.
-	 * -EOPNOTSUPP: this client cannot have one (the run goes on as it is); -EBUSY: the
-	 * tenant has too many, likewise. */
+	/* Makes the run a task: the client is answered at once and asks for the result later.
+	 * status: for people, copied; NULL: none. A second call replaces the status. 0; if the run
+	 * continues without a task, -EOPNOTSUPP: this client cannot have one, or -EBUSY: the tenant
+	 * has too many. */
 	int (*on_task)(void *arg, const char *status);
-	/* One of them, once. */
+	/* Exactly one of these two is called, once. */
 	void (*on_answer)(void *arg, const struct tool_answer *answer);
 	void (*on_fail)(void *arg, const struct tool_failure *failure);
 	void *arg;
@@ -213,42 +215,42 @@ struct tool_host {
 
 struct tool {
 	const char *name;
-	/* The key of [policy] that says whether it may be called; NULL: it may. */
+	/* The key of [policy] that says whether it may be called; NULL: it is always allowed. */
 	const char *policy;
 	/* Whether it is listed for a tenant with this configuration. NULL: always. */
 	bool (*is_there)(const struct config *config);
-	/* Answers, as on_answer, that nothing was done, in the form that its answers have. reason:
-	 * a status such as TOOL_DENIED. NULL: text alone. */
+	/* Answers by on_answer that nothing was done, in the tool's own form. reason: a status such
+	 * as TOOL_DENIED. NULL: the answer is only a text. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
-	/* What the status says of a run that has become a task because it takes long (longer
-	 * than task_after_seconds), if its client takes tasks. NULL: its time makes it none. */
+	/* The status text of a run that becomes a task after task_after_seconds, if its client
+	 * takes tasks. NULL: a run does not become a task by its time. */
 	const char *long_status;
-	/* Fills *description_r from the limits in force. NULL: of what is not listed as a
-	 * tool. */
+	/* Fills *description_r from the limits in force. NULL: it is not listed as a tool. */
 	void (*describe)(const struct config *config, struct tool_description *description_r);
-	/* Starts a run; host is copied, arguments (an object) are borrowed for this call only.
-	 * Returns the run, or NULL when the answer was already given. */
+	/* Starts a run. host is copied; arguments (an object) are borrowed for this call only.
+	 * Returns the run, or NULL if it has answered already. */
 	struct tool_run *(*start)(const struct tool_host *host, const json_t *arguments);
-	/* Ends a run that has not answered; nothing of its host may be called any more. */
+	/* Ends a run that has not answered; it may not call its host any more. */
 	void (*cancel)(struct tool_run *run, enum cancel_reason reason);
-	/* What its script uses now; false: none runs. NULL: it runs none. */
+	/* The resources that its script uses now; false: no script runs. NULL: it never runs one.
+	 */
 	bool (*uses)(struct tool_run *run, struct execution_now *now_r);
 	/* The replies to on_ask. NULL: it never asks. */
 	void (*reply)(struct tool_run *run, const struct tool_reply *reply, size_t n,
 		      const char *state);
-	/* It asks before it has done anything that lasts: with the process gone that asked, the
-	 * call can as well be made again. */
+	/* It asks before it has any lasting effect: if the service is restarted meanwhile, the call
+	 * can simply be made again. */
 	bool asks_first;
-	/* The key by which a call that is sent again is known to be the same one, so that it
-	 * is not run twice; NULL when these arguments have none. NULL: it knows no such. The
-	 * text is borrowed from the arguments, and not checked. */
+	/* The key in the arguments that identifies a call that is sent again, so that it is not run
+	 * twice; NULL: these arguments have none. The text is borrowed from the arguments, and not
+	 * checked. If this member is NULL, the tool has no such key. */
 	const char *(*once)(const json_t *arguments);
 };
 
-/* Answers with nothing but text, as an error: nothing was done. */
+/* Answers that nothing was done: an error with only this text. */
 void tool_refuse(const struct tool_host *host, const char *text);
 
-/* Statuses of what policy did not allow. */
+/* Statuses of calls that policy did not allow. */
 #define TOOL_DENIED "denied"
 #define TOOL_APPROVAL_PENDING "approval_pending"
 #define TOOL_QUOTA_EXCEEDED "quota_exceeded"

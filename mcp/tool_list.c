@@ -64,7 +64,7 @@ hash_tool(uint64_t hash, const struct tool_description *tool)
 }
 
 static bool
-is_offered(const struct tool *tool, const struct config *config)
+tool_list_is_offered(const struct tool *tool, const struct config *config)
 {
 	return (!tool->policy || policy_tool(config, tool->policy) != POLICY_DENY) &&
 	       (!tool->is_there || tool->is_there(config));
@@ -72,7 +72,8 @@ is_offered(const struct tool *tool, const struct config *config)
 
 /* As the tool describes itself, with its arguments as the list shows them. */
 static void
-describe(const struct tool *tool, const struct config *config, struct tool_description *shown_r)
+tool_list_describe(const struct tool *tool, const struct config *config,
+		   struct tool_description *shown_r)
 {
 	char *schema;
 
@@ -99,7 +100,7 @@ instruct(const struct tool_list *list)
 }
 
 static struct tool_list *
-make(const struct catalog *catalog, const struct config *config)
+tool_list_make(const struct catalog *catalog, const struct config *config)
 {
 	struct tool_list *list = xcalloc(1, sizeof(*list));
 
@@ -107,9 +108,9 @@ make(const struct catalog *catalog, const struct config *config)
 	list->hash = HASH_BEGIN;
 	list->tool = xcalloc(catalog->n_tools, sizeof(*list->tool));
 	for (size_t i = 0; i < catalog->n_tools; i++) {
-		if (!is_offered(catalog->tool[i], config))
+		if (!tool_list_is_offered(catalog->tool[i], config))
 			continue;
-		describe(catalog->tool[i], config, &list->tool[list->n]);
+		tool_list_describe(catalog->tool[i], config, &list->tool[list->n]);
 		list->hash = hash_tool(list->hash, &list->tool[list->n++]);
 	}
 	list->instructions = instruct(list);
@@ -148,7 +149,7 @@ tool_lists_new(const struct catalog *catalog)
 }
 
 static void
-forget(struct tool_lists *lists, struct ready *ready)
+tool_list_forget(struct tool_lists *lists, struct ready *ready)
 {
 	TAILQ_REMOVE(&lists->ready, ready, link);
 	lists->n--;
@@ -161,7 +162,7 @@ void
 tool_lists_renew(struct tool_lists *lists)
 {
 	while (!TAILQ_EMPTY(&lists->ready))
-		forget(lists, TAILQ_FIRST(&lists->ready));
+		tool_list_forget(lists, TAILQ_FIRST(&lists->ready));
 }
 
 void
@@ -177,7 +178,7 @@ tool_lists_free(struct tool_lists *lists)
 static struct tool_list *
 make_or_share(const struct tool_lists *lists, const struct config *config)
 {
-	struct tool_list *list = make(lists->catalog, config);
+	struct tool_list *list = tool_list_make(lists->catalog, config);
 	const struct ready *ready;
 
 	TAILQ_FOREACH(ready, &lists->ready, link)
@@ -201,7 +202,7 @@ tool_lists_get(struct tool_lists *lists, const struct config *config)
 		TAILQ_REMOVE(&lists->ready, ready, link);
 	} else {
 		if (lists->n == READY_MAX)
-			forget(lists, TAILQ_LAST(&lists->ready, ready_list));
+			tool_list_forget(lists, TAILQ_LAST(&lists->ready, ready_list));
 		ready = xcalloc(1, sizeof(*ready));
 		ready->list = make_or_share(lists, config);
 		ready->config = config_hold(config);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tools/list says to whom: the tools of the catalog that policy does not deny, as their
- * descriptions are under one configuration. Made when it is first asked for, and shared.
+/* The answers of tools/list: the tools of the catalog that policy does not deny, described for one
+ * configuration. A list is made when it is first needed, and shared.
  */
 #ifndef MCP_TOOL_LIST_H
 #define MCP_TOOL_LIST_H
@@ -21,19 +21,20 @@ void tool_lists_free(struct tool_lists *lists);		/* NULL is fine */
 /* Held by its caller, for tool_list_release. */
 struct tool_list *tool_lists_get(struct tool_lists *lists, const struct config *config);
 
-/* Descriptions may be others now: those that were made are not given to anybody any more. */
+/* To be called when descriptions may have changed: lists that were made before are not used any
+ * more. */
 void tool_lists_renew(struct tool_lists *lists);
 
 void tool_list_release(struct tool_list *list);		/* NULL is fine */
 
-/* Would a client see a difference? */
+/* Do the lists differ for a client? */
 bool tool_list_differs(const struct tool_list *list, const struct tool_list *other);
 
-/* What a handshake tells models first: which of the tools that are listed is for what. Valid as
- * long as the list is held. */
+/* The instructions in the handshake's answer, which tell models the purpose of the listed tools.
+ * Valid as long as the list is held. */
 const char *tool_list_instructions(const struct tool_list *list);
 
-/* The result of tools/list as the revision shows it. */
+/* Writes the result of tools/list in the form of the revision. */
 void tool_list_write(const struct tool_list *list, const struct revision *revision,
 		     struct jsonout *out);
 

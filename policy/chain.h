@@ -22,21 +22,21 @@ struct chain_link {
 	char hash[CHAIN_DIGITS + 1];
 };
 
-/* That nothing comes before: n is 0. */
+/* The beginning of a chain: n is 0. */
 void chain_init(struct chain_link *link);
 
 /* SHA-256 as hexadecimal digits. */
 void chain_hash(const void *bytes, size_t len, char hash_r[CHAIN_DIGITS + 1]);
 
-/* Makes a line, with '\n', that comes after *link, and *link that line's. members: what stands
- * between, a JSON text without braces, not empty. The line is malloc'd; aborts when out of
+/* Makes the next line after *link, with '\n', and updates *link. members: the members between
+ * number and hash, JSON text without braces, not empty. The line is malloc'd; aborts when out of
  * memory. */
 char *chain_append(struct chain_link *link, const char *members, size_t len, size_t *len_r);
 
-/* line: without '\n'. 0, or -EBADMSG when it has not the form, or its hash is another one. */
+/* Checks a line, without '\n'. 0, or -EBADMSG: its form or its hash is wrong. */
 int chain_read(const char *line, size_t len, struct chain_link *link_r);
 
-/* Does b come right after a? */
+/* Is b the line directly after a? */
 bool chain_follows(const struct chain_link *a, const struct chain_link *b);
 
 #endif

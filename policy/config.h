@@ -1,5 +1,5 @@
-/* The configuration: one table of keys with ranges, read from INI by inih, checked
- * whole before it is used. An unknown section or key is an error.
+/* The configuration: one table of keys with ranges, read from INI by inih, and checked as a whole
+ * before it is used. An unknown section or key is an error.
  */
 #ifndef POLICY_CONFIG_H
 #define POLICY_CONFIG_H
@@ -24,28 +24,30 @@ struct config_list {
 	size_t n;
 };
 
-/* [network]: where scripts may connect to, and how much of it. */
+/* [network]: the hosts that scripts may connect to, and the bounds. */
 struct config_network {
 	struct config_list allow;	/* rules (policy/network.h); none: no network at all */
 	struct config_list allow_private;	/* ranges that are not public, but may be reached */
 	struct config_list secrets;	/* names of secrets that scripts may use; or *: all */
 	char *nameserver;		/* ADDRESS:PORT; NULL: those of /etc/resolv.conf */
-	uint64_t bytes_max;		/* of an execution, both ways together */
+	uint64_t bytes_max;		/* of an execution, in both directions together */
 	uint64_t rate_max;		/* of them in a second */
 	uint32_t connections;		/* of an execution at once */
 	uint32_t connections_max;	/* in all */
-	uint32_t idle_seconds;		/* without a byte; then a connection is ended */
+	uint32_t idle_seconds;		/* a connection without a byte for this time is ended */
 	uint32_t connection_seconds;	/* of one connection, at most */
 };
 
 /* [interpreter NAME]: a Python, and the worker program that was built for it. */
 struct config_interpreter {
 	char name[33];
-	char *worker;			/* path; NULL: mcp-python-worker-NAME where others are */
-	char *root;			/* what its jails have as "/"; NULL: the host's */
+	char *worker;			/* path; NULL: mcp-python-worker-NAME in the usual directory
+					 */
+	char *root;			/* the directory that its jails have as "/"; NULL: that of
+					 * the host */
 };
 
-/* [profile NAME]: what is imported once and what the jail shows. */
+/* [profile NAME]: the modules that are imported once, and the paths that the jail shows. */
 struct config_profile {
 	char name[65];
 	char *interpreter;		/* of that name; NULL: the usual one */
@@ -54,12 +56,12 @@ struct config_profile {
 	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */
 	uint64_t disk_inodes;
 	bool terminals;			/* scripts can make pseudo-terminals */
-	bool zygote_per_tenant;		/* each tenant has one of its own */
+	bool zygote_per_tenant;		/* each tenant has a zygote of its own */
 };
 
 /* [tools NAME]: another MCP server, whose tools scripts may call. */
 struct config_tools {
-	char name[65];			/* as Python spells a name */
+	char name[65];			/* a name in Python */
 	struct config_list command;	/* a program and its arguments; or: */
 	char *url;			/* http://, https:// or unix:PATH[:TARGET] */
 	char *ca_file;			/* NULL: the machine's own */
@@ -73,13 +75,13 @@ struct config_tools {
 /* [secret NAME]: a text that the egress proxy puts into requests of scripts, which never see it. */
 struct config_secret {
 	char name[65];
-	char *host;			/* HOST or HOST:PORT (443): it goes nowhere else */
-	char *header;			/* it stands in this header alone */
+	char *host;			/* HOST or HOST:PORT (443): the only one that gets it */
+	char *header;			/* the only header that it can be in */
 	char *value_file;
 	char *ca_file;			/* NULL: the machine's own */
 };
 
-/* [tool-calls]: which of these tools scripts may call, and how much. */
+/* [tool-calls]: which of these tools scripts may call, and the bounds. */
 struct config_tool_calls {
 	struct config_list servers;	/* names; or *: all */
 	struct config_list allow, approve, deny;	/* SERVER.TOOL, with * and ? */
@@ -102,8 +104,8 @@ struct config {
 	struct {
 		char *socket;		/* path; NULL: chosen at start */
 		char *user;		/* service user when started as root */
-		uint32_t directory_seconds;	/* that the host's directory of users may take */
-		uint32_t identity_seconds;	/* that what it says is good for */
+		uint32_t directory_seconds;	/* time limit of the host's directory of users */
+		uint32_t identity_seconds;	/* how long its answer is valid */
 		uint32_t subuid_base;	/* first host uid of the workers' range */
 		uint32_t subuid_count;
 		uint32_t sessions_max;	/* connections at once, all tenants */
@@ -116,43 +118,48 @@ struct config {
 		uint32_t workers_max;	/* workers of every kind in all */
 		uint32_t tenant_running_max;	/* executions at once of one tenant */
 		uint32_t tenant_queue_max;	/* executions waiting of one tenant */
-		uint32_t idle_seconds;	/* then a tenant's warm workers are given up */
-		uint32_t zygote_seconds;	/* then a zygote is renewed; 0: never */
-		uint32_t tenant_zygotes_max;	/* of tenants' own, in all */
+		uint32_t idle_seconds;	/* after this time a tenant's warm workers are ended */
+		uint32_t zygote_seconds;	/* after this time a zygote is renewed; 0: never */
+		uint32_t tenant_zygotes_max;	/* zygotes of single tenants, in all */
 	} pool;
 	struct {
 		char *listen;		/* ADDRESS:PORT; NULL: not on TCP */
 		char *socket;		/* path; NULL: none */
 		struct config_list hosts;	/* names of this server, beside the loopback ones */
-		struct config_list origins;	/* of web pages that may call us */
-		char *links;		/* URL at which clients find us; NULL: no signed links */
-		uint32_t link_seconds;	/* that a link is valid */
-		bool insecure;		/* beyond this machine without authentication */
+		struct config_list origins;	/* origins of web pages that may call the service */
+		char *links;		/* URL at which clients reach the service; NULL: no signed
+					 * links */
+		uint32_t link_seconds;	/* how long a link is valid */
+		bool insecure;		/* serve other machines without authentication */
 		uint64_t body_max;	/* bytes of one request's body */
 		uint32_t connections_max;
 		uint32_t connections_per_peer;	/* of one uid, or one address */
 		uint32_t sessions_max;	/* of legacy revisions, all tenants */
 		uint32_t sessions_per_tenant;
-		uint32_t session_idle_seconds;	/* then a session is forgotten */
-		uint32_t resume_seconds;	/* a stream can be resumed after its end; 0: none */
-		uint32_t stream_seconds;	/* then it is closed, to be resumed; 0: never */
-		uint32_t keepalive_seconds;	/* an open stream says something at least this
-						 * often */
-		uint32_t idle_seconds;	/* a connection waits for its next request */
-		uint32_t request_seconds;	/* for a request to come in whole */
+		uint32_t session_idle_seconds;	/* after this time an unused session is closed */
+		uint32_t resume_seconds;	/* how long a stream can be resumed after its end;
+						 * 0: not at all */
+		uint32_t stream_seconds;	/* after this time a stream is closed, to be
+						 * resumed; 0: never */
+		uint32_t keepalive_seconds;	/* an open stream gets a message at least this often
+						 */
+		uint32_t idle_seconds;	/* how long a connection waits for its next request */
+		uint32_t request_seconds;	/* time limit for a whole request to arrive */
 	} http;
 	struct {
-		char *token_file;	/* path; NULL: the service gives out no tokens */
+		char *token_file;	/* path; NULL: there are no tokens of the service */
 		char *jwks_file;	/* path; NULL: no OAuth */
 		char *issuer;		/* of OAuth tokens; with jwks_file */
-		char *resource;		/* URI of our endpoint, their audience */
+		char *resource;		/* URI of the service's endpoint, their audience */
 		struct config_list required_scopes;
-		uint32_t leeway_seconds;	/* between the issuer's clock and ours */
-		char *trusted_header;	/* names the user, from the proxy alone; NULL: none */
-		char *trusted_proxy_user;	/* as whom that proxy runs, on this machine */
+		uint32_t leeway_seconds;	/* largest difference between the issuer's clock and
+						 * this machine's */
+		char *trusted_header;	/* header in which the proxy names the user; NULL: none */
+		char *trusted_proxy_user;	/* the user of this machine that the proxy runs as
+						 */
 	} auth;
 	struct {
-		struct config_list toolsets;	/* which are offered, by name */
+		struct config_list toolsets;	/* names of the offered sets */
 		uint32_t arguments;	/* that tools/list shows: enum config_arguments */
 		uint32_t structured;	/* enum config_structured */
 		uint32_t text_tokens;	/* of an answer's text, about; 0: any number */
@@ -160,11 +167,12 @@ struct config {
 		uint32_t ask_seconds;	/* for a client to answer a question */
 		uint32_t parked_per_tenant;	/* runs that wait for answers, modern clients */
 		uint32_t tasks_per_tenant;
-		uint32_t task_ttl_seconds;	/* from its beginning; then it is forgotten */
-		uint32_t task_after_seconds;	/* a call that runs longer becomes one */
-		uint32_t repeat_seconds;	/* for calls with an idempotency key, once over */
+		uint32_t task_ttl_seconds;	/* from its beginning until it is dropped */
+		uint32_t task_after_seconds;	/* a call that runs longer becomes a task */
+		uint32_t repeat_seconds;	/* how long the answer of a call with an idempotency
+						 * key is kept */
 		uint32_t jobs_per_tenant;	/* runs in the background, and their answers */
-		uint32_t job_seconds;	/* that one is kept when it is over */
+		uint32_t job_seconds;	/* how long a job is kept after its end */
 		uint64_t job_bytes;	/* of one tenant's jobs: output and answers */
 		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
 	} mcp;
@@ -176,8 +184,9 @@ struct config {
 	} exec_sandbox;
 	struct {
 		uint32_t sessions_max;	/* of run_repl, of one tenant; 0: none */
-		uint64_t memory_total;	/* bytes that the limits of a tenant's may add up to */
-		uint32_t idle_seconds;	/* since the last cell; then it is closed */
+		uint64_t memory_total;	/* bound on the sum of the memory limits of a tenant's
+					 * sessions */
+		uint32_t idle_seconds;	/* a session is closed after this time without a cell */
 		uint32_t age_seconds;	/* since its beginning, likewise */
 		uint32_t background;	/* enum background_mode */
 		uint32_t background_ms;	/* of BACKGROUND_RUN */
@@ -186,7 +195,7 @@ struct config {
 		uint32_t text_tokens;	/* as in mcp */
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
-		uint64_t memory_limit;	/* bytes, unless a call says otherwise */
+		uint64_t memory_limit;	/* bytes, unless a call sets it */
 		bool data_science, network, filesystem;	/* these tiers beside basic */
 		struct config_list allowed_imports;	/* instead of tiers; empty: tiers */
 	} python_sandbox;
@@ -201,13 +210,14 @@ struct config {
 	struct limits_policy limits;
 	struct config_network network;
 	struct config_tool_calls tool_calls;
-	struct {			/* of one tenant; 0: as much as [pool] and others let */
+	struct {			/* bounds of one tenant; 0: only those of [pool] and others
+					 */
 		uint32_t per_minute;	/* executions started */
-		uint32_t concurrent;	/* executions at once; more of them wait */
-		uint32_t queued;	/* executions waiting; more of them are refused */
+		uint32_t concurrent;	/* running executions; further ones wait */
+		uint32_t queued;	/* waiting executions; further ones are refused */
 		uint32_t cpu_seconds_per_hour;
 		uint32_t sessions;
-		uint64_t disk_bytes;	/* that its executions may have between them */
+		uint64_t disk_bytes;	/* of all its executions together */
 		uint64_t audit_bytes_per_hour;
 	} quota;
 	struct {
@@ -216,16 +226,17 @@ struct config {
 		uint32_t input;		/* enum policy_input; 0: as the preset has it */
 		struct config_list profiles;	/* that scripts may run in; none: all */
 		struct config_list approvers;
-		uint32_t approval_seconds;	/* after which an undecided request is over */
-		uint32_t denied_seconds;	/* for which a refusal stands; 0: it does not */
+		uint32_t approval_seconds;	/* after this time an undecided request expires */
+		uint32_t denied_seconds;	/* how long a refusal is in force; 0: not at all */
 	} policy;
 	struct {
 		char *index;		/* NULL: nothing can be installed */
 		struct config_list extra_indexes;
-		struct config_list file_hosts;	/* where their files are, beside their own hosts */
+		struct config_list file_hosts;	/* hosts of their files, in addition to their own */
 		char *store;		/* directory; NULL: nothing can be installed */
-		uint64_t store_bytes;	/* of all environments: those unused longest go */
-		uint32_t keep_seconds;	/* since its last use one is kept */
+		uint64_t store_bytes;	/* of all environments; those unused for longest are removed
+					 */
+		uint32_t keep_seconds;	/* how long an environment is kept after its last use */
 		uint32_t timeout_ms;	/* of one step: resolving, building, installing */
 		uint64_t memory_bytes;	/* of the installer's worker */
 		uint64_t environment_bytes;	/* of one environment, in whole pages */
@@ -243,15 +254,15 @@ struct config {
 		uint32_t on_failure;	/* enum audit_on_failure */
 		uint64_t text_bytes;	/* of one text in a record; the rest is cut off */
 		uint64_t rotate_bytes;
-		uint64_t keep_bytes;	/* of files that were put aside; 0: all are kept */
+		uint64_t keep_bytes;	/* of the renamed files; 0: all are kept */
 	} audit;
 	struct {
 		char *listen;		/* ADDRESS:PORT of the loopback device; NULL: none */
-		bool tenants;		/* numbers by tenant there too */
+		bool tenants;		/* also serve numbers of each tenant */
 	} metrics;
 	struct {
 		char *socket;		/* NULL: none */
-		char *approvals;	/* file; NULL: none, they end with the service */
+		char *approvals;	/* file; NULL: none, so they end with the service */
 		struct config_list operators;
 	} admin;
 	struct {
@@ -291,42 +302,43 @@ struct policy_subject;		/* policy/rules.h */
 /* A config with the built-in values (one profile, "basic"). Aborts when out of memory. */
 struct config *config_new(void);
 
-/* Once more, until config_free; returns config. */
+/* Holds it once more, until config_free; returns config. */
 const struct config *config_hold(const struct config *config);
 void config_free(const struct config *config);	/* of one holder; NULL is fine */
 
-/* What is in force for one principal: the configuration with the [tenant ...] sections that name
- * them on top, those of groups first, then of the user, then of the principal itself. To be
- * freed; NULL: their sections cannot be put together, and nothing may be allowed. */
+/* Makes the configuration in force for one principal: config, overridden by the [tenant ...]
+ * sections that name it, first those of its groups, then of the user, then of the principal itself.
+ * Free it by config_free. NULL: the sections contradict each other, and everything must be denied.
+ */
 const struct config *config_for(const struct config *config,
 				const struct policy_subject *subject);
 
-/* Reads an INI file over the values in *config. Each mistake is printed to errors as
- * FILE:LINE: KEY: what is wrong and which range is right; all of them, not the first.
- * Returns 0, -errno when the file cannot be read, -EINVAL after mistakes. */
+/* Reads an INI file over the values in *config. All mistakes are printed to errors, as FILE:LINE:
+ * KEY: the mistake and the right range. 0; -errno: the file cannot be read; -EINVAL: there were
+ * mistakes. */
 int config_read(struct config *config, const char *path, FILE *errors);
 
-/* The same for the files *.conf of a directory, in the order of their names, each over those
- * before it. 0 when there is no such directory. */
+/* The same for the files *.conf of a directory, in the order of their names; later ones override
+ * earlier ones. 0 if there is no such directory. */
 int config_read_directory(struct config *config, const char *path, FILE *errors);
 
-/* Checks what concerns several keys (a default above its cap, warm above warm_max), in the
- * tenants' sections too. path: for what no file said. */
+/* Checks rules about several keys (a default above its cap, warm above warm_max), in the tenants'
+ * sections too. path: named in errors about values that are in no file. */
 int config_check(const struct config *config, const char *path, FILE *errors);
 
 /* Prints every key with its value in force, as an INI file that config_read takes. */
 void config_dump(const struct config *config, FILE *out);
 
-/* Prints what can be another for each tenant, of one made by config_for, with the sections
- * that made it so as comments. */
+/* Prints the keys that can differ between tenants, of a configuration made by config_for, with the
+ * sections that set them as comments. */
 void config_dump_policy(const struct config *config, FILE *out);
 
-/* Where it was said, as FILE:LINE; "[SECTION]" when no file says it. text: filled. */
+/* Fills text with the place of a setting, as FILE:LINE; "[SECTION]" if no file sets it. */
 void config_place(const struct config *config, const char *section, const char *name,
 		  char *text, size_t size);
 
-/* Names of keys, parted by ", ", which have another value there, tenants' aside, and which
- * only a start brings into force; "" when there are none. Malloc'd. */
+/* The names, separated by ", ", of keys that differ and take effect only at a start, without those
+ * of tenants; "": there are none. Malloc'd. */
 char *config_needs_restart(const struct config *old, const struct config *new);
 
 /* Is there anything for the keeper to mount in workers? */
@@ -335,7 +347,7 @@ bool config_has_keeper(const struct config *config);
 /* Must clients on TCP authenticate? */
 bool config_has_auth(const struct config *config);
 
-/* The [interpreter NAME] of a profile; NULL: it has none, or no such section is needed. */
+/* The [interpreter NAME] of a profile; NULL: there is no such section, or none is needed. */
 const struct config_interpreter *config_interpreter_of(const struct config *config,
 						       const struct config_profile *profile);
 

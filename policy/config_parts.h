@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration from inside: where each value was said, and the sections of tenants.
+/* The inside of a configuration: the place of each setting, and the sections of tenants.
  */
 #ifndef POLICY_CONFIG_PARTS_H
 #define POLICY_CONFIG_PARTS_H
@@ -18,7 +18,7 @@ struct config_said {
 	unsigned int line;	/* 0: a default, in no file */
 };
 
-/* SECTION.KEY = VALUE of a tenant, or a line that goes on with its list. */
+/* SECTION.KEY = VALUE of a tenant, or a line that continues its list. */
 struct config_setting {
 	size_t row;
 	char *text;
@@ -35,20 +35,20 @@ struct config_tenant {
 struct config_origin {
 	unsigned int holders;
 	struct config_said said[KEYS_MAX];
-	/* Of one that was read. */
+	/* Only of a configuration that was read. */
 	char **file;
 	size_t n_files;
 	struct config_tenant **tenant;
 	size_t n_tenants;
-	/* Of one made by config_for. */
+	/* Only of a configuration made by config_for. */
 	const struct config *base;		/* held; NULL: it was read */
 	bool own[KEYS_MAX];			/* the value belongs to it */
 	const struct config_tenant **from;	/* the base's, in their order of effect */
 	size_t n_from;
 };
 
-/* The sections of a kind that there can be several of: the structs that their keys are of, each of
- * which begins with its name. */
+/* All sections of a kind with names: the structs of their keys, each of which begins with its name.
+ */
 struct config_section {
 	const char *section;	/* of its keys */
 	char *first;
@@ -58,14 +58,13 @@ struct config_section {
 /* Number i; false: there are no more kinds. */
 bool config_sections(const struct config *config, size_t i, struct config_section *section_r);
 
-/* The section of that name, made when there is none; NULL: there are too many. */
+/* The section of this name, which is made if it does not exist; NULL: there are too many. */
 struct config_tenant *config_tenant_find(struct config *config, const char *name);
-void config_tenant_free(struct config_tenant *tenant);
-
 /* Takes a checked value. */
 void config_tenant_say(struct config_tenant *tenant, const struct config_setting *setting);
 
-/* config with these sections on top, in this order; NULL: a list became too long. */
+/* Makes a copy of config, overridden by these sections in this order; NULL: a list became too long.
+ */
 struct config *config_derive(const struct config *config,
 			     const struct config_tenant *const *from, size_t n);
 

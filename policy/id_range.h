@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The range of ids that workers get, of the ids that exist here.
+/* Chooses the range of ids for workers from the ids that exist here.
  *
  * On a machine every id exists, and the range is that of [service] subuid_base. In a container of
  * an ordinary user only the ids of /proc/self/uid_map and gid_map exist, and the range of the
@@ -16,18 +16,18 @@ struct id_range {
 };
 
 /* Chooses from the texts of uid_map and gid_map: wanted, if both have all of it; otherwise the
- * upper half of the largest range that both have, without 65534 and 65535, which are nobody's, and
- * with wanted->count ids at most. Lower ids are those of the container's own users. 0; -ERANGE if
- * that has fewer than least ids; -EINVAL if wanted itself has. */
+ * upper half of the largest range that both have, without 65534 and 65535 (nobody), and with at
+ * most wanted->count ids. Lower ids belong to the container's own users. 0; -ERANGE: this range has
+ * fewer than least ids; -EINVAL: wanted itself has fewer. */
 int id_range_choose(const char *uid_map, const char *gid_map, const struct id_range *wanted,
 		    uint32_t least, struct id_range *range_r);
 
-/* Is root of a namespace with this map also root of its parent? True of what is not a map. */
+/* Is root of a namespace with this map also root of its parent? True for text that is not a map. */
 bool id_range_keeps_root(const char *map);
 
 /* As id_range_choose() for the ids of this process's user namespace. 0; -ERANGE; -EINVAL; -EPERM in
- * place of -ERANGE if root here may be root of the machine, as whom no stranger's code may run; or
- * -errno of the files. */
+ * place of -ERANGE: root here may be root of the machine, and must not run hostile code; or -errno
+ * of the files. */
 int id_range_here(const struct id_range *wanted, uint32_t least, struct id_range *range_r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of modules that a script may import: tiers of the configuration, and what a client
- * makes of them. Names are dotted; one that is listed brings the modules in it along. Only
- * lists are made here: worker/imports.py keeps scripts to them.
+/* Lists of modules that a script may import: tiers of the configuration, and lists of clients.
+ * Names are dotted; a listed package includes its modules. Only lists are made here:
+ * worker/imports.py enforces them.
  */
 #ifndef POLICY_IMPORTS_H
 #define POLICY_IMPORTS_H
@@ -13,8 +13,8 @@
 
 struct config_list;
 
-/* The names are borrowed; item is malloc'd and ends with NULL. {0} is no list at all: whatever
- * is done to it makes one of it, an empty one perhaps. */
+/* The names are borrowed; item is malloc'd and ends with NULL. {0} is not a list; every function
+ * below makes it one, which may be empty. */
 struct import_list {
 	const char **item;
 	size_t n;
@@ -25,11 +25,11 @@ void imports_add(struct import_list *list, const struct config_list *names);
 void imports_add_name(struct import_list *list, const char *name);
 void imports_done(struct import_list *list);
 
-/* Is the name, or a package that it is in, in the list? */
+/* Is the name in the list, or a package that contains it? */
 bool imports_allow(const struct import_list *list, const char *name);
 
-/* Adds to *narrow what wanted (a name) and the list both let pass: wanted itself, or those of
- * the list that are in the package wanted. */
+/* Adds the names to *narrow that both wanted (a name) and the list allow: wanted itself, or the
+ * list's names in the package wanted. */
 void imports_narrow(const struct import_list *list, const char *wanted,
 		    struct import_list *narrow);
 

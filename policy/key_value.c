@@ -78,7 +78,7 @@ key_is_list(const struct key *key)
 	return shape_of(key) == SHAPE_LIST;
 }
 
-bool
+static bool
 key_owns(const struct key *key)
 {
 	return shape_of(key) == SHAPE_LIST || shape_of(key) == SHAPE_STRING;

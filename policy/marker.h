@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment markers (PEP 508), read and, where asked for, evaluated in one pass. */
+/* Environment markers (PEP 508), which are parsed and, if requested, evaluated in one pass. */
 #ifndef POLICY_MARKER_H
 #define POLICY_MARKER_H
 
@@ -10,7 +10,7 @@
 
 #define MARKER_DEPTH_MAX 16	/* parentheses within parentheses */
 
-/* Reads the whole text; environment NULL: the grammar alone is checked. 0 or -EINVAL. */
+/* Reads the whole text. environment NULL: only the grammar is checked. 0 or -EINVAL. */
 int marker_check(const char *text, size_t len, const struct marker_environment *environment,
 		 const char *extra, bool *holds_r);
 

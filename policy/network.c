@@ -99,22 +99,6 @@ network_classify(const struct network_address *address)
 	return NETWORK_RESERVED;
 }
 
-const char *
-network_class_name(enum network_class which)
-{
-	static const char *const names[NETWORK_CLASS_COUNT] = {
-		[NETWORK_PUBLIC] = "public",
-		[NETWORK_LOOPBACK] = "loopback",
-		[NETWORK_PRIVATE] = "private",
-		[NETWORK_LINK_LOCAL] = "link-local",
-		[NETWORK_METADATA] = "metadata",
-		[NETWORK_MULTICAST] = "multicast",
-		[NETWORK_RESERVED] = "reserved",
-	};
-
-	return names[which];
-}
-
 int
 network_address_parse(const char *text, size_t len, struct network_address *address_r)
 {

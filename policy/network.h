@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where scripts may connect to: rules of the configuration, targets that a script names,
- * and what kind of address a number is. Pure: no name is looked up here.
+/* Network rules of the configuration, targets that a script names, and classes of addresses. Pure:
+ * no name is looked up here.
  *
  *   rule     HOST[:PORT]       one name, or one address ([...] around version 6)
  *            .SUFFIX[:PORT]    every name below SUFFIX, not SUFFIX itself
@@ -24,25 +24,24 @@ struct network_address {
 	uint8_t byte[16];
 };
 
-/* What an address is good for. Everything but NETWORK_PUBLIC is refused unless a range of
- * the configuration has it. */
+/* The class of an address. All except NETWORK_PUBLIC are refused, unless a range of the
+ * configuration has the address. */
 enum network_class {
 	NETWORK_PUBLIC,
 	NETWORK_LOOPBACK,
-	NETWORK_PRIVATE,	/* and shared, of a site, of a carrier */
+	NETWORK_PRIVATE,	/* also shared addresses, and those of a site or a carrier */
 	NETWORK_LINK_LOCAL,
-	NETWORK_METADATA,	/* where clouds tell a machine its secrets */
+	NETWORK_METADATA,	/* services of clouds that give a machine its secrets */
 	NETWORK_MULTICAST,	/* and broadcast */
-	NETWORK_RESERVED,	/* unspecified, documentation, tunnels, not given out */
+	NETWORK_RESERVED,	/* unspecified, documentation, tunnels, unassigned */
 	NETWORK_CLASS_COUNT
 };
 
-/* Addresses of version 6 that carry one of version 4 (mapped, NAT64, 6to4) are what that
- * one is. */
+/* An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4) has the class of the latter.
+ */
 enum network_class network_classify(const struct network_address *address);
-const char *network_class_name(enum network_class which);	/* "public", "loopback" ... */
 
-/* Numbers only, as inet_pton(3) takes them; no brackets. 0 or -EINVAL. */
+/* Parses a number, as inet_pton(3) does; no brackets. 0 or -EINVAL. */
 int network_address_parse(const char *text, size_t len, struct network_address *address_r);
 void network_address_print(const struct network_address *address,
 			   char text_r[NETWORK_ADDRESS_TEXT]);
@@ -52,10 +51,10 @@ struct network_range {
 	uint8_t bits;
 };
 
-/* 0 or -EINVAL: also when bits of the address behind the prefix are set. */
+/* 0 or -EINVAL; also if bits of the address after the prefix are set. */
 int network_range_parse(const char *text, size_t len, struct network_range *range_r);
 
-/* A mapped address of version 6 is in the range of version 4 that has what it carries. */
+/* A mapped IPv6 address is in the IPv4 range that has the address in it. */
 bool network_range_has(const struct network_range *range,
 		       const struct network_address *address);
 
@@ -63,23 +62,23 @@ enum network_rule_kind { NETWORK_RULE_HOST, NETWORK_RULE_SUFFIX, NETWORK_RULE_AN
 
 struct network_rule {
 	enum network_rule_kind kind;
-	char host[NETWORK_HOST_MAX + 1];	/* in lower case; a suffix without its dot */
-	struct network_address address;		/* of a HOST that is one; else family 0 */
+	char host[NETWORK_HOST_MAX + 1];	/* in lower case; a suffix has no dot */
+	struct network_address address;		/* if HOST is an address; otherwise family 0 */
 	uint16_t port;				/* 0: 80 and 443 */
 	bool any_port;
 };
 
 int network_rule_parse(const char *text, size_t len, struct network_rule *rule_r);
 
-/* What a script wants to reach. */
+/* The host and port that a script wants to connect to. */
 struct network_target {
 	char host[NETWORK_HOST_MAX + 1];	/* in lower case, without a final dot */
-	struct network_address address;		/* when it is a number; else family 0 */
+	struct network_address address;		/* if it is a number; otherwise family 0 */
 	uint16_t port;
 };
 
-/* HOST:PORT, or HOST where default_port is not 0. 0 or -EINVAL: none of our own names has an odd
- * form. Names that other programs would take for numbers ("127.1", "0x7f000001") are refused. */
+/* Parses HOST:PORT, or HOST if default_port is not 0. 0 or -EINVAL. Names that other programs could
+ * read as numbers ("127.1", "0x7f000001") are refused. */
 int network_target_parse(const char *text, size_t len, uint16_t default_port,
 			 struct network_target *target_r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which packages may be installed: a pure decision about what a resolver came up with, by
- * the rules of [packages] and the verdict about the tool. No I/O, no memory of approvals:
- * the caller looks for those when the verdict is POLICY_APPROVE.
+/* Decides which packages may be installed: a pure decision about the result of a resolver, by the
+ * rules of [packages] and the verdict about the tool. Without I/O, and without approvals: the
+ * caller looks for those if the verdict is POLICY_APPROVE.
  */
 #ifndef POLICY_PACKAGES_H
 #define POLICY_PACKAGES_H
@@ -16,50 +16,53 @@ struct config;
 struct requirement;
 struct why;
 
-/* One package of a resolved set, dependencies included; all texts borrowed, and hostile. */
+/* One package of a resolved set, which includes dependencies. All texts are borrowed, and hostile.
+ */
 struct package {
 	const char *name;	/* normalised: requirement_normalise */
 	const char *version;	/* PEP 440 */
 	const char *hash;	/* "sha256:" and 64 hex digits; NULL: not known */
-	const char *index;	/* base URL of the index that it comes from; NULL: none */
+	const char *index;	/* base URL of its index; NULL: none */
 	const char *url;	/* of a direct reference (URL, VCS, path); NULL: none */
 	uint64_t size;		/* bytes of the file; 0: not known */
-	bool built;		/* from source, whose hash and size these are */
+	bool built;		/* from source; hash and size are those of the source */
 };
 
-/* What [packages] build says; in the order of the key's choices. */
+/* The values of [packages] build, in the order of the key's choices. */
 enum packages_build { PACKAGES_BUILD_DENY = 1, PACKAGES_BUILD_ALLOW };
 
 /* Does this text, an index or a direct reference, name a single wheel? */
 bool packages_is_wheel_url(const char *url);
 
-/* May it be asked for at all, before anything is resolved? Refuses direct references unless
- * allow_urls, and then but for wheels of [packages] file_hosts, by https, and of the indexes'
- * own hosts; and a name that is denied whatever its version. 0, or -EACCES with why_r. */
+/* May a requirement be requested at all? This is checked before it is resolved. Refuses names that
+ * are denied in every version, and direct references. With allow_urls, wheels by https from
+ * [packages] file_hosts, and wheels from the hosts of the indexes, are allowed. 0, or -EACCES with
+ * why_r. */
 int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 
-/* Does policy let every package in, whatever it is: is there nothing that a list or somebody
- * has to say? What bounds the size of a set holds all the same. */
+/* Does policy allow every package, without a list and without an approval? The bounds on the size
+ * of a set still apply. */
 bool packages_allows_all(const struct config *config);
 
-/* The strictest verdict about any of them; never POLICY_UNSAID. each_r: room for n verdicts,
- * one per package, NULL: not wanted. why_r: which package and rule made it so, with
- * POLICY_DENY and POLICY_APPROVE. Adding a package, or a deny rule, never makes it milder. */
+/* The strictest of the verdicts about the packages; never POLICY_UNSAID. each_r: room for n
+ * verdicts, one for each package; may be NULL. why_r: with POLICY_DENY and POLICY_APPROVE, the
+ * package and the rule that decided. A further package or deny rule never makes the verdict less
+ * strict. */
 enum policy_verdict packages_decide(const struct config *config,
 				    const struct package *package, size_t n,
 				    enum policy_verdict *each_r, struct why *why_r);
 
-/* The well-known name that this one could be mistaken for, or NULL; a static string. For a
- * warning to the person who approves. name: normalised. */
+/* The well-known name that this one could be mistaken for, or NULL; static. For a warning to
+ * approvers. name: normalised. */
 const char *packages_look_alike(const char *name);
 
 /* Could this name be mistaken for the known one? Both are normalised. */
 bool packages_are_alike(const char *name, const char *known);
 
-/* What policy says about a package whose version is not known yet: POLICY_DENY if no version of
- * it may be installed, POLICY_ALLOW if every one may, else POLICY_APPROVE. Its dependencies are
- * not known either, and may need more. name: normalised. */
+/* The verdict about a package whose version is not known yet: POLICY_DENY if no version of it is
+ * allowed, POLICY_ALLOW if every version is, otherwise POLICY_APPROVE. Its dependencies, which are
+ * not known either, may have a stricter verdict. name: normalised. */
 enum policy_verdict packages_expect(const struct config *config, const char *name);
 
 #endif

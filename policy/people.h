@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom of the host's users a configuration names: as user:NAME or group:NAME, in sections of
- * tenants and in lists of approvers and operators. What the host's directory of users is asked
- * follows from it, and nothing is asked where nobody is named.
+/* The users and groups of the host that a configuration names, as user:NAME or group:NAME, in
+ * sections of tenants and in lists of approvers and operators. The host's directory of users is
+ * asked only about these, and not at all if none is named.
  */
 #ifndef POLICY_PEOPLE_H
 #define POLICY_PEOPLE_H
@@ -12,16 +12,16 @@
 struct config;
 
 struct people {
-	bool any;		/* somebody is named */
+	bool any;		/* a user or a group is named */
 	char **group;		/* names of groups, each once, in the order of strcmp */
 	size_t n;
 };
 
-/* Those whom config names; for people_done. Aborts when out of memory. */
+/* Collects those that config names; release by people_done. Aborts when out of memory. */
 void people_of(const struct config *config, struct people *people_r);
 void people_done(struct people *people);
 
-/* Would the same be asked? */
+/* Would they lead to the same lookups? */
 bool people_are_same(const struct people *a, const struct people *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was used within the last minute or hour: a window that slides over sixty slots. Pure:
- * the caller tells the time, in ms of a clock that does not jump.
+/* The use within the last minute or hour: a window that slides over sixty slots. Pure: the caller
+ * passes the time, in ms of a monotonic clock.
  */
 #ifndef POLICY_QUOTA_H
 #define POLICY_QUOTA_H
@@ -22,7 +22,7 @@ void quota_add(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms, u
 
 uint64_t quota_used(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms);
 
-/* How long until less than most is used, if nothing is added; 0: it is so now. most > 0. */
+/* How long until the use is below most, if nothing is added; 0: it is now. most > 0. */
 uint64_t quota_wait_ms(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms,
 		       uint64_t most);
 

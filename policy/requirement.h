@@ -13,7 +13,7 @@
 #define REQUIREMENTS_MAX 1024		/* of one script, after merging */
 
 struct requirement {
-	char *written;			/* as it was given; NUL after it */
+	char *written;			/* the original text; followed by NUL */
 	char *name;			/* normalised (PEP 503): lower case, one '-' between */
 	char *extras;			/* normalised, sorted, joined by ','; "": none */
 	char *specifiers;		/* "" : any version */
@@ -21,31 +21,32 @@ struct requirement {
 	char *marker;			/* NULL: none */
 };
 
-/* Values of the marker variables, for what asks: NULL when there is no such variable. */
+/* Gives the values of marker variables; NULL: there is no such variable. */
 struct marker_environment {
 	const char *(*value)(void *arg, const char *variable);
 	void *arg;
 };
 
-/* 0 and *requirement_r (requirement_done), -EINVAL when it is none, -ENOMEM. */
+/* 0 and *requirement_r (requirement_done); -EINVAL: it is not a requirement; -ENOMEM. */
 int requirement_read(const char *text, size_t len, struct requirement *requirement_r);
 void requirement_done(struct requirement *requirement);
 
-/* Does its marker hold? extra: normalised, or "" for none. Without a marker it does. */
+/* Is its marker true, or has it none? extra: normalised, or "" for none. */
 bool requirement_applies(const struct requirement *requirement,
 			 const struct marker_environment *environment, const char *extra);
 
-/* name, len bytes, by PEP 503 into to, which has room for len + 1. */
+/* Writes the normalised form (PEP 503) of name, of len bytes, to to, which has room for len + 1. */
 void requirement_normalise(const char *name, size_t len, char *to);
 
-/* A growing list in which each name stands once: what is said twice of one name is put
- * together into one requirement, unless markers or urls set them apart. */
+/* A growing list with one requirement for each name: two requirements of the same name are merged,
+ * unless their markers or urls differ. */
 struct requirements {
 	struct requirement *item;
 	size_t n;
 };
 
-/* 0 (the requirement belongs to the list now), -E2BIG or -ENOMEM (it is released). */
+/* Adds a requirement, which belongs to the list from now on. 0; or -E2BIG or -ENOMEM: then it was
+ * released. */
 int requirements_add(struct requirements *list, struct requirement *requirement);
 void requirements_done(struct requirements *list);
 

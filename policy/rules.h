@@ -15,27 +15,26 @@ struct config_list;
 /* The larger, the stricter. */
 enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_APPROVE, POLICY_DENY };
 
-/* Verdicts for what [policy] does not say: default asks before packages are installed, strict
- * before anything, open never. In the order of the key's choices. */
+/* The verdicts for tools that [policy] does not name: default asks before packages are installed,
+ * strict before everything, open never. In the order of the key's choices. */
 enum policy_preset { POLICY_PRESET_DEFAULT = 1, POLICY_PRESET_STRICT, POLICY_PRESET_OPEN };
 
 /* May scripts ask their user for input? In the order of the key's choices. */
 enum policy_input { POLICY_INPUT_ALLOW = 1, POLICY_INPUT_DENY };
 
-/* "allow", "approve", "deny"; "" of POLICY_UNSAID. */
+/* "allow", "approve", "deny"; "" for POLICY_UNSAID. */
 const char *policy_verdict_name(enum policy_verdict verdict);
 
-/* About calls of a tool, by its name in the catalog. What [policy] has no key for is allowed.
- * Of install_package: what holds for a package that no rule of [packages] names. */
+/* The verdict about calls of a tool, by its name in the catalog. A tool without a key in [policy]
+ * is allowed. For install_package: the verdict about a package that no rule of [packages] names. */
 enum policy_verdict policy_tool(const struct config *config, const char *tool);
 
-/* What is said of something, an enum policy_verdict; of what nothing is said, what the preset has:
- * standard is that of default. */
+/* said, an enum policy_verdict, if it is set; otherwise the verdict of the preset. standard: that
+ * of the preset default. */
 enum policy_verdict policy_preset_verdict(const struct config *config, uint32_t said,
 					  enum policy_verdict standard);
 
-/* A person or program as the kernel or a carrier has identified it, with what the system knows of
- * its uid. */
+/* A person or program that the kernel or a carrier has identified, with the names of its uid. */
 struct policy_subject {
 	const char *principal;		/* "uid:1000", "user:alice" (by a proxy), "token:ci",
 					 * "sub:SUB@ISSUER" */
@@ -44,22 +43,22 @@ struct policy_subject {
 	size_t n_groups;
 };
 
-/* Is it whom the word names: its principal, "user:NAME" or "group:NAME"? */
+/* Does the word name this subject, by its principal, "user:NAME" or "group:NAME"? */
 bool policy_is(const struct policy_subject *subject, const char *word);
 
 bool policy_is_any(const struct policy_subject *subject, const struct config_list *words);
 
-/* May approver decide about a request of requester? config: the requester's. With "self"
- * among [policy] approvers everybody may decide about their own requests; else nobody may, also
- * not when a proxy had given the request the approver's login name. */
+/* May approver decide about a request of requester? config: the requester's. Users may decide about
+ * their own requests only with "self" among [policy] approvers. Otherwise they may not, even if the
+ * request came through a proxy under their login name. */
 bool policy_may_approve(const struct config *config, const struct policy_subject *approver,
 			const struct policy_subject *requester);
 
-/* May the session's own user decide, asked in the session? */
+/* May the client's own user decide, in a form? */
 bool policy_asks_session(const struct config *config);
 
-/* May its scripts ask the session's user for lines of input? Unless somebody says so, they may with
- * the preset open alone: what they show to a person is a stranger's text. */
+/* May its scripts ask the client's user for lines of input? By default only with the preset open,
+ * because scripts show hostile text to a person. */
 bool policy_allows_input(const struct config *config);
 
 /* May its scripts run in this profile? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment variables by which the server is configured whose place the set of tools
- * python-sandbox takes. For a supervisor that is run by hand.
+/* The environment variables of the server that the set of tools python-sandbox replaces. For a
+ * supervisor that is started by hand.
  */
 #ifndef POLICY_SANDBOX_ENVIRONMENT_H
 #define POLICY_SANDBOX_ENVIRONMENT_H
@@ -9,8 +9,8 @@
 
 struct config;
 
-/* Sets the keys of [python-sandbox] that the environment has variables for. 0, or -EINVAL and
- * a line on errors for each variable that is wrong. */
+/* Sets the keys of [python-sandbox] from the environment. 0, or -EINVAL with a line on errors for
+ * each wrong variable. */
 int sandbox_environment_read(struct config *config, FILE *errors);
 
 #endif

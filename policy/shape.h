@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other MCP servers, and clients, say of their tools, and what these return, in the bounded
- * form in which the supervisor and scripts get it. Pure; everything that comes in is hostile.
+/* Descriptions and results of the tools of other MCP servers and clients, in the bounded form for
+ * the supervisor and scripts. Pure; all input is hostile.
  */
 #ifndef POLICY_SHAPE_H
 #define POLICY_SHAPE_H
@@ -21,15 +21,15 @@ struct shape_tool {
 				 * Malloc'd */
 };
 
-/* Reads one. False: it has no name that can be used, no schema, or is too large. */
+/* Reads one tool. False: it has no usable name, no schema, or is too large. */
 bool shape_tool(const json_t *tool, struct shape_tool *tool_r);
 
 /* The result of tools/call, at most max bytes: TOOL_RETURNED or TOOL_RAISED, and *body_r is a JSON
  * object {"content": [...], "structuredContent": ...} on one line; or TOOL_FAILED, and *body_r is a
- * sentence that says what is wrong with it. body_r: malloc'd. */
+ * sentence about the mistake. body_r: malloc'd. */
 enum tool_status shape_result(const json_t *result, size_t max, char **body_r);
 
-/* Makes text a sentence for people: printable ASCII, at most size - 1 bytes. A server's words. */
+/* Makes a sentence for people of a server's text: printable ASCII, at most size - 1 bytes. */
 void shape_text(char *to, size_t size, const char *text);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people are shown of a call before they agree to it: its arguments, all of them, which are
- * a stranger's words (base/quote.h).
+/* The text that people see of a call before they agree to it: all of its arguments, which are a
+ * stranger's words (base/quote.h).
  *
- *   text 1, 10 bytes, SHA-256                                  our own: a list of the texts
+ *   text 1, 10 bytes, SHA-256                                  the service's: a list of the texts
  *     2f6e...
  *
  *   arguments:
- *   > files[0].path: "x.py"                                    theirs: each argument by name,
+ *   > files[0].path: "x.py"                                    the caller's: each argument by name,
  *   > files[0].text: text 1                                    with its value, or the number of
  *   > script: "exec(open('x.py').read())"                      the text that it is
  *
  *   text 1:
- *   > import os                                                theirs: the texts
+ *   > import os                                                the caller's: the texts
  *   >
  *
- * A line without the mark is one of these four, and holds nothing of a stranger's but a number, a
- * size and a hash.
+ * A line without the mark is one of these four; of the caller it has only a number, a size and a
+ * hash.
  */
 #ifndef POLICY_SHOWN_H
 #define POLICY_SHOWN_H
@@ -26,27 +26,26 @@
 
 #include <jansson.h>
 
-#define SHOWN_MARK ">"	/* before each of their lines */
+#define SHOWN_MARK ">"	/* before each of the caller's lines */
 
 struct shown_bounds {
-	size_t texts;		/* how many there may be */
+	size_t texts;		/* the largest number of texts */
 	size_t lines, bytes;	/* of the list of arguments */
 	size_t text_lines, text_bytes;	/* of each text; of all of them */
 };
 
-/* For a form: it has room in 16 KiB, whatever the arguments. */
+/* The bounds for a form: 16 KiB, for any arguments. */
 extern const struct shown_bounds shown_in_form;
 
-/* All of it, however much. */
+/* Without bounds. */
 extern const struct shown_bounds shown_whole;
 
-/* Writes what value is, without a newline behind it. Texts that have no room are cut, and said to
- * be; false: the list of arguments has no room or there are too many texts, and nothing is
- * written. */
+/* Writes value, without a newline at the end. Texts without room are cut, with a note. False: the
+ * list of arguments has no room, or there are too many texts; nothing is written. */
 bool shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds);
 
-/* JSON text in printable ASCII alone, where a person may see it. flags: of json_dumps. Malloc'd;
- * aborts when out of memory. */
+/* JSON text with only printable ASCII, for people. flags: of json_dumps. Malloc'd; aborts when out
+ * of memory. */
 char *shown_json(const json_t *value, size_t flags);
 
 #endif

@@ -38,7 +38,7 @@ config_tenant_find(struct config *config, const char *name)
 	return tenant;
 }
 
-void
+static void
 config_tenant_free(struct config_tenant *tenant)
 {
 	for (size_t i = 0; i < tenant->n_settings; i++)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bearer tokens of this service's own, and the file that lists them.
  *
- * A token is mcp_ID_SECRET: ID names its record, SECRET is 256 random bits in base64url.
- * The file has the SHA-256 of the whole token. One fast hash is right here: what makes
- * passwords need a slow one is that they can be guessed, and these cannot.
+ * A token is mcp_ID_SECRET: ID names its record, SECRET is 256 random bits in base64url. The file
+ * has the SHA-256 of the whole token. One fast hash is right here: only passwords, which can be
+ * guessed, need a slow one.
  *
  * The file is one JSON object, {"version": 1, "tokens": [RECORD...]}, a record
  *
  *	{"id": "...", "name": "...", "tenant": "...", "sha256": "64 hex digits",
  *	 "created": TIME, "expires": TIME, "revoked": TIME, "profile": "..."}
  *
- * with times as 2026-11-21T06:00:00Z, and without the last three where they do not apply.
- * All tokens of a tenant that are not revoked name the same profile, or none: what may be
- * done is the tenant's, or one of them could do it for another.
- * Text in, struct out, and back: no file is opened here.
+ * with times as 2026-11-21T06:00:00Z, and without the last three where they do not apply. All
+ * tokens of a tenant that are not revoked name the same profile, or none: rights belong to the
+ * tenant, because its tokens share sessions. This converts between text and struct: no file is
+ * opened here.
  */
 #ifndef POLICY_TOKENS_H
 #define POLICY_TOKENS_H
@@ -35,7 +35,7 @@ struct why;
 struct token {
 	char id[TOKEN_ID + 1];
 	char name[TOKEN_NAME_MAX + 1];		/* for people */
-	char tenant[TOKEN_NAME_MAX + 1];	/* who shares it shares all else */
+	char tenant[TOKEN_NAME_MAX + 1];	/* tokens with the same tenant share everything */
 	char profile[TOKEN_NAME_MAX + 1];	/* the only one for its scripts; "": any */
 	unsigned char hash[TOKEN_HASH];
 	int64_t created, expires, revoked;	/* seconds since 1970; 0: never */
@@ -58,10 +58,11 @@ void tokens_done(struct tokens *tokens);
  * name another profile. */
 int tokens_add(struct tokens *tokens, const struct token *token);
 
-/* len: of id, which need not end there. NULL: there is none. */
+/* len: the length of id, which need not end with NUL. NULL: there is no such token. */
 struct token *tokens_find(const struct tokens *tokens, const char *id, size_t len);
 
-/* 1 to TOKEN_NAME_MAX letters, digits, "_", "-", "." and "@", a letter or digit first. */
+/* Is it a name? That is 1 to TOKEN_NAME_MAX letters, digits, "_", "-", "." and "@", beginning with
+ * a letter or digit. */
 bool token_is_name(const char *text);
 
 /* Has text, with NUL at its end, the form of a token? The record that it names begins at

@@ -10,16 +10,16 @@
 
 struct config;
 
-/* The name under which scripts see the tools of the client that started them. It owns them: what no
- * list of [tool-calls] names is allowed. */
+/* The server name of the tools of the client that started a script. The client owns them, so those
+ * that no list of [tool-calls] names are allowed. */
 #define TOOLS_CLIENT "client"
 
-/* Is the server there for the tenant? config: the tenant's. */
+/* May the tenant use the server? config: that of the tenant. */
 bool tools_allows_server(const struct config *config, const char *server);
 
-/* What holds for a tool of a server: the strictest list of [tool-calls] that names it; else what is
- * said of read-only tools, or of all others; else the preset. read_only: so the server says. A tool
- * of a server that is not there for the tenant is denied. */
+/* The verdict about a tool of a server: that of the strictest list of [tool-calls] that names it;
+ * else the rule for read-only tools, or for all others; else the preset. read_only: by the server's
+ * own word. A tool of a server that the tenant may not use is denied. */
 enum policy_verdict tools_verdict(const struct config *config, const char *server,
 				  const char *tool, bool read_only);
 

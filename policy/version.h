@@ -23,21 +23,21 @@ struct version {
 	char local[VERSION_MAX];	/* lower case, separated by '.'; "": none */
 };
 
-/* 0, or -EINVAL when it is no version (numbers have at most 18 digits). Spaces around it
- * are passed over. */
+/* 0, or -EINVAL: it is not a version (numbers have at most 18 digits). Spaces around it are
+ * skipped. */
 int version_read(const char *text, size_t len, struct version *version_r);
 
 /* < 0, 0, > 0 */
 int version_compare(const struct version *a, const struct version *b);
 
-/* Reads one specifier, operator and version, at *at; moves *at behind it. Is version (NULL:
- * not asked) contained? A version that is no version (the text of it cannot be read) is
- * contained in === alone. Pre-releases are treated like others: it is about what is there
- * already. 0 or -EINVAL. */
+/* Reads one specifier, an operator and a version, at *at, and moves *at past it. *contained_r:
+ * whether it contains version (NULL: not wanted). A text that is not a valid version is contained
+ * only in ===. Pre-releases are treated like other versions, because the question is about
+ * installed packages. 0 or -EINVAL. */
 int specifier_take(const char **at, const char *end, const char *version,
 		   bool *contained_r);
 
-/* A whole set, separated by commas; nothing at all contains everything. */
+/* Checks a whole set, separated by commas; the empty set contains everything. */
 int specifiers_check(const char *text, size_t len, const char *version,
 		     bool *contained_r);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a word of the configuration file may be, by the kind of its key.
+/* The forms of words in the configuration file, by the kind of the key.
  */
 #ifndef POLICY_WORDS_H
 #define POLICY_WORDS_H
@@ -14,14 +14,14 @@ struct word_kind {
 	const char *what;	/* for "... is not WHAT" */
 };
 
-/* Of strings, and of the words of lists; of other kinds there is none. */
+/* The form of strings, and of the words of lists; NULL for other kinds. */
 const struct word_kind *word_kind(enum key_kind kind);
 
 /* Is it the name of a principal: uid:NUMBER, user:NAME, group:NAME, token:NAME or sub:NAME? */
 bool word_is_subject(const char *word, size_t len);
 
-/* Can it be the name of another MCP server: a name of Python's in lower case, that the module tools
- * does not need for itself? */
+/* Can it be the name of another MCP server? That is a name of Python in lower case that the module
+ * tools does not use itself. */
 bool word_is_tool_server(const char *word, size_t len);
 
 #endif

@@ -58,14 +58,6 @@ codec_shape(unsigned int type)
 	return &shapes[type];
 }
 
-const char *
-codec_name(unsigned int type)
-{
-	const struct codec_shape *shape = codec_shape(type);
-
-	return shape ? shape->name : "?";
-}
-
 /* All members of the union begin at this address. */
 static void *
 value_of(struct msg *msg)
@@ -391,8 +383,8 @@ store_map(const struct codec_shape *shape, const msgpack_object *map, void *valu
 	return 0;
 }
 
-/* The number of objects in the largest message of a shape. After the walk, msgpack allocates for
- * no more. */
+/* The number of objects in the largest message of a shape. After the walk, msgpack does not
+ * allocate for more. */
 static size_t
 objects_max(const struct codec_shape *shape)
 {

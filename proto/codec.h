@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodes and decodes the body of a message: one msgpack map, held to the table in
+/* Encodes and decodes the body of a message: one msgpack map, which is checked against the table in
  * proto/messages.def in both directions.
  *
- * What is decoded is hostile. Its bytes are walked before anything is allocated for
- * them; unknown, repeated or missing keys, wrong types, values out of range, text that is
- * not UTF-8 or holds NUL, and bytes left over are all -EBADMSG.
+ * Decoded bytes are hostile. They are checked (walk.h) before anything is allocated for them;
+ * unknown, repeated or missing keys, wrong types, values out of range, text that is not UTF-8 or
+ * holds NUL, and bytes left over are all -EBADMSG.
  */
 #ifndef PROTO_CODEC_H
 #define PROTO_CODEC_H
@@ -48,11 +48,8 @@ struct codec_shape {
 	size_t n_fields;
 };
 
-/* The shape of a message number, or NULL when there is no such message. */
+/* The shape of a message number. NULL: there is no such message. */
 const struct codec_shape *codec_shape(unsigned int type);
-
-/* "RUN" ..., "?" for a number that is no message. */
-const char *codec_name(unsigned int type);
 
 /* A growing run of bytes. Zeroed is empty. */
 struct codec_buffer {
@@ -65,9 +62,9 @@ int codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t l
 
 void codec_buffer_done(struct codec_buffer *buffer);	/* frees it, and empties it */
 
-/* Appends the body of a message. The same bounds hold as for decoding: -EINVAL when a
- * field breaks them or the type is unknown, -EMSGSIZE when the body as a whole is larger
- * than its message may be, -ENOMEM. On failure buffer->len is what it was. */
+/* Appends the body of a message, with the same bounds as for decoding. 0; -EINVAL: a field breaks
+ * its bounds, or the type is unknown; -EMSGSIZE: the whole body is larger than its message may be;
+ * -ENOMEM. On failure buffer->len is unchanged. */
 int codec_encode(const struct msg *msg, struct codec_buffer *buffer);
 
 /* Decodes a whole body. Strings in *msg_r point into body, which must outlive them; the
@@ -75,19 +72,19 @@ int codec_encode(const struct msg *msg, struct codec_buffer *buffer);
  * untouched on failure. */
 int codec_decode(unsigned int type, const void *body, size_t len, struct msg *msg_r);
 
-/* Frees what codec_decode allocated, not msg itself, and empties it. Not for a message that
- * the caller put together. Safe to call twice. */
+/* Frees what codec_decode allocated, not msg itself, and empties it. Not for a message that the
+ * caller has filled in itself. Safe to call twice. */
 void codec_free(struct msg *msg);
 
-/* The same by shape, for value pointing at the struct that the shape describes. */
+/* The same for a struct that shape describes; value points at it. */
 int codec_encode_shape(const struct codec_shape *shape, const void *value,
 		       struct codec_buffer *buffer);
 int codec_decode_shape(const struct codec_shape *shape, const void *body, size_t len,
 		       void *value, size_t value_size);
 void codec_free_shape(const struct codec_shape *shape, void *value);
 
-/* How many bytes from the start are acceptable in a STR: well-formed UTF-8 without NUL.
- * len when all of it is; else the offset of the first sequence that is not. */
+/* How many bytes from the start are allowed in a STR: well-formed UTF-8 without NUL. The result is
+ * len, or the offset of the first sequence that is not allowed. */
 size_t codec_text_prefix(const char *at, size_t len);
 
 #endif

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# proto: the boundary between the processes; depends on msgpack alone.
+# proto: the boundary between the processes; depends on msgpack alone, and
+# control.c on libevent.
 noinst_LIBRARIES += libproto.a
 libproto_a_SOURCES = \
 	proto/codec.c proto/codec.h \
+	proto/control.c proto/control.h \
 	proto/fdpass.c proto/fdpass.h \
 	proto/frame.c proto/frame.h \
 	proto/message.h proto/messages.def \
 	proto/walk.c proto/walk.h
 # Also part of the worker's library.
 libproto_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
-libproto_a_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)
+libproto_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(MSGPACK_CFLAGS)

@@ -29,21 +29,21 @@
 #define SCRIPT_MAX (4 * 1024 * 1024)	/* bytes of a script */
 #define ARGS_MAX 256			/* of sys.argv, without the first */
 #define IMPORTS_MAX 4096		/* modules that a script may import */
-#define REFUSED_IMPORTS_MAX 16		/* that one run tells of */
+#define REFUSED_IMPORTS_MAX 16		/* reported by one run */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
 #define PACKAGES_TEXT_MAX 255	/* bytes of names of modules: "numpy, pandas" */
-#define GLOBALS_MAX (1024 * 1024)	/* bytes of variables that a script begins with */
-#define WHERE_MAX 8192			/* bytes of the stacks that a script is ended with */
+#define GLOBALS_MAX (1024 * 1024)	/* bytes of a script's variables at its start */
+#define WHERE_MAX 8192			/* bytes of the stacks of a script that is ended */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */
 #define SCRIPT_NAME_MAX 255	/* bytes */
 #define INPUTS_MAX 256	/* files that are put there */
 #define INPUT_FILE_MAX (16 * 1024 * 1024)	/* bytes of one of them */
 #define INPUTS_BYTES_MAX (32 * 1024 * 1024)	/* bytes of all of them */
-#define DISPLAY_OBJECTS_MAX 200	/* that one run may show; the configuration says how many */
+#define DISPLAY_OBJECTS_MAX 200	/* that one run may show; the configuration may allow fewer */
 #define DISPLAY_FORMS_MAX 4		/* of one object */
 #define DISPLAY_BYTES_MAX (4 * 1024 * 1024)	/* of all of them together */
-#define LEFT_FILES_MAX 1000	/* files that a run's end tells of; likewise */
+#define LEFT_FILES_MAX 1000	/* files reported at a run's end; likewise */
 #define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of one that is kept */
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
 #define REPL_SNAPSHOTS_MAX 16		/* states of a session */
@@ -51,37 +51,37 @@
 					 * descriptors each, and their table, systemd's store */
 #define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
 #define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
-#define PRINCIPAL_TEXT_MAX 4096		/* bytes of who a tenant is */
-#define NOTES_MAX 16			/* of a cell, on what is lost if it is undone */
-#define BACKGROUND_MAX 32768		/* bytes of a stream that threads of earlier cells wrote */
-#define PROMPTS_OF_RUN_MAX 100	/* that a script may ask */
+#define PRINCIPAL_TEXT_MAX 4096		/* bytes of a principal */
+#define NOTES_MAX 16			/* about what is lost if a cell is undone */
+#define BACKGROUND_MAX 32768		/* bytes of a stream from threads of earlier cells */
+#define PROMPTS_OF_RUN_MAX 100	/* prompts of one script */
 #define PROMPT_MAX 1024			/* bytes of one */
-#define ANSWER_CHARACTERS 4096		/* of a line that answers one */
-#define MODULES_OF_RUN_MAX 16		/* that imports of a script may ask for */
+#define ANSWER_CHARACTERS 4096		/* of a line that answers a prompt */
+#define MODULES_OF_RUN_MAX 16		/* modules that imports of a script may ask for */
 #define MODULE_NAME_MAX 64		/* bytes of one */
 #define TOOL_SERVERS_MAX 17		/* other MCP servers, whose tools scripts call, and the
 					 * client itself */
-#define TOOL_LISTS_MAX 1000		/* times that a run may ask what tools a server has */
+#define TOOL_LISTS_MAX 1000		/* times that a run may ask for a server's tools */
 #define EGRESS_SECRETS_MAX 16		/* secrets that the proxy puts into requests */
 #define TOOL_SERVER_MAX 64		/* bytes of the name of one */
 #define TOOL_NAME_MAX 128		/* bytes of the name of one of its tools */
 #define TOOLS_MAX 512			/* of one server */
-#define TOOL_ABOUT_MAX (64 * 1024)	/* bytes of what is known of one, as JSON */
-#define TOOLS_ABOUT_MAX (2 * 1024 * 1024)	/* bytes of that, of all tools of a server */
-#define TOOL_CALLS_MAX 10000		/* of a run; the configuration says how many */
+#define TOOL_ABOUT_MAX (64 * 1024)	/* bytes of the description of a tool, as JSON */
+#define TOOLS_ABOUT_MAX (2 * 1024 * 1024)	/* bytes of those of all tools of a server */
+#define TOOL_CALLS_MAX 10000		/* of a run; the configuration may allow fewer */
 #define TOOL_CALLS_AT_ONCE 64		/* likewise */
 #define TOOL_ARGUMENTS_MAX (1024 * 1024)	/* bytes of the arguments of a call, as JSON */
 #define TOOL_RESULT_MAX (8 * 1024 * 1024)	/* bytes of a result, as JSON; likewise */
 #define TOOL_TROUBLE_MAX 1024		/* bytes of why there is none */
 #define TOOL_PROGRESS_MAX 256		/* bytes of how far a call is */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
-#define MANIFEST_MAX (1024 * 1024)	/* bytes of what is written beside one */
+#define MANIFEST_MAX (1024 * 1024)	/* bytes of an environment's manifest */
 #define ENVIRONMENT_PLACE "/environment"	/* an empty directory of every jail; the keeper mounts
 					 * a set of packages on it */
 #define WHEELS_MAX 500			/* of one set */
-#define PYTHON_PATH_MAX 120		/* bytes: what fits the first line of a script */
+#define PYTHON_PATH_MAX 120		/* bytes: as many as fit the first line of a script */
 
-#define DIRECTORY_GROUPS_MAX 8192	/* names that a configuration may hold somebody against */
+#define DIRECTORY_GROUPS_MAX 8192	/* names of groups in a configuration */
 #define DIRECTORY_USER_MAX 256		/* bytes of a login name */
 
 #define FILE_NAME 26			/* bytes of a stored file's name: an id (base/id.h) */
@@ -105,7 +105,7 @@ enum launch_kind {
 	LAUNCH_KIND_COUNT
 };
 
-/* Forms in which an object is shown; worker/display.py has them in this order. */
+/* Forms in which an object is shown; worker/rich.py has them in this order. */
 enum display_kind {
 	DISPLAY_PNG,
 	DISPLAY_JPEG,
@@ -117,8 +117,7 @@ enum display_kind {
 	DISPLAY_KIND_COUNT
 };
 
-/* What became of a connection to the outside; engine/egress.c has their names in
- * this order. */
+/* The result of a connection to the outside; engine/egress.c has the names in this order. */
 enum egress_verdict {
 	EGRESS_CARRIED,			/* to its end, whichever side ended it */
 	EGRESS_DENIED_RULE,		/* no rule allows the host and port */
@@ -135,7 +134,8 @@ enum egress_verdict {
 	EGRESS_VERDICT_COUNT
 };
 
-/* What became of a call of a tool of another server; worker/tools.py has them in this order. */
+/* The result of a call of another server's tool; worker/tools_module.py has the names in this
+ * order. */
 enum tool_status {
 	TOOL_RETURNED,			/* a result */
 	TOOL_RAISED,			/* a result that the server calls an error */
@@ -144,7 +144,7 @@ enum tool_status {
 	TOOL_STATUS_COUNT
 };
 
-/* How it is with another server. */
+/* The state of another server. */
 enum tool_server_state {
 	TOOL_SERVER_STARTING,
 	TOOL_SERVER_SERVING,		/* its tools are known */
@@ -152,8 +152,7 @@ enum tool_server_state {
 	TOOL_SERVER_STATE_COUNT
 };
 
-/* What a cell that has ended by itself leaves running: its threads, the processes that it has
- * started. */
+/* What happens to the threads and processes of a cell that has ended by itself. */
 enum background_mode {
 	BACKGROUND_UNSAID,	/* as BACKGROUND_FREEZE */
 	BACKGROUND_RUN,		/* it goes on */
@@ -162,7 +161,7 @@ enum background_mode {
 	BACKGROUND_MODES
 };
 
-/* What became of the state that a cell of a session ran in. */
+/* What happened to the state that a cell of a session ran in. */
 enum cell_state {
 	CELL_COMMITTED,		/* it is what the cell made of it */
 	CELL_ROLLED_BACK,	/* it is as before */
@@ -170,8 +169,8 @@ enum cell_state {
 	CELL_STATE_COUNT
 };
 
-/* STR: UTF-8 without NUL. BIN: any bytes. Neither ends with NUL, and at may be NULL when
- * len is 0. Borrowed: of the frame when received, of the caller when sent. */
+/* STR: UTF-8 without NUL. BIN: any bytes. No NUL follows, and at may be NULL if len is 0. Borrowed
+ * from the frame when received, from the caller when sent. */
 struct msg_str {
 	const char *at;
 	size_t len;

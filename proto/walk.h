@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at the bytes of a body before anything is allocated for them. A count in msgpack is
- * a claim: a decoder that believes it can be made to ask for gigabytes by a few bytes.
+/* Checks the bytes of a body before anything is allocated for them. A count in msgpack can be
+ * false: with a few bytes a peer could make a decoder allocate gigabytes.
  */
 #ifndef PROTO_WALK_H
 #define PROTO_WALK_H

@@ -28,7 +28,7 @@ static const struct option options[] = {
 };
 
 static void
-print_help(FILE *to)
+arguments_print_help(FILE *to)
 {
 	fputs("Usage: mcp-pythond [OPTION]...\n"
 	      "Serve the Model Context Protocol and run Python scripts in jails.\n\n"
@@ -120,7 +120,7 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			puts(PACKAGE_NAME " " PACKAGE_VERSION);
 			exit(EXIT_FINE);
 		case 'h':
-			print_help(stdout);
+			arguments_print_help(stdout);
 			exit(EXIT_FINE);
 		default:
 			fputs("Try mcp-pythond --help.\n", stderr);

@@ -26,11 +26,12 @@ struct arguments {
 	const char *who;		/* of SHOW_POLICY */
 	const char *packages;		/* a URL; "": none was given; NULL: no --packages */
 	bool stdio;
-	bool private;			/* with stdio: of one user at a terminal, who started it */
+	bool private;			/* with stdio: for the one user at a terminal who started it
+					 */
 	bool verbose;
 };
 
-/* Exits after --help and --version, and when they are wrong. */
+/* Exits after --help and --version, and if the arguments are wrong. */
 void arguments_read(int argc, char **argv, struct arguments *arguments_r);
 
 #endif

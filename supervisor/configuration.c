@@ -87,7 +87,7 @@ read_own(struct config *config, FILE *errors)
 	return r < 0 ? r : beside;
 }
 
-/* What was read, with what others than the files say. */
+/* Adds the settings that do not come from files. */
 static int
 add_the_rest(struct config *config, const struct configuration_source *source, FILE *errors)
 {

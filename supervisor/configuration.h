@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration as a whole: its file, those of conf.d beside it, and what they are checked
- * against.
+/* The whole configuration: its file, the files of conf.d beside it, and their checks.
  */
 #ifndef SUPERVISOR_CONFIGURATION_H
 #define SUPERVISOR_CONFIGURATION_H
@@ -8,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The file that is read when none is named. */
+/* The default file. */
 #define CONFIGURATION_INSTALLED SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
 
 struct config;
@@ -16,29 +15,29 @@ struct config;
 /* Who started the service. */
 enum configuration_for {
 	FOR_UNIT,
-	FOR_HAND,	/* the environment may say something too (policy/sandbox_environment.h) */
-	FOR_PRIVATE,	/* the same; and other defaults for one user at a terminal */
+	FOR_HAND,	/* the environment has settings too (policy/sandbox_environment.h) */
+	FOR_PRIVATE,	/* the same, with other defaults, for one user at a terminal */
 };
 
 /* What a configuration is made from, at the start and at each reload. */
 struct configuration_source {
 	const char *path;	/* of the file; NULL: the installed one, which may be missing */
 	enum configuration_for whom;
-	bool with_own;		/* the files of the user, too, if there is no path */
+	bool with_own;		/* also the files of the user, if there is no path */
 	const char *packages;	/* for laptop_packages(); NULL: it is not called */
 };
 
-/* Every mistake is printed, with file and line. NULL after mistakes, or what was read, for
- * config_free. */
+/* Reads the configuration, and prints every mistake with file and line. NULL: there were mistakes.
+ * Release the result by config_free. */
 struct config *configuration_read(const struct configuration_source *source, FILE *errors);
 
-/* Where the user who started this process has files of their own; malloc'd, and NULL for root and
- * where there is no such place. */
+/* The configuration directory of the user who started this process, malloc'd. NULL: the user is
+ * root, or has none. */
 char *configuration_own_folder(void);
 
-/* Prints what is in force for somebody: a login name, a uid, or a principal such as
- * "token:ci", with those of their groups that policy names. 0; -ENOENT: there is no such user;
- * or what the host's directory of users failed with. */
+/* Prints the configuration in force for a login name, a uid, or a principal such as "token:ci",
+ * with the user's groups that policy names. 0; -ENOENT: there is no such user; or the error of the
+ * host's directory of users. */
 int configuration_show(const struct config *config, const char *who, FILE *out);
 
 #endif

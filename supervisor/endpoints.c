@@ -50,8 +50,8 @@ take_metrics_socket(struct endpoints *endpoints, int fd, struct why *why_r)
 /* The unit's FileDescriptorName= gives the protocol: "http", "metrics"; any other name means
  * byte streams. */
 static int
-take_handed_socket(struct endpoints *endpoints, const struct config *config, int fd,
-		   const char *name, struct why *why_r)
+endpoints_take_handed_socket(struct endpoints *endpoints, const struct config *config, int fd,
+			     const char *name, struct why *why_r)
 {
 	bool http = strcmp(name, "http") == 0, metrics = strcmp(name, "metrics") == 0;
 
@@ -67,7 +67,7 @@ take_handed_socket(struct endpoints *endpoints, const struct config *config, int
 }
 
 static void
-take_stored(struct endpoints *endpoints, int fd, const char *name)
+endpoints_take_stored(struct endpoints *endpoints, int fd, const char *name)
 {
 	endpoints->stored = xalloc_check(reallocarray(endpoints->stored, endpoints->n_stored + 1,
 						   sizeof(*endpoints->stored)));
@@ -84,15 +84,15 @@ take_handed_sockets(struct endpoints *endpoints, const struct config *config, st
 		const char *name = names && names[i] ? names[i] : "";
 
 		if (strncmp(name, HANDOVER_PREFIX, strlen(HANDOVER_PREFIX)) == 0)
-			take_stored(endpoints, SD_LISTEN_FDS_START + i, name);
+			endpoints_take_stored(endpoints, SD_LISTEN_FDS_START + i, name);
 		else if (strcmp(name, PLACE_ADMIN) == 0)
 			;	/* supervisor/operate/governance.c takes it */
 		else if (++sockets > ENDPOINTS_MAX - 3)
 			r = why_say(why_r, -E2BIG, "socket",
 				    "systemd passed more than %d sockets", ENDPOINTS_MAX - 3);
 		else
-			r = take_handed_socket(endpoints, config, SD_LISTEN_FDS_START + i, name,
-					       why_r);
+			r = endpoints_take_handed_socket(endpoints, config, SD_LISTEN_FDS_START + i,
+							 name, why_r);
 	}
 	for (int i = 0; names && names[i]; i++)
 		free(names[i]);

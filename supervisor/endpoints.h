@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where clients come in: the listening sockets, handed over by systemd or opened by
- * ourselves while we still may.
+/* The listening sockets for clients, passed by systemd or opened by this process while it still
+ * may.
  */
 #ifndef SUPERVISOR_ENDPOINTS_H
 #define SUPERVISOR_ENDPOINTS_H
@@ -14,7 +14,7 @@ struct socketfile;
 struct why;
 
 #define ENDPOINTS_MAX 8
-#define PLACE_ADMIN "admin"	/* FileDescriptorName= of what is the operators' alone */
+#define PLACE_ADMIN "admin"	/* FileDescriptorName= of the operators' socket */
 
 struct endpoint {
 	int fd;			/* -1: given away */
@@ -22,7 +22,7 @@ struct endpoint {
 	bool metrics;
 };
 
-/* What systemd's store of descriptors had (supervisor/handover.h). */
+/* The descriptors from systemd's store (supervisor/handover.h). */
 struct endpoints_stored {
 	char *name;
 	int fd;			/* -1: given away */
@@ -36,21 +36,21 @@ struct endpoints {
 	size_t n_stored;
 };
 
-/* What the command line says; NULL: nothing, then the configuration counts. */
+/* The options of the command line; NULL: not given, and the configuration counts. */
 struct endpoints_asked {
 	const char *socket, *http, *http_socket;
-	bool none;		/* only what systemd hands over is taken */
-	bool by_hand;		/* the service is not the system's */
+	bool none;		/* use only the sockets that systemd passes */
+	bool by_hand;		/* the service is not a system service */
 };
 
-/* Opens them, and says so in the log. owner: whom socket files belong to. 0 or -errno with
- * why_r filled; *endpoints_r, to be released by endpoints_free, is set in any case. */
+/* Opens the sockets, and logs that. owner: the owner of socket files. 0 or -errno with why_r
+ * filled. *endpoints_r is set in both cases: release it by endpoints_free. */
 int endpoints_open(const struct endpoints_asked *asked, const struct config *config, uid_t owner,
 		struct endpoints **endpoints_r, struct why *why_r);
 
 bool endpoints_have_http(const struct endpoints *endpoints);
 
-/* Closes what was not given away, and removes socket files. NULL is fine. */
+/* Closes the sockets that were not taken, and removes socket files. NULL is fine. */
 void endpoints_free(struct endpoints *endpoints);
 
 #endif

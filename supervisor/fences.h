@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's last step before its loop, in which the first client is served: from then on it
- * opens only files below the folders that it works in, and makes few system calls.
+/* The supervisor's last step before its loop and the first client: from then on it can open only
+ * files below the folders that it works in, and make only few system calls.
  */
 #ifndef SUPERVISOR_FENCES_H
 #define SUPERVISOR_FENCES_H
@@ -10,7 +10,7 @@ struct config;
 struct configuration_source;
 struct endpoints;
 
-/* What names the folders; all borrowed. */
+/* The objects that name the folders; all borrowed. */
 struct fences_of {
 	const struct config *config;
 	const struct configuration_source *source;
@@ -18,8 +18,8 @@ struct fences_of {
 	const struct cgroup_root *cgroups;	/* NULL: none */
 };
 
-/* For good. Without Landlock in the kernel all files stay open; that is logged, and the status says
- * so. 0 or -errno, logged. */
+/* Permanent. If the kernel has no Landlock, files are not restricted; that is logged and shown in
+ * the status. 0 or -errno, logged. */
 int fences_enter(const struct fences_of *of);
 
 #endif

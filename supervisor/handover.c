@@ -51,8 +51,8 @@ name_descriptor(char name_r[FD_NAME_MAX], uint64_t serial, unsigned int which)
 }
 
 static void
-record(struct audit *audit, enum audit_event event, const char *principal, const char *handle,
-       const char *text)
+handover_record(struct audit *audit, enum audit_event event, const char *principal,
+		const char *handle, const char *text)
 {
 	char shown[HANDLE_SHOWN + 4];
 	json_t *more;
@@ -67,7 +67,7 @@ record(struct audit *audit, enum audit_event event, const char *principal, const
 
 /* Records for each handle that it was kept, or why it is lost. */
 static void
-tell(struct audit *audit, const struct handover_session *session, const char *lost)
+handover_tell(struct audit *audit, const struct handover_session *session, const char *lost)
 {
 	own_mem char *principal = xmemdup0(session->is.tenant.at, session->is.tenant.len);
 
@@ -75,8 +75,8 @@ tell(struct audit *audit, const struct handover_session *session, const char *lo
 		const struct msg_str *text = &session->handle[i].is.handle;
 		own_mem char *handle = xmemdup0(text->at, text->len);
 
-		record(audit, lost ? AUDIT_SESSION_LOST : AUDIT_SESSION_KEPT, principal, handle,
-		       lost);
+		handover_record(audit, lost ? AUDIT_SESSION_LOST : AUDIT_SESSION_KEPT, principal,
+				handle, lost);
 	}
 }
 
@@ -89,7 +89,7 @@ struct giver {
 };
 
 static int
-store(const char *name, int fd)
+handover_store(const char *name, int fd)
 {
 	char state[FD_NAME_MAX + 64];
 	int r;
@@ -103,7 +103,7 @@ store(const char *name, int fd)
 }
 
 static void
-add(struct giver *giver, const struct handover_session *session)
+handover_add(struct giver *giver, const struct handover_session *session)
 {
 	struct handover_table *table = &giver->table;
 	struct handover_session *added;
@@ -121,7 +121,7 @@ add(struct giver *giver, const struct handover_session *session)
 
 /* Only sessions that the next process can read: an invalid one would cost it all others. */
 static bool
-is_sound(const struct handover_table *all, const struct handover_session *session)
+handover_is_sound(const struct handover_table *all, const struct handover_session *session)
 {
 	struct handover_session copy = *session;
 	struct handover_table one = { .is = all->is, .session = &copy }, *back = NULL;
@@ -142,24 +142,24 @@ give(void *arg, const struct handover_session *session, const int fd[REPL_FDS])
 	struct giver *giver = arg;
 	char name[FD_NAME_MAX];
 	int r = giver->table.is.sessions == HANDOVER_SESSIONS_MAX ? -E2BIG
-		: is_sound(&giver->table, session) ? 0 : -EINVAL;
+		: handover_is_sound(&giver->table, session) ? 0 : -EINVAL;
 
 	for (unsigned int i = 0; r == 0 && i < REPL_FDS; i++)
 		if (fd[i] >= 0) {
 			name_descriptor(name, session->is.serial, i);
-			r = store(name, fd[i]);
+			r = handover_store(name, fd[i]);
 		}
 	if (r == 0)
-		add(giver, session);
+		handover_add(giver, session);
 	return r;
 }
 
 static void
-lose(void *arg, const char *principal, const char *handle, const char *text)
+handover_lose(void *arg, const char *principal, const char *handle, const char *text)
 {
 	struct giver *giver = arg;
 
-	record(giver->audit, AUDIT_SESSION_LOST, principal, handle, text);
+	handover_record(giver->audit, AUDIT_SESSION_LOST, principal, handle, text);
 }
 
 static int
@@ -179,7 +179,7 @@ store_table(const struct handover_table *table)
 	codec_buffer_done(&buffer);
 	if (r == 0 && fcntl(fd, F_ADD_SEALS, SEALS) < 0)
 		r = -errno;
-	return r < 0 ? r : store(TABLE, fd);
+	return r < 0 ? r : handover_store(TABLE, fd);
 }
 
 /* Without the table the descriptors have no meaning: the next process closes them. */
@@ -191,7 +191,7 @@ lose_all(const struct giver *giver, int error)
 	why_say(&why, error, NULL, "the table of what is handed over was not stored: %s",
 		strerror(-error));
 	for (uint32_t i = 0; i < giver->table.is.sessions; i++)
-		tell(giver->audit, &giver->table.session[i], why.text);
+		handover_tell(giver->audit, &giver->table.session[i], why.text);
 }
 
 /* systemd discards messages that it reads after this process has ended. */
@@ -213,7 +213,8 @@ handover_give(struct engine *engine, struct audit *audit)
 	int r = 0;
 
 	engine_describe(engine, &giver.table.is);
-	repl_sessions_give(&(struct repl_giving){ .give = give, .lose = lose, .arg = &giver });
+	repl_sessions_give(
+		&(struct repl_giving){ .give = give, .lose = handover_lose, .arg = &giver });
 	if (giver.table.is.sessions > 0) {
 		r = store_table(&giver.table);
 		if (r < 0)
@@ -264,8 +265,8 @@ read_table(int fd, struct handover_table **table_r)
 }
 
 static bool
-take_session(const struct handover_takers *takers, const struct handover_session *session,
-	     const char *refused)
+handover_take_session(const struct handover_takers *takers, const struct handover_session *session,
+		      const char *refused)
 {
 	struct why why = { .field = "" };
 	int fd[REPL_FDS], r;
@@ -282,7 +283,7 @@ take_session(const struct handover_takers *takers, const struct handover_session
 	for (unsigned int i = 0; r < 0 && i < REPL_FDS; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
-	tell(takers->audit, session, r < 0 ? why.text : NULL);
+	handover_tell(takers->audit, session, r < 0 ? why.text : NULL);
 	return r == 0;
 }
 
@@ -302,7 +303,7 @@ take_table(const struct handover_takers *takers, int fd)
 	r = engine_admits(takers->engine, &table->is, &why);
 	/* The last one is the oldest. */
 	for (uint32_t i = table->is.sessions; i-- > 0;)
-		kept += take_session(takers, &table->session[i], r < 0 ? why.text : NULL);
+		kept += handover_take_session(takers, &table->session[i], r < 0 ? why.text : NULL);
 	log_line(LOG_NOTICE, "sessions-kept", "n=%u lost=%u", kept, table->is.sessions - kept);
 	last_serial = table->is.last_serial;
 	handover_table_free(table);

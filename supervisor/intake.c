@@ -33,7 +33,7 @@ intake_is_asked(const char *line, size_t len)
 }
 
 static void
-end(const struct intake *intake, struct jsonout *out)
+intake_end(const struct intake *intake, struct jsonout *out)
 {
 	size_t len;
 	char *line;
@@ -44,19 +44,19 @@ end(const struct intake *intake, struct jsonout *out)
 }
 
 static void
-refuse(const struct intake *intake, const char *why)
+intake_refuse(const struct intake *intake, const char *why)
 {
 	struct jsonout out;
 
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
 	jsonout_member_text(&out, "error", why);
-	end(intake, &out);
+	intake_end(intake, &out);
 }
 
 /* A client that does not get the pipe sees it end: fewer bytes come than were announced. */
 static void
-on_begin(void *arg, int fd)
+intake_on_begin(void *arg, int fd)
 {
 	static char text[] = "{\"pipe\":true}\n";
 	const struct intake *intake = arg;
@@ -80,14 +80,14 @@ on_begin(void *arg, int fd)
 }
 
 static void
-on_end(void *arg, const struct upload_end *how)
+intake_on_end(void *arg, const struct upload_end *how)
 {
 	struct intake *intake = arg;
 	char sha256[2 * FILESTORE_SHA256 + 1];
 	struct jsonout out;
 
 	if (how->error < 0) {
-		refuse(intake, how->why);
+		intake_refuse(intake, how->why);
 	} else {
 		hex_write(how->sha256, FILESTORE_SHA256, sha256);
 		jsonout_init(&out);
@@ -95,7 +95,7 @@ on_end(void *arg, const struct upload_end *how)
 		jsonout_member_text(&out, "uri", how->uri);
 		jsonout_member_uint(&out, "size", intake->size);
 		jsonout_member_text(&out, "sha256", sha256);
-		end(intake, &out);
+		intake_end(intake, &out);
 	}
 	free(intake);
 }
@@ -116,7 +116,7 @@ struct intake *
 intake_new(const struct intake_options *options, const char *line, size_t len)
 {
 	struct intake *intake = xcalloc(1, sizeof(*intake));
-	const struct upload_calls calls = { on_begin, on_end, intake };
+	const struct upload_calls calls = { intake_on_begin, intake_on_end, intake };
 	const char *name = line + strlen(VERB), *why = "PUT SIZE NAME is needed";
 	size_t n = read_size(name, len - strlen(VERB), &intake->size);
 
@@ -127,7 +127,7 @@ intake_new(const struct intake_options *options, const char *line, size_t len)
 					    intake->size, &calls, &why);
 	if (intake->upload)
 		return intake;
-	refuse(intake, why);
+	intake_refuse(intake, why);
 	free(intake);
 	return NULL;
 }

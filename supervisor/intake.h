@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection that brings a file (mcp-python put), and nothing else. Its first line is
+/* A connection for one upload (mcp-python put). Its first line is
  *
  *   PUT SIZE NAME
  *
- * and no JSON. The answer is {"pipe":true} with a descriptor, the writing end of a pipe to the file
- * helper. The client writes SIZE bytes into it and closes it. Then, or instead of that, comes
- * {"uri":...,"size":...,"sha256":...} or {"error":...}, and the connection is closed. If the client
- * closes it first, nothing is kept.
+ * which is not JSON. The answer is {"pipe":true} with a descriptor: the writing end of a pipe to
+ * the file helper. The client writes SIZE bytes into it and closes it. The last line is
+ * {"uri":...,"size":...,"sha256":...} or {"error":...}; an error may also come in place of the
+ * first answer. Then the connection is closed. If the client closes it first, nothing is kept.
  *
- * The service passes the descriptor, and takes none. It is one of each connection, because what a
- * client has not read counts against the descriptors that the service may have on their way.
+ * The service sends a descriptor and accepts none. Each connection gets only one, because
+ * descriptors that clients have not received count against the number that the service may have in
+ * flight.
  */
 #ifndef SUPERVISOR_INTAKE_H
 #define SUPERVISOR_INTAKE_H
@@ -22,9 +23,9 @@ struct tenant;
 
 struct intake_options {
 	struct tenant *tenant;		/* borrowed until the end */
-	int socket;			/* borrowed, likewise; nothing waits to be sent by it */
-	/* The last line, malloc'd, the callee's. The intake is gone. May come from within
-	 * intake_new. */
+	int socket;			/* borrowed too; no output waits in it */
+	/* Passes the last line, malloc'd, which belongs to the callee. The intake is freed. May be
+	 * called from within intake_new. */
 	void (*on_end)(void *arg, char *line, size_t len);
 	void *arg;
 };

@@ -25,8 +25,8 @@
 #define EXTRA "extra_indexes"
 #define HOSTS "file_hosts"
 
-/* Prints lines "KEY VALUE" of [packages]. pip keeps what it is compiled with in the same modules
- * since its version 10; a pip that lacks them is told as one that is missing. */
+/* Prints lines "KEY VALUE" of [packages]. pip has had these modules since its version 10; a pip
+ * without them is reported as missing. */
 static const char ask_pip[] =
 	"try:\n"
 	"    from pip._internal.configuration import Configuration\n"
@@ -56,7 +56,7 @@ become_pip(int answer)
 /* What pip prints, or why it cannot. It is asked once: the service that reloads can start no
  * process any more. 0, an exit status, or -errno. */
 static int
-ask(const char **answer_r)
+laptop_ask(const char **answer_r)
 {
 	static char answer[ANSWER_MAX];
 	size_t len = strlen(answer);
@@ -96,8 +96,8 @@ is_said(const struct config *config, const char *section, const char *name)
 
 /* from: where the value is from, for errors. */
 static int
-set(struct config *config, const char *section, const char *name, const char *value,
-    const char *from, FILE *errors)
+laptop_set(struct config *config, const char *section, const char *name, const char *value,
+	   const char *from, FILE *errors)
 {
 	struct why why;
 
@@ -111,7 +111,7 @@ static int
 set_from_pip(struct config *config, FILE *errors)
 {
 	const char *answer;
-	int status = ask(&answer), r = 0;
+	int status = laptop_ask(&answer), r = 0;
 	own_mem char *text = xstrdup(answer);
 	char *rest = text, *line;
 
@@ -127,7 +127,7 @@ set_from_pip(struct config *config, FILE *errors)
 		/* Anything else is a warning. */
 		if (line && (strcmp(name, INDEX) == 0 || strcmp(name, EXTRA) == 0 ||
 			     strcmp(name, HOSTS) == 0))
-			r = set(config, "packages", name, line, "pip's configuration", errors);
+			r = laptop_set(config, "packages", name, line, "pip's configuration", errors);
 	}
 	return r;
 }
@@ -156,7 +156,7 @@ set_place(struct config *config, const char *section, const char *key, const cha
 		return 0;
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		abort();
-	return set(config, section, key, path, "--packages", errors);
+	return laptop_set(config, section, key, path, "--packages", errors);
 }
 
 /* The packages, and what the user said of them. */
@@ -187,12 +187,12 @@ laptop_packages(struct config *config, const char *index, FILE *errors)
 	int r = 0;
 
 	if (*index)
-		r = set(config, "packages", "index", index, "--packages", errors);
+		r = laptop_set(config, "packages", "index", index, "--packages", errors);
 	else if (!config->packages.index)
 		r = set_from_pip(config, errors);
 	if (r == 0)
 		r = set_places(config, errors);
 	if (r == 0 && !is_said(config, "policy", "approvers"))
-		r = set(config, "policy", "approvers", "self", "--packages", errors);
+		r = laptop_set(config, "policy", "approvers", "self", "--packages", errors);
 	return r;
 }

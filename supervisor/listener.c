@@ -31,7 +31,7 @@ struct listener {
 
 /* Tells a client why it is turned away; text that does not fit its buffer is lost. */
 static void
-refuse(int fd, uid_t uid, int error)
+listener_refuse(int fd, uid_t uid, int error)
 {
 	const char *text = error == -EDQUOT ? "too many connections of this user"
 					    : "too many connections";
@@ -49,7 +49,7 @@ refuse(int fd, uid_t uid, int error)
 }
 
 static void
-serve(struct listener *l, int accepted)
+listener_serve(struct listener *l, int accepted)
 {
 	own_fd int fd = accepted;
 	struct ucred peer;
@@ -63,13 +63,13 @@ serve(struct listener *l, int accepted)
 	}
 	r = stream_open(l->set, fd, fd, false, peer.uid);
 	if (r < 0)
-		refuse(fd, peer.uid, r);
+		listener_refuse(fd, peer.uid, r);
 	else
 		give_fd(fd);
 }
 
 static void
-back_off(struct listener *l, int error)
+listener_back_off(struct listener *l, int error)
 {
 	static const struct timeval wait = { .tv_usec = BACK_OFF_MS * 1000 };
 
@@ -79,7 +79,7 @@ back_off(struct listener *l, int error)
 }
 
 static void
-on_connection(evutil_socket_t fd, short what, void *arg)
+listener_on_connection(evutil_socket_t fd, short what, void *arg)
 {
 	struct listener *l = arg;
 
@@ -88,20 +88,20 @@ on_connection(evutil_socket_t fd, short what, void *arg)
 		int accepted = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (accepted >= 0) {
-			serve(l, accepted);
+			listener_serve(l, accepted);
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
-			/* As a rule descriptors or memory are short: the error would repeat at
+			/* Usually there are no descriptors or no memory: the error would repeat at
 			 * once. */
-			back_off(l, errno);
+			listener_back_off(l, errno);
 			return;
 		}
 	}
 }
 
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+listener_on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct listener *l = arg;
 
@@ -123,9 +123,9 @@ listener_new(struct loop *loop, int fd, struct stream_set *set,
 	l = xcalloc(1, sizeof(*l));
 	l->fd = fd;
 	l->set = set;
-	l->again = xalloc_check(evtimer_new(loop_base(loop), on_again, l));
+	l->again = xalloc_check(evtimer_new(loop_base(loop), listener_on_again, l));
 	l->readable = xalloc_check(event_new(loop_base(loop), fd, EV_READ | EV_PERSIST,
-					     on_connection, l));
+					     listener_on_connection, l));
 	if (event_add(l->readable, NULL) < 0) {
 		l->fd = -1;
 		listener_free(l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening sockets, handed over by systemd or made by ourselves: accepts, asks the kernel
- * who the peer is, and opens streams. When descriptors run out it waits instead of spinning.
+/* A listening socket: accepts connections, asks the kernel for the peer's uid, and opens streams.
+ * When there are no more descriptors it waits for some time.
  */
 #ifndef SUPERVISOR_LISTENER_H
 #define SUPERVISOR_LISTENER_H
@@ -14,7 +14,7 @@ struct stream_set;
 int listener_new(struct loop *loop, int fd, struct stream_set *set,
 		 struct listener **listener_r);
 
-/* Accepts no more and closes its socket. NULL is fine. */
+/* Stops accepting and closes its socket. NULL is fine. */
 void listener_free(struct listener *listener);
 
 #endif

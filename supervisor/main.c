@@ -63,7 +63,8 @@
 #define FLUSH_S 2		/* for clients to read their last answers */
 #define SLOW_EVERY_MS 10000	/* between lines of the log, at least */
 #define STOP_S 10		/* for the whole end */
-#define FILES_PLACE_S 20	/* a script whose file waits to be kept has not ended yet */
+#define FILES_PLACE_S 20	/* a script has not ended as long as one of its files waits to be
+				 * kept */
 
 struct supervisor {
 	struct config *config;
@@ -164,7 +165,7 @@ place_volumes(struct config *config)
 
 /* A store that cannot be used is no reason not to serve: answers say that nothing was kept. */
 static void
-open_files(struct supervisor *s)
+main_open_files(struct supervisor *s)
 {
 	const struct config *config = s->config;
 	const struct filestore_bounds bounds = {
@@ -190,7 +191,7 @@ open_files(struct supervisor *s)
 
 /* Does everything that may need root; no privilege is left when it returns 0. */
 static int
-prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
+main_prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
 {
 	struct endpoints_asked asked = arguments->endpoints;
 	struct startup_programs programs;
@@ -228,7 +229,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 				strerror(-r));
 	}
 	if (r == 0) {
-		open_files(s);
+		main_open_files(s);
 		toolsets_load(s->config);
 	}
 	if (r == 0) {
@@ -254,7 +255,7 @@ set_deadline(struct supervisor *s, unsigned int seconds)
 }
 
 static void
-on_deadline(evutil_socket_t fd, short what, void *arg)
+main_on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct supervisor *s = arg;
 
@@ -356,7 +357,7 @@ reload(struct supervisor *s)
 }
 
 static void
-on_signal(int number, void *arg)
+main_on_signal(int number, void *arg)
 {
 	if (number == SIGHUP) {
 		reload(arg);
@@ -367,7 +368,7 @@ on_signal(int number, void *arg)
 }
 
 static void
-fail(struct supervisor *s, const char *event, int error, const char *text)
+main_fail(struct supervisor *s, const char *event, int error, const char *text)
 {
 	struct log_quoted quoted;
 
@@ -415,7 +416,7 @@ on_usage_lost(void *arg)
 /* ---- serving ---- */
 
 static void
-describe(void *arg, char *text, size_t size)
+main_describe(void *arg, char *text, size_t size)
 {
 	struct supervisor *s = arg;
 	struct engine_counts counts;
@@ -461,7 +462,7 @@ accept_clients(struct supervisor *s)
 	return r;
 }
 
-/* Who starts it by hand is told in one sentence; --verbose tells the details. */
+/* A start by hand prints one sentence about this; with --verbose the details. */
 static void
 say_enforcement(const struct supervisor *s)
 {
@@ -486,13 +487,13 @@ say_enforcement(const struct supervisor *s)
 }
 
 static void
-on_ready(void *arg, int error, const char *text)
+main_on_ready(void *arg, int error, const char *text)
 {
 	struct supervisor *s = arg;
 	int r;
 
 	if (error < 0) {
-		fail(s, "zygote-failed", error, text);
+		main_fail(s, "zygote-failed", error, text);
 		return;
 	}
 	if (s->stopping)
@@ -503,7 +504,7 @@ on_ready(void *arg, int error, const char *text)
 	say_enforcement(s);
 	r = accept_clients(s);
 	if (r < 0) {
-		fail(s, "cannot-serve", r, strerror(-r));
+		main_fail(s, "cannot-serve", r, strerror(-r));
 		return;
 	}
 	log_line(LOG_NOTICE, "ready", "version=" PACKAGE_VERSION " service=%s",
@@ -576,9 +577,9 @@ build(struct supervisor *s)
 	engine.base = mcp.base = loop_base(s->loop);
 	streams.loop = http.loop = s->loop;
 	streams.rota = http.rota = s->rota = rota_new(engine.base);
-	s->deadline = xalloc_check(evtimer_new(engine.base, on_deadline, s));
+	s->deadline = xalloc_check(evtimer_new(engine.base, main_on_deadline, s));
 	for (size_t i = 0; r == 0 && i < sizeof(signals) / sizeof(*signals); i++)
-		r = loop_signal(s->loop, signals[i], on_signal, s);
+		r = loop_signal(s->loop, signals[i], main_on_signal, s);
 	if (r < 0)
 		return r;
 	directory_watch(s->directory, engine.base, on_directory_lost, s);
@@ -614,9 +615,9 @@ build(struct supervisor *s)
 		.config = s->config, .audit = gate_audit(mcp.gate),
 	});
 	s->keeps_sessions = handover_is_possible(s->as_service, s->cgroups != NULL);
-	s->notify = notify_new(s->loop, describe, s);
+	s->notify = notify_new(s->loop, main_describe, s);
 	launcher_watch(s->launcher, engine.base, on_launcher_lost, s);
-	engine_when_ready(s->engine, on_ready, s);
+	engine_when_ready(s->engine, main_on_ready, s);
 	return 0;
 }
 
@@ -673,7 +674,7 @@ tear_down(struct supervisor *s)
 }
 
 static void
-run(struct supervisor *s)
+main_run(struct supervisor *s)
 {
 	int in = fcntl(STDIN_FILENO, F_GETFL), out = fcntl(STDOUT_FILENO, F_GETFL);
 	int r;
@@ -694,7 +695,7 @@ run(struct supervisor *s)
 
 /* Prints what the arguments ask for. */
 static enum exit_code
-show(const struct arguments *arguments, const struct config *config)
+main_show(const struct arguments *arguments, const struct config *config)
 {
 	int r;
 
@@ -736,7 +737,7 @@ main(int argc, char **argv)
 	if (!s.config)
 		return EXIT_CONFIGURATION;
 	if (arguments.action != SERVE) {
-		r = show(&arguments, s.config);
+		r = main_show(&arguments, s.config);
 		config_free(s.config);
 		return r;
 	}
@@ -747,7 +748,7 @@ main(int argc, char **argv)
 		s.own_uid = startup_service_uid(s.config);	/* the service manager started it */
 	s.stdio = arguments.stdio;
 	s.verbose = arguments.verbose;
-	r = prepare(&s, &arguments, &why);
+	r = main_prepare(&s, &arguments, &why);
 	if (r < 0) {
 		fprintf(stderr, "mcp-pythond: %s\n", why.text);
 		s.exit_code = EXIT_FAILED;
@@ -759,9 +760,9 @@ main(int argc, char **argv)
 				.endpoints = s.endpoints, .cgroups = s.cgroups,
 			});
 		if (r < 0)
-			fail(&s, "start-failed", r, strerror(-r));
+			main_fail(&s, "start-failed", r, strerror(-r));
 		else
-			run(&s);
+			main_run(&s);
 	}
 	tear_down(&s);
 	return s.exit_code;

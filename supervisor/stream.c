@@ -47,8 +47,8 @@ struct stream {
 	bool has_turn;			/* the long line may be taken now */
 	bool admitted;			/* the user was known, and there was room */
 	bool paused;			/* too much is unsent to take requests */
-	bool input_ended;		/* the client has closed its writing side, or we read no
-					 * more */
+	bool input_ended;		/* the client has closed its writing side, or reading has
+					 * stopped */
 	const char *refusal;		/* why further input is discarded; NULL: it is not */
 	bool closed;			/* waits to be freed */
 };
@@ -62,13 +62,13 @@ struct stream_set {
 };
 
 static struct evbuffer *
-output_of(const struct stream *s)
+stream_output_of(const struct stream *s)
 {
 	return bufferevent_get_output(s->out);
 }
 
 static struct evbuffer *
-input_of(const struct stream *s)
+stream_input_of(const struct stream *s)
 {
 	return bufferevent_get_input(s->in);
 }
@@ -87,10 +87,10 @@ stream_free(void *object)
 	mcp_stream_free(s->mcp);
 	intake_cancel(s->intake);
 	/* libevent frees the buffers in a later turn, without calling on_buffer(). */
-	evbuffer_remove_cb(input_of(s), on_buffer, s);
-	evbuffer_remove_cb(output_of(s), on_buffer, s);
-	s->account->buffered_bytes -= evbuffer_get_length(input_of(s)) +
-				      evbuffer_get_length(output_of(s));
+	evbuffer_remove_cb(stream_input_of(s), on_buffer, s);
+	evbuffer_remove_cb(stream_output_of(s), on_buffer, s);
+	s->account->buffered_bytes -= evbuffer_get_length(stream_input_of(s)) +
+				      evbuffer_get_length(stream_output_of(s));
 	if (s->out != s->in)
 		bufferevent_free(s->out);
 	bufferevent_free(s->in);
@@ -148,7 +148,7 @@ static void
 close_if_done(struct stream *s)
 {
 	if (!s->closed && s->input_ended && !s->paused && !is_held(s) && !s->intake &&
-	    mcp_stream_in_flight(s->mcp) == 0 && evbuffer_get_length(output_of(s)) == 0)
+	    mcp_stream_in_flight(s->mcp) == 0 && evbuffer_get_length(stream_output_of(s)) == 0)
 		stream_close(s, "done");
 }
 
@@ -166,7 +166,7 @@ on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *ar
 	struct stream *s = arg;
 	size_t *charged = &s->account->buffered_bytes;
 
-	if (buffer == output_of(s))
+	if (buffer == stream_output_of(s))
 		s->sent += info->n_deleted;
 	*charged += info->n_added;
 	*charged -= info->n_deleted;
@@ -175,7 +175,7 @@ on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *ar
 }
 
 static bool
-on_hold(void *arg, size_t bytes)
+stream_on_hold(void *arg, size_t bytes)
 {
 	const struct stream *s = arg;
 
@@ -187,7 +187,7 @@ on_hold(void *arg, size_t bytes)
 }
 
 static void
-on_let_go(void *arg, size_t bytes)
+stream_on_let_go(void *arg, size_t bytes)
 {
 	const struct stream *s = arg;
 
@@ -221,7 +221,7 @@ on_stall_check(evutil_socket_t fd, short what, void *arg)
 static void
 pause_if_full(struct stream *s)
 {
-	size_t unsent = evbuffer_get_length(output_of(s));
+	size_t unsent = evbuffer_get_length(stream_output_of(s));
 
 	if (unsent > STREAM_OUTPUT_MAX) {
 		stream_close(s, "does-not-read");
@@ -248,7 +248,7 @@ write_at_once(struct stream *s, const char *line, size_t len)
 {
 	ssize_t n = 0;
 
-	if (evbuffer_get_length(output_of(s)) == 0)
+	if (evbuffer_get_length(stream_output_of(s)) == 0)
 		n = write(bufferevent_getfd(s->out), line, len);
 	if (n <= 0)
 		return 0;
@@ -271,7 +271,7 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 		free(line);
 		return;
 	}
-	if (evbuffer_add_reference(output_of(s), line + written, len - written, free_line,
+	if (evbuffer_add_reference(stream_output_of(s), line + written, len - written, free_line,
 				   line) < 0)
 		abort();
 	pause_if_full(s);
@@ -280,7 +280,7 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 static void
 finish_refusal(struct stream *s)
 {
-	if (s->refusal && evbuffer_get_length(output_of(s)) == 0 &&
+	if (s->refusal && evbuffer_get_length(stream_output_of(s)) == 0 &&
 	    mcp_stream_in_flight(s->mcp) == 0 &&
 	    shutdown(bufferevent_getfd(s->out), SHUT_WR) < 0)
 		stream_close(s, s->refusal);	/* a pipe, or gone */
@@ -295,7 +295,7 @@ on_stream_idle(void *arg)
 
 /* ---- a client that leaves ---- */
 
-/* A socket hangs up, or a pipe errs, when nobody can read our output any more. */
+/* A socket hangs up, or a pipe has an error, when the output cannot be read any more. */
 static bool
 nobody_reads(int fd)
 {
@@ -340,7 +340,7 @@ watch_for_leaving(struct stream *s)
 	}
 }
 
-/* No more requests are taken; open ones are answered. */
+/* No further requests are accepted; open ones are answered. */
 static void
 end_input(struct stream *s)
 {
@@ -369,11 +369,11 @@ on_intake_end(void *arg, char *line, size_t len)
 
 /* Passes one line on; len: without its newline; taken: the bytes consumed. */
 static void
-take_line(struct stream *s, size_t len, size_t taken)
+stream_take_line(struct stream *s, size_t len, size_t taken)
 {
 	const struct intake_options options = { s->tenant, bufferevent_getfd(s->out),
 						on_intake_end, s };
-	struct evbuffer *input = input_of(s);
+	struct evbuffer *input = stream_input_of(s);
 	const char *text;
 
 	s->searched = 0;
@@ -396,7 +396,7 @@ stream_refuse(struct stream *s, const char *why, const char *text)
 {
 	s->refusal = why;
 	mcp_stream_refuse(s->mcp, text);
-	evbuffer_drain(input_of(s), evbuffer_get_length(input_of(s)));
+	evbuffer_drain(stream_input_of(s), evbuffer_get_length(stream_input_of(s)));
 	bufferevent_enable(s->in, EV_READ);
 	arm_stall(s);
 	finish_refusal(s);
@@ -431,7 +431,7 @@ stream_admit(struct stream *s)
 /* Does policy know the user? If it does not any more, each call of an admitted client is
  * refused; a client that was not admitted yet is refused as a whole. */
 static bool
-is_identified(struct stream *s)
+stream_is_identified(struct stream *s)
 {
 	struct why why = { .text = "" };
 	int r = gate_identify(s->set->options.gate, tenant_principal(s->tenant), &s->identity,
@@ -463,16 +463,16 @@ may_take(struct stream *s, size_t len)
 
 /* Takes the next line out of the input, if a complete one exists and is wanted. */
 static bool
-next_line(struct stream *s)
+stream_next_line(struct stream *s)
 {
-	struct evbuffer *input = input_of(s);
+	struct evbuffer *input = stream_input_of(s);
 	size_t len = evbuffer_get_length(input), most;
 	struct evbuffer_ptr from, newline;
 
 	if (s->refusal || s->intake)
 		evbuffer_drain(input, len);
 	if (s->closed || s->paused || s->refusal || s->intake || len == 0 || rota_waits(&s->turn) ||
-	    !is_identified(s))
+	    !stream_is_identified(s))
 		return false;
 	most = s->set->options.config->service.line_max;
 	evbuffer_ptr_set(input, &from, s->searched, EVBUFFER_PTR_SET);
@@ -489,21 +489,21 @@ next_line(struct stream *s)
 		len = (size_t)newline.pos;	/* the last line of all may lack its newline */
 	if (!may_take(s, len))
 		return false;
-	take_line(s, len, len + (newline.pos >= 0));
+	stream_take_line(s, len, len + (newline.pos >= 0));
 	return true;
 }
 
 static void
-take_lines(struct stream *s)
+stream_take_lines(struct stream *s)
 {
-	while (next_line(s))
+	while (stream_next_line(s))
 		;
 	close_if_done(s);
 }
 
 /* The client has passed descriptors that take long to close. True: the stream is closed. */
 static bool
-made_us_wait(struct stream *s)
+stream_made_us_wait(struct stream *s)
 {
 	if (!stall_waited())
 		return false;
@@ -519,7 +519,7 @@ read_on(struct stream *s)
 		bufferevent_enable(s->in, EV_READ);
 }
 
-/* The client writes no more, and its last line was taken. */
+/* The client has stopped writing, and its last line was taken. */
 static void
 end_input_if_taken(struct stream *s)
 {
@@ -532,16 +532,16 @@ on_identified(void *arg)
 {
 	struct stream *s = arg;
 
-	if (!is_identified(s))
+	if (!stream_is_identified(s))
 		return;
-	take_lines(s);
+	stream_take_lines(s);
 	read_on(s);
 	end_input_if_taken(s);
 }
 
 /* Nothing was read while the line waited, so the client may be gone unseen. */
 static void
-on_turn(void *arg)
+stream_on_turn(void *arg)
 {
 	struct stream *s = arg;
 
@@ -550,32 +550,32 @@ on_turn(void *arg)
 		return;
 	}
 	s->has_turn = true;
-	take_lines(s);
+	stream_take_lines(s);
 	s->has_turn = false;
 	read_on(s);
 	end_input_if_taken(s);
 }
 
 static void
-on_readable(struct bufferevent *in, void *arg)
+stream_on_readable(struct bufferevent *in, void *arg)
 {
 	(void)in;
-	if (!made_us_wait(arg))
-		take_lines(arg);
+	if (!stream_made_us_wait(arg))
+		stream_take_lines(arg);
 }
 
 static void
-on_written(struct bufferevent *out, void *arg)
+stream_on_written(struct bufferevent *out, void *arg)
 {
 	struct stream *s = arg;
 
 	(void)out;
 	if (s->closed)
 		return;
-	if (s->paused && evbuffer_get_length(output_of(s)) <= STREAM_OUTPUT_LOW) {
+	if (s->paused && evbuffer_get_length(stream_output_of(s)) <= STREAM_OUTPUT_LOW) {
 		s->paused = false;
 		event_del(s->stall);
-		take_lines(s);
+		stream_take_lines(s);
 		read_on(s);
 	}
 	finish_refusal(s);
@@ -583,18 +583,18 @@ on_written(struct bufferevent *out, void *arg)
 }
 
 static void
-on_event(struct bufferevent *bev, short what, void *arg)
+stream_on_event(struct bufferevent *bev, short what, void *arg)
 {
 	struct stream *s = arg;
 
 	(void)bev;
-	if (made_us_wait(s) || s->closed)
+	if (stream_made_us_wait(s) || s->closed)
 		return;
 	if (what & BEV_EVENT_ERROR) {
 		stream_close(s, "disconnect");
 	} else if (what & BEV_EVENT_EOF) {
 		s->input_ended = true;
-		take_lines(s);
+		stream_take_lines(s);
 		end_input_if_taken(s);
 	}
 }
@@ -609,15 +609,15 @@ new_buffers(struct stream *s, int fd, bool borrow)
 	bev = bufferevent_socket_new(loop_base(s->set->options.loop), fd,
 				     borrow ? 0 : BEV_OPT_CLOSE_ON_FREE);
 	xalloc_check(bev);
-	bufferevent_setcb(bev, on_readable, on_written, on_event, s);
+	bufferevent_setcb(bev, stream_on_readable, stream_on_written, stream_on_event, s);
 	return bev;
 }
 
 static void
 stream_start(struct stream *s, int in, int out, bool borrow)
 {
-	const struct mcp_stream_watcher watcher = { on_stream_line, on_stream_idle, on_hold,
-						    on_let_go, s };
+	const struct mcp_stream_watcher watcher = { on_stream_line, on_stream_idle, stream_on_hold,
+						    stream_on_let_go, s };
 
 	s->mcp = mcp_stream_new(s->set->options.mcp, s->tenant, &watcher);
 	s->stall = xalloc_check(evtimer_new(loop_base(s->set->options.loop),
@@ -625,8 +625,8 @@ stream_start(struct stream *s, int in, int out, bool borrow)
 	s->in = new_buffers(s, in, borrow);
 	s->out = in == out ? s->in : new_buffers(s, out, borrow);
 	bufferevent_setwatermark(s->out, EV_WRITE, STREAM_OUTPUT_LOW, 0);
-	xalloc_check(evbuffer_add_cb(input_of(s), on_buffer, s));
-	xalloc_check(evbuffer_add_cb(output_of(s), on_buffer, s));
+	xalloc_check(evbuffer_add_cb(stream_input_of(s), on_buffer, s));
+	xalloc_check(evbuffer_add_cb(stream_output_of(s), on_buffer, s));
 	/* A borrowed socket belongs to the process that started us. */
 	if (!borrow)
 		watched_buffers(s->in);
@@ -664,10 +664,10 @@ stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 	set->first = s;
 	s->identity.on_known = on_identified;
 	s->identity.arg = s;
-	s->turn.on_turn = on_turn;
+	s->turn.on_turn = stream_on_turn;
 	s->turn.arg = s;
 	stream_start(s, in, out, borrow);
-	(void)is_identified(s);
+	(void)stream_is_identified(s);
 	return 0;
 }
 

@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What the streams of one uid hold together. */
+/* The sums for the streams of one uid. */
 struct stream_account {
 	struct stream_account *next;
 	uid_t uid;
 	size_t streams;
-	size_t admitted;		/* of them, that may say something */
+	size_t admitted;		/* how many of them are admitted, so that they may send */
 	size_t buffered_bytes;
 };
 
@@ -23,11 +23,11 @@ struct stream_accounts {
 	size_t streams;		/* of all uids */
 };
 
-/* Counts one stream more. 0, -EUSERS or -EDQUOT as stream_open says. */
+/* Counts a new stream. 0, or -EUSERS or -EDQUOT as in stream_open. */
 int stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_max,
 			 size_t per_uid_max, struct stream_account **account_r);
 
-/* One stream less; forgets the account with its last. */
+/* Counts a closed stream. The last one frees the account. */
 void stream_account_close(struct stream_accounts *accounts,
 			   struct stream_account *account);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process is to systemd.
+/* Facts about the unit of systemd that this process belongs to.
  */
 #ifndef SUPERVISOR_UNIT_H
 #define SUPERVISOR_UNIT_H
@@ -8,12 +8,14 @@
 
 #include "supervisor/arguments.h"
 
-/* A system service is what the system's systemd itself started, as root or with what start-up
- * needs of it, and no user's manager stands in between. Then nothing may be missing (startup.h). */
+/* Is this a system service? That is a process that the system's systemd started directly, not a
+ * user's manager, as root or with the capabilities that start-up needs. Then nothing may be missing
+ * (startup.h). */
 bool unit_is_system_service(void);
 
-/* Of the unit's ExecStopPost=. A service that has ended as asked has left nothing but sessions for
- * the next one; of any other all that there may be is to be gone before that is started. */
+/* For ExecStopPost= of the unit. A service that ended on request has left only sessions for the
+ * next one. After any other end, all remaining processes are ended before the service is started
+ * again. */
 enum exit_code unit_sweep(void);
 
 #endif

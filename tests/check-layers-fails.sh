@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 status=0
 
 (cd "$here" && find base proto policy host engine govern mcp tools auth http supervisor worker egress \
-	keeper client -name '*.[ch]' -print | tar -cf - -T -) | tar -xf - -C "$work" || exit 1
+	upstream keeper client -name '*.[ch]' -print | tar -cf - -T -) | tar -xf - -C "$work" || exit 1
 mkdir "$work/build" && cp lib*.a "$work/build" || exit 1
 
 # expect TEXT: the check fails and says so.

@@ -96,7 +96,7 @@ toolsets_check(const struct config *config, FILE *errors)
 
 /* A tool that could only refuse costs its readers more than it tells them. */
 static bool
-is_offered(const struct tool *tool, const struct config *config)
+toolsets_is_offered(const struct tool *tool, const struct config *config)
 {
 	struct why why;
 
@@ -110,7 +110,7 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 
 	for (size_t i = 0; i < active->n; i++)
 		for (const struct tool *const *tool = set_of(active->item[i]); *tool; tool++)
-			if (is_offered(*tool, config))
+			if (toolsets_is_offered(*tool, config))
 				catalog_add_tool(catalog, *tool);
 	if (toolsets_wants(config, "run-python"))
 		catalog->logging = catalog->quiet = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sets of tools that [mcp] toolsets names: the program's own and those of the servers that
- * it replaces.
+/* The sets of tools that [mcp] toolsets names: the service's own and those of the servers that it
+ * replaces. Everything that tools keep from call to call is loaded, stopped and dropped here.
  */
 #ifndef TOOLS_TOOLSETS_H
 #define TOOLS_TOOLSETS_H
@@ -23,15 +23,15 @@ int toolsets_check(const struct config *config, FILE *errors);
  * catalog has a provider of its own. */
 void toolsets_add(struct catalog *catalog, const struct config *config);
 
-/* Reads what the tools keep on disk; blocks. Before the first client. */
+/* Reads the tools' files on disk; blocks. Before the first client. */
 void toolsets_load(const struct config *config);
 
-/* Descriptions of tools that are made from now on say what the engine knows now. */
+/* From now on descriptions of tools have the packages and servers that the engine knows now. */
 void toolsets_renew(const struct engine *engine);
 
 /* When the program ends, before the engine is freed. toolsets_stop cancels the calls that continue
  * as jobs; after it no session is in use. toolsets_forget closes the sessions and drops everything
- * else that the tools remember. */
+ * else that the tools keep. */
 void toolsets_stop(void);
 void toolsets_forget(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events, as an MCP server answers with them over HTTP: bytes in, messages out. Pure;
- * everything that comes in is hostile.
+/* Parses server-sent events, in which an MCP server answers over HTTP: it takes bytes and gives
+ * messages. Pure; all input is hostile.
  */
 #ifndef UPSTREAM_EVENTS_H
 #define UPSTREAM_EVENTS_H
@@ -16,7 +16,7 @@ struct bytes {
 	size_t len, size;
 };
 
-/* Adds some: 0; -EMSGSIZE: there would be more than max. Aborts when out of memory. */
+/* Adds bytes. 0; -EMSGSIZE: there would be more than max. Aborts when out of memory. */
 int bytes_add(struct bytes *bytes, const char *from, size_t len, size_t max);
 
 /* Frees the memory; bytes can be used again. */
@@ -24,8 +24,8 @@ void bytes_free(struct bytes *bytes);
 
 /* Set on_message, arg and max; the rest is zero at the beginning. */
 struct events {
-	/* The data of one event. text has NUL behind it and may be changed; the events may not be
-	 * freed meanwhile. */
+	/* Gets the data of one event. text is followed by NUL and may be changed; the events must
+	 * not be freed meanwhile. */
 	void (*on_message)(void *arg, char *text, size_t len);
 	void *arg;
 	size_t max;		/* bytes of an event's data, and of a line */
@@ -38,7 +38,8 @@ struct events {
 	unsigned int retry_ms;	/* how long to wait before; 0: not said */
 };
 
-/* Takes bytes, and gives out the events that end in them. 0 or -EMSGSIZE: more than max. */
+/* Takes bytes, and calls on_message for each event that ends in them. 0 or -EMSGSIZE: more than
+ * max. */
 int events_feed(struct events *events, const char *bytes, size_t len);
 
 /* Frees what an unfinished event has; id and retry_ms stay. */

@@ -14,27 +14,22 @@
  *   2. TOOLS_READY is sent, and the servers are started
  *   3. the loop: one thread, whose waits are bounded (base/stall.h) */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
 #include "base/passrights.h"
 #include "base/turns.h"
 #include "base/xalloc.h"
-#include "proto/frame.h"
+#include "proto/control.h"
 #include "upstream/server.h"
 
 #define PROGRAM "mcp-python-tools"
-#define CONTROL 3
 #define WRITER_MAX (64 * 1024 * 1024)	/* results that the supervisor has not read */
 #define END_MS 400			/* for servers to be told that their sessions are over */
 #define DATA_MAX (1UL << 30)		/* bytes of memory */
@@ -53,9 +48,7 @@ struct client {
 	struct event_base *base;
 	struct server *server[TOOL_SERVERS_MAX];
 	uint32_t n_servers;
-	struct frame_reader reader;
-	struct frame_writer writer;
-	struct event readable, writable;
+	struct control control;
 };
 
 static _Noreturn void
@@ -68,38 +61,21 @@ give_up(const char *what, int error)
 /* ---- the supervisor ---- */
 
 static void
-flush(struct client *c)
-{
-	int r = frame_writer_flush(&c->writer, CONTROL);
-
-	if (r > 0)
-		event_add(&c->writable, NULL);
-	else if (r < 0)
-		event_base_loopbreak(c->base);
-}
-
-static void
 tell(void *arg, const struct msg *msg)
 {
 	struct client *c = arg;
 
 	/* A call without a result would be waited for; all are answered when this process ends. */
-	if (frame_writer_put(&c->writer, msg, NULL, 0) < 0)
+	if (control_send(&c->control, msg) < 0)
 		give_up("a result", ENOBUFS);
-	flush(c);
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+on_frame(void *arg, struct frame *frame)
 {
-	(void)fd;
-	(void)what;
-	flush(arg);
-}
+	struct client *c = arg;
+	const struct msg *msg = &frame->msg;
 
-static void
-on_message(struct client *c, const struct msg *msg)
-{
 	if (msg->type == MSG_TOOLS_CALL && msg->tools_call.server < c->n_servers)
 		server_call(c->server[msg->tools_call.server], &msg->tools_call);
 	else if (msg->type == MSG_TOOLS_CANCEL)
@@ -107,22 +83,6 @@ on_message(struct client *c, const struct msg *msg)
 			server_cancel(c->server[i], msg->tools_cancel.call);
 	else
 		give_up("the supervisor", EBADMSG);
-}
-
-static void
-on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct client *c = arg;
-	struct frame frame = { 0 };
-	int r = frame_reader_read(&c->reader, fd, &frame);
-
-	(void)what;
-	if (r > 0) {
-		on_message(c, &frame.msg);
-		frame_done(&frame);
-	} else if (r < 0) {
-		event_base_loopbreak(c->base);
-	}
 }
 
 /* ---- start ---- */
@@ -198,11 +158,9 @@ start(struct client *c)
 	struct frame frame = { 0 };
 	int r;
 
-	frame_reader_init(&c->reader, FROM_SUPERVISOR);
-	frame_writer_init(&c->writer, WRITER_MAX);
-	r = frame_reader_read(&c->reader, CONTROL, &frame);
-	if (r <= 0 || frame.msg.type != MSG_TOOLS_CONFIGURE)
-		give_up("the configuration", r < 0 ? -r : EBADMSG);
+	r = control_configure(&c->control, WRITER_MAX, MSG_TOOLS_CONFIGURE, &frame);
+	if (r < 0)
+		give_up("the configuration", -r);
 	confine();
 	c->base = event_base_new();
 	if (!c->base)
@@ -255,12 +213,11 @@ int
 main(int argc, char **argv)
 {
 	static struct client client;
-	struct stat st;
 
 	(void)argv;
-	if (argc != 1 || fstat(CONTROL, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+	if (argc != 1 || !control_is_given()) {
 		fprintf(stderr, PROGRAM " is started by mcp-pythond, with a socket on descriptor "
-			"%d.\n", CONTROL);
+			"%d.\n", CONTROL_FD);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);

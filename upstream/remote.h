@@ -25,17 +25,18 @@ struct remote_options {
 	struct event_base *base;	/* all borrowed, for ever */
 	const char *url;		/* http://, https:// or unix:PATH[:TARGET] */
 	const char *ca_file;		/* "": the machine's own */
-	const char *header;		/* that has the credential; "": Authorization: Bearer */
+	const char *header;		/* the header with the credential; "": Authorization: Bearer
+					 */
 	const char *credential;		/* "": none */
-	/* With a token_url a token is fetched there at need, for the scopes ("" or parted by
-	 * blanks), with client_id and the credential, which is the client's secret. */
+	/* With a token_url, tokens are requested there for the scopes ("" or separated by blanks),
+	 * with client_id and the credential, which is the client's secret. */
 	const char *token_url, *client_id, *scope;
-	/* A message, NUL behind it. Everything of this module may be called meanwhile. */
+	/* Gets a message, followed by NUL. All functions of this module may be called meanwhile. */
 	void (*on_message)(void *arg, char *text, size_t len);
-	/* No more comes for the request of this id, which may have been answered. status: of HTTP;
-	 * 0: the connection broke. text: why, if it was not answered. */
+	/* No more follows for the request of this id, which may have been answered. status: that of
+	 * HTTP; 0: the connection broke. text: the reason, if it was not answered. */
 	void (*on_failed)(void *arg, uint64_t id, long status, const char *text);
-	/* The server cannot be reached, or its session is gone; all requests are forgotten. */
+	/* The server cannot be reached, or its session is gone; all requests are dropped. */
 	void (*on_end)(void *arg, const char *text);
 	void *arg;
 };
@@ -51,20 +52,21 @@ struct remote_message {
 	size_t len;
 };
 
-/* Nothing is connected yet. It is never freed. */
+/* Makes one without connecting. It is never freed. */
 struct remote *remote_new(const struct remote_options *options);
 
-/* Sends a message. 0; -ENOBUFS: too many are under way; -EINVAL: it cannot be sent. */
+/* Sends a message. 0; -ENOBUFS: too many are in flight; -EINVAL: it cannot be sent. */
 int remote_send(struct remote *remote, const struct remote_message *message);
 
-/* Asks for what the server says by itself (GET), before 2026-07-28; id: for on_failed. 0 or
- * -errno as remote_send(). */
+/* Asks for messages that the server sends by itself (GET), before 2026-07-28; id: for on_failed. 0
+ * or -errno as remote_send(). */
 int remote_listen(struct remote *remote, uint64_t id, const char *revision);
 
-/* A request has its answer: its stream may end when the server likes. Fine if there is none. */
+/* To be called when a request was answered: its stream may end at any time. Does nothing if there
+ * is none. */
 void remote_release(struct remote *remote, uint64_t id);
 
-/* Closes the answer of a request. Fine if there is none. */
+/* Closes the answer of a request. Does nothing if there is none. */
 void remote_cancel(struct remote *remote, uint64_t id);
 
 /* Closes everything and ends the session, which its server is told (DELETE). on_end is not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The token that an OAuth token endpoint gives for a client's credentials (RFC 6749, 4.4). Pure;
- * what the endpoint says is hostile.
+ * the endpoint's answer is hostile.
  */
 #ifndef UPSTREAM_TOKEN_H
 #define UPSTREAM_TOKEN_H
@@ -9,21 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TOKEN_MIN 8	/* bytes: what is shorter would also be masked where it is none */
+#define TOKEN_MIN 8	/* bytes: a shorter text would be masked where it is not the token */
 #define TOKEN_MAX 8192
 
 /* All zero: there is none. */
 struct token {
 	char *text;
-	uint64_t renew_ms;	/* from then on it is not used any more; UINT64_MAX: not known */
+	uint64_t renew_ms;	/* from this time on it is not used; UINT64_MAX: its end is not
+				 * known */
 };
 
-/* Reads the endpoint's answer; no copy of the token is left in freed memory. now_ms: of a clock
- * that goes on. NULL, and *token_r is to be wiped; or what is wrong (static). */
+/* Reads the endpoint's answer; no copy of the token is left in freed memory. now_ms: of a monotonic
+ * clock. NULL with *token_r, for token_wipe; or the mistake (static). */
 const char *token_read(const char *json, size_t len, uint64_t now_ms, struct token *token_r);
 
-/* What an endpoint that gives none says: its "error", at most size - 1 bytes of printable ASCII.
- * "": nothing. */
+/* The "error" of an endpoint that gives no token, at most size - 1 bytes of printable ASCII. "":
+ * there is none. */
 void token_error(const char *json, size_t len, char *text_r, size_t size);
 
 /* Can it be used? */

@@ -15,7 +15,7 @@
 
 #include "proto/frame.h"
 
-/* From now on this process executes the run of this id. any: it may ask. */
+/* From now on this process executes the run of this id. any: it may ask questions. */
 void ask_begin(uint64_t id, bool any);
 
 /* The id of the run; 0: this process may not ask. A process that the script has forked has the
@@ -25,11 +25,11 @@ uint64_t ask_run(void);
 /* A question that was sent, and its answer. Its members belong to ask.c; zeroed: none. */
 struct question {
 	LIST_ENTRY(question) link;
-	unsigned int run;		/* of the process, that it belongs to */
+	unsigned int run;		/* the process's run that it belongs to */
 	uint32_t number;		/* of a call of a tool; 0: it takes turns */
 	bool open;			/* it has no answer yet */
 	struct frame answer;
-	PyThread_type_lock wake;	/* NULL: not made yet; released by who wakes the thread */
+	PyThread_type_lock wake;	/* NULL: not made yet; released to wake the thread */
 	bool waits;			/* for wake */
 };
 
@@ -39,14 +39,14 @@ struct question {
 int ask_enter(void);
 void ask_leave(void);
 
-/* Whether a question is open: a thread may be waiting for the answer on the control socket. */
+/* Is a question open? If so, a thread may be waiting for the answer on the control socket. */
 bool ask_is_open(void);
 
-/* Sends a call of a tool, of that number: 0, and question_await must follow. -1: it could not be
- * sent. Needs no turn. */
+/* Sends a call of a tool with this number. 0: question_await must follow. -1: it could not be sent.
+ * Needs no turn. */
 int question_send(struct question *question, const struct msg *msg, uint32_t number);
 
-/* Waits for the answer, as ask does. The question is over, also after -1. */
+/* Waits for the answer, as ask does. Afterwards the question has ended, even after -1. */
 int question_await(struct question *question, struct frame *frame_r);
 
 /* In a turn: sends a question and waits for the answer: 0 with *frame_r (frame_done); or -1, with

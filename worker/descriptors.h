@@ -3,9 +3,9 @@
  *
  * A fork shares what is open. A copy that is used restores the offsets of its files. A copy that
  * waits must not keep connections open: otherwise the other side would not see that the state's
- * process has closed its end, and a port that it has closed would stay in use. So the copy has
- * sockets and pipes in their place whose other side has closed, and listens again when it is used.
- * Pipes of which the process holds both ends are left as they are.
+ * process has closed its end, and a port that it has closed would stay in use. So the copy replaces
+ * them by sockets and pipes whose other end is closed, and listens again when it is used. Pipes of
+ * which the process has both ends are not replaced.
  */
 #ifndef WORKER_DESCRIPTORS_H
 #define WORKER_DESCRIPTORS_H
@@ -13,20 +13,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Before a copy is made. own: descriptors of the worker, -1 allowed, which copies share with all
- * that lead to the same. Whether there are connections, for descriptors_disconnect. */
+/* Called before a copy is made. own: descriptors of the worker itself (-1: none); copies share
+ * these and all duplicates of them. Returns whether there are connections, for
+ * descriptors_disconnect. */
 bool descriptors_look(const int *own, size_t n_own);
 
 /* In the copy, as its first step. Calls nothing that is not allowed after a fork among threads. */
 void descriptors_disconnect(void);
 
-/* In the process that was copied: it keeps all. */
+/* In the process that was copied, which keeps all. */
 void descriptors_keep(void);
 
-/* In a copy that is the state now, because its process has ended: offsets are as they were. */
+/* In a copy that has become the state, because its process has ended: restores the offsets. */
 void descriptors_rewind(void);
 
-/* In a copy that is used: where a socket listened, it listens again, if the address is free. */
+/* In a copy that is used: listens again on the addresses that are free. */
 void descriptors_listen(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One worker's life behind its walls: init, which reaps and reports, and the script's
- * process, which waits for RUN and runs it.
+/* A worker inside its walls: init, which reaps processes and reports, and the script's process,
+ * which waits for RUN and runs the script.
  */
 #ifndef WORKER_EXECUTION_H
 #define WORKER_EXECUTION_H
@@ -11,13 +11,14 @@
 #include "proto/frame.h"
 #include "worker/jail.h"
 
-/* Called in the new worker's first process, inside its jail: becomes init and makes the
- * script's process. serial: the worker's, for READY. */
+/* Called in the new worker's first process, inside its jail: becomes init and makes the script's
+ * process. serial: that of the worker, for READY. */
 _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
 
 /* In a script's or a cell's process: puts the files of INPUT and LINK into /workspace, replacing
- * others only when replace, until a message of another kind comes. 0 and *frame has it, or
- * -errno of the socket. *error_r: errno when a file could not be put there, else untouched. */
+ * others only when replace, until a message of another kind comes. 0 and *frame has it, or -errno
+ * of the socket. *error_r: an errno if a file could not be put there, otherwise unchanged.
+ */
 int execution_receive(struct frame *frame, bool replace, int *error_r);
 
 /* Fills *done_r instead of running: an input file that could not be put in place is an error of

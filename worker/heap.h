@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The zygote's heap, and a session's, on huge pages: a fork copies an entry for every page that a
- * process has, and the end of the copy takes each of them away again. Of the 16 MiB that an
- * interpreter with the default profile's modules holds, 14 are then seven entries and not 3,600,
- * in init as long as it lives, and in a script's process until it first writes to them. What is
- * written is still copied a small page at a time: the kernel splits a huge page that is shared.
+/* Puts the heap of the zygote, and that of a session, on huge pages. A fork copies a page table
+ * entry for every page of a process, and the end of the copy removes each of them. An interpreter
+ * with the default profile's modules has 16 MiB; with huge pages 14 of these need 7 entries instead
+ * of 3,600, in init permanently, and in a script's process until it first writes to them. Pages
+ * that are written to are still copied one small page at a time, because the kernel splits a shared
+ * huge page.
  */
 #ifndef WORKER_HEAP_H
 #define WORKER_HEAP_H
 
-/* Before Python starts: what it and libc allocate from here on lies together, so that huge
- * pages can hold it. Without memory for that the heap is where it always is. */
+/* Before Python starts: from now on Python and libc allocate from one area, which can be on huge
+ * pages. If there is no memory for it, the heap is where it is by default. */
 void heap_gather(void);
 
-/* After the last import: puts it on huge pages, and has both allocators go on as they do in
- * any Python. A kernel that cannot (MADV_COLLAPSE, since Linux 6.1) leaves it as it is. */
+/* After the last import: puts the area on huge pages (MADV_COLLAPSE, since Linux 6.1; older kernels
+ * leave it as it is), and lets both allocators continue as in any Python. */
 void heap_settle(void);
 
-/* In a session, which is copied for each cell: what it allocates from here on lies on huge pages
- * if that is a large block, or there are many small ones. Where the kernel has none for programs
- * that ask (transparent_hugepage: never), nothing changes. */
+/* In a session, which is copied for each cell: from now on large blocks, and areas of many small
+ * ones, are on huge pages. If the kernel does not give them to programs (transparent_hugepage:
+ * never), nothing changes. */
 void heap_session(void);
 
 #endif

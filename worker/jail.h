@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The jail of one worker: an ordered list of walls that fails closed and is proved.
+/* The jail of one worker: an ordered list of walls. If one cannot be built, the worker ends; all
+ * are proved.
  *
- * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new
- * worker, cloned with its seven namespaces and a full set of capabilities over them. It returns
- * only when every wall stands but the last, which jail_confine puts up. jail_prove tests the walls
+ * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new worker,
+ * cloned with its seven namespaces and a full set of capabilities over them. It returns only when
+ * every wall is built except the last one, which jail_confine builds. jail_prove tests the walls
  * from inside.
  */
 #ifndef WORKER_JAIL_H
@@ -16,11 +17,12 @@
 #include "proto/message.h"
 
 #define JAIL_UID 1000			/* and gid, as the worker sees them */
-#define JAIL_CONTROL 63			/* the control socket; more costs a larger table */
-#define JAIL_BACKGROUND 60		/* of a session's process: where threads of earlier cells
-					 * write; standard error's is the next number */
+#define JAIL_CONTROL 63			/* the control socket; a higher number would need a larger
+					 * table */
+#define JAIL_BACKGROUND 60		/* in a session's process: standard output of threads of
+					 * earlier cells; the next number is their standard error */
 
-/* What all workers of a zygote have in common. */
+/* Shared by all workers of a zygote. */
 struct jail {
 	struct sock_fprog filter, zygote_filter;
 	unsigned int landlock_abi;
@@ -29,17 +31,17 @@ struct jail {
 	uint64_t file_bytes;	/* of a file in the worker's own file system or in a volume */
 	char disk_options[96];
 	unsigned long last_capability;	/* that the kernel knows */
-	bool groups_kept;		/* the kernel does not let us give them up: the outer
-					 * namespace has one id, and workers share it */
+	bool groups_kept;		/* groups cannot be dropped, because the outer namespace has
+					 * only one id, which all workers share */
 	bool terminals;			/* workers can make pseudo-terminals */
 	bool memory_counted;		/* by a controller, all kinds of it */
 };
 
-/* What one worker is born with. */
+/* The descriptors and ids of a new worker. */
 struct jail_birth {
 	const struct jail *jail;
 	int control, out, err;		/* from SPAWN */
-	int mapped;			/* pipe: the zygote tells that ids are mapped */
+	int mapped;			/* pipe: the zygote reports that ids are mapped */
 };
 
 /* Fills *jail_r for the profile and sets the limits that every worker inherits. 0, or
@@ -47,14 +49,14 @@ struct jail_birth {
 int jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		 const char **what_r);
 
-/* The zygote's own filter, put up before it clones the first worker: most system calls are refused,
- * in workers too. 0 or -errno. */
+/* Loads the zygote's own filter, before it clones the first worker; workers inherit it. 0 or
+ * -errno. */
 int jail_fence_zygote(const struct jail *jail);
 
-/* Puts up every wall. If one fails, reports it on the control socket and ends the process. */
+/* Builds every wall. If one fails, reports that on the control socket and ends the process. */
 void jail_enter(const struct jail_birth *birth);
 
-/* After jail_enter: whether the host name was set. If not, it is the host's. */
+/* After jail_enter: was the host name set? If not, it is the name of the host. */
 bool jail_has_host_name(void);
 
 /* In a process of a script, before its first line: enters the Landlock domain, which init has
@@ -68,23 +70,22 @@ void jail_prove(const struct jail *jail);
 /* Sends JAIL_FAILED and ends the process. error: positive errno. */
 _Noreturn void jail_die(int control, const char *what, int error);
 
-/* What is arranged in the script's process after the proof and before it is known what
- * it will run. */
+/* Set up in the script's process after the proof, and before it gets its script. */
 struct jail_state {
 	uint64_t data_bytes;		/* that RLIMIT_DATA counts already */
 };
 
 int jail_settle(const struct jail *jail, struct jail_state *state_r);
 
-/* The limits that come with RUN; those of 0 are not set. Data may grow by so much from what
- * there was when state was made. 0 or -errno. */
+/* Sets the limits of RUN; limits of 0 are not set. The limit of data counts from the size when
+ * state was made. 0 or -errno. */
 int jail_limit(const struct jail_state *state, const struct msg_run *run);
 
-/* The first of them alone, RLIMIT_DATA, for all processes of a session. */
+/* Sets only RLIMIT_DATA, for all processes of a session. */
 int jail_limit_data(const struct jail_state *state, uint64_t data_bytes);
 
-/* The others for a cell, whose process will be that of the next one: run->processes is of
- * the whole worker, and the limits are soft. The supervisor's own count is the hard one. */
+/* Sets the other limits for a cell. Its process also runs the next cell, so the limits are soft,
+ * and run->processes is for the whole worker. The supervisor's count is the hard limit. */
 int jail_limit_cell(const struct msg_run *run);
 
 #endif

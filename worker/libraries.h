@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins the mappings of the program and of its libraries: a fork copies each mapping that a process
- * has, and its end takes each away again. A library's headers, its code and its constants are three
- * mappings that differ only in that the code is executable. With the default profile 157 mappings
- * become 101.
+/* Joins the mappings of the program and of its libraries, because a fork copies each mapping of a
+ * process, and the end of the copy removes each. A library's headers, its code and its constants
+ * are three mappings that differ only in that the code is executable. With the default profile 157
+ * mappings become 101.
  */
 #ifndef WORKER_LIBRARIES_H
 #define WORKER_LIBRARIES_H
 
 /* After the last import: makes headers and constants executable too, so that the kernel joins them
- * with the code. What can be written stays as it is, relocations that were made read-only too. An
- * attacker inside a worker finds more bytes to execute in this way; but a script may make memory
- * executable anyway. What cannot be joined stays. */
+ * with the code. Writable mappings stay as they are, and so do relocations that were made
+ * read-only. An attacker inside a worker finds more executable bytes in this way, but a script may
+ * make memory executable anyway. Mappings that cannot be joined stay as they are. */
 void libraries_join(void);
 
 #endif

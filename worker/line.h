@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session's init and the processes that hold its states say to each other, over a
- * seqpacket socket for each of them. A cell's process is a script's: init believes it only
- * what concerns its own session.
+/* The messages between a session's init and each process that holds a state, over a seqpacket
+ * socket. A cell's process runs hostile code, so its messages can affect only its own session.
  */
 #ifndef WORKER_LINE_H
 #define WORKER_LINE_H
@@ -10,26 +9,26 @@
 
 #include "worker/jail.h"
 
-#define JAIL_LINE (JAIL_CONTROL - 1)	/* where a snapshot's process has its end */
+#define JAIL_LINE (JAIL_CONTROL - 1)	/* the end of a snapshot's process */
 
 enum order_kind {
-	ORDER_COPY,	/* fork; fd: the line of the new one, which waits */
+	ORDER_COPY,	/* fork; fd: the line of the new process, which waits */
 	ORDER_CELL,	/* fork; fds: the line of the copy, which waits; the control socket of a
 			 * cell, which the process itself runs */
 	ORDER_LOOK,	/* fork; fds: as ORDER_CELL, but the copy looks at the state and ends */
-	ORDER_RUN,	/* no fork; fd: the control socket of a cell, whose copy is there unless it
-			 * has none */
-	ORDER_BEGIN,	/* no fd, after the order of a cell: the kernel would now end it before
-			 * any state, so it may run strangers' code */
+	ORDER_RUN,	/* no fork; fd: the control socket of a cell, whose copy exists already
+			 * (unless it has none) */
+	ORDER_BEGIN,	/* no fd, after the order of a cell: the cell may begin, because the kernel
+			 * would now end it before any state */
 	ORDER_ANSWER,	/* no fd: is it alive? */
-	ORDER_RETURN,	/* likewise; the state goes on with this copy */
+	ORDER_RETURN,	/* no fd: this copy is the state now */
 };
 
 #define ENDS_MAX 64
 
 struct order {
 	uint32_t kind;
-	uint32_t number;	/* reports about it repeat this */
+	uint32_t number;	/* repeated in reports about the order */
 	uint32_t port;		/* of a cell: where its proxy listens; 0: it has none */
 	uint32_t ended;		/* ORDER_RETURN: how many of end: children that had ended by
 				 * themselves, as many as init remembers */
@@ -42,7 +41,7 @@ struct order {
 
 enum report_kind {
 	REPORT_FORKED,		/* on the copy's line, before anything else: its pid */
-	REPORT_REFUSED,		/* there is none; value: errno */
+	REPORT_REFUSED,		/* it was not made; value: errno */
 	REPORT_COMMITTED,	/* the cell has ended, value: its pid; it waits for orders */
 	REPORT_HERE,		/* in answer to ORDER_ANSWER and ORDER_RETURN */
 };

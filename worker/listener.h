@@ -2,9 +2,9 @@
 /* The worker's side of the egress proxy: a listening socket on its loopback device, which the
  * supervisor passes on to the proxy.
  *
- * The open file is shared with the proxy, and so are its flags and options. So no script may get a
- * copy of it. A script's process makes it before the script's first line. For a cell init makes it,
- * because the cell's process is a copy of one that earlier cells could change.
+ * The worker and the proxy share the open file, with its flags and options. So no script may get a
+ * copy of it. A script's process makes the socket before the script's first line. For a cell init
+ * makes it, because earlier cells could change the cell's process.
  */
 #ifndef WORKER_LISTENER_H
 #define WORKER_LISTENER_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /* Makes the socket, which the caller owns, and sends it in LISTENER for the execution of this id.
- * *port_r: its port, always the same unless a script has taken that. -EPIPE: the supervisor is
- * gone; or another -errno. */
+ * *port_r: its port, which is always the same unless a script uses that port already. -EPIPE: the
+ * supervisor is gone; or another -errno. */
 int listener_offer(uint64_t id, uint16_t *port_r);
 
 /* Shuts the socket down, for all copies of it, and closes it. -1 is fine. */

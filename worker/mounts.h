@@ -11,12 +11,12 @@
 
 #include "proto/message.h"
 
-/* Builds the tree in this process's own mount namespace (which must be new), makes it
- * the root and lets go of the host's. paths are bound read-only beside the built-in
- * list; missing ones are appended to missing, whose array must have room
- * for all of them and borrows their texts. zero: also /dev/zero. terminals: also
- * /dev/ptmx, /dev/pts and /dev/tty. A file system for the time of imports is on /run. 0,
- * or -errno with *what_r naming the step or path (valid until the next call). */
+/* Builds the tree in this process's own mount namespace (which must be new), makes it the root and
+ * unmounts the host's tree. paths are bound read-only beside the built-in list; missing ones are
+ * appended to missing, whose array must have room for all of them and borrows their texts. zero:
+ * also /dev/zero. terminals: also /dev/ptmx, /dev/pts and /dev/tty. A file system for the time of
+ * imports is on /run. 0, or -errno with *what_r naming the step or path (valid until the next
+ * call). */
 int mounts_build(const struct msg_strs *paths, bool zero, bool terminals,
 		 struct msg_strs *missing, const char **what_r);
 
@@ -36,8 +36,8 @@ int mounts_enter(const char *options, uint64_t memory_bytes);
  * on /dev/pts. 0 or -errno. */
 int mounts_terminals(void);
 
-/* A path that exists outside the tree and must not be seen from within, or NULL when
- * none was found. Static; chosen by mounts_build. */
+/* A path that exists outside the tree and must not be visible inside; NULL: none was found. Static;
+ * chosen by mounts_build. */
 const char *mounts_outside(void);
 
 #endif

@@ -59,12 +59,6 @@ parallel_begin(uint32_t most)
 	return 0;
 }
 
-unsigned int
-parallel_processors(void)
-{
-	return processors;
-}
-
 const char *const *
 parallel_unset(void)
 {

@@ -2,9 +2,9 @@
 /* The threads of OpenMP and BLAS libraries: as many as a worker has processors, and none in a
  * process that is about to be copied.
  *
- * A fork copies one thread. OpenBLAS, LLVM's OpenMP and others start theirs again in the child;
- * libgomp waits for ever for threads that no longer exist. And what reads its number of threads
- * when it is loaded reads it once, in the zygote, where none may be started.
+ * A fork copies one thread. OpenBLAS, LLVM's OpenMP and others start their threads again in the
+ * child; libgomp waits forever for threads that no longer exist. Libraries that read their number
+ * of threads when they are loaded read it once, in the zygote, where no thread may be started.
  */
 #ifndef WORKER_PARALLEL_H
 #define WORKER_PARALLEL_H
@@ -12,20 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the zygote, before Python starts: sets the environment for what is loaded there. most: how
- * many processors' time a worker is given at most; the affinity of the zygote may have fewer.
- * 0 or -errno. */
+/* In the zygote, before Python starts: sets the environment for the libraries that are loaded
+ * there. most: the largest number of processors for a worker; the affinity of the zygote may have
+ * fewer. 0 or -errno. */
 int parallel_begin(uint32_t most);
 
-/* How many processors a worker has: the smaller of the two. */
-unsigned int parallel_processors(void);
-
-/* The names of the variables that scripts are not to inherit, NULL at the end. OMP_NUM_THREADS
- * stays where a worker has fewer processors than a library would count. */
+/* The names of the variables that scripts must not inherit, with NULL at the end. OMP_NUM_THREADS
+ * stays if a worker has fewer processors than a library would count. */
 const char *const *parallel_unset(void);
 
-/* In the zygote, after the last import: the libraries that are loaded have no threads, and will
- * start as many as a worker may have when they are first used there. */
+/* In the zygote, after the last import: makes sure that the loaded libraries have no threads, and
+ * that they start as many as a worker may have when they are first used there. */
 void parallel_prepare(void);
 
 /* Ends the threads of every loaded libgomp that the calling thread has started. The next

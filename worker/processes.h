@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All processes of a worker, as its init finds them: by their numbers, which are given out in
- * turn. /proc shows no process that is not dumpable, and a script may be.
+/* All processes of a worker, which its init finds by their numbers, because these are assigned in
+ * order. /proc hides processes that are not dumpable, and a script can make itself so.
  */
 #ifndef WORKER_PROCESSES_H
 #define WORKER_PROCESSES_H
@@ -10,44 +10,44 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Kills every process made since the last time but those to be kept, until none is alive.
- * Nothing is reaped meanwhile: what a fork bomb has made goes on counting against its limit,
- * so that it gets no new ones. *found_r: how many were met first. 0, or -EAGAIN: all that
- * could be seen were killed, but this process cannot make one more to learn how far numbers
- * go; to be called again when those have been reaped. */
+/* Kills every process that was made since the last call, except those in keep, until none is alive.
+ * No process is reaped meanwhile: the processes of a fork bomb still count against its limit, so it
+ * cannot make new ones. *found_r: how many were found first. 0; or -EAGAIN: all visible ones were
+ * killed, but this process cannot fork to learn the highest number. Call it again after those were
+ * reaped. */
 int processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r);
 
-/* The owner (a small number) has these: all made since the last time but those to be kept. They
- * go on, and processes_end_others() does not meet them any more. Beyond PROCESSES_LEFT_MAX they
- * are killed; how many. */
+/* Assigns all processes that were made since the last call, except those in keep, to owner (a small
+ * number). They continue, and processes_end_others() leaves them alone from now on. Those beyond
+ * PROCESSES_LEFT_MAX are killed; returns how many. */
 #define PROCESSES_LEFT_MAX 4096
 unsigned int processes_leave(const pid_t *keep, size_t n, unsigned int owner);
 
-/* How many processes_leave() has listed, ever. */
+/* How many processes processes_leave() has listed in all. */
 size_t processes_met(void);
 
-/* Signals those of an owner. How many were alive; with SIGKILL, after which it has none, how many
- * were alive at the last signal: one may have ended with the process that it had a pipe to. */
+/* Sends a signal to those of an owner. Returns how many were alive; with SIGKILL, after which the
+ * owner has none, how many were alive at the last signal, because one may end together with the
+ * process at the other end of its pipe. */
 unsigned int processes_signal_left(unsigned int owner, int signal);
 
-/* Whether one of an owner's will do anything more: none that has been killed. */
+/* Will a process of this owner still run? One that was killed will not. */
 bool processes_go_on(unsigned int owner);
 
-/* Which process the kernel ends first when memory is short (oom_score_adj): those of a cell before
- * any that holds a state, whatever their sizes. A process that may not be looked into keeps the
- * weight that it has. */
+/* Sets which processes the kernel ends first when memory is short (oom_score_adj): those of a cell
+ * before any that holds a state, independently of their sizes. The weight of a process that cannot
+ * be accessed does not change. */
 #define WEIGHT_STATE "0"
 #define WEIGHT_CELL "1000"
 void processes_weigh(pid_t pid, const char *weight);
 
-/* Whether it is there and has not ended; of one whose first thread has ended, whether others
- * go on. */
+/* Does the process exist, and has not ended? If only its first thread has ended, it has not. */
 bool processes_is_alive(pid_t pid);
 
-/* The same after so many milliseconds, or as soon as it has ended: its memory is free then. */
+/* The same after this many milliseconds, or as soon as it has ended and its memory is free. */
 bool processes_outlives(pid_t pid, int ms);
 
-/* Waits a while until it is a child of this process, as its own parent has ended. */
+/* Waits for a short time until it is a child of this process, because its parent has ended. */
 bool processes_becomes_ours(pid_t pid);
 
 /* Its anonymous memory in bytes; 0: unknown. */
@@ -63,7 +63,8 @@ uint64_t processes_left_memory(void);
 /* How many threads it has; 0: unknown. */
 unsigned int processes_threads(pid_t pid);
 
-/* Waits, to the end, for processes that are about to end or to begin. At most a second. */
+/* Sleeps between two checks for processes that are about to end or to begin; in all at most a
+ * second. */
 void processes_pause(long ns);
 
 #endif

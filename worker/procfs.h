@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc of a worker: its processes, and a few files about "the machine", which is the worker: its
- * memory limit, its processors and its age. The kernel's own files are not there.
+/* The /proc of a worker: its processes, and a few files that describe the worker as if it were the
+ * machine: its memory limit, its processors and its age. The kernel's own files do not exist in it.
  *
  * A procfs with subset=pid has processes only. But libraries (psutil, and with it joblib and dask)
  * do not work without /proc/stat and /proc/meminfo, and nothing can be mounted on a name that does
  * not exist. So a worker mounts a whole procfs, mounts its files on those names, and then sets
- * subset=pid: the kernel looks no other name up any more, but a name that is mounted on is never
- * forgotten.
+ * subset=pid: from then on the kernel finds no other name, but names with a mount on them stay.
  */
 #ifndef WORKER_PROCFS_H
 #define WORKER_PROCFS_H
@@ -14,12 +13,11 @@
 #include <stdint.h>
 
 /* In the zygote, where the host's /proc is visible: makes a time namespace for its workers, in
- * which the machine boots now, and writes the files that are the same for all of them below
- * /etc/proc of the new root, a directory descriptor. 0, or -errno with *what_r naming the file
- * (static). */
+ * which boot time is now, and writes the files that are the same for all workers to /etc/proc below
+ * root, a directory descriptor. 0, or -errno with the name of the file in *what_r (static). */
 int procfs_prepare(int root, const char **what_r);
 
-/* In a worker, when /run is its own: mounts its procfs and covers what is not the worker's.
+/* In a worker, when /run is its own: mounts its procfs, with the worker's files on it.
  * memory_bytes: the limit that most workers get. 0 or -errno. */
 int procfs_mount(uint64_t memory_bytes);
 
@@ -28,12 +26,12 @@ int procfs_mount(uint64_t memory_bytes);
 void procfs_leave(void);
 
 /* In the script's process, once, before any line of a script: writes /proc/uptime, and
- * /proc/meminfo if the limit is another, and removes the names by which they could be written to.
- * Init sees that a run begins. 0 or -errno. */
+ * /proc/meminfo if the limit differs, and removes the names by which these files could be written
+ * to. Init notices that a run begins. 0 or -errno. */
 int procfs_tell(uint64_t memory_bytes);
 
-/* In init: a descriptor for poll(), on which POLLHUP says that procfs_tell was called. Stays the
- * module's. */
+/* In init: a descriptor for poll(), on which POLLHUP says that procfs_tell was called. It belongs
+ * to this module. */
 int procfs_begun(void);
 
 /* In init, at least every PROCFS_TICK_MS while a script or cell runs: writes /proc/uptime again.

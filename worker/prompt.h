@@ -10,8 +10,8 @@
 /* In the zygote, when the interpreter has started. 0, or -EIO with an exception set. */
 int prompt_prepare(void);
 
-/* After ask_begin: from now on this process may ask this many prompts. 0: input() is Python's own.
- * A script's own names for input() are left as they are. */
+/* After ask_begin: from now on this process may show this many prompts. 0: input() is Python's own.
+ * If a script has replaced input(), it is not changed. */
 void prompt_begin(uint32_t prompts);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A root of its own: a directory with another system in it, such as another release, whose Python
- * and libraries a profile's jails have in place of the host's ([interpreter NAME] root).
+/* The root directory of another system, such as another release, whose Python and libraries a
+ * profile's jails have in place of the host's ([interpreter NAME] root).
  */
 #ifndef WORKER_ROOT_H
 #define WORKER_ROOT_H

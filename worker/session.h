@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that is a session: its init, which knows the snapshots and has cells run in them.
+/* A worker that is a session: its init, which has the list of snapshots and lets cells run in them.
  */
 #ifndef WORKER_SESSION_H
 #define WORKER_SESSION_H
@@ -7,8 +7,8 @@
 #include "proto/message.h"
 #include "worker/jail.h"
 
-/* Called in init, whose only child has ended: makes the first snapshot, answers, and does what
- * the supervisor says until it is gone. */
+/* Called in init, whose only child has ended: makes the first snapshot, answers, and obeys the
+ * supervisor until its socket is closed. */
 _Noreturn void session_live(const struct jail *jail, const struct msg_open *open);
 
 #endif

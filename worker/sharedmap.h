@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared anonymous memory where no controller counts it.
+/* Replaces shared anonymous memory, for hosts where no controller counts it.
  *
- * Such memory is its own kernel object: what a process once wrote to it stays, also when it
- * is not mapped but for a last page, and then nothing on the machine tells how large
- * it is. Where the memory controller is missing the syscall filter refuses it, and a call of
- * the C library's mmap() in this program has an unlinked file below /dev/shm in its place,
- * which the worker's one sized file system counts (host/watchdog.c reads that).
+ * Such memory is an object of the kernel that keeps its pages even if only one of them is still
+ * mapped, and its size is not visible. So without a memory controller the filter of system calls
+ * refuses it. In its place the C library's mmap() in this program maps an unlinked file below
+ * /dev/shm, which counts in the worker's one sized file system (read by host/watchdog.c).
  */
 #ifndef WORKER_SHAREDMAP_H
 #define WORKER_SHAREDMAP_H
 
-/* From here on, in this process and its forks. */
+/* From now on, in this process and its forks. */
 void sharedmap_use_files(void);
 
 #endif

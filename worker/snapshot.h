@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that holds a state of a session's interpreter: it runs the cells. A copy of it, forked
- * before, waits while one runs, and is what is left if the cell does not end by itself.
+/* A process that holds a state of a session's interpreter, and runs the cells. While a cell runs, a
+ * copy that was forked before waits; it becomes the state if the cell does not end by itself.
  */
 #ifndef WORKER_SNAPSHOT_H
 #define WORKER_SNAPSHOT_H
@@ -11,7 +11,7 @@
 
 /* Called in a process forked from init: becomes the first snapshot of a session, with a fresh
  * interpreter. line: its end, CLOEXEC, of the socket to init. background: pipes that do not block,
- * for what threads of earlier cells write to standard output and error. data_bytes: as in OPEN. */
+ * for the standard output and error of threads of earlier cells. data_bytes: as in OPEN. */
 _Noreturn void snapshot_live(const struct jail *jail, int line, const int background[2],
 			     uint64_t data_bytes);
 

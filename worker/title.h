@@ -5,10 +5,10 @@
 #ifndef WORKER_TITLE_H
 #define WORKER_TITLE_H
 
-/* At the start of the program. argv: as the kernel gave it; it is written to later. */
+/* At the start of the program. argv: the kernel's, which is overwritten later. */
 void title_keep(char **argv);
 
-/* comm: the name of the process, at most 15 bytes; role: behind "mcp-python". */
+/* comm: the name of the process, at most 15 bytes; role: the word after "mcp-python". */
 void title_set(const char *comm, const char *role);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of tools of other MCP servers. The worker asks the supervisor, which decides and has them
- * made. worker/tools_module.py is the module that scripts import.
+/* Calls of tools of other MCP servers. The worker asks the supervisor, which decides about each
+ * call and lets mcp-python-tools make it. worker/tools_module.py is the module that scripts import.
  */
 #ifndef WORKER_TOOLS_H
 #define WORKER_TOOLS_H

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pages that every run touches, learnt once and fetched at once.
+/* Fetches the pages that every run uses in a few calls.
  *
- * A worker shares its memory with the zygote until it writes; then the kernel copies
- * page by page, in a fault each. Pages of files it maps again as they are touched.
- * Which pages the run of a small script touches hardly varies, so the zygote watches
- * one, and each worker asks for those pages in a few calls before it is given work.
- * Nothing depends on it but time.
+ * A worker shares its memory with the zygote until it writes; then the kernel copies each page in a
+ * page fault. Pages of files are mapped in page faults too. Small scripts use nearly always the
+ * same pages. So the zygote observes one run, and each worker asks for these pages in a few calls
+ * before it gets work. This saves time and has no other effect.
  */
 #ifndef WORKER_WARM_H
 #define WORKER_WARM_H
 
-/* In the zygote, single-threaded, last of all: runs rehearse in a child and keeps what
- * it touched. Failures leave nothing learnt. */
+/* In the zygote, single-threaded, as the last step: runs rehearse in a child and notes the pages
+ * that it uses. After a failure no pages are known. */
 void warm_learn(void (*rehearse)(const void *arg), const void *arg);
 
 /* In a worker's script process, right after its fork. */

@@ -66,7 +66,7 @@ static const struct {
 static const char *const verdicts[] = { "ok", "weaker", "missing" };
 
 static bool
-has_colour(void)
+check_host_has_colour(void)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
@@ -88,7 +88,7 @@ print_finding(const struct finding *finding, bool colour)
 }
 
 static json_t *
-describe(const struct finding *finding)
+check_host_describe(const struct finding *finding)
 {
 	return json_pack("{s:s,s:s,s:s,s:s?,s:s?}", "name", finding->name, "verdict",
 			 verdicts[finding->verdict], "found", finding->found, "cost",
@@ -137,10 +137,10 @@ try_unit(void *unit)
 }
 
 static int
-check(const struct probe_place *place, bool as_json)
+check_host_check(const struct probe_place *place, bool as_json)
 {
 	json_t *list = json_array(), *answer;
-	bool all = true, colour = has_colour();
+	bool all = true, colour = check_host_has_colour();
 	struct utsname name;
 
 	for (size_t i = 0; i < N; i++) {
@@ -150,7 +150,7 @@ check(const struct probe_place *place, bool as_json)
 		probes[i].run(place, &finding);
 		all = all && finding.verdict != VERDICT_MISSING;
 		if (as_json)
-			json_array_append_new(list, describe(&finding));
+			json_array_append_new(list, check_host_describe(&finding));
 		else
 			print_finding(&finding, colour);
 	}
@@ -221,5 +221,5 @@ check_host_command(int argc, char **argv)
 		probe_cgroup_settle();
 	else if (getuid() != 0)
 		go_to_manager(argc, argv);
-	return check(&place, as_json);
+	return check_host_check(&place, as_json);
 }

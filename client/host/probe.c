@@ -15,11 +15,11 @@
 #define TRIAL_S 30
 
 static void
-say_found(struct finding *finding, const char *format, va_list args)
+probe_say_found(struct finding *finding, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
 static void
-say_found(struct finding *finding, const char *format, va_list args)
+probe_say_found(struct finding *finding, const char *format, va_list args)
 {
 	vsnprintf(finding->found, sizeof(finding->found), format, args);
 }
@@ -31,7 +31,7 @@ finding_ok(struct finding *finding, const char *format, ...)
 
 	finding->verdict = VERDICT_OK;
 	va_start(args, format);
-	say_found(finding, format, args);
+	probe_say_found(finding, format, args);
 	va_end(args);
 }
 
@@ -44,7 +44,7 @@ finding_not(struct finding *finding, enum verdict verdict, const char *cost,
 	finding->verdict = verdict;
 	finding->cost = cost;
 	va_start(args, format);
-	say_found(finding, format, args);
+	probe_say_found(finding, format, args);
 	va_end(args);
 }
 

@@ -84,7 +84,7 @@ make_below(struct group *group, const char *mount, const char *parent)
 }
 
 static int
-set(const struct group *group, const char *file, const char *value)
+probe_cgroup_set(const struct group *group, const char *file, const char *value)
 {
 	int fd = openat(group->fd, file, O_WRONLY | O_CLOEXEC), r = 0;
 
@@ -131,11 +131,11 @@ probe_cgroup_settle(void)
 	if (!make_below(&base, mount, own))
 		return;
 	snprintf(pid, sizeof(pid), "%d", getpid());
-	if (set(&base, "cgroup.procs", pid) == 0) {
+	if (probe_cgroup_set(&base, "cgroup.procs", pid) == 0) {
 		close(base.fd);
 		base.fd = open(base.parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++)
-			set(&base, "cgroup.subtree_control", controllers[i]);
+			probe_cgroup_set(&base, "cgroup.subtree_control", controllers[i]);
 		strcpy(delegated, own);
 	}
 	if (base.fd >= 0)
@@ -152,7 +152,7 @@ remove_group(struct group *group)
 }
 
 static bool
-has_word(const char *directory, const char *file, const char *word)
+probe_cgroup_has_word(const char *directory, const char *file, const char *word)
 {
 	char path[PATH_ROOM + 128], text[512];
 	size_t len = strlen(word);
@@ -232,11 +232,11 @@ probe_cgroup(const struct probe_place *place, struct finding *finding_r)
 static int
 try_memory(const struct group *group)
 {
-	int status, r = set(group, "memory.max", MEMORY_LIMIT);
+	int status, r = probe_cgroup_set(group, "memory.max", MEMORY_LIMIT);
 	pid_t pid;
 
 	if (r == 0)
-		set(group, "memory.swap.max", "0");	/* missing without swap */
+		probe_cgroup_set(group, "memory.swap.max", "0");	/* missing without swap */
 	pid = r == 0 ? born_inside(group) : -1;
 	if (pid == 0) {
 		char *memory = mmap(NULL, MEMORY_TAKEN, PROT_READ | PROT_WRITE,
@@ -256,7 +256,7 @@ try_memory(const struct group *group)
 static int
 try_pids(const struct group *group)
 {
-	int r = set(group, "pids.max", "1");
+	int r = probe_cgroup_set(group, "pids.max", "1");
 	pid_t pid = r == 0 ? born_inside(group) : -1;
 
 	if (pid == 0) {
@@ -272,7 +272,7 @@ try_pids(const struct group *group)
 static int
 try_cpu(const struct group *group)
 {
-	return set(group, "cpu.max", "10000 100000");
+	return probe_cgroup_set(group, "cpu.max", "10000 100000");
 }
 
 static bool
@@ -299,14 +299,14 @@ probe_controller(const char *controller, int (*trial)(const struct group *group)
 	int r = 0;
 
 	make_group(&group);
-	if (group.fd >= 0 && has_word(group.path, "cgroup.controllers", controller)) {
+	if (group.fd >= 0 && probe_cgroup_has_word(group.path, "cgroup.controllers", controller)) {
 		r = trial(&group);
 		if (r == 0)
 			finding_ok(finding_r, "%s", worked);
 		else
 			finding_not(finding_r, VERDICT_MISSING, SAMPLED, "the limit does not hold: %s",
 				    probe_error(r));
-	} else if (group.fd >= 0 && has_word(group.parent, "cgroup.controllers", controller)) {
+	} else if (group.fd >= 0 && probe_cgroup_has_word(group.parent, "cgroup.controllers", controller)) {
 		finding_ok(finding_r, "can be enabled in %.150s; not tried", group.parent);
 	} else {
 		finding_not(finding_r, VERDICT_MISSING, SAMPLED, "no %s controller %s%.150s",
@@ -362,7 +362,7 @@ probe_cgroup_kill(const struct probe_place *place, struct finding *finding_r)
 		pause();
 		_exit(0);
 	}
-	r = pid < 0 ? (group.fd >= 0 ? errno : ENOENT) : set(&group, "cgroup.kill", "1");
+	r = pid < 0 ? (group.fd >= 0 ? errno : ENOENT) : probe_cgroup_set(&group, "cgroup.kill", "1");
 	if (pid > 0 && r != 0)
 		kill(pid, SIGKILL);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -101,7 +101,7 @@ directory(size_t i)
 }
 
 static bool
-find_program(const char *name, char *path, size_t size)
+probe_install_find_program(const char *name, char *path, size_t size)
 {
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
 		if (snprintf(path, size, "%s/%s", directory(i), name) < (int)size &&
@@ -124,7 +124,7 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 
 	(void)place;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!find_program(names[i], path, sizeof(path)) ||
+		if (!probe_install_find_program(names[i], path, sizeof(path)) ||
 		    !ask_version(path, text, sizeof(text))) {
 			finding_not(finding_r, VERDICT_MISSING, "nothing is served",
 				    "%s is missing, or does not start", names[i]);
@@ -133,7 +133,7 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 			return;
 		}
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-		if (!find_program(more[i].name, path, sizeof(path))) {
+		if (!probe_install_find_program(more[i].name, path, sizeof(path))) {
 			finding_not(finding_r, VERDICT_WEAKER, more[i].without, "%s is missing",
 				    more[i].name);
 			finding_advise(finding_r, "install the whole package");
@@ -170,7 +170,7 @@ start_service(const char *path, int socket, int log)
 
 /* What the call is answered; NULL: it is not. */
 static json_t *
-read_answer(FILE *from)
+probe_install_read_answer(FILE *from)
 {
 	json_t *answer = NULL;
 	char *line = NULL;
@@ -234,7 +234,7 @@ probe_call(const struct probe_place *place, struct finding *finding_r)
 	pid_t pid;
 
 	(void)place;
-	if (!find_program("mcp-pythond", path, sizeof(path)) || log < 0 ||
+	if (!probe_install_find_program("mcp-pythond", path, sizeof(path)) || log < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
 		if (log >= 0)
 			close(log);
@@ -249,7 +249,7 @@ probe_call(const struct probe_place *place, struct finding *finding_r)
 	from = fdopen(pair[0], "r");
 	if (!from)
 		abort();
-	answer = read_answer(from);
+	answer = probe_install_read_answer(from);
 	fclose(from);
 	if (pid > 0)
 		probe_wait(pid);
@@ -269,7 +269,7 @@ probe_interpreters(const struct probe_place *place, struct finding *finding_r)
 	DIR *folder;
 
 	(void)place;
-	if (!find_program(prefix, path, sizeof(path))) {
+	if (!probe_install_find_program(prefix, path, sizeof(path))) {
 		finding_not(finding_r, VERDICT_MISSING, "nothing is served",
 			    "there is no mcp-python-worker");
 		finding_advise(finding_r, "install the whole package");

@@ -33,7 +33,8 @@
 
 #define TESTED_MAJOR 6		/* the oldest kernel that the service was tested with */
 #define TESTED_MINOR 1
-#define STRANGER 65534		/* the user as whom root tries what the service's user will do */
+#define STRANGER 65534		/* the user that root becomes for tests of what the service's user
+				 * will do */
 #define RANGE_FIRST 1879048192	/* [service] subuid_base */
 #define RANGE_COUNT 65536
 #define RANGE_LEAST 258		/* for [pool] workers_max */
@@ -62,7 +63,7 @@ probe_kernel(const struct probe_place *place, struct finding *finding_r)
 /* ---- namespaces ---- */
 
 static int
-write_file(const char *path, const char *text)
+probe_jail_write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), r = 0;
 
@@ -142,7 +143,7 @@ write_of(const struct holder *holder, const char *file, const char *text)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)holder->pid, file);
-	return write_file(path, text);
+	return probe_jail_write_file(path, text);
 }
 
 /* Its root becomes our user. */
@@ -160,7 +161,7 @@ map_own_ids(const struct holder *holder)
 }
 
 static int
-join(const struct holder *holder)
+probe_jail_join(const struct holder *holder)
 {
 	char path[64];
 	int fd, r;
@@ -176,7 +177,7 @@ join(const struct holder *holder)
 
 /* Enters a new user namespace, as its root, and other namespaces. */
 static int
-enter(int namespaces)
+probe_jail_enter(int namespaces)
 {
 	struct holder holder;
 	int r = give_up_root();
@@ -187,7 +188,7 @@ enter(int namespaces)
 		return r;
 	r = map_own_ids(&holder);
 	if (r == 0)
-		r = join(&holder);
+		r = probe_jail_join(&holder);
 	end_holder(&holder);
 	if (r == 0 && (prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(namespaces) < 0))
 		r = errno;
@@ -198,8 +199,8 @@ static int
 try_namespaces(void *arg)
 {
 	(void)arg;
-	return enter(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-		     CLONE_NEWCGROUP);
+	return probe_jail_enter(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+				CLONE_NEWUTS | CLONE_NEWCGROUP);
 }
 
 static void
@@ -244,7 +245,7 @@ probe_user_namespace(const struct probe_place *place, struct finding *finding_r)
 static int
 try_mount(void *arg)
 {
-	int r = enter(CLONE_NEWNS);
+	int r = probe_jail_enter(CLONE_NEWNS);
 
 	(void)arg;
 	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -273,7 +274,7 @@ probe_mounts(const struct probe_place *place, struct finding *finding_r)
 static int
 try_proc(void *arg)
 {
-	int r = enter(CLONE_NEWNS | CLONE_NEWPID);
+	int r = probe_jail_enter(CLONE_NEWNS | CLONE_NEWPID);
 	pid_t pid;
 
 	(void)arg;
@@ -312,7 +313,7 @@ static int
 try_network(void *arg)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int r = enter(CLONE_NEWNET), fd;
+	int r = probe_jail_enter(CLONE_NEWNET), fd;
 
 	(void)arg;
 	if (r != 0)
@@ -358,7 +359,7 @@ try_ids(const struct ids *ids)
 	    read(ids->mapped[0], &byte, 1) != 1)
 		r = EPIPE;
 	if (r == 0)
-		r = join(&holder);
+		r = probe_jail_join(&holder);
 	end_holder(&holder);
 	if (r == 0 && (setresgid(SOME_ID, SOME_ID, SOME_ID) < 0 ||
 		       setresuid(SOME_ID, SOME_ID, SOME_ID) < 0))
@@ -368,7 +369,7 @@ try_ids(const struct ids *ids)
 
 /* The first range of this user in /etc/subuid or /etc/subgid. */
 static bool
-find_range(const char *path, unsigned long *first_r, unsigned long *count_r)
+probe_jail_find_range(const char *path, unsigned long *first_r, unsigned long *count_r)
 {
 	const struct passwd *user = getpwuid(getuid());
 	FILE *file = fopen(path, "re");
@@ -386,8 +387,8 @@ find_range(const char *path, unsigned long *first_r, unsigned long *count_r)
 }
 
 static int
-run_mapper(const char *program, pid_t pid, unsigned int own, unsigned long first,
-	   unsigned long count)
+probe_jail_run_mapper(const char *program, pid_t pid, unsigned int own, unsigned long first,
+		      unsigned long count)
 {
 	char text[5][24];
 	pid_t child;
@@ -411,13 +412,13 @@ map_by_program(pid_t pid)
 {
 	unsigned long first, count;
 
-	if (!find_range("/etc/subuid", &first, &count))
+	if (!probe_jail_find_range("/etc/subuid", &first, &count))
 		return "no range of yours in /etc/subuid";
-	if (run_mapper("newuidmap", pid, getuid(), first, count) != 0)
+	if (probe_jail_run_mapper("newuidmap", pid, getuid(), first, count) != 0)
 		return "newuidmap is missing, or refuses";
-	if (!find_range("/etc/subgid", &first, &count))
+	if (!probe_jail_find_range("/etc/subgid", &first, &count))
 		return "no range of yours in /etc/subgid";
-	if (run_mapper("newgidmap", pid, getgid(), first, count) != 0)
+	if (probe_jail_run_mapper("newgidmap", pid, getgid(), first, count) != 0)
 		return "newgidmap is missing, or refuses";
 	return NULL;
 }
@@ -434,10 +435,10 @@ map_by_root(pid_t pid)
 	snprintf(text, sizeof(text), "0 %u 1\n1 %u %u\n", STRANGER, range.first + 1,
 		 range.count - 1);
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
-	if (write_file(path, text) != 0)
+	if (probe_jail_write_file(path, text) != 0)
 		return "the map of a namespace cannot be written";
 	snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
-	return write_file(path, text) != 0 ? "the map of groups cannot be written" : NULL;
+	return probe_jail_write_file(path, text) != 0 ? "the map of groups cannot be written" : NULL;
 }
 
 void

@@ -31,8 +31,9 @@
 #define STRANGERS_MAX 32		/* of users who are not operators */
 #define STRANGERS_PER_USER 4
 #define LINE_MAX_BYTES 65536
-#define WAITING_MAX (64 * 1024 * 1024)	/* bytes of answers that nobody reads */
-#define UNREAD_MAX (256 * 1024)	/* bytes of answers; above that no more requests are read */
+#define WAITING_MAX (64 * 1024 * 1024)	/* bytes of unread answers; above that the connection is
+					 * closed */
+#define UNREAD_MAX (256 * 1024)	/* bytes of answers; above that requests are not read */
 #define REASON_MAX 400
 #define IDLE_S 600
 
@@ -71,7 +72,7 @@ close_peer(struct peer *peer)
 }
 
 static void
-free_text(const void *bytes, size_t len, void *arg)
+admin_free_text(const void *bytes, size_t len, void *arg)
 {
 	(void)bytes;
 	(void)len;
@@ -80,7 +81,7 @@ free_text(const void *bytes, size_t len, void *arg)
 
 /* The text is not copied: a request for an approval may show a MiB. */
 static void
-send_line(struct peer *peer, json_t *answer)
+admin_send_line(struct peer *peer, json_t *answer)
 {
 	char *text = xalloc_check(json_dumps(answer, JSON_COMPACT));
 	struct evbuffer *out = bufferevent_get_output(peer->buffer);
@@ -89,14 +90,14 @@ send_line(struct peer *peer, json_t *answer)
 	json_decref(answer);
 	text[len] = '\n';	/* replaces its NUL */
 	if (evbuffer_get_length(out) >= WAITING_MAX ||
-	    evbuffer_add_reference(out, text, len + 1, free_text, text) < 0)
+	    evbuffer_add_reference(out, text, len + 1, admin_free_text, text) < 0)
 		free(text);
 }
 
 /* ---- requests ---- */
 
 static json_t *
-say_error(const char *text)
+admin_say_error(const char *text)
 {
 	return json_pack("{s:b,s:s}", "ok", 0, "error", text);
 }
@@ -104,7 +105,7 @@ say_error(const char *text)
 static json_t *
 say_not_operator(void)
 {
-	return say_error("you are not an operator ([admin] operators)");
+	return admin_say_error("you are not an operator ([admin] operators)");
 }
 
 static bool
@@ -127,7 +128,7 @@ make_list(struct peer *peer, bool all)
 }
 
 static json_t *
-answer_list(struct peer *peer, const json_t *request)
+admin_answer_list(struct peer *peer, const json_t *request)
 {
 	return make_list(peer, json_is_true(json_object_get(request, "all")));
 }
@@ -150,12 +151,12 @@ answer_show(struct peer *peer, const json_t *request)
 					       is_operator(peer)) : NULL;
 
 	if (!approval)
-		return say_error("there is no such request that you may see");
+		return admin_say_error("there is no such request that you may see");
 	return json_pack("{s:b,s:o}", "ok", 1, "approval", approval);
 }
 
 static json_t *
-decide(struct peer *peer, const json_t *request, bool grant)
+admin_decide(struct peer *peer, const json_t *request, bool grant)
 {
 	struct gate *gate = peer->admin->options.gate;
 	const char *id = json_string_value(json_object_get(request, "id"));
@@ -163,25 +164,25 @@ decide(struct peer *peer, const json_t *request, bool grant)
 	struct why why = { .field = "" };
 
 	if (!id)
-		return say_error("id: which one?");
+		return admin_say_error("id: which one?");
 	if (reason && strlen(reason) > REASON_MAX)
-		return say_error("reason: is too long");
+		return admin_say_error("reason: is too long");
 	if (approvals_decide(gate_approvals(gate), id, gate_subject(gate, peer->principal), grant,
 			     reason, &why) < 0)
-		return say_error(why.text);
+		return admin_say_error(why.text);
 	return json_pack("{s:b}", "ok", 1);
 }
 
 static json_t *
 answer_approve(struct peer *peer, const json_t *request)
 {
-	return decide(peer, request, true);
+	return admin_decide(peer, request, true);
 }
 
 static json_t *
 answer_deny(struct peer *peer, const json_t *request)
 {
-	return decide(peer, request, false);
+	return admin_decide(peer, request, false);
 }
 
 static json_t *
@@ -192,10 +193,10 @@ answer_revoke(struct peer *peer, const json_t *request)
 	struct why why = { .field = "" };
 
 	if (!id)
-		return say_error("id: which one?");
+		return admin_say_error("id: which one?");
 	if (approvals_revoke(gate_approvals(gate), id, gate_subject(gate, peer->principal),
 			     &why) < 0)
-		return say_error(why.text);
+		return admin_say_error(why.text);
 	return json_pack("{s:b}", "ok", 1);
 }
 
@@ -267,18 +268,18 @@ answer_describe_tool(struct peer *peer, const json_t *request)
 	if (!is_operator(peer))
 		return say_not_operator();
 	answer = operator_tools_describe(peer->admin->options.engine, request, &why);
-	return answer ? answer : say_error(why.text);
+	return answer ? answer : admin_say_error(why.text);
 }
 
-static void give(struct peer *peer, json_t *answer);
+static void admin_give(struct peer *peer, json_t *answer);
 
 static void
-on_called(void *arg, json_t *answer)
+admin_on_called(void *arg, json_t *answer)
 {
 	struct peer *peer = arg;
 
 	peer->call = NULL;
-	give(peer, answer);
+	admin_give(peer, answer);
 }
 
 /* NULL: the answer comes later. */
@@ -291,15 +292,15 @@ answer_call_tool(struct peer *peer, const json_t *request)
 	if (!is_operator(peer))
 		return say_not_operator();
 	peer->call = operator_tools_call(options->engine, gate_audit(options->gate),
-					 peer->principal, request, on_called, peer, &why);
-	return peer->call ? NULL : say_error(why.text);
+					 peer->principal, request, admin_on_called, peer, &why);
+	return peer->call ? NULL : admin_say_error(why.text);
 }
 
 static const struct {
 	const char *name;
 	json_t *(*answer)(struct peer *peer, const json_t *request);
 } requests[] = {
-	{ "list", answer_list }, { "show", answer_show }, { "watch", answer_watch },
+	{ "list", admin_answer_list }, { "show", answer_show }, { "watch", answer_watch },
 	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
 	{ "status", answer_status }, { "metrics", answer_metrics },
 	{ "executions", answer_executions }, { "stop", answer_stop },
@@ -309,7 +310,7 @@ static const struct {
 
 /* NULL: the answer comes later. */
 static json_t *
-answer(struct peer *peer)
+admin_answer(struct peer *peer)
 {
 	const char *what = json_string_value(json_object_get(peer->request, "do"));
 	json_t *result = NULL;
@@ -317,14 +318,14 @@ answer(struct peer *peer)
 	for (size_t i = 0; what && i < sizeof(requests) / sizeof(requests[0]); i++)
 		if (strcmp(requests[i].name, what) == 0)
 			result = requests[i].answer(peer, peer->request);
-	return result || peer->call ? result : say_error("not understood");
+	return result || peer->call ? result : admin_say_error("not understood");
 }
 
 /* ---- whom it is about ---- */
 
 /* Anybody may connect, but cannot keep the operators out by that. The user may be unknown yet. */
 static bool
-has_room(struct peer *peer, bool is_known)
+admin_has_room(struct peer *peer, bool is_known)
 {
 	const struct peer *other;
 	unsigned int strangers = 0, all = 0, own = 0;
@@ -361,7 +362,7 @@ all_are_settled(struct peer *peer)
 
 	if (!is_settled(peer, peer->principal))
 		return false;
-	if (!peer->is_admitted && !has_room(peer, true)) {
+	if (!peer->is_admitted && !admin_has_room(peer, true)) {
 		close_peer(peer);
 		return false;
 	}
@@ -374,7 +375,7 @@ all_are_settled(struct peer *peer)
 
 /* The peer has passed descriptors that take long to close. True: the connection is closed. */
 static bool
-made_us_wait(struct peer *peer)
+admin_made_us_wait(struct peer *peer)
 {
 	if (!stall_waited())
 		return false;
@@ -384,11 +385,11 @@ made_us_wait(struct peer *peer)
 }
 
 static void
-give(struct peer *peer, json_t *answer)
+admin_give(struct peer *peer, json_t *answer)
 {
 	struct evbuffer *in = bufferevent_get_input(peer->buffer);
 
-	send_line(peer, answer);
+	admin_send_line(peer, answer);
 	json_decref(peer->request);
 	peer->request = NULL;
 	peer->is_asked = false;
@@ -400,15 +401,15 @@ give(struct peer *peer, json_t *answer)
 
 /* Answers the request, now or later. */
 static void
-serve(struct peer *peer)
+admin_serve(struct peer *peer)
 {
 	json_t *given;
 
 	if (!all_are_settled(peer))
 		return;
-	given = answer(peer);
+	given = admin_answer(peer);
 	if (given)
-		give(peer, given);
+		admin_give(peer, given);
 }
 
 static void
@@ -417,18 +418,18 @@ on_settled(void *arg)
 	struct peer *peer = arg;
 
 	if (peer->is_asked && !peer->call)
-		serve(peer);
+		admin_serve(peer);
 }
 
 static void
-on_read(struct bufferevent *buffer, void *arg)
+admin_on_read(struct bufferevent *buffer, void *arg)
 {
 	struct evbuffer *in = bufferevent_get_input(buffer);
 	struct peer *peer = arg;
 	size_t len;
 	char *line;
 
-	if (made_us_wait(peer))
+	if (admin_made_us_wait(peer))
 		return;
 	if (peer->is_asked || evbuffer_get_length(bufferevent_get_output(buffer)) >= UNREAD_MAX)
 		return;		/* on_settled() or on_written() follows */
@@ -437,7 +438,7 @@ on_read(struct bufferevent *buffer, void *arg)
 		peer->request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 		peer->is_asked = true;
 		free(line);
-		serve(peer);
+		admin_serve(peer);
 	} else if (evbuffer_get_length(in) >= LINE_MAX_BYTES) {
 		close_peer(peer);
 	}
@@ -445,24 +446,24 @@ on_read(struct bufferevent *buffer, void *arg)
 
 /* The peer has read an answer. */
 static void
-on_written(struct bufferevent *buffer, void *arg)
+admin_on_written(struct bufferevent *buffer, void *arg)
 {
 	struct peer *peer = arg;
 
 	if (peer->is_behind) {
 		peer->is_behind = false;
-		send_line(peer, make_list(peer, false));
+		admin_send_line(peer, make_list(peer, false));
 	}
-	on_read(buffer, arg);
+	admin_on_read(buffer, arg);
 }
 
 static void
-on_event(struct bufferevent *buffer, short what, void *arg)
+admin_on_event(struct bufferevent *buffer, short what, void *arg)
 {
 	struct peer *peer = arg;
 
 	(void)buffer;
-	if (made_us_wait(peer))
+	if (admin_made_us_wait(peer))
 		return;
 	/* a peer that watches may be silent for any time */
 	if ((what & BEV_EVENT_TIMEOUT) && peer->watches)
@@ -495,7 +496,7 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	peer->identity.arg = peer;
 	peer->is_admitted = gate_identify(admin->options.gate, peer->principal, NULL, NULL) !=
 			    -EINPROGRESS;
-	if (!has_room(peer, peer->is_admitted)) {
+	if (!admin_has_room(peer, peer->is_admitted)) {
 		free(peer);
 		close(fd);
 		return;
@@ -503,7 +504,7 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	peer->buffer = xalloc_check(bufferevent_socket_new(admin->options.base, fd,
 							   BEV_OPT_CLOSE_ON_FREE));
 	bufferevent_setwatermark(peer->buffer, EV_READ, 0, LINE_MAX_BYTES);
-	bufferevent_setcb(peer->buffer, on_read, on_written, on_event, peer);
+	bufferevent_setcb(peer->buffer, admin_on_read, admin_on_written, admin_on_event, peer);
 	watched_buffers(peer->buffer);
 	bufferevent_set_timeouts(peer->buffer, &idle, NULL);
 	bufferevent_enable(peer->buffer, EV_READ | EV_WRITE);
@@ -524,7 +525,7 @@ on_change(void *arg)
 		if (evbuffer_get_length(bufferevent_get_output(peer->buffer)) >= UNREAD_MAX)
 			peer->is_behind = true;
 		else
-			send_line(peer, make_list(peer, false));
+			admin_send_line(peer, make_list(peer, false));
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operators' socket: JSON lines, one request and one answer each, from those that policy
- * admits. The kernel says who a peer is; the peer's own word counts for nothing.
+/* The operators' socket: JSON lines, with one answer for each request, for users that policy
+ * admits. Only the kernel identifies a peer.
  *
  *   {"do":"list","all":BOOL}  {"do":"show","id":ID}  {"do":"status"}
  *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
@@ -11,8 +11,8 @@
  *   {"do":"tools"}  {"do":"describe-tool","server":NAME,"tool":NAME}
  *   {"do":"call-tool","server":NAME,"tool":NAME,"arguments":OBJECT}
  *
- * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Others may list and
- * decide what policy lets them, and get the status of themselves alone.
+ * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Users who are not operators may list
+ * and decide the requests that policy allows them, and see only their own status.
  */
 #ifndef SUPERVISOR_OPERATE_ADMIN_H
 #define SUPERVISOR_OPERATE_ADMIN_H
@@ -33,7 +33,7 @@ struct admin_options {
 	int fd[ADMIN_SOCKETS];		/* listening; taken over. -1: none */
 };
 
-/* Serves operators; NULL when there is no socket. */
+/* Serves operators. NULL: there is no socket. */
 struct admin *admin_new(const struct admin_options *options);
 void admin_free(struct admin *admin);	/* NULL is fine */
 

@@ -42,7 +42,7 @@ subject_of(void *arg, const char *principal)
 }
 
 static const struct config *
-config_of(void *arg, const char *principal)
+governance_config_of(void *arg, const char *principal)
 {
 	return gate_config_named(arg, principal);
 }
@@ -85,7 +85,7 @@ governance_new(const struct config *config, bool as_service,
 
 /* Takes the socket that systemd passes as "admin"; supervisor/endpoints.c takes all others. */
 static int
-take_handed_socket(int *fd_r, struct why *why_r)
+governance_take_handed_socket(int *fd_r, struct why *why_r)
 {
 	char **names = NULL;
 	int r = 0, n = sd_listen_fds_with_names(0, &names);
@@ -126,7 +126,7 @@ governance_listen(const struct config *config, struct socketfile **file_r,
 	int r;
 
 	fd_r[0] = fd_r[1] = -1;
-	r = take_handed_socket(&fd_r[0], why_r);
+	r = governance_take_handed_socket(&fd_r[0], why_r);
 	/* The permissions of an existing socket are its unit's decision. */
 	if (r < 0 || !path || is_at(fd_r[0], path))
 		return r;
@@ -143,7 +143,7 @@ governance_start(struct governance *g, struct event_base *base, struct directory
 	const struct gate_options gate = { .base = base, .config = g->config,
 					   .audit = g->audit, .approvals = g->approvals,
 					   .directory = directory };
-	struct approvals_policy policy = { subject_of, config_of, NULL };
+	struct approvals_policy policy = { subject_of, governance_config_of, NULL };
 
 	g->gate = policy.arg = gate_new(&gate);
 	approvals_start(g->approvals, base, &policy);

@@ -54,7 +54,7 @@ operation_uptime_s(const struct operation *operation)
 /* ---- parts of the answer ---- */
 
 static void
-put(json_t *object, const char *key, json_t *value)
+operation_put(json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, xalloc_check(value)) < 0)
 		abort();
@@ -63,7 +63,7 @@ put(json_t *object, const char *key, json_t *value)
 static void
 put_uint(json_t *object, const char *key, uint64_t number)
 {
-	put(object, key, json_integer((json_int_t)number));
+	operation_put(object, key, json_integer((json_int_t)number));
 }
 
 static json_t *
@@ -73,7 +73,7 @@ text_or_null(const char *text)
 }
 
 static json_t *
-time_text(time_t at)
+operation_time_text(time_t at)
 {
 	char text[32];
 	struct tm tm;
@@ -90,12 +90,12 @@ service(const struct operation *o)
 {
 	return json_pack("{s:s,s:s,s:i,s:o,s:I}", "name", PACKAGE_NAME, "version",
 			 PACKAGE_VERSION, "pid", (int)getpid(), "started",
-			 time_text(o->started), "uptime_seconds",
+			 operation_time_text(o->started), "uptime_seconds",
 			 (json_int_t)operation_uptime_s(o));
 }
 
 static const char *
-by(bool controller)
+operation_by(bool controller)
 {
 	return controller ? "cgroup" : "watchdog";
 }
@@ -106,8 +106,8 @@ enforcement(const struct operation *o)
 	struct engine_enforcement how;
 
 	engine_enforcement(o->from.engine, &how);
-	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:b,s:s}", "memory", by(how.memory_controller),
-			 "pids", by(how.pids_controller), "cpu", by(how.cpu_controller),
+	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:b,s:s}", "memory", operation_by(how.memory_controller),
+			 "pids", operation_by(how.pids_controller), "cpu", operation_by(how.cpu_controller),
 			 "landlock", how.landlock, "own_uids", how.own_uids, "host_files_closed",
 			 fence_files_entered(), "summary",
 			 how.text);
@@ -202,11 +202,11 @@ describe_session(const struct listing *listing, const char *principal,
 			info.profile ? info.profile : config->profile[0].name, "state",
 			info.busy ? "busy" : info.frozen ? "frozen" : "idle", "expires",
 			info.expires);
-	put(one, "kept", json_boolean(info.kept));
+	operation_put(one, "kept", json_boolean(info.kept));
 	put_uint(one, "cells", info.cells);
 	put_uint(one, "age_seconds", info.age_ms / 1000);
 	put_uint(one, "idle_seconds", info.idle_ms / 1000);
-	put(one, "memory_bytes", info.memory_bytes
+	operation_put(one, "memory_bytes", info.memory_bytes
 				 ? json_integer((json_int_t)info.memory_bytes) : json_null());
 	put_uint(one, "memory_limit_bytes", info.memory_limit);
 	return one;
@@ -227,7 +227,7 @@ list_sessions(struct listing *listing, const struct tenant *tenant, bool whole_h
 }
 
 static void
-on_tenant(void *arg, const struct survey_tenant *seen)
+operation_on_tenant(void *arg, const struct survey_tenant *seen)
 {
 	struct listing *listing = arg;
 	const char *principal = tenant_principal(seen->tenant);
@@ -255,10 +255,10 @@ put_tenants(const struct operation *o, json_t *answer)
 	struct listing listing;
 
 	begin_listing(o, &listing);
-	survey_tenants(o->from.engine, on_tenant, &listing);
-	put(answer, "tenants", listing.tenants);
+	survey_tenants(o->from.engine, operation_on_tenant, &listing);
+	operation_put(answer, "tenants", listing.tenants);
 	put_uint(answer, "tenants_total", listing.n_tenants);
-	put(answer, "sessions", listing.sessions);
+	operation_put(answer, "sessions", listing.sessions);
 	put_uint(answer, "sessions_total", listing.n_sessions);
 }
 
@@ -334,7 +334,7 @@ reloads(const struct operation *o)
 {
 	const struct governance_reloads *told = governance_reloads(o->from.governance);
 
-	return json_pack("{s:o,s:o,s:o,s:I,s:I}", "last", time_text(told->last), "done",
+	return json_pack("{s:o,s:o,s:o,s:I,s:I}", "last", operation_time_text(told->last), "done",
 			 told->last ? json_boolean(told->last_done) : json_null(), "text",
 			 text_or_null(told->text), "succeeded", (json_int_t)told->succeeded,
 			 "failed", (json_int_t)told->failed);
@@ -346,19 +346,19 @@ operation_status(const struct operation *o)
 	const struct gate *gate = governance_gate(o->from.governance);
 	json_t *answer = json_object();
 
-	put(answer, "service", service(o));
-	put(answer, "enforcement", enforcement(o));
-	put(answer, "clients", clients(o));
-	put(answer, "profiles", profiles(o));
+	operation_put(answer, "service", service(o));
+	operation_put(answer, "enforcement", enforcement(o));
+	operation_put(answer, "clients", clients(o));
+	operation_put(answer, "profiles", profiles(o));
 	put_tenants(o, answer);
-	put(answer, "executions", executions(o));
-	put(answer, "jobs", jobs());
-	put(answer, "approvals", json_pack("{s:I}", "pending",
+	operation_put(answer, "executions", executions(o));
+	operation_put(answer, "jobs", jobs());
+	operation_put(answer, "approvals", json_pack("{s:I}", "pending",
 		(json_int_t)approvals_pending(gate_approvals(gate))));
-	put(answer, "egress", egress(o));
-	put(answer, "tool_servers", tool_servers(o));
-	put(answer, "audit", audit(o));
-	put(answer, "reload", reloads(o));
+	operation_put(answer, "egress", egress(o));
+	operation_put(answer, "tool_servers", tool_servers(o));
+	operation_put(answer, "audit", audit(o));
+	operation_put(answer, "reload", reloads(o));
 	return answer;
 }
 
@@ -372,11 +372,11 @@ operation_status_of(const struct operation *o, const char *principal)
 	begin_listing(o, &listing);
 	if (survey_tenant(o->from.engine, principal, &seen))
 		list_sessions(&listing, seen.tenant, true);
-	put(answer, "service", service(o));
-	put(answer, "enforcement", enforcement(o));
+	operation_put(answer, "service", service(o));
+	operation_put(answer, "enforcement", enforcement(o));
 	json_array_append_new(listing.tenants, describe_tenant(o, principal, &seen));
-	put(answer, "tenants", listing.tenants);
-	put(answer, "sessions", listing.sessions);
+	operation_put(answer, "tenants", listing.tenants);
+	operation_put(answer, "sessions", listing.sessions);
 	put_uint(answer, "sessions_total", listing.n_sessions);
 	return answer;
 }

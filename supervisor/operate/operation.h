@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator asks of a running service: its status, and its metrics. Puts together what
- * others know; owns nothing of it.
+/* The status and the metrics of a running service, for operators. They are collected from all
+ * modules; nothing is stored here.
  */
 #ifndef SUPERVISOR_OPERATE_OPERATION_H
 #define SUPERVISOR_OPERATE_OPERATION_H
@@ -10,8 +10,6 @@
 
 #include <jansson.h>
 
-struct approvals;
-struct audit;
 struct config;
 struct engine;
 struct governance;
@@ -20,7 +18,7 @@ struct metrics;
 struct operation;
 struct stream_set;
 
-/* All borrowed; they outlive the last question. */
+/* All borrowed; they must outlive the last call. */
 struct operation_sources {
 	const struct config *config;	/* of the start */
 	const struct engine *engine;
@@ -33,10 +31,10 @@ struct operation_sources {
 struct operation *operation_new(const struct operation_sources *sources);
 void operation_free(struct operation *operation);	/* NULL is fine */
 
-/* Members of an answer: everything, for operators; to be decref'd. */
+/* The members of an answer for operators, with everything; decref it. */
 json_t *operation_status(const struct operation *operation);
 
-/* What a principal may know of itself, likewise. */
+/* The same with only the principal's own data. */
 json_t *operation_status_of(const struct operation *operation, const char *principal);
 
 /* OpenMetrics text, malloc'd; *len_r without the NUL. tenants: with numbers by tenant. */

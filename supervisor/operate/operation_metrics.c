@@ -30,7 +30,7 @@ gauge(FILE *out, const char *name, const char *unit, const char *help, uint64_t 
 }
 
 static const char *
-by(bool controller)
+operation_metrics_by(bool controller)
 {
 	return controller ? "cgroup" : "watchdog";
 }
@@ -44,8 +44,8 @@ write_service(const struct operation *o, FILE *out)
 	openmetrics_family(out, NAME("build"), "info", NULL, "The service.");
 	openmetrics_uint(out, NAME("build_info"), 1, "version", PACKAGE_VERSION, NULL);
 	openmetrics_family(out, NAME("enforcement"), "info", NULL, "What keeps the limits.");
-	openmetrics_uint(out, NAME("enforcement_info"), 1, "memory", by(how.memory_controller),
-			 "pids", by(how.pids_controller), "cpu", by(how.cpu_controller),
+	openmetrics_uint(out, NAME("enforcement_info"), 1, "memory", operation_metrics_by(how.memory_controller),
+			 "pids", operation_metrics_by(how.pids_controller), "cpu", operation_metrics_by(how.cpu_controller),
 			 "landlock", how.landlock ? "yes" : "no", "own_uids",
 			 how.own_uids ? "yes" : "no", NULL);
 	gauge(out, NAME("start_time_seconds"), "seconds", "When it began, since the epoch.",
@@ -54,7 +54,7 @@ write_service(const struct operation *o, FILE *out)
 }
 
 static void
-write_profiles(const struct operation *o, FILE *out)
+operation_metrics_write_profiles(const struct operation *o, FILE *out)
 {
 	struct survey_profile profile[CONFIG_PROFILES_MAX];
 	size_t n = survey_profiles(o->from.engine, profile);
@@ -95,7 +95,7 @@ struct totals {
 };
 
 static void
-on_tenant(void *arg, const struct survey_tenant *tenant)
+operation_metrics_on_tenant(void *arg, const struct survey_tenant *tenant)
 {
 	struct totals *totals = arg;
 
@@ -105,7 +105,7 @@ on_tenant(void *arg, const struct survey_tenant *tenant)
 }
 
 static void
-write_tenants(const struct totals *totals, FILE *out)
+operation_metrics_write_tenants(const struct totals *totals, FILE *out)
 {
 	openmetrics_family(out, NAME("tenant_running"), "gauge", NULL,
 			   "Executions that run, by tenant.");
@@ -133,7 +133,7 @@ write_now(const struct operation *o, bool tenants, FILE *out)
 	struct engine_counts counts;
 	unsigned int running, kept;
 
-	survey_tenants(o->from.engine, on_tenant, &totals);
+	survey_tenants(o->from.engine, operation_metrics_on_tenant, &totals);
 	engine_count(o->from.engine, &counts);
 	background_count(NULL, &running, &kept);
 	gauge(out, NAME("running"), NULL, "Executions that run.", counts.running);
@@ -151,7 +151,7 @@ write_now(const struct operation *o, bool tenants, FILE *out)
 	gauge(out, NAME("http_sessions"), NULL, "Sessions of legacy HTTP clients.",
 	      http_server_sessions(o->from.http));
 	if (tenants)
-		write_tenants(&totals, out);
+		operation_metrics_write_tenants(&totals, out);
 }
 
 static void
@@ -205,7 +205,7 @@ operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
 	if (!out)
 		abort();
 	write_service(o, out);
-	write_profiles(o, out);
+	operation_metrics_write_profiles(o, out);
 	write_now(o, tenants, out);
 	write_governance(o, out);
 	metrics_write(o->from.metrics, tenants, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operation.c and operation_metrics.c share.
+/* The parts that operation.c and operation_metrics.c share.
  */
 #ifndef SUPERVISOR_OPERATE_OPERATION_PARTS_H
 #define SUPERVISOR_OPERATE_OPERATION_PARTS_H

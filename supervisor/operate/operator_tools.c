@@ -32,7 +32,7 @@ struct operator_call {
 /* ---- what there is ---- */
 
 static json_t *
-first_line(const struct upstream_tool *tool)
+operator_tools_first_line(const struct upstream_tool *tool)
 {
 	json_t *about = json_loads(tool->about, JSON_ALLOW_NUL, NULL);
 	const char *text = json_string_value(json_object_get(about, "description"));
@@ -53,13 +53,13 @@ operator_tools_list(const struct engine *engine)
 			json_array_append_new(list, json_pack("{s:s,s:s,s:b,s:o}", "server",
 				server->name, "tool", server->tool[k].name, "read_only",
 				server->tool[k].read_only, "description",
-				first_line(&server->tool[k])));
+				operator_tools_first_line(&server->tool[k])));
 	return json_pack("{s:b,s:o}", "ok", 1, "tools", list);
 }
 
 static const struct upstream_tool *
-find(const struct engine *engine, const json_t *request, const struct upstream_server **server_r,
-     struct why *why_r)
+operator_tools_find(const struct engine *engine, const json_t *request,
+		    const struct upstream_server **server_r, struct why *why_r)
 {
 	const char *server = json_string_value(json_object_get(request, "server"));
 	const char *name = json_string_value(json_object_get(request, "tool"));
@@ -83,7 +83,7 @@ json_t *
 operator_tools_describe(const struct engine *engine, const json_t *request, struct why *why_r)
 {
 	const struct upstream_server *server;
-	const struct upstream_tool *tool = find(engine, request, &server, why_r);
+	const struct upstream_tool *tool = operator_tools_find(engine, request, &server, why_r);
 
 	if (!tool)
 		return NULL;
@@ -94,7 +94,7 @@ operator_tools_describe(const struct engine *engine, const json_t *request, stru
 /* ---- calls ---- */
 
 static void
-free_call(struct operator_call *call)
+operator_tools_free_call(struct operator_call *call)
 {
 	free(call->tool);
 	free(call->principal);
@@ -102,7 +102,7 @@ free_call(struct operator_call *call)
 }
 
 static int
-record(const struct operator_call *call, enum audit_event event, json_t *more)
+operator_tools_record(const struct operator_call *call, enum audit_event event, json_t *more)
 {
 	xalloc_check(more);
 	json_object_set_new(more, "by", json_string("operator"));
@@ -113,25 +113,26 @@ record(const struct operator_call *call, enum audit_event event, json_t *more)
 }
 
 static void
-record_end(const struct operator_call *call, unsigned int end, const char *body, size_t len)
+operator_tools_record_end(const struct operator_call *call, unsigned int end, const char *body,
+			  size_t len)
 {
 	char hash[CHAIN_DIGITS + 1];
 
 	chain_hash(body, len, hash);
-	record(call, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status", tool_end_name(end),
+	operator_tools_record(call, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status", tool_end_name(end),
 		"ms", (json_int_t)((clock_us() - call->since_us) / 1000), "bytes",
 		(json_int_t)len, "result_sha256", hash));
 }
 
 static void
-on_called(void *arg, enum tool_status status, const char *body, size_t len)
+operator_tools_on_called(void *arg, enum tool_status status, const char *body, size_t len)
 {
 	struct operator_call call = *(struct operator_call *)arg;
 	bool has_result = status == TOOL_RETURNED || status == TOOL_RAISED;
 	json_t *result = has_result ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
 
-	record_end(&call, status, body, len);
-	free_call(arg);
+	operator_tools_record_end(&call, status, body, len);
+	operator_tools_free_call(arg);
 	if (result)
 		call.done(call.arg, json_pack("{s:b,s:s,s:o}", "ok", 1, "status",
 					      tool_end_name(status), "result", result));
@@ -146,7 +147,7 @@ operator_tools_call(const struct engine *engine, struct audit *audit, const char
 {
 	const json_t *arguments = json_object_get(request, "arguments");
 	const struct upstream_server *server;
-	const struct upstream_tool *tool = find(engine, request, &server, why_r);
+	const struct upstream_tool *tool = operator_tools_find(engine, request, &server, why_r);
 	struct operator_call *call;
 	char *text;
 
@@ -162,13 +163,14 @@ operator_tools_call(const struct engine *engine, struct audit *audit, const char
 					.done = done, .arg = arg };
 	chain_hash(text, strlen(text), call->hash);
 	/* The record comes first: without it nothing may happen. */
-	if (record(call, AUDIT_TOOL_CALLED, json_object()) < 0) {
+	if (operator_tools_record(call, AUDIT_TOOL_CALLED, json_object()) < 0) {
 		why_say(why_r, -EIO, "audit", "the audit log cannot be written");
-		free_call(call);
+		operator_tools_free_call(call);
 		call = NULL;
 	} else {
-		call->call = upstream_call(engine_upstream(engine), server, tool->name, text,
-					   CALL_SECONDS, RESULT_MAX, on_called, call);
+		call->call =
+			upstream_call(engine_upstream(engine), server, tool->name, text,
+				      CALL_SECONDS, RESULT_MAX, operator_tools_on_called, call);
 	}
 	free(text);
 	return call;
@@ -180,6 +182,6 @@ operator_tools_drop(struct operator_call *call)
 	if (!call)
 		return;
 	upstream_drop(call->call);
-	record_end(call, TOOL_CANCELLED, "", 0);
-	free_call(call);
+	operator_tools_record_end(call, TOOL_CANCELLED, "", 0);
+	operator_tools_free_call(call);
 }

@@ -7,8 +7,8 @@
  * - The number of live processes of a program is within its limit.
  * - Only a child of the supervisor is adopted; here there is none.
  *
- * launcher_live() never returns, so the target includes the file and calls serve(). launch_start()
- * of this file takes the place of the real one. */
+ * launcher_live() never returns, so the target includes the file and calls
+ * launcher_process_serve(). launch_start() of this file takes the place of the real one. */
 #include "host/launcher_process.c"
 
 #include <sys/eventfd.h>
@@ -113,7 +113,7 @@ ask(int socket, const uint8_t *at, size_t size)
 	while (started.n < STARTED_MAX &&
 	       frame_reader_feed(&reader, at, size, &used, &frame) == 1) {
 		unsigned int before = started.n;
-		int r = serve(&l, &frame.msg);
+		int r = launcher_process_serve(&l, &frame.msg);
 		bool taken = frame.msg.type == MSG_LAUNCH || frame.msg.type == MSG_ADOPT;
 
 		MUST(r == (taken ? 0 : -EBADMSG));

@@ -7,8 +7,8 @@
 
 extern const struct tool check_environment_tool;
 
-/* Calls on_answer once. modules: the call wants long lists too. environment: as environment_known
- * has it, not NULL. */
+/* Calls on_answer once. modules: the call asks for long lists too. environment: as in
+ * environment_known, not NULL. */
 typedef void check_environment_answer(const struct tool_host *host, const char *profile,
 				      bool modules, const json_t *environment);
 

@@ -30,7 +30,7 @@ struct tool_run {
 };
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+search_tools_describe(const struct config *config, struct tool_description *description_r)
 {
 	(void)config;
 	*description_r = (struct tool_description){
@@ -79,7 +79,7 @@ is_answer(const json_t *answer)
 }
 
 static void
-say(FILE *to, const json_t *found)
+search_tools_say(FILE *to, const json_t *found)
 {
 	const json_t *one;
 	size_t i;
@@ -99,13 +99,13 @@ say(FILE *to, const json_t *found)
 }
 
 static void
-give(const struct tool_host *host, const json_t *answer)
+search_tools_give(const struct tool_host *host, const json_t *answer)
 {
 	struct tool_answer given = { .is_error = false };
 	char *structured = xalloc_check(json_dumps(answer, JSON_COMPACT)), *text = NULL;
 	FILE *to = xalloc_check(open_memstream(&text, &given.text_len));
 
-	say(to, json_object_get(answer, "tools"));
+	search_tools_say(to, json_object_get(answer, "tools"));
 	xalloc_check(fclose(to) == 0 ? text : NULL);
 	given.text = text;
 	given.structured = structured;
@@ -123,7 +123,7 @@ on_looked(void *arg, const json_t *answer, const struct outcome *outcome)
 
 	free(arg);
 	if (is_answer(answer))
-		give(&run.host, answer);
+		search_tools_give(&run.host, answer);
 	else
 		tool_refuse(&run.host, error ? error : outcome->status != OUTCOME_OK &&
 						       outcome->message ? outcome->message
@@ -142,7 +142,7 @@ is_detail(const json_t *value)
 }
 
 static int
-read_field(const char *key, json_t *value, json_t *asked, struct why *why_r)
+search_tools_read_field(const char *key, json_t *value, json_t *asked, struct why *why_r)
 {
 	if (!json_object_get(asked, key))
 		return why_say(why_r, -EINVAL, key, "%.60s is not an argument of search_tools; "
@@ -168,7 +168,7 @@ read_field(const char *key, json_t *value, json_t *asked, struct why *why_r)
 }
 
 static int
-read_arguments(const json_t *json, json_t *asked, struct why *why_r)
+search_tools_read_arguments(const json_t *json, json_t *asked, struct why *why_r)
 {
 	const char *key;
 	json_t *value;
@@ -178,12 +178,12 @@ read_arguments(const json_t *json, json_t *asked, struct why *why_r)
 		return why_say(why_r, -EINVAL, "query", "query is required: a string");
 	json_object_foreach((json_t *)json, key, value)
 		if (r == 0)
-			r = read_field(key, value, asked, why_r);
+			r = search_tools_read_field(key, value, asked, why_r);
 	return r;
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+search_tools_start(const struct tool_host *host, const json_t *json)
 {
 	json_t *asked = xalloc_check(json_pack("{s:s,s:s,s:n,s:i}", "query", "", "detail",
 					       "summary", "server", "limit", LIMIT_DEFAULT));
@@ -194,7 +194,7 @@ start(const struct tool_host *host, const json_t *json)
 	int r = -ENOENT;
 
 	if (other_tools_any(host->config))
-		r = read_arguments(json, asked, &why);
+		r = search_tools_read_arguments(json, asked, &why);
 	else
 		why_say(&why, r, "query", "there is no other server whose tools you may call");
 	if (r == 0)
@@ -213,7 +213,7 @@ start(const struct tool_host *host, const json_t *json)
 }
 
 static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+search_tools_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	inside_cancel(run->inside, reason);
 	free(run);
@@ -222,7 +222,7 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 const struct tool search_tools_tool = {
 	.name = "search_tools",
 	.is_there = other_tools_any,
-	.describe = describe,
-	.start = start,
-	.cancel = cancel,
+	.describe = search_tools_describe,
+	.start = search_tools_start,
+	.cancel = search_tools_cancel,
 };

@@ -30,7 +30,7 @@ static const char description[] =
 	"which dependencies are missing here.";
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+validate_script_describe(const struct config *config, struct tool_description *description_r)
 {
 	(void)config;
 	*description_r = (struct tool_description){
@@ -48,8 +48,8 @@ describe(const struct config *config, struct tool_description *description_r)
 /* ---- the answer ---- */
 
 static void
-write_list(struct jsonout *out, const char *key, const struct findings *findings,
-	   bool missing_only)
+validate_script_write_list(struct jsonout *out, const char *key, const struct findings *findings,
+			   bool missing_only)
 {
 	jsonout_key(out, key);
 	jsonout_open(out, '[');
@@ -63,12 +63,12 @@ write_list(struct jsonout *out, const char *key, const struct findings *findings
 }
 
 static void
-write_structured(struct jsonout *out, const struct findings *findings)
+validate_script_write_structured(struct jsonout *out, const struct findings *findings)
 {
 	jsonout_open(out, '{');
 	jsonout_member_bool(out, "valid", findings->n_errors == 0);
 	jsonout_member_bool(out, "found", findings->found);
-	write_list(out, "dependencies", findings, false);
+	validate_script_write_list(out, "dependencies", findings, false);
 	jsonout_key(out, "requires_python");
 	if (findings->requires_python)
 		jsonout_text(out, findings->requires_python,
@@ -89,13 +89,13 @@ write_structured(struct jsonout *out, const struct findings *findings)
 	}
 	jsonout_close(out, ']');
 	jsonout_member_bool(out, "would_need_approval", findings->n_missing > 0);
-	write_list(out, "missing", findings, true);
+	validate_script_write_list(out, "missing", findings, true);
 	jsonout_member_bool(out, "python_fits", findings->python_fits);
 	jsonout_close(out, '}');
 }
 
 static void
-say(FILE *to, const char *profile, const struct findings *findings)
+validate_script_say(FILE *to, const char *profile, const struct findings *findings)
 {
 	for (size_t i = 0; i < findings->n_errors; i++) {
 		if (findings->error[i].line)
@@ -119,8 +119,8 @@ say(FILE *to, const char *profile, const struct findings *findings)
 }
 
 static void
-answer_findings(const struct tool_host *host, const char *profile,
-		const struct findings *findings)
+validate_script_answer_findings(const struct tool_host *host, const char *profile,
+				const struct findings *findings)
 {
 	struct tool_answer answer = { .is_error = false };
 	struct jsonout structured;
@@ -128,11 +128,11 @@ answer_findings(const struct tool_host *host, const char *profile,
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
-	say(to, profile, findings);
+	validate_script_say(to, profile, findings);
 	if (fclose(to) != 0)
 		abort();
 	jsonout_init(&structured);
-	write_structured(&structured, findings);
+	validate_script_write_structured(&structured, findings);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
@@ -142,7 +142,7 @@ answer_findings(const struct tool_host *host, const char *profile,
 }
 
 static void
-on_found(void *arg, const struct findings *findings)
+validate_script_on_found(void *arg, const struct findings *findings)
 {
 	struct tool_run run = *(struct tool_run *)arg;
 	const struct outcome *trouble = findings->trouble;
@@ -159,8 +159,8 @@ on_found(void *arg, const struct findings *findings)
 /* ---- the run ---- */
 
 static int
-read_arguments(const json_t *json, struct requirements_probe *probe_r,
-	       struct why *why_r)
+validate_script_read_arguments(const json_t *json, struct requirements_probe *probe_r,
+			       struct why *why_r)
 {
 	const char *key;
 	json_t *value;
@@ -194,7 +194,7 @@ validate_script_start(const struct tool_host *host, const json_t *json,
 	struct requirements_probe probe = { .compile = true };
 	struct why why = { .field = "" };
 	struct tool_run *run;
-	int r = read_arguments(json, &probe, &why);
+	int r = validate_script_read_arguments(json, &probe, &why);
 
 	if (r == 0)
 		r = environment_profile(host, NULL, &probe.profile, &why);
@@ -208,7 +208,7 @@ validate_script_start(const struct tool_host *host, const json_t *json,
 	run->profile = probe.profile;
 	run->arguments = json_incref((json_t *)json);
 	/* Compiling takes a worker, so the result never comes from within this call. */
-	r = requirements_start(host, &probe, on_found, run, &run->check, &why);
+	r = requirements_start(host, &probe, validate_script_on_found, run, &run->check, &why);
 	if (r == 0)
 		return run;
 	json_decref(run->arguments);
@@ -228,12 +228,12 @@ validate_script_cancel(struct tool_run *run, enum cancel_reason reason)
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	return validate_script_start(host, json, answer_findings);
+	return validate_script_start(host, json, validate_script_answer_findings);
 }
 
 const struct tool validate_script_tool = {
 	.name = "validate_script",
-	.describe = describe,
+	.describe = validate_script_describe,
 	.start = start,
 	.cancel = validate_script_cancel,
 };

@@ -8,7 +8,7 @@
 
 extern const struct tool validate_script_tool;
 
-/* Calls on_answer once with what was found, findings->trouble being NULL. */
+/* Calls on_answer once with the findings, whose trouble is NULL. */
 typedef void validate_script_answer(const struct tool_host *host, const char *profile,
 				    const struct findings *findings);
 

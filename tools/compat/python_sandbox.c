@@ -114,7 +114,7 @@ struct asked {
 };
 
 static int
-read_timeout(const json_t *value, struct asked *asked, struct why *why_r)
+sandbox_read_timeout(const json_t *value, struct asked *asked, struct why *why_r)
 {
 	uint32_t most = python_sandbox_most_seconds(asked->config);
 	double seconds = json_number_value(value);
@@ -174,7 +174,7 @@ read_truth(const char *key, const json_t *value, bool *truth_r, struct why *why_
 }
 
 static int
-read_field(const char *key, const json_t *value, struct asked *asked, struct why *why_r)
+sandbox_read_field(const char *key, const json_t *value, struct asked *asked, struct why *why_r)
 {
 	bool capture = true;
 	int r;
@@ -182,7 +182,7 @@ read_field(const char *key, const json_t *value, struct asked *asked, struct why
 	if (strcmp(key, "code") == 0)
 		return run_script_read_script(key, value, asked->to, why_r);
 	if (strcmp(key, "timeout") == 0)
-		return read_timeout(value, asked, why_r);
+		return sandbox_read_timeout(value, asked, why_r);
 	if (strcmp(key, "memory_limit") == 0)
 		return read_memory(value, asked, why_r);
 	if (strcmp(key, "allowed_imports") == 0)
@@ -220,8 +220,8 @@ choose_imports(const struct asked *asked)
 }
 
 static int
-read_arguments(const json_t *json, const struct config *config,
-	       struct run_script_arguments *arguments_r, struct why *why_r)
+sandbox_read_arguments(const json_t *json, const struct config *config,
+		       struct run_script_arguments *arguments_r, struct why *why_r)
 {
 	struct run_script_arguments arguments = {
 		.asked = { .wall_ms = python_sandbox_default_seconds(config) * 1000,
@@ -234,7 +234,7 @@ read_arguments(const json_t *json, const struct config *config,
 	json_t *value;
 
 	json_object_foreach((json_t *)json, key, value)
-		if (read_field(key, value, &asked, why_r) < 0)
+		if (sandbox_read_field(key, value, &asked, why_r) < 0)
 			return -EINVAL;
 	if (!arguments.script)
 		return why_say(why_r, -EINVAL, "code",
@@ -248,8 +248,8 @@ read_arguments(const json_t *json, const struct config *config,
 
 /* whole: for programs; text: the same for readers. */
 static void
-give(const struct jsonout *whole, const struct jsonout *text, bool is_error, bool not_run,
-     const struct tool_host *host)
+sandbox_give(const struct jsonout *whole, const struct jsonout *text, bool is_error, bool not_run,
+	     const struct tool_host *host)
 {
 	const struct tool_answer answer = {
 		.text = text->at,
@@ -265,8 +265,8 @@ give(const struct jsonout *whole, const struct jsonout *text, bool is_error, boo
 
 /* Writes a text in its share of the reader's tokens, the n-th part. */
 static void
-write_text(struct jsonout *out, const char *key, const struct readable *text, unsigned int n,
-	   const struct reader *reader)
+sandbox_write_text(struct jsonout *out, const char *key, const struct readable *text,
+		   unsigned int n, const struct reader *reader)
 {
 	size_t share = reader_share(reader, n), len;
 	char *made;
@@ -293,14 +293,16 @@ write_streams(struct jsonout *out, const struct outcome *outcome, bool quiet,
 
 		if (!quiet)
 			text.len = jsonout_fit(stream->text, stream->len, STREAM_COST_MAX);
-		write_text(out, names[i], &text, outcome->stream[!i].len > 0 ? 4 : 2, reader);
+		sandbox_write_text(out, names[i], &text, outcome->stream[!i].len > 0 ? 4 : 2,
+				   reader);
 	}
 }
 
 /* As JSON if the value has a JSON form, else as its repr. JSON that is too long for a reader is
  * a text. */
 static void
-write_result(struct jsonout *out, const struct outcome *outcome, const struct reader *reader)
+sandbox_write_result(struct jsonout *out, const struct outcome *outcome,
+		     const struct reader *reader)
 {
 	const char *json = outcome->value_json;
 	size_t len = json ? strlen(json) : 0, share = reader_share(reader, 4);
@@ -313,7 +315,7 @@ write_result(struct jsonout *out, const struct outcome *outcome, const struct re
 	} else if (shown) {
 		const struct readable text = { shown, strlen(shown), "result" };
 
-		write_text(out, "result", &text, 4, reader);
+		sandbox_write_text(out, "result", &text, 4, reader);
 	} else {
 		jsonout_key(out, "result");
 		jsonout_null(out);
@@ -371,7 +373,7 @@ write_names(struct jsonout *out, const struct outcome *outcome, const struct rea
 }
 
 static void
-write_lines(struct jsonout *out, const char *text, uint32_t line)
+sandbox_write_lines(struct jsonout *out, const char *text, uint32_t line)
 {
 	char prefix[32] = "";
 
@@ -399,13 +401,13 @@ write_failure(struct jsonout *out, const struct outcome *outcome, const struct r
 
 	if (type && strcmp(type, NOT_ALLOWED) == 0) {
 		jsonout_member_text(out, "error", "Code contains restricted operations");
-		write_lines(out, message, outcome->error_line);
+		sandbox_write_lines(out, message, outcome->error_line);
 	} else if (type) {
 		/* str() of an exception may be empty. */
 		if (!*message)
 			message = type;
-		write_text(out, "error", &(struct readable){ message, strlen(message), "error" }, 8,
-			   reader);
+		sandbox_write_text(out, "error", &(struct readable){ message, strlen(message), "error" }, 8,
+				   reader);
 	} else if (outcome->status == OUTCOME_TIMEOUT) {
 		jsonout_member_text(out, "error", "Execution timeout");
 		jsonout_member_uint(out, "timeout", outcome->limits->wall_ms / 1000);
@@ -415,8 +417,8 @@ write_failure(struct jsonout *out, const struct outcome *outcome, const struct r
 	if (type && outcome->error_traceback) {
 		const char *text = outcome->error_traceback;
 
-		write_text(out, "traceback", &(struct readable){ text, strlen(text), "traceback" },
-			   8, reader);
+		sandbox_write_text(out, "traceback", &(struct readable){ text, strlen(text), "traceback" },
+				   8, reader);
 	}
 }
 
@@ -431,7 +433,7 @@ write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int f
 	jsonout_member_bool(out, "success", success);
 	jsonout_member_text(out, "execution_id", outcome->id);
 	if (success)
-		write_result(out, outcome, reader);
+		sandbox_write_result(out, outcome, reader);
 	else
 		write_failure(out, outcome, reader);
 	write_streams(out, outcome, flags & QUIET, reader);
@@ -447,7 +449,7 @@ write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int f
 
 /* As in that server, code that fails is a normal answer: not isError. */
 static void
-answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
 	const struct reader all = { host, NULL, 0 };
 	const struct reader reader = { host, outcome->id,
@@ -458,13 +460,13 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 
 	write_outcome(&whole, outcome, flags, &all);
 	write_outcome(&text, outcome, flags, &reader);
-	give(&whole, &text, !ran, !ran, host);
+	sandbox_give(&whole, &text, !ran, !ran, host);
 	jsonout_done(&whole);
 	jsonout_done(&text);
 }
 
 static void
-refuse(const char *reason, const char *text, const struct tool_host *host)
+sandbox_refuse(const char *reason, const char *text, const struct tool_host *host)
 {
 	struct jsonout out;
 
@@ -474,14 +476,14 @@ refuse(const char *reason, const char *text, const struct tool_host *host)
 	jsonout_member_bool(&out, "success", false);
 	jsonout_member_text(&out, "error", text);
 	jsonout_close(&out, '}');
-	give(&out, &out, true, true, host);
+	sandbox_give(&out, &out, true, true, host);
 	jsonout_done(&out);
 }
 
 /* ---- execute_code: the tool ---- */
 
 static char *
-make_input_schema(const struct config *config)
+sandbox_make_input_schema(const struct config *config)
 {
 	json_t *schema = schema_load(execute_code_input_schema);
 	char memory[32];
@@ -507,7 +509,7 @@ make_output_schema(const struct config *config)
 }
 
 static void
-describe_execute(const struct config *config, struct tool_description *description_r)
+sandbox_describe_execute(const struct config *config, struct tool_description *description_r)
 {
 	*description_r = (struct tool_description){
 		.name = execute_code_tool.name,
@@ -522,7 +524,7 @@ describe_execute(const struct config *config, struct tool_description *descripti
 			"validate_code tells what code would be refused for.\n"
 			"Example: {\"code\": \"result = 2 + 2\\nprint(f'The answer is: {result}')\"} "
 			"gives result 4 and stdout \"The answer is: 4\\n\"."),
-		.input_schema = make_input_schema(config),
+		.input_schema = sandbox_make_input_schema(config),
 		.output_schema = make_output_schema(config),
 		.task = TOOL_TASK_MAY,
 	};
@@ -531,7 +533,9 @@ describe_execute(const struct config *config, struct tool_description *descripti
 static struct tool_run *
 start_execute(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, answer, refuse, NULL };
+	static const struct script_tool kind = {
+		sandbox_read_arguments, sandbox_answer, sandbox_refuse, NULL,
+	};
 
 	return run_script_start(&kind, host, json);
 }
@@ -539,9 +543,9 @@ start_execute(const struct tool_host *host, const json_t *json)
 const struct tool execute_code_tool = {
 	.name = "execute_code",
 	.policy = "run_script",
-	.refuse = refuse,
+	.refuse = sandbox_refuse,
 	.long_status = "the script is running",
-	.describe = describe_execute,
+	.describe = sandbox_describe_execute,
 	.start = start_execute,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,

@@ -19,10 +19,10 @@ uint32_t python_sandbox_most_seconds(const struct config *config);
 uint32_t python_sandbox_default_seconds(const struct config *config);
 uint64_t python_sandbox_default_memory(const struct config *config);
 
-/* "128m", as its calls have it. */
+/* The text "128m" that its calls use. */
 void python_sandbox_memory_text(uint64_t bytes, char *text, size_t size);
 
-/* Whether a tier is used: not if the configuration has a list of modules instead of tiers. */
+/* Is a tier used? Not if the configuration has a list of modules in place of tiers. */
 bool python_sandbox_has(const struct config *config, bool container, enum tier tier);
 
 /* The modules that code may import; imports_done. container: a call with use_container, which may

@@ -85,8 +85,8 @@ read_variables(const json_t *value, struct run_script_arguments *to, struct why 
 }
 
 static int
-read_field(const char *key, const json_t *value, struct run_script_arguments *to,
-	   struct why *why_r)
+run_python_read_field(const char *key, const json_t *value, struct run_script_arguments *to,
+		      struct why *why_r)
 {
 	if (strcmp(key, "python_code") == 0)
 		return run_script_read_script(key, value, to, why_r);
@@ -108,8 +108,8 @@ dependencies_of(const struct config *config)
 }
 
 static int
-read_arguments(const json_t *json, const struct config *config,
-	       struct run_script_arguments *arguments_r, struct why *why_r)
+run_python_read_arguments(const json_t *json, const struct config *config,
+			  struct run_script_arguments *arguments_r, struct why *why_r)
 {
 	struct run_script_arguments arguments = {
 		.script_name = "main.py",
@@ -121,7 +121,7 @@ read_arguments(const json_t *json, const struct config *config,
 
 	json_object_foreach((json_t *)json, key, value)
 		if (r == 0)
-			r = read_field(key, value, &arguments, why_r);
+			r = run_python_read_field(key, value, &arguments, why_r);
 	if (r == 0 && !arguments.script)
 		r = why_say(why_r, -EINVAL, "python_code",
 			    "python_code is required: a string of Python source");
@@ -135,7 +135,7 @@ read_arguments(const json_t *json, const struct config *config,
 /* ---- the tool ---- */
 
 static char *
-make_description(const struct config *config)
+run_python_make_description(const struct config *config)
 {
 	const struct config_list *list = &config->run_python.dependencies;
 	char *text = NULL;
@@ -153,7 +153,7 @@ make_description(const struct config *config)
 }
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+run_python_describe(const struct config *config, struct tool_description *description_r)
 {
 	*description_r = (struct tool_description){
 		.name = run_python_code_tool.name,
@@ -161,7 +161,7 @@ describe(const struct config *config, struct tool_description *description_r)
 		.icon = ICON_RUN,
 		.hint = "run_python_code runs Python code in a fresh process: nothing survives the "
 			"call.",
-		.description = make_description(config),
+		.description = run_python_make_description(config),
 		.input_schema = xstrdup(run_python_code_input_schema),
 		.open_world = config->network.allow.n > 0,
 		.task = TOOL_TASK_MAY,
@@ -169,9 +169,9 @@ describe(const struct config *config, struct tool_description *description_r)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+run_python_start(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, run_python_answer,
+	static const struct script_tool kind = { run_python_read_arguments, run_python_answer,
 						 run_python_refuse, NULL };
 
 	return run_script_start(&kind, host, json);
@@ -182,8 +182,8 @@ const struct tool run_python_code_tool = {
 	.policy = "run_script",
 	.refuse = run_python_refuse,
 	.long_status = "the code is running",
-	.describe = describe,
-	.start = start,
+	.describe = run_python_describe,
+	.start = run_python_start,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
 };

@@ -12,17 +12,18 @@
 extern const struct tool run_python_code_tool;
 
 /* Call on_answer once (run_python_answer.c): with the outcome, after its output was sent as log
- * lines; or with the reason why nothing was run, in the form of the replaced server where it has
+ * lines; or with the reason why nothing was run, in the form of the replaced server if that has
  * such a reason. flags: not used. */
 void run_python_answer(const struct outcome *outcome, unsigned int flags,
 		       const struct tool_host *host);
 void run_python_refuse(const char *reason, const char *text, const struct tool_host *host);
 
-/* Writes a well-formed JSON text with line breaks and an indent of two. Deeper than 16 levels the
- * indent does not grow. */
+/* Writes a well-formed JSON text with line breaks and an indent of two, which stops growing at 16
+ * levels. */
 void run_python_indent(FILE *to, const char *json);
 
-/* Writes a text in which the tag does not occur: its brackets become &lt; and &gt;. */
+/* Writes a text so that the tag does not occur in it: the brackets of the tag become &lt; and &gt;.
+ */
 void run_python_escape(FILE *to, const char *text, size_t len, const char *tag);
 
 #endif

@@ -29,7 +29,7 @@ break_line(FILE *to, size_t depth)
 	fprintf(to, "\n%*s", (int)(2 * (depth < INDENT_MAX ? depth : INDENT_MAX)), "");
 }
 
-/* Writes a string, and returns what is behind it. */
+/* Writes a string, and returns the position after it. */
 static const char *
 copy_string(FILE *to, const char *at)
 {
@@ -166,7 +166,7 @@ output_of(const struct outcome *outcome, const struct reader *reader)
 
 /* The JSON of the value; NULL: it is None, or has none. */
 static const char *
-value_of(const struct outcome *outcome)
+python_answer_value_of(const struct outcome *outcome)
 {
 	const char *json = outcome->value_json;
 
@@ -240,7 +240,7 @@ say_output(FILE *to, const struct output *output)
 static void
 say_value(FILE *to, const struct outcome *outcome, const struct reader *reader)
 {
-	const char *json = value_of(outcome);
+	const char *json = python_answer_value_of(outcome);
 	json_t *string = json && *json == '"' ? json_loads(json, JSON_ALLOW_NUL | JSON_DECODE_ANY,
 							   NULL) : NULL;
 	char *text = NULL;
@@ -283,7 +283,7 @@ say_xml(FILE *to, const struct outcome *outcome, const struct reader *reader)
 /* ---- as JSON ---- */
 
 static void
-write_lines(struct jsonout *out, const char *text, size_t len)
+python_answer_write_lines(struct jsonout *out, const char *text, size_t len)
 {
 	const char *end = text + len, *line;
 
@@ -298,7 +298,7 @@ say_json(FILE *to, const struct outcome *outcome, const struct reader *reader)
 	struct output output = output_of(outcome, reader);
 	const size_t share = reader_share(reader, 4);
 	bool success = outcome->status == OUTCOME_OK;
-	const char *json = value_of(outcome);
+	const char *json = python_answer_value_of(outcome);
 	struct jsonout out;
 
 	jsonout_init(&out);
@@ -308,7 +308,7 @@ say_json(FILE *to, const struct outcome *outcome, const struct reader *reader)
 	jsonout_open(&out, '[');
 	for (int i = 0; i < STREAM_COUNT; i++)
 		if (output.text[i])
-			write_lines(&out, output.text[i], output.len[i]);
+			python_answer_write_lines(&out, output.text[i], output.len[i]);
 	jsonout_close(&out, ']');
 	if (!success) {
 		char *error = error_of(outcome, reader);
@@ -381,8 +381,8 @@ log_output(const struct outcome *outcome, const struct tool_host *host)
 
 /* Takes a stream and its text. */
 static void
-give(FILE *to, char *const *text, const size_t *len, bool is_error, bool not_run,
-     const struct tool_host *host)
+python_answer_give(FILE *to, char *const *text, const size_t *len, bool is_error, bool not_run,
+		   const struct tool_host *host)
 {
 	struct tool_answer answer = { .is_error = is_error, .not_run = not_run };
 
@@ -411,7 +411,7 @@ run_python_answer(const struct outcome *outcome, unsigned int flags,
 		say_json(to, outcome, &reader);
 	else
 		say_xml(to, outcome, &reader);
-	give(to, &text, &len, !ran, !ran, host);
+	python_answer_give(to, &text, &len, !ran, !ran, host);
 }
 
 static bool
@@ -444,5 +444,5 @@ run_python_refuse(const char *reason, const char *reason_text, const struct tool
 		fputs("<status>install-error</status>", to);
 		say_element(to, "error", reason_text, strlen(reason_text));
 	}
-	give(to, &text, &len, wrong, true, host);
+	python_answer_give(to, &text, &len, wrong, true, host);
 }

@@ -29,7 +29,7 @@ describe_info(const struct config *config, struct tool_description *description_
 }
 
 static void
-write_list(struct jsonout *out, const char *key, const struct config_list *list)
+sandbox_info_write_list(struct jsonout *out, const char *key, const struct config_list *list)
 {
 	jsonout_key(out, key);
 	jsonout_open(out, '[');
@@ -39,7 +39,7 @@ write_list(struct jsonout *out, const char *key, const struct config_list *list)
 }
 
 static void
-write_profiles(struct jsonout *out, const struct config *config)
+sandbox_info_write_profiles(struct jsonout *out, const struct config *config)
 {
 	jsonout_key(out, "security_profiles");
 	jsonout_open(out, '{');
@@ -47,14 +47,14 @@ write_profiles(struct jsonout *out, const struct config *config)
 		jsonout_key(out, tier_name(tier));
 		jsonout_open(out, '{');
 		jsonout_member_bool(out, "enabled", python_sandbox_has(config, false, tier));
-		write_list(out, "modules", tier_modules(config, tier));
+		sandbox_info_write_list(out, "modules", tier_modules(config, tier));
 		jsonout_close(out, '}');
 	}
 	jsonout_close(out, '}');
 }
 
 static void
-write_limits(struct jsonout *out, const struct config *config)
+sandbox_info_write_limits(struct jsonout *out, const struct config *config)
 {
 	char memory[32];
 
@@ -80,13 +80,14 @@ write_last_form(struct jsonout *out, const struct config *config)
 	jsonout_member_uint(out, "timeout_seconds", python_sandbox_default_seconds(config));
 	jsonout_member_uint(out, "max_output_size", config->python_sandbox.max_output_bytes);
 	if (own->n) {
-		write_list(out, "allowed_imports", own);
+		sandbox_info_write_list(out, "allowed_imports", own);
 	} else {
 		jsonout_key(out, "allowed_imports");
 		jsonout_open(out, '{');
 		for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++)
 			if (python_sandbox_has(config, false, tier)) {
-				write_list(out, tier_name(tier), tier_modules(config, tier));
+				sandbox_info_write_list(out, tier_name(tier),
+							tier_modules(config, tier));
 				n += tier_modules(config, tier)->n;
 			}
 		jsonout_close(out, '}');
@@ -108,8 +109,8 @@ start_info(const struct tool_host *host, const json_t *json)
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
 	jsonout_member_bool(&out, "success", true);
-	write_profiles(&out, config);
-	write_limits(&out, config);
+	sandbox_info_write_profiles(&out, config);
+	sandbox_info_write_limits(&out, config);
 	write_last_form(&out, config);
 	jsonout_member_raw(&out, "container_mode", "{\"available\":true,\"enabled\":true}");
 	jsonout_close(&out, '}');

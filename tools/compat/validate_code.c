@@ -28,7 +28,7 @@ struct tool_run {
 };
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+validate_code_describe(const struct config *config, struct tool_description *description_r)
 {
 	(void)config;
 	*description_r = (struct tool_description){
@@ -87,7 +87,7 @@ write_verdict(struct jsonout *out, bool valid, bool compiles, const json_t *erro
 }
 
 static void
-give(const struct tool_run *run, const json_t *answer)
+validate_code_give(const struct tool_run *run, const json_t *answer)
 {
 	const json_t *errors = json_object_get(answer, "errors");
 	bool compiles = json_is_true(json_object_get(answer, "compiles"));
@@ -117,13 +117,13 @@ give(const struct tool_run *run, const json_t *answer)
 }
 
 static void
-answered(void *arg, const json_t *answer, const struct outcome *outcome)
+validate_code_answered(void *arg, const json_t *answer, const struct outcome *outcome)
 {
 	struct tool_run run = *(struct tool_run *)arg;
 
 	free(arg);
 	if (answer)
-		give(&run, answer);
+		validate_code_give(&run, answer);
 	else
 		tool_refuse(&run.host, outcome->message ? outcome->message
 						     : "the code could not be examined");
@@ -132,8 +132,8 @@ answered(void *arg, const json_t *answer, const struct outcome *outcome)
 /* ---- the run ---- */
 
 static int
-read_arguments(const json_t *json, struct run_script_arguments *arguments_r,
-	       struct why *why_r)
+validate_code_read_arguments(const json_t *json, struct run_script_arguments *arguments_r,
+			     struct why *why_r)
 {
 	const char *key;
 	json_t *value;
@@ -180,7 +180,7 @@ make_input(const struct config *config, const struct run_script_arguments *argum
 }
 
 static void
-count(const struct run_script_arguments *arguments, struct tool_run *run)
+validate_code_count(const struct run_script_arguments *arguments, struct tool_run *run)
 {
 	run->lines = 1;
 	for (size_t i = 0; i < arguments->script_len; i++)
@@ -189,14 +189,14 @@ count(const struct run_script_arguments *arguments, struct tool_run *run)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+validate_code_start(const struct tool_host *host, const json_t *json)
 {
 	struct run_script_arguments arguments = { .script = NULL };
 	struct inside_probe probe = { .program = look_code };
 	struct why why = { .field = "" };
 	struct tool_run *run;
 	char *input;
-	int r = read_arguments(json, &arguments, &why);
+	int r = validate_code_read_arguments(json, &arguments, &why);
 
 	if (r == 0)
 		r = environment_profile(host, NULL, &probe.profile, &why);
@@ -206,15 +206,15 @@ start(const struct tool_host *host, const json_t *json)
 	}
 	run = xcalloc(1, sizeof(*run));
 	run->host = *host;
-	count(&arguments, run);
+	validate_code_count(&arguments, run);
 	probe.input = input = make_input(host->config, &arguments, &probe.input_len);
-	run = inside_run(host, &probe, answered, run, &run->inside);
+	run = inside_run(host, &probe, validate_code_answered, run, &run->inside);
 	free(input);
 	return run;
 }
 
 static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+validate_code_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	inside_cancel(run->inside, reason);
 	free(run);
@@ -222,7 +222,7 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 
 const struct tool validate_code_tool = {
 	.name = "validate_code",
-	.describe = describe,
-	.start = start,
-	.cancel = cancel,
+	.describe = validate_code_describe,
+	.start = validate_code_start,
+	.cancel = validate_code_cancel,
 };

@@ -38,14 +38,14 @@ struct job {
 	LIST_HEAD(, job_watch) watches;
 };
 
-static void drop(struct kept *kept);
+static void background_drop(struct kept *kept);
 
-static struct kept_store jobs = KEPT_STORE(jobs, drop);
+static struct kept_store jobs = KEPT_STORE(jobs, background_drop);
 
 /* ---- news ---- */
 
 static void
-tell(struct job *job)
+background_tell(struct job *job)
 {
 	struct job_watch *watch, *next;
 
@@ -90,7 +90,7 @@ free_job(struct job *job)
 }
 
 static void
-drop(struct kept *kept)
+background_drop(struct kept *kept)
 {
 	struct job *job = (struct job *)kept;
 	struct tool_run *run = job->run;
@@ -112,7 +112,7 @@ void
 background_forget(void)
 {
 	while (!TAILQ_EMPTY(&jobs.list))
-		drop(TAILQ_FIRST(&jobs.list));
+		background_drop(TAILQ_FIRST(&jobs.list));
 }
 
 /* Of one that has ended. */
@@ -148,13 +148,13 @@ come_to_end(struct job *job, enum job_state state)
 		 tenant_principal(job->tenant), job->tool->name, state_names[state],
 		 (unsigned long long)(job->ended_ms - job->started_ms));
 	kept_make_room(&jobs, job->tenant, kept, UINT32_MAX, job->config->mcp.job_bytes);
-	tell(job);
+	background_tell(job);
 }
 
 /* ---- what the run says ---- */
 
 static void
-on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+background_on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct job *job = arg;
 	size_t kept;
@@ -170,7 +170,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 	kept = evbuffer_get_length(job->output);
 	if (kept > job->output_most)
 		evbuffer_drain(job->output, kept - job->output_most);
-	tell(job);
+	background_tell(job);
 }
 
 static void
@@ -188,7 +188,7 @@ on_log(void *arg, const struct tool_log *log)
 }
 
 static int
-on_ask(void *arg, const struct tool_question *question, size_t n, const char *state)
+background_on_ask(void *arg, const struct tool_question *question, size_t n, const char *state)
 {
 	(void)arg;
 	(void)question;
@@ -206,7 +206,8 @@ on_task(void *arg, const char *status)
 }
 
 static void
-on_end(struct job *job, const struct tool_answer *answer, const struct tool_failure *failure)
+background_on_end(struct job *job, const struct tool_answer *answer,
+		  const struct tool_failure *failure)
 {
 	const struct tool_host *caller = job->caller;
 
@@ -223,15 +224,15 @@ on_end(struct job *job, const struct tool_answer *answer, const struct tool_fail
 }
 
 static void
-on_answer(void *arg, const struct tool_answer *answer)
+background_on_answer(void *arg, const struct tool_answer *answer)
 {
-	on_end(arg, answer, NULL);
+	background_on_end(arg, answer, NULL);
 }
 
 static void
 on_fail(void *arg, const struct tool_failure *failure)
 {
-	on_end(arg, NULL, failure);
+	background_on_end(arg, NULL, failure);
 }
 
 /* ---- start ---- */
@@ -271,12 +272,12 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 	self.client = 0;
 	self.client_tools = NULL;
 	self.is_task = false;
-	self.on_output = on_output;
+	self.on_output = background_on_output;
 	self.on_progress = on_progress;
 	self.on_log = on_log;
-	self.on_ask = on_ask;
+	self.on_ask = background_on_ask;
 	self.on_task = on_task;
-	self.on_answer = on_answer;
+	self.on_answer = background_on_answer;
 	self.on_fail = on_fail;
 	self.arg = job;
 	json_object_del(own, BACKGROUND_ARGUMENT);

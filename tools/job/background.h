@@ -3,9 +3,9 @@
  *
  * A tool with the argument "background" gives its call to background_start and answers with the
  * job's handle; the tool "job" (tools/job/job.c) follows the job. A job belongs to its tenant;
- * other tenants cannot use its handle. While it runs its newest output is kept; when it is over
- * its answer is kept for a time. The bounds are [mcp] jobs_per_tenant, job_seconds and job_bytes.
- * The limits of the run apply.
+ * other tenants cannot use its handle. While it runs its newest output is kept; after its end its
+ * answer is kept for a time. The bounds are [mcp] jobs_per_tenant, job_seconds and job_bytes. The
+ * limits of the run apply.
  */
 #ifndef TOOLS_JOB_BACKGROUND_H
 #define TOOLS_JOB_BACKGROUND_H
@@ -31,8 +31,7 @@ enum job_state {
 
 struct job;
 
-/* Whether the argument is given and true. A value that is not a boolean is for the tool to
- * refuse. */
+/* Is the argument given and true? The tool refuses a value that is not a boolean. */
 bool background_wanted(const json_t *arguments);
 
 /* Starts the tool with the arguments without "background". 0 and *handle_r, borrowed until the next
@@ -53,9 +52,9 @@ struct job_view {
 	const char *handle, *tool;
 	enum job_state state;
 	uint64_t elapsed_ms;			/* of its run */
-	uint64_t kept_seconds;			/* from now on; of one that is over */
+	uint64_t kept_seconds;			/* from now on; for a job that has ended */
 	uint64_t written;			/* bytes of output so far, both streams */
-	uint64_t oldest;			/* offset of the first byte that is kept */
+	uint64_t oldest;			/* offset of the first kept byte */
 	const struct tool_answer *answer;	/* JOB_DONE; else NULL */
 	const struct tool_failure *failure;	/* JOB_FAILED; else NULL */
 };
@@ -65,20 +64,20 @@ void background_view(const struct job *job, struct job_view *view_r);
 /* Its answer was fetched: it may be dropped to make room. */
 void background_seen(struct job *job);
 
-/* Copies at most size bytes of output from offset (oldest..written) on. Ends between characters
- * unless no more will follow. Returns their number. */
+/* Copies at most size bytes of output from offset (oldest..written) on. The copy ends between
+ * characters, unless no more output will follow. Returns their number. */
 size_t background_output(const struct job *job, uint64_t offset, char *to, size_t size);
 
 /* Embedded in the object that waits. on_news may be called from anywhere, and must not use the job:
  * look for it again in the next turn of the loop. */
 struct job_watch {
 	void (*on_news)(struct job_watch *watch);
-	struct job *job;			/* the job's own, as is the link; NULL: none */
+	struct job *job;			/* set by the job, like the link; NULL: none */
 	LIST_ENTRY(job_watch) link;
 };
 
 void background_watch(struct job *job, struct job_watch *watch);
-void background_unwatch(struct job_watch *watch);	/* fine when it does not watch */
+void background_unwatch(struct job_watch *watch);	/* does nothing if it does not watch */
 
 /* The numbers of running jobs and of kept answers; tenant NULL: of all tenants. */
 void background_count(const struct tenant *tenant, unsigned int *running_r,

@@ -50,7 +50,7 @@ static const char description[] =
 	"its answer, once it has ended; cancel: stops it.";
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+job_describe(const struct config *config, struct tool_description *description_r)
 {
 	(void)config;
 	*description_r = (struct tool_description){
@@ -114,7 +114,7 @@ read_argument(const char *key, const json_t *value, struct arguments *to,
 }
 
 static int
-read_arguments(const json_t *json, struct arguments *arguments, struct why *why_r)
+job_read_arguments(const json_t *json, struct arguments *arguments, struct why *why_r)
 {
 	const char *key;
 	json_t *value;
@@ -224,7 +224,7 @@ say_look(FILE *to, const struct look *look)
 }
 
 static void
-give(const struct tool_host *host, const struct look *look)
+job_give(const struct tool_host *host, const struct look *look)
 {
 	struct tool_answer answer = { .is_error = false };
 	struct jsonout structured;
@@ -252,7 +252,7 @@ give(const struct tool_host *host, const struct look *look)
 /* ---- looking ---- */
 
 static void
-read_output(const struct job *job, uint64_t offset, struct look *look)
+job_read_output(const struct job *job, uint64_t offset, struct look *look)
 {
 	const struct job_view *view = &look->view;
 
@@ -283,7 +283,7 @@ answer_now(const struct tool_host *host, const char *id, enum action action,
 	background_view(job, &look.view);
 	over = look.view.state != JOB_RUNNING;
 	if (action == ACTION_OUTPUT)
-		read_output(job, offset, &look);
+		job_read_output(job, offset, &look);
 	if (!at_once && !over && !look.output_len && !look.missed) {
 		free(look.output);
 		return false;
@@ -292,7 +292,7 @@ answer_now(const struct tool_host *host, const char *id, enum action action,
 		look.answer = look.view.answer;
 		background_seen(job);
 	}
-	give(host, &look);
+	job_give(host, &look);
 	free(look.output);
 	return true;
 }
@@ -300,7 +300,7 @@ answer_now(const struct tool_host *host, const char *id, enum action action,
 /* ---- the run ---- */
 
 static uint64_t
-left_ms(const struct tool_run *run)
+job_left_ms(const struct tool_run *run)
 {
 	uint64_t now = clock_ms();
 
@@ -317,7 +317,7 @@ wake_in(struct tool_run *run, uint64_t ms)
 }
 
 static void
-free_run(struct tool_run *run)
+job_free_run(struct tool_run *run)
 {
 	background_unwatch(&run->watch);
 	event_free(run->timer);
@@ -333,15 +333,15 @@ on_news(struct job_watch *watch)
 
 /* There is news, or the time is over. */
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+job_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct tool_run *run = arg;
-	uint64_t left = left_ms(run);
+	uint64_t left = job_left_ms(run);
 
 	(void)fd;
 	(void)what;
 	if (answer_now(&run->host, run->id, run->action, run->offset, left == 0))
-		free_run(run);
+		job_free_run(run);
 	else
 		wake_in(run, left);
 }
@@ -358,21 +358,21 @@ wait_for_news(const struct tool_host *host, const struct arguments *arguments,
 	run->offset = arguments->offset;
 	run->until_ms = clock_ms() + (uint64_t)(seconds * 1000);
 	run->watch.on_news = on_news;
-	run->timer = xalloc_check(evtimer_new(host->base, on_timer, run));
+	run->timer = xalloc_check(evtimer_new(host->base, job_on_timer, run));
 	background_watch(background_find(host->tenant, run->id), &run->watch);
-	wake_in(run, left_ms(run));
+	wake_in(run, job_left_ms(run));
 	return run;
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+job_start(const struct tool_host *host, const json_t *json)
 {
 	struct arguments arguments = { .action = ACTION_COUNT, .wait_seconds = -1 };
 	struct why why = { .field = "" };
 	double seconds;
 	struct job *job;
 
-	if (read_arguments(json, &arguments, &why) < 0) {
+	if (job_read_arguments(json, &arguments, &why) < 0) {
 		tool_refuse(host, why.text);
 		return NULL;
 	}
@@ -389,15 +389,15 @@ start(const struct tool_host *host, const json_t *json)
 }
 
 static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+job_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	(void)reason;
-	free_run(run);
+	job_free_run(run);
 }
 
 const struct tool job_tool = {
 	.name = "job",
-	.describe = describe,
-	.start = start,
-	.cancel = cancel,
+	.describe = job_describe,
+	.start = job_start,
+	.cancel = job_cancel,
 };

@@ -57,7 +57,7 @@ read_bytes(int store, const char *name)
 }
 
 static int
-by_use(const void *a, const void *b)
+collect_by_use(const void *a, const void *b)
 {
 	const struct found *left = a, *right = b;
 
@@ -66,7 +66,7 @@ by_use(const void *a, const void *b)
 
 /* All environments; those that were unused for longest come first. */
 static struct found *
-look(const char *store, size_t *n_r)
+collect_look(const char *store, size_t *n_r)
 {
 	DIR *list = opendir(store);
 	struct found *found = NULL;
@@ -87,7 +87,7 @@ look(const char *store, size_t *n_r)
 	if (list)
 		closedir(list);
 	if (n)
-		qsort(found, n, sizeof(*found), by_use);
+		qsort(found, n, sizeof(*found), collect_by_use);
 	*n_r = n;
 	return found;
 }
@@ -107,7 +107,7 @@ collect(struct engine *engine, const struct config *config, const char *keep, bo
 	last = now;
 	store_forget(config->packages.store, oldest);
 	owned_forget(config->packages.store, oldest);
-	found = look(config->packages.store, &n);
+	found = collect_look(config->packages.store, &n);
 	for (size_t i = 0; i < n; i++)
 		total += found[i].bytes;
 	for (size_t i = 0; i < n; i++) {

@@ -10,11 +10,11 @@
 struct config;
 struct engine;
 
-/* Notes that an environment is used now, as the time of its directory. */
+/* Notes that an environment is used now, by the time of its directory. */
 void collect_note_use(const char *store, const char *name);
 
-/* Removes what is due. It never removes keep (NULL: none), or an environment that an execution or a
- * session has or waits for. due_only: does nothing if it was called within the hour. */
+/* Removes environments that are due, but never keep (NULL: none), and none that an execution or a
+ * session has or waits for. due_only: does nothing if it was called less than an hour ago. */
 void collect(struct engine *engine, const struct config *config, const char *keep,
 	     bool due_only);
 

@@ -32,21 +32,21 @@ struct consent {
 };
 
 static const char *
-text_of(const json_t *package, const char *key)
+consent_text_of(const json_t *package, const char *key)
 {
 	return json_string_value(json_object_get(package, key));
 }
 
 /* The approver's view: everything that would be installed. */
 static json_t *
-show(const json_t *set, const enum policy_verdict *each)
+consent_show(const json_t *set, const enum policy_verdict *each)
 {
 	json_t *packages = xalloc_check(json_array()), *package, *shown;
 	size_t i;
 
 	json_array_foreach(set, i, package) {
 		json_t *one = xalloc_check(json_copy(package));
-		const char *known = packages_look_alike(text_of(package, "name"));
+		const char *known = packages_look_alike(consent_text_of(package, "name"));
 
 		json_object_set_new(one, "approve", json_boolean(each[i] == POLICY_APPROVE));
 		if (known)
@@ -68,13 +68,13 @@ consent_new(const struct tool_host *host, const json_t *set, const enum policy_v
 	consent->host = host;
 	consent->item = xcalloc(json_array_size(set), sizeof(*consent->item));
 	consent->reason = reason ? xstrdup(reason) : NULL;
-	consent->shown = show(set, each);
+	consent->shown = consent_show(set, each);
 	json_array_foreach(set, i, package) {
 		if (each[i] != POLICY_APPROVE)
 			continue;
 		if (asprintf(&consent->item[consent->n_items], "package %s==%s %s from %s%s",
-			     text_of(package, "name"), text_of(package, "version"),
-			     text_of(package, "hash"), text_of(package, "index"),
+			     consent_text_of(package, "name"), consent_text_of(package, "version"),
+			     consent_text_of(package, "hash"), consent_text_of(package, "index"),
 			     json_object_get(package, "built") ? " built from source" : "") < 0)
 			abort();
 		consent->n_items++;
@@ -98,7 +98,7 @@ consent_free(struct consent *consent)
 }
 
 static struct approvals *
-approvals_of(const struct consent *consent)
+consent_approvals_of(const struct consent *consent)
 {
 	return consent->host->gate ? gate_approvals(consent->host->gate) : NULL;
 }
@@ -106,7 +106,7 @@ approvals_of(const struct consent *consent)
 bool
 consent_is_given(const struct consent *consent)
 {
-	struct approvals *approvals = approvals_of(consent);
+	struct approvals *approvals = consent_approvals_of(consent);
 
 	return approvals && approvals_has(approvals, tenant_principal(consent->host->tenant),
 					  (const char *const *)consent->item,
@@ -136,7 +136,7 @@ consent_allows(const struct tool_host *host, const json_t *set)
 }
 
 static struct approval_request
-request_of(const struct consent *consent)
+consent_request_of(const struct consent *consent)
 {
 	return (struct approval_request){
 		.requester = gate_subject(consent->host->gate,
@@ -153,12 +153,12 @@ request_of(const struct consent *consent)
 bool
 consent_is_denied(const struct consent *consent, struct why *why_r)
 {
-	const struct approvals *approvals = approvals_of(consent);
+	const struct approvals *approvals = consent_approvals_of(consent);
 	struct approval_request request;
 
 	if (!approvals)
 		return false;
-	request = request_of(consent);
+	request = consent_request_of(consent);
 	return approvals_check_denied(approvals, &request, why_r) < 0;
 }
 
@@ -167,13 +167,13 @@ consent_ask(struct consent *consent,
 	    void (*on_decided)(void *arg, enum approval_state state, const char *reason),
 	    void *arg, const struct approval **approval_r, struct why *why_r)
 {
-	struct approvals *approvals = approvals_of(consent);
+	struct approvals *approvals = consent_approvals_of(consent);
 	struct approval_request request;
 	int r;
 
 	if (!approvals)
 		return why_say(why_r, -EACCES, "packages", "nobody can be asked here");
-	request = request_of(consent);
+	request = consent_request_of(consent);
 	r = approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);
 	if (r == 0 && on_decided)
 		consent->waiting = arg;
@@ -184,7 +184,7 @@ consent_ask(struct consent *consent,
 
 /* Writes a text of the set, which comes from an index or from the request. */
 static void
-put(FILE *to, const char *before, const char *text)
+consent_put(FILE *to, const char *before, const char *text)
 {
 	char line[LINE_BYTES];
 
@@ -193,20 +193,20 @@ put(FILE *to, const char *before, const char *text)
 }
 
 static void
-write_list(FILE *to, const struct consent *consent)
+consent_write_list(FILE *to, const struct consent *consent)
 {
 	const json_t *packages = json_object_get(consent->shown, "packages"), *package;
 	size_t i;
 
 	json_array_foreach(packages, i, package) {
-		const char *known = text_of(package, "looks_like");
+		const char *known = consent_text_of(package, "looks_like");
 
-		put(to, "\n", text_of(package, "name"));
-		put(to, " ", text_of(package, "version"));
-		put(to, " from ", text_of(package, "index"));
+		consent_put(to, "\n", consent_text_of(package, "name"));
+		consent_put(to, " ", consent_text_of(package, "version"));
+		consent_put(to, " from ", consent_text_of(package, "index"));
 		fprintf(to, ", %" JSON_INTEGER_FORMAT " bytes",
 			json_integer_value(json_object_get(package, "size")));
-		put(to, ", ", text_of(package, "hash"));
+		consent_put(to, ", ", consent_text_of(package, "hash"));
 		if (json_object_get(package, "built"))
 			fputs(" (a source, built here)", to);
 		if (known)
@@ -242,12 +242,12 @@ consent_ask_session(const struct consent *consent)
 	FILE *to;
 	int r;
 
-	if (!approvals_of(consent) || !policy_asks_session(host->config) ||
+	if (!consent_approvals_of(consent) || !policy_asks_session(host->config) ||
 	    !(host->client & CLIENT_ELICITS))
 		return false;
 	to = xalloc_check(open_memstream(&text, &len));
 	fputs("May these packages be installed for your scripts?", to);
-	write_list(to, consent);
+	consent_write_list(to, consent);
 	write_reason(to, consent);
 	if (fclose(to) != 0)
 		abort();
@@ -266,7 +266,7 @@ consent_take_reply(const struct consent *consent, const struct tool_reply *reply
 	if (reply->action != REPLY_ACCEPT ||
 	    !json_is_true(json_object_get(reply->content, "allow")))
 		return false;
-	request = request_of(consent);
-	approvals_grant_by_session(approvals_of(consent), &request);
+	request = consent_request_of(consent);
+	approvals_grant_by_session(consent_approvals_of(consent), &request);
 	return true;
 }

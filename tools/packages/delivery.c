@@ -25,7 +25,7 @@ struct delivery {
 };
 
 static const char *
-text_of(const json_t *package, const char *key)
+delivery_text_of(const json_t *package, const char *key)
 {
 	return json_string_value(json_object_get(package, key));
 }
@@ -45,13 +45,13 @@ check_asked(const json_t *has, const char *text, struct why *why_r)
 	package = set_find(has, asked.name);
 	if (package && *asked.specifiers &&
 	    specifiers_check(asked.specifiers, strlen(asked.specifiers),
-			     text_of(package, "version"), &contained) < 0)
+			     delivery_text_of(package, "version"), &contained) < 0)
 		contained = false;
 	if (!contained)
 		r = why_say(why_r, -EEXIST, "packages", "%.100s%.100s: the session has %.100s %s "
 			    "already, and keeps it; reset it, or begin another one",
 			    asked.name, asked.specifiers, asked.name,
-			    text_of(package, "version"));
+			    delivery_text_of(package, "version"));
 	requirement_done(&asked);
 	return r;
 }
@@ -94,7 +94,7 @@ free_delivery(struct delivery *delivery)
 }
 
 static void
-finish(struct delivery *delivery, const char *trouble)
+delivery_finish(struct delivery *delivery, const char *trouble)
 {
 	delivery_done *done = delivery->done;
 	void *arg = delivery->arg;
@@ -104,7 +104,7 @@ finish(struct delivery *delivery, const char *trouble)
 }
 
 static void
-on_mounted(void *arg, int error)
+delivery_on_mounted(void *arg, int error)
 {
 	struct delivery *delivery = arg;
 	const struct repl_packages packages = { delivery->environment, delivery->set };
@@ -115,11 +115,11 @@ on_mounted(void *arg, int error)
 		repl_session_set_packages(delivery->turn.session, &packages);
 	snprintf(text, sizeof(text), "the packages could not be mounted in the session: %s",
 		 strerror(error));
-	finish(delivery, error ? text : NULL);
+	delivery_finish(delivery, error ? text : NULL);
 }
 
 static void
-on_turn(void *arg)
+delivery_on_turn(void *arg)
 {
 	struct delivery *delivery = arg;
 	struct repl_session *session = delivery->turn.session;
@@ -127,22 +127,22 @@ on_turn(void *arg)
 	int r;
 
 	if (!set_keeps(delivery->set, has ? has->set : NULL))
-		finish(delivery, "the session got other packages meanwhile; make the same call "
-		       "again");
+		delivery_finish(delivery, "the session got other packages meanwhile; make the same call "
+				"again");
 	else if (has && strcmp(has->environment, delivery->environment) == 0)
-		finish(delivery, NULL);
-	else if ((r = repl_mount(repl_session_repl(session), delivery->environment, on_mounted,
-				 delivery, &delivery->mounting)) < 0)
-		finish(delivery, r == -EXDEV
+		delivery_finish(delivery, NULL);
+	else if ((r = repl_mount(repl_session_repl(session), delivery->environment,
+				 delivery_on_mounted, delivery, &delivery->mounting)) < 0)
+		delivery_finish(delivery, r == -EXDEV
 			? "the session began before the service was restarted, and can get no "
 			  "other packages any more: begin another one, or reset it"
 			: "the packages cannot be mounted in the session now");
 }
 
 static void
-on_gone(void *arg, const char *text)
+delivery_on_gone(void *arg, const char *text)
 {
-	finish(arg, text);
+	delivery_finish(arg, text);
 }
 
 int
@@ -156,7 +156,8 @@ delivery_start(const struct tool_host *host, const char *handle,
 	if (!session)
 		return why_say(why_r, -ESRCH, "session", "there is no such session any more");
 	delivery = xcalloc(1, sizeof(*delivery));
-	delivery->turn = (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone,
+	delivery->turn = (struct repl_turn){ .on_turn = delivery_on_turn,
+					     .on_gone = delivery_on_gone,
 					     .arg = delivery };
 	if (repl_session_enter(session, &delivery->turn) < 0) {
 		free(delivery);

@@ -13,9 +13,9 @@
 
 struct delivery;
 
-/* The requirements to resolve, so that a session gets the asked ones (texts of set_requirement) and
- * keeps its own. 0 and *list_r (json_decref), or -EEXIST and why_r: the session has another version
- * of one of them. */
+/* The requirements to resolve, so that a session gets the requested packages (texts of
+ * set_requirement) and keeps its own. 0 and *list_r (json_decref), or -EEXIST and why_r: the
+ * session has another version of one of them. */
 int delivery_requirements(const struct repl_session *session, const json_t *asked,
 			  json_t **list_r, struct why *why_r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing for longer than an execution.
- * Reads:   names of modules, which a script chooses; manifests. A question costs some looks at the
- * store, and has a bound, because a script may ask what it likes. */
+ * Reads:   names of modules, which a script chooses; manifests. A question costs some reads of the
+ * store, and the number of questions is bounded, because a script can ask anything. */
 #include "tools/packages/found.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ fits(const struct tool_host *host, const json_t *manifest, const char *platform,
 
 /* True: it is in found. */
 static bool
-choose(struct found *found, const struct tool_host *host, const struct execution_module *module,
-       const json_t *has)
+found_choose(struct found *found, const struct tool_host *host,
+	     const struct execution_module *module, const json_t *has)
 {
 	const char *store = host->config->packages.store;
 	struct owned owned[OWNED_MAX];
@@ -75,7 +75,7 @@ found_answer(struct found *found, const struct tool_host *host, struct execution
 {
 	const char *store = host->config->packages.store;
 
-	if (!choose(found, host, module, has)) {
+	if (!found_choose(found, host, module, has)) {
 		execution_answer_module(execution, NULL);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packages that a tenant has had installed before are found by a plain import. When the script's
- * own code imports a module that does not exist, one of the tenant's sets that has it is mounted,
- * and the import continues. Nothing is installed, and no index is asked.
+/* Lets plain imports find packages that were installed for the tenant before. When the script's own
+ * code imports a module that does not exist, one of the tenant's sets that has it is mounted, and
+ * the import continues. Nothing is installed, and no index is asked.
  */
 #ifndef TOOLS_PACKAGES_FOUND_H
 #define TOOLS_PACKAGES_FOUND_H
@@ -13,16 +13,16 @@
 
 /* The state of one execution, embedded in the run of a tool. Zeroed: nothing was found. */
 struct found {
-	char name[SET_NAME + 1];	/* of the set that was chosen last */
+	char name[SET_NAME + 1];	/* of the set chosen last */
 	json_t *set;			/* NULL: none was */
 };
 
 /* Lets a request ask for modules, if its tenant has any set. */
 void found_offer(const struct tool_host *host, struct execution_request *request);
 
-/* Answers the execution with the set that the tenant has used last, among those that have the
- * module, are made for its interpreter, are allowed by policy now, and contain has unchanged. has:
- * the packages that are mounted in its worker; NULL: none. */
+/* Answers the execution with a set that has the module, is made for its interpreter, is allowed by
+ * policy now, and contains the packages has unchanged; of several, the one that the tenant used
+ * last. has: the packages that are mounted in its worker; NULL: none. */
 void found_answer(struct found *found, const struct tool_host *host, struct execution *execution,
 		  const struct execution_module *module, const json_t *has);
 

@@ -2,8 +2,8 @@
 /* Runs in: the supervisor.   Owns: installations from the request to the answer.
  * Reads:   answers of the resolver's worker, checked in set.c.
  *
- * A worker resolves: it downloads, and reports what it found. Policy decides about exactly that,
- * and exactly that is made into a set (install_make.c), or found to exist as one. */
+ * A worker resolves: it downloads packages, and reports them. Policy decides about exactly these,
+ * and exactly these become a set (install_make.c), unless that set exists already. */
 #include "tools/packages/install_parts.h"
 
 #include <errno.h>
@@ -264,7 +264,7 @@ links_of(const struct install *install, const json_t *packages)
 
 /* Reads the set; false: it is not one, or has no addresses. */
 static bool
-read_answer(struct install *install, const json_t *answer)
+install_read_answer(struct install *install, const json_t *answer)
 {
 	const json_t *packages = json_object_get(answer, "packages");
 	json_t *origins = xalloc_check(json_copy(install->indexes));
@@ -288,7 +288,7 @@ on_resolved(void *arg, const json_t *answer, const char *words,
 		install_build(install, json_object_get(answer, "source"), outcome);
 		return;
 	}
-	if (!answer || !read_answer(install, answer)) {
+	if (!answer || !install_read_answer(install, answer)) {
 		install_fail_of_outcome(install, outcome, "the packages could not be resolved",
 					words);
 		return;
@@ -354,7 +354,7 @@ conditions_of(const struct install *install)
 }
 
 static void
-look_up(struct install *install, const json_t *environment)
+install_look_up(struct install *install, const json_t *environment)
 {
 	const struct config *config = install->host.config;
 	json_t *conditions = conditions_of(install), *manifest;
@@ -375,25 +375,25 @@ look_up(struct install *install, const json_t *environment)
 }
 
 static void
-on_environment(void *arg, const json_t *environment, const struct outcome *outcome)
+install_on_environment(void *arg, const json_t *environment, const struct outcome *outcome)
 {
 	struct install *install = arg;
 
 	install->ask = NULL;
 	if (environment)
-		look_up(install, environment);
+		install_look_up(install, environment);
 	else
 		install_fail_of_outcome(install, outcome,
 					"the environment could not be examined", "");
 }
 
 static void
-on_begin(evutil_socket_t fd, short what, void *arg)
+install_on_begin(evutil_socket_t fd, short what, void *arg)
 {
 	struct install *install = arg;
 	struct why why = { .field = "" };
 	json_t *environment;
-	int r = environment_get(&install->host, install->profile, on_environment, install,
+	int r = environment_get(&install->host, install->profile, install_on_environment, install,
 				&environment, &install->ask, &why);
 
 	(void)fd;
@@ -401,7 +401,7 @@ on_begin(evutil_socket_t fd, short what, void *arg)
 	if (r < 0) {
 		install_fail(install, "%s", why.text);
 	} else if (r > 0) {
-		look_up(install, environment);
+		install_look_up(install, environment);
 		json_decref(environment);
 	}
 }
@@ -471,7 +471,7 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	install->requirements = json_incref((json_t *)request->requirements);
 	install->indexes = indexes_of(host->config);
 	install->urls = urls;
-	install->begin = xalloc_check(event_new(host->base, -1, 0, on_begin, install));
+	install->begin = xalloc_check(event_new(host->base, -1, 0, install_on_begin, install));
 	event_active(install->begin, EV_TIMEOUT, 0);
 	*install_r = install;
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Installation: from requirements to an environment in the store. The requirements are looked up
- * in the store, or else resolved, checked by policy, approved, installed and stored. For
+/* Installation: from requirements to an environment in the store. The requirements are found in the
+ * store, or else they are resolved, checked by policy, approved, installed and stored. Used by
  * install_package and for scripts that declare dependencies.
  */
 #ifndef TOOLS_PACKAGES_INSTALL_H
@@ -33,7 +33,8 @@ struct install_result {
 	const json_t *packages;		/* a set (set.h); NULL: not known */
 	const char *environment;	/* with INSTALL_OK: its name in the store */
 	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
-	bool cached;			/* it existed: no network, no installer */
+	bool cached;			/* it existed already: no network and no installer was used
+					 */
 	/* Not NULL: the worker that installs ended abnormally, and nothing else is known. */
 	const struct outcome *trouble;
 };
@@ -47,13 +48,12 @@ struct install_request {
 
 typedef void install_done(void *arg, const struct install_result *result);
 
-/* Whether packages can be installed. 0, or -ENOSYS with why_r: no index or no store is
- * configured. */
+/* Can packages be installed? 0, or -ENOSYS with why_r: no index or no store is configured. */
 int install_is_configured(const struct config *config, struct why *why_r);
 
 /* Starts; done is called once, from a later turn of the loop. Progress is sent to the host. 0 and
- * *install_r, valid until then; -ENOSYS as above; or -EACCES: policy denies these requirements
- * whatever they resolve to. */
+ * *install_r, valid until done; -ENOSYS as above; or -EACCES: policy denies these requirements for
+ * every result of resolving them. */
 int install_start(const struct tool_host *host, const struct install_request *request,
 		  install_done *done, void *arg, struct install **install_r,
 		  struct why *why_r);

@@ -59,7 +59,7 @@ install_build_done(struct install *install)
 /* In the store, which has room for installed packages. Between these two calls the file has a
  * name that a keeper removes when it starts. */
 static int
-make_file(const char *store)
+build_make_file(const char *store)
 {
 	char path[PATH_MAX];
 	int fd;
@@ -138,7 +138,7 @@ install_build_channel(struct install *install, int *channel_r)
 
 	if (install->archive >= 0)
 		close(install->archive);
-	install->archive = make_file(install->host.config->packages.store);
+	install->archive = build_make_file(install->host.config->packages.store);
 	if (install->archive < 0)
 		return install->archive;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -189,7 +189,7 @@ install_knows_built(const struct install *install)
 /* ---- the wheel ---- */
 
 static const char *
-text_of(const json_t *object, const char *key)
+build_text_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
@@ -207,7 +207,7 @@ is_file_name(const char *file)
 }
 
 static bool
-same_version(const char *text, size_t len, const char *expected)
+build_same_version(const char *text, size_t len, const char *expected)
 {
 	struct version a, b;
 
@@ -230,8 +230,8 @@ is_wheel_of(const char *file, const json_t *package)
 		return false;
 	requirement_normalise(file, name_len, name);
 	version_len = strcspn(version, "-");
-	return strcmp(name, text_of(package, "name")) == 0 &&
-	       same_version(version, version_len, text_of(package, "version"));
+	return strcmp(name, build_text_of(package, "name")) == 0 &&
+	       build_same_version(version, version_len, build_text_of(package, "version"));
 }
 
 /* The bytes of all wheels, and of their files' current contents: a build's worker has a
@@ -264,7 +264,7 @@ fail_build(struct install *install, const char *words, const struct outcome *out
 
 	say_built(install, package, *words ? words : outcome_status_name(outcome->status));
 	snprintf(what, sizeof(what), "%.128s %.128s could not be built from source",
-		 text_of(package, "name"), text_of(package, "version"));
+		 build_text_of(package, "name"), build_text_of(package, "version"));
 	install_fail_of_outcome(install, outcome, what, words);
 }
 
@@ -273,7 +273,7 @@ on_built(void *arg, const json_t *answer, const char *words, const struct outcom
 {
 	struct install *install = arg;
 	struct source *source = &install->source[install->n_sources - 1];
-	const char *file = text_of(answer, "file"), *hash = text_of(answer, "hash");
+	const char *file = build_text_of(answer, "file"), *hash = build_text_of(answer, "hash");
 	char message[INSTALL_MESSAGE_MAX];
 
 	install->program = NULL;
@@ -298,12 +298,12 @@ on_built(void *arg, const json_t *answer, const char *words, const struct outcom
 
 /* Makes the channel with the source archive and a new file for the wheel. */
 static int
-make_channel(struct install *install, struct source *source, int *channel_r)
+build_make_channel(struct install *install, struct source *source, int *channel_r)
 {
 	own_fd int from = -1, archive = open_again(install->archive);
 	int pair[2], fd[2], r;
 
-	source->fd = make_file(install->host.config->packages.store);
+	source->fd = build_make_file(install->host.config->packages.store);
 	if (archive < 0 || source->fd < 0)
 		return archive < 0 ? archive : source->fd;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -324,8 +324,8 @@ start_build(struct install *install, struct source *source, const char *file)
 {
 	struct program_request request = { .text = build_package, .profile = install->profile,
 					   .sealed = true };
-	const char *name = text_of(source->package, "name");
-	const char *version = text_of(source->package, "version");
+	const char *name = build_text_of(source->package, "name");
+	const char *version = build_text_of(source->package, "version");
 	char message[FILE_MAX_BYTES + VERSION_MAX + 64];
 	struct tool_progress progress = { .message = message };
 	struct why why = { .field = "" };
@@ -335,7 +335,7 @@ start_build(struct install *install, struct source *source, const char *file)
 	snprintf(message, sizeof(message), "Building %.128s %.128s from source", name, version);
 	if (install->host.on_progress)
 		install->host.on_progress(install->host.arg, &progress);
-	r = make_channel(install, source, &channel);
+	r = build_make_channel(install, source, &channel);
 	if (r < 0) {
 		install_fail(install, "%s %s could not be built from source: %s", name, version,
 			     strerror(-r));
@@ -371,7 +371,7 @@ install_build(struct install *install, const json_t *said, const struct outcome 
 {
 	json_t *set = install_may_build(install) ? read_source(install, said) : NULL;
 	const json_t *package = json_array_get(set, 0);
-	const char *file = text_of(said, "file");
+	const char *file = build_text_of(said, "file");
 	struct why why = { .field = "" };
 	struct source *source;
 	struct package one;

@@ -43,7 +43,7 @@ proceed(struct install *install)
 }
 
 static void
-on_decided(void *arg, enum approval_state state, const char *reason)
+decide_on_decided(void *arg, enum approval_state state, const char *reason)
 {
 	struct install *install = arg;
 	char message[INSTALL_MESSAGE_MAX], said[INSTALL_MESSAGE_MAX / 4];
@@ -62,7 +62,7 @@ on_decided(void *arg, enum approval_state state, const char *reason)
 /* Asks operators. A task waits for them; any other call is answered at once, and must be
  * repeated later. */
 static void
-ask_operator(struct install *install, const char *why)
+decide_ask_operator(struct install *install, const char *why)
 {
 	struct install_result result = { .status = INSTALL_APPROVAL_PENDING,
 					 .packages = install->set };
@@ -78,7 +78,7 @@ ask_operator(struct install *install, const char *why)
 	snprintf(message, sizeof(message), "%s: %s has to be approved by an operator; make the "
 		 "same call again once it is", why, approval_id(approval));
 	if (install->host.on_task(install->host.arg, message) == 0 &&
-	    consent_ask(install->consent, on_decided, install, &approval, &trouble) == 0)
+	    consent_ask(install->consent, decide_on_decided, install, &approval, &trouble) == 0)
 		return;
 	result.message = message;
 	result.approval_id = approval_id(approval);
@@ -106,7 +106,7 @@ install_decide(struct install *install)
 	else if (verdict != POLICY_APPROVE || consent_is_denied(install->consent, &why))
 		install_deny(install, why.text);
 	else if (!install->may_ask || !consent_ask_session(install->consent))
-		ask_operator(install, why.text);
+		decide_ask_operator(install, why.text);
 }
 
 void

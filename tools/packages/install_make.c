@@ -51,7 +51,7 @@ close_compiler(struct install *install)
 }
 
 static void
-on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
+make_on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
 {
 	struct install *install = arg;
 
@@ -61,7 +61,7 @@ on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
 	install->taken = true;
 	install->take_error = error;
 	install->take_text = xstrdup(text);
-	/* A failed read is no news here: the writer reports the reason. */
+	/* The reason of a failed read comes from the writer. */
 	if (error && error != EPIPE && install->program) {
 		program_cancel(install->program, CANCEL_BY_CLIENT);
 		install->program = NULL;
@@ -198,7 +198,7 @@ start_taking(struct install *install, char *const *line, size_t n, int stream, i
 	int r;
 
 	taking.manifest = manifest;
-	r = keeper_take(engine_keeper(install->host.engine), &taking, on_taken, install,
+	r = keeper_take(engine_keeper(install->host.engine), &taking, make_on_taken, install,
 			&install->taking);
 	free(manifest);
 	return r;
@@ -244,7 +244,7 @@ make_sockets(struct install *install, int wheels_r[2], int compiler_r[2])
 }
 
 static void
-begin(struct install *install, json_t *wheels, char *const *line, size_t n)
+make_begin(struct install *install, json_t *wheels, char *const *line, size_t n)
 {
 	struct keeper *keeper = engine_keeper(install->host.engine);
 	int stream[2], compiler[2], r = make_sockets(install, stream, compiler);
@@ -308,7 +308,7 @@ install_make(struct install *install)
 	line = xcalloc(n, sizeof(*line));
 	json_array_foreach(install->set, i, package)
 		json_array_append_new(wheels, describe_wheel(install, package, &line[i]));
-	begin(install, wheels, line, n);
+	make_begin(install, wheels, line, n);
 	json_decref(wheels);
 	for (i = 0; i < n; i++)
 		free(line[i]);

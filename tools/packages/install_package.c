@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/jsonout.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -45,7 +44,7 @@ static const char description[] =
 	"that session has them from its next cell on. Answers versions and hashes, or why not.";
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+package_describe(const struct config *config, struct tool_description *description_r)
 {
 	(void)config;
 	*description_r = (struct tool_description){
@@ -85,7 +84,7 @@ structured_of(const struct install_result *result)
 }
 
 static void
-say(FILE *to, const struct install_result *result)
+package_say(FILE *to, const struct install_result *result)
 {
 	const json_t *package;
 	size_t i;
@@ -112,7 +111,7 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
-	say(to, result);
+	package_say(to, result);
 	if (fclose(to) != 0)
 		abort();
 	answer.text = text;
@@ -124,7 +123,7 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 }
 
 static void
-refuse(const char *reason, const char *text, const struct tool_host *host)
+package_refuse(const char *reason, const char *text, const struct tool_host *host)
 {
 	const struct install_result result = {
 		.status = strcmp(reason, TOOL_DENIED) == 0 ? INSTALL_DENIED : INSTALL_ERROR,
@@ -178,8 +177,8 @@ read_packages(const json_t *value, json_t *list, struct why *why_r)
 }
 
 static int
-read_text(const char *key, const json_t *value, size_t most, const char **text_r,
-	  struct why *why_r)
+package_read_text(const char *key, const json_t *value, size_t most, const char **text_r,
+		  struct why *why_r)
 {
 	if (!json_is_string(value) || json_string_length(value) > most ||
 	    strlen(json_string_value(value)) != json_string_length(value))
@@ -190,7 +189,7 @@ read_text(const char *key, const json_t *value, size_t most, const char **text_r
 }
 
 static int
-read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
+package_read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
 {
 	const char *key;
 	json_t *value;
@@ -200,11 +199,11 @@ read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
 		if (strcmp(key, "packages") == 0)
 			r = read_packages(value, to->packages, why_r);
 		else if (strcmp(key, "reason") == 0)
-			r = read_text(key, value, REASON_MAX, &to->reason, why_r);
+			r = package_read_text(key, value, REASON_MAX, &to->reason, why_r);
 		else if (strcmp(key, "profile") == 0)
-			r = read_text(key, value, NAME_MAX_BYTES, &to->profile, why_r);
+			r = package_read_text(key, value, NAME_MAX_BYTES, &to->profile, why_r);
 		else if (strcmp(key, "session") == 0)
-			r = read_text(key, value, NAME_MAX_BYTES, &to->session, why_r);
+			r = package_read_text(key, value, NAME_MAX_BYTES, &to->session, why_r);
 		else
 			r = why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
 				    "install_package; there are packages, session, profile, "
@@ -252,7 +251,7 @@ look_at_session(const struct tool_host *host, struct arguments *arguments,
 /* ---- the run ---- */
 
 static void
-free_run(struct tool_run *run)
+package_free_run(struct tool_run *run)
 {
 	json_decref(run->set);
 	free(run->message);
@@ -277,12 +276,12 @@ on_delivered(void *arg, const char *trouble)
 	result.message = message;
 	answer_result(&result, &host);
 	free(message);
-	free_run(run);
+	package_free_run(run);
 }
 
 /* The set is installed, and goes to the session now. */
 static void
-deliver(struct tool_run *run, const struct install_result *result)
+package_deliver(struct tool_run *run, const struct install_result *result)
 {
 	const struct repl_packages packages = { result->environment, result->packages };
 	struct why why = { .field = "" };
@@ -302,19 +301,19 @@ on_done(void *arg, const struct install_result *result)
 
 	run->install = NULL;
 	if (run->session && result->status == INSTALL_OK) {
-		deliver(run, result);
+		package_deliver(run, result);
 		return;
 	}
-	free_run(run);
+	package_free_run(run);
 	answer_result(result, &host);
 }
 
 static int
-begin(struct tool_run *run, const json_t *json, struct why *why_r)
+package_begin(struct tool_run *run, const json_t *json, struct why *why_r)
 {
 	struct arguments arguments = { .packages = xalloc_check(json_array()) };
 	struct install_request request = { .may_ask = true };
-	int r = read_arguments(json, &arguments, why_r);
+	int r = package_read_arguments(json, &arguments, why_r);
 
 	if (r == 0)
 		r = look_at_session(&run->host, &arguments, why_r);
@@ -332,33 +331,33 @@ begin(struct tool_run *run, const json_t *json, struct why *why_r)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+package_start(const struct tool_host *host, const json_t *json)
 {
 	struct tool_run *run = xcalloc(1, sizeof(*run));
 	struct why why = { .field = "" };
 	int r;
 
 	run->host = *host;
-	r = begin(run, json, &why);
+	r = package_begin(run, json, &why);
 	if (r == 0)
 		return run;
-	free_run(run);
-	refuse(r == -EACCES ? TOOL_DENIED : "", why.text, host);
+	package_free_run(run);
+	package_refuse(r == -EACCES ? TOOL_DENIED : "", why.text, host);
 	return NULL;
 }
 
 static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+package_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	if (run->install)
 		install_cancel(run->install, reason);
 	if (run->delivery)
 		delivery_cancel(run->delivery);
-	free_run(run);
+	package_free_run(run);
 }
 
 static void
-reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+package_reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
 {
 	(void)n;
 	(void)state;
@@ -368,11 +367,11 @@ reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const ch
 const struct tool install_package_tool = {
 	.name = "install_package",
 	.policy = "install_package",
-	.refuse = refuse,
+	.refuse = package_refuse,
 	.long_status = "the packages are being installed",
-	.describe = describe,
-	.start = start,
-	.cancel = cancel,
-	.reply = reply,
+	.describe = package_describe,
+	.start = package_start,
+	.cancel = package_cancel,
+	.reply = package_reply,
 	.asks_first = true,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An installation from inside: what its modules share. install.c finds out what there is to
- * install; install_build.c has what is built from source for that; install_decide.c whether it may
- * be; install_make.c makes it.
+/* The inside of an installation, for its modules. install.c resolves the requirements;
+ * install_build.c builds packages from source; install_decide.c decides whether the set is allowed;
+ * install_make.c makes it.
  */
 #ifndef TOOLS_PACKAGES_INSTALL_PARTS_H
 #define TOOLS_PACKAGES_INSTALL_PARTS_H
@@ -19,7 +19,7 @@ struct event;
 struct program;
 struct taking;
 
-/* A package without a wheel, and the one that was built. */
+/* A package without a wheel, and the wheel that was built. */
 struct source {
 	json_t *package;		/* as in the set, with the hash of the source */
 	json_t *wheel;			/* {"file", "hash"}; NULL: not yet */
@@ -41,38 +41,40 @@ struct install {
 	struct program *program;
 	struct taking *taking;
 	char *platform, *python;
-	json_t *set;			/* what it comes to */
-	json_t *links;			/* where its wheels are, by name; NULL: not known */
+	json_t *set;			/* what it resolves to */
+	json_t *links;			/* the urls of its wheels, by name; NULL: not known */
 	char request[SET_NAME + 1], name[SET_NAME + 1];
 	int compiler;			/* a socket for the worker that compiles; -1: none */
-	bool taken;			/* the keeper is done with it */
+	bool taken;			/* the keeper has finished with it */
 	int take_error;
 	struct source source[INSTALL_SOURCES_MAX];
 	size_t n_sources;
-	int archive;			/* of the source that is found next; -1: none */
+	int archive;			/* the file of the source that is found next; -1: none */
 	char *words;			/* of a failed program */
 	char *take_text;
 };
 
 /* ---- install.c ---- */
 
-/* It is over, and freed: done is called. */
+/* Ends it: calls done and frees it. */
 void install_finish(struct install *install, const struct install_result *result);
 
-/* The same as an error, in our words; or in those of a worker, or about its end. */
+/* Ends it with an error: in the service's words, in those of a worker, or about the worker's end.
+ */
 void install_fail(struct install *install, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void install_fail_of_outcome(struct install *install, const struct outcome *outcome,
 			     const char *what, const char *words);
 
-/* In the audit log: the set, with what it may come to; or else more, which is consumed. */
+/* Writes a record to the audit log: about the set, with the verdict; or with the members of more,
+ * which is freed. */
 void install_record(const struct install *install, enum audit_event event, const char *why);
 void install_record_more(const struct install *install, enum audit_event event, json_t *more);
 
-/* Finds out what the requirements come to. */
+/* Resolves the requirements. */
 void install_resolve(struct install *install);
 
-/* It has its set. cached: without having to make it. */
+/* Ends it with its set. cached: the set existed already. */
 void install_succeed(struct install *install, bool cached);
 
 /* ---- install_make.c ---- */
@@ -85,34 +87,35 @@ void install_make(struct install *install);
 void install_build_init(struct install *install);
 void install_build_done(struct install *install);
 
-/* Does policy let its tenant have something built? */
+/* May its tenant have packages built? */
 bool install_may_build(const struct install *install);
 
-/* A socket for a resolver: the file for a source lies in it, and all wheels. 0 or -errno. */
+/* Makes a socket for a resolver, with the file for a source and all wheels in it. 0 or -errno. */
 int install_build_channel(struct install *install, int *channel_r);
 
-/* The wheels alone, into a socket, unless there are none. 0 or -errno. */
+/* Sends only the wheels into a socket, if there are any. 0 or -errno. */
 int install_hand_wheels(const struct install *install, int to);
 
-/* Their description for programs, in order: [{"file", "hash", "package"}]. */
+/* The description of the wheels for programs, in order: [{"file", "hash", "package"}]. */
 json_t *install_built(const struct install *install);
 
-/* Is this package of a set what was built? */
+/* Is this package of a set one that was built? */
 bool install_was_built(const struct install *install, const json_t *package);
 
-/* Is what the set says was built what was built? */
+/* Are the packages that the set calls built exactly those that were built? */
 bool install_knows_built(const struct install *install);
 
-/* Builds what a resolver said it needs, and resolves again. outcome: that resolver's. */
+/* Builds the source that a resolver asked for, and resolves again. outcome: that of the resolver.
+ */
 void install_build(struct install *install, const json_t *said,
 		   const struct outcome *outcome);
 
 /* ---- install_decide.c ---- */
 
-/* It is over: policy, or the person asked, refuses its set. */
+/* Ends it, because policy or a person refuses its set. */
 void install_deny(struct install *install, const char *why);
 
-/* May its tenant have exactly this set? Goes on with it, asks, or ends it. */
+/* Decides whether its tenant may have exactly this set: continues, asks a person, or ends it. */
 void install_decide(struct install *install);
 
 #endif

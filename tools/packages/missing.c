@@ -17,8 +17,8 @@
 #define MODULE_MAX MODULE_NAME_MAX	/* bytes of a name that is repeated */
 #define LIST_MAX ((MODULES_OF_RUN_MAX + 1) * (MODULE_MAX + 4) + 1)	/* bytes of a list */
 
-/* Modules whose package has another name. A package that is called as the module may be a
- * stranger's, so these are named. */
+/* Modules whose package has another name. A package with the name of the module may be an
+ * attacker's, so these names are given. */
 static const struct {
 	const char *module, *package;
 } other_name[] = {
@@ -100,10 +100,10 @@ advise_installed(const struct tool_host *host, const char *module, const char *p
 		 "check_environment lists what is installed.");
 }
 
-/* What a call is to name. A script has one set: what imports of this run have found is named too. A
- * session (outcome NULL) keeps what it has. */
+/* The packages for a call to name. A script has one set, so the packages that imports of this run
+ * have found are named too. A session (outcome NULL) keeps its packages. */
 static void
-list_packages(const struct outcome *outcome, const char *package, char list_r[LIST_MAX])
+missing_list_packages(const struct outcome *outcome, const char *package, char list_r[LIST_MAX])
 {
 	char other[MODULE_MAX + 1];
 	size_t len = 0;
@@ -150,7 +150,7 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 	find_package(module, package, &known);
 	configured = install_is_configured(host->config, &why) == 0;
 	verdict = packages_expect(host->config, package);
-	list_packages(in_session ? NULL : outcome, package, list);
+	missing_list_packages(in_session ? NULL : outcome, package, list);
 	if (!configured || verdict == POLICY_DENY)
 		advise_installed(host, module, package, configured, advice_r);
 	else

@@ -13,7 +13,7 @@
 
 /* Writes one or two sentences without a line break, if the outcome is that a top-level module was
  * not found. in_session: the outcome of a cell; a session gets packages in another way. False: no
- * advice. The module's name is a stranger's text; only its letters, digits and '_' are repeated. */
+ * advice. The module's name is hostile text: only its letters, digits and '_' are repeated. */
 bool missing_advise(const struct tool_host *host, const struct outcome *outcome,
 		    bool in_session, char advice_r[MISSING_ADVICE]);
 

@@ -24,7 +24,7 @@ struct needs {
 };
 
 static void
-tell(struct needs *needs, const struct needs_result *result)
+needs_tell(struct needs *needs, const struct needs_result *result)
 {
 	needs_known *known = needs->known;
 	void *arg = needs->arg;
@@ -36,12 +36,12 @@ tell(struct needs *needs, const struct needs_result *result)
 }
 
 static void
-refuse(struct needs *needs, const char *reason, const char *text)
+needs_refuse(struct needs *needs, const char *reason, const char *text)
 {
 	const struct needs_result result = { .status = NEEDS_REFUSED, .reason = reason,
 					     .text = text };
 
-	tell(needs, &result);
+	needs_tell(needs, &result);
 }
 
 /* ---- what is not right with what it says ---- */
@@ -59,19 +59,19 @@ refuse_errors(struct needs *needs, const struct findings *findings)
 					error->line ? "%sline %u: %s" : "%s%.0u%s",
 					i ? "; " : "", error->line, error->message);
 	}
-	refuse(needs, RUN_INVALID_ARGUMENTS, why.text);
+	needs_refuse(needs, RUN_INVALID_ARGUMENTS, why.text);
 }
 
 static void
-tell_trouble(struct needs *needs, const struct outcome *trouble)
+needs_tell_trouble(struct needs *needs, const struct outcome *trouble)
 {
 	const struct needs_result result = { .status = NEEDS_TROUBLE, .trouble = trouble };
 
 	if (trouble->status != OUTCOME_OK)
-		tell(needs, &result);
+		needs_tell(needs, &result);
 	else
-		refuse(needs, outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
-		       "the environment could not be examined");
+		needs_refuse(needs, outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
+			     "the environment could not be examined");
 }
 
 static void
@@ -81,7 +81,7 @@ tell_python(struct needs *needs, const struct findings *findings)
 	const struct needs_result result = { .status = NEEDS_PYTHON,
 					     .reason = RUN_PYTHON_UNAVAILABLE, .text = text };
 
-	tell(needs, &result);
+	needs_tell(needs, &result);
 	free(text);
 }
 
@@ -97,20 +97,20 @@ on_installed(void *arg, const struct install_result *installed)
 	char *text;
 
 	if (installed->status == INSTALL_OK) {
-		tell(needs, &met);
+		needs_tell(needs, &met);
 	} else if (installed->trouble) {
-		tell_trouble(needs, installed->trouble);
+		needs_tell_trouble(needs, installed->trouble);
 	} else {
 		if (asprintf(&text, "%s. Nothing was run", installed->message) < 0)
 			abort();
-		refuse(needs, installed->status == INSTALL_APPROVAL_PENDING
+		needs_refuse(needs, installed->status == INSTALL_APPROVAL_PENDING
 			      ? TOOL_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE, text);
 		free(text);
 	}
 }
 
 static json_t *
-list_of(const struct findings *findings)
+needs_list_of(const struct findings *findings)
 {
 	json_t *list = xalloc_check(json_array());
 
@@ -129,7 +129,7 @@ install_missing(struct needs *needs, const struct findings *findings)
 {
 	struct install_request request = { .profile = needs->profile,
 					   .may_ask = needs->may_ask };
-	json_t *list = list_of(findings);
+	json_t *list = needs_list_of(findings);
 	struct why why = { .field = "" };
 	char *text;
 	int r;
@@ -144,19 +144,19 @@ install_missing(struct needs *needs, const struct findings *findings)
 		text = requirements_missing_text(findings, needs->profile);
 	else if (asprintf(&text, "%s. Nothing was run", why.text) < 0)
 		abort();
-	refuse(needs, RUN_DEPENDENCY_UNAVAILABLE, text);
+	needs_refuse(needs, RUN_DEPENDENCY_UNAVAILABLE, text);
 	free(text);
 }
 
 static void
-on_found(void *arg, const struct findings *findings)
+needs_on_found(void *arg, const struct findings *findings)
 {
 	static const struct needs_result met = { .status = NEEDS_MET };
 	struct needs *needs = arg;
 
 	needs->check = NULL;
 	if (findings->trouble)
-		tell_trouble(needs, findings->trouble);
+		needs_tell_trouble(needs, findings->trouble);
 	else if (findings->n_errors)
 		refuse_errors(needs, findings);
 	else if (!findings->python_fits)
@@ -164,7 +164,7 @@ on_found(void *arg, const struct findings *findings)
 	else if (findings->n_missing)
 		install_missing(needs, findings);
 	else
-		tell(needs, &met);
+		needs_tell(needs, &met);
 }
 
 int
@@ -182,7 +182,7 @@ needs_start(const struct tool_host *host, const struct requirements_probe *probe
 	needs->known = known;
 	needs->arg = arg;
 	needs->over = &over;
-	r = requirements_start(host, probe, on_found, needs, &check, why_r);
+	r = requirements_start(host, probe, needs_on_found, needs, &check, why_r);
 	*needs_r = NULL;
 	if (over)
 		return 0;

@@ -44,7 +44,7 @@ is_progress(const char *line)
 }
 
 static void
-end_line(struct program *program)
+program_end_line(struct program *program)
 {
 	struct tool_progress progress = { .message = program->line };
 	const char *line = program->line;
@@ -60,7 +60,7 @@ end_line(struct program *program)
 }
 
 static void
-on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+program_on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct program *program = arg;
 
@@ -70,7 +70,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 		unsigned char c = (unsigned char)bytes[i];
 
 		if (c == '\n')
-			end_line(program);
+			program_end_line(program);
 		else if (program->line_len < LINE_MAX_BYTES)
 			program->line[program->line_len++] = c < ' ' || c > '~' ? '?' : (char)c;
 	}
@@ -78,7 +78,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 
 /* ---- its end ---- */
 
-/* The lines of pip that say what is wrong. */
+/* The lines of pip with the reason of a failure. */
 struct telling {
 	bool goes_on;		/* indented lines belong to the line before */
 	bool traceback;		/* the lines of a traceback are left out; the first other line
@@ -135,7 +135,7 @@ words_of(const struct outcome *outcome)
 }
 
 static void
-on_answered(void *arg, const json_t *answer, const struct outcome *outcome)
+program_on_answered(void *arg, const json_t *answer, const struct outcome *outcome)
 {
 	struct program program = *(struct program *)arg;
 	char *words = words_of(outcome);
@@ -243,7 +243,7 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 		.channel = asked->channel,
 		.limits = &limits,
 		.network = asked->sealed ? NULL : &way.network,
-		.on_output = host->on_progress ? on_output : NULL,
+		.on_output = host->on_progress ? program_on_output : NULL,
 	};
 	int r;
 
@@ -251,7 +251,7 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 	program->ended = ended;
 	program->arg = arg;
 	way_init(&way, host->config);
-	r = inside_ask(host, &probe, on_answered, program, &program->inside, why_r);
+	r = inside_ask(host, &probe, program_on_answered, program, &program->inside, why_r);
 	way_done(&way);
 	if (r < 0)
 		free(program);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service's own Python programs for packages, run in a worker with the installer's limits:
- * what pip writes becomes progress, and the words of a failure.
+/* Runs the service's own Python programs for packages in a worker, with the installer's limits.
+ * Output of pip becomes progress messages and, after a failure, the reason.
  */
 #ifndef TOOLS_PACKAGES_PROGRAM_H
 #define TOOLS_PACKAGES_PROGRAM_H
@@ -15,8 +15,8 @@
 
 struct program;
 
-/* answer: the object that it answered, borrowed; NULL: it failed, and words (never NULL) are
- * the installer's own, or outcome says more. warnings: likewise, "" for none. */
+/* answer: the program's answer, an object, borrowed; NULL: it failed, and words (never NULL) are
+ * the installer's own, or outcome has the reason. warnings: the installer's own too; "": none. */
 typedef void program_ended(void *arg, const json_t *answer, const char *words,
 			   const struct outcome *outcome);
 
@@ -28,8 +28,8 @@ struct program_request {
 	bool sealed;			/* without a way to the index */
 };
 
-/* Runs it; ended is called once from a later turn of the loop. 0, or what execution_start
- * returns, with why_r filled. */
+/* Runs it; ended is called once from a later turn of the loop. 0, or an error of execution_start,
+ * with why_r filled. */
 int program_start(const struct tool_host *host, const struct program_request *request,
 		  program_ended *ended, void *arg, struct program **program_r,
 		  struct why *why_r);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tool run_repl: cells in sessions that keep their state (tools/session/repl_sessions.h).
  *
- * A call waits for its turn, then goes through what was asked for: reset, or a copy of a
- * state (restore, branch); the cell; a copy for a checkpoint; the end of the session.
- * run_repl_answer.c says what became of the session; run_repl_parts.h has the others.
+ * A call waits for its turn, and then does the requested steps: reset, or a copy of a state
+ * (restore, branch); the cell; a copy for a checkpoint; the end of the session. run_repl_answer.c
+ * describes the session in the answer; run_repl_parts.h lists the other files.
  */
 #ifndef TOOLS_REPL_RUN_REPL_H
 #define TOOLS_REPL_RUN_REPL_H
@@ -17,26 +17,27 @@
 
 extern const struct tool run_repl_tool;
 
-/* What an answer says of the session; a copy, for the session may be gone when it is given. */
+/* The part of an answer about the session; a copy, because the session may be gone when the answer
+ * is given. */
 struct repl_told {
 	char handle[HANDLE_MAX + 1];	/* "": there is none any more */
 	char expires[REPL_TIME_MAX];
-	const char *state;		/* NULL: it was not touched */
-	char text[1024];		/* "": nothing to say of it */
+	const char *state;		/* NULL: it was not changed */
+	char text[1024];		/* "": there is no sentence */
 	char checkpoint[REPL_SNAPSHOTS_MAX][REPL_NAME_MAX + 1];
 	size_t n_checkpoints;
 	uint32_t text_tokens;		/* as run_script_answer */
-	const struct outcome *outcome;	/* whose notes are told; NULL: none */
+	const struct outcome *outcome;	/* the answer has its notes; NULL: none */
 };
 
 /* Describes the current state of a session. session may be NULL. */
 void repl_tell(const struct repl_session *session, struct repl_told *told_r);
 
-/* A further sentence. */
+/* Adds a sentence. */
 void repl_tell_more(struct repl_told *told, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* What became of its state in a cell. */
+/* Describes the effect of a cell on the state. */
 void repl_tell_outcome(const struct outcome *outcome, struct repl_told *told);
 
 /* As run_script_answer and run_script_refuse_as. */

@@ -76,7 +76,7 @@ is_spent(const struct repl_session *session)
 			    !repl_session_checkpoint_name(session, 0));
 }
 
-/* A client that did not wait is told with the next answer. */
+/* A client that did not wait gets this with the next answer. */
 static void
 leave_note(struct repl_session *session, const struct outcome *outcome)
 {

@@ -35,7 +35,7 @@ copy_bytes(struct outcome_copy *copy, const void *bytes, size_t len)
 }
 
 static const char *
-copy_text(struct outcome_copy *copy, const char *text)
+outcome_copy_copy_text(struct outcome_copy *copy, const char *text)
 {
 	return copy_bytes(copy, text, text ? strlen(text) : 0);
 }
@@ -55,7 +55,7 @@ copy_lists(struct outcome_copy *copy, const struct outcome *from)
 					from->n_found_modules * sizeof(*found));
 
 	for (size_t i = 0; i < from->n_found_modules; i++)
-		found[i] = copy_text(copy, found[i]);
+		found[i] = outcome_copy_copy_text(copy, found[i]);
 	for (size_t i = 0; i < from->n_displays; i++)
 		display[i].data = copy_bytes(copy, display[i].data, display[i].len);
 	for (size_t i = 0; i < from->n_files; i++) {
@@ -66,7 +66,7 @@ copy_lists(struct outcome_copy *copy, const struct outcome *from)
 	for (size_t i = 0; i < from->n_parts; i++)
 		part[i].at = copy_bytes(copy, part[i].at, part[i].len);
 	for (size_t i = 0; i < from->n_notes; i++)
-		note[i] = copy_text(copy, note[i]);
+		note[i] = outcome_copy_copy_text(copy, note[i]);
 	to->display = display;
 	to->file = file;
 	to->part = part;
@@ -83,7 +83,7 @@ outcome_copy_new(const struct outcome *from)
 	struct outcome *to = &copy->outcome;
 
 	*to = *from;
-	to->id = copy_text(copy, from->id);
+	to->id = outcome_copy_copy_text(copy, from->id);
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		to->stream[i].text = copy_bytes(copy, from->stream[i].text,
 						from->stream[i].len);
@@ -91,14 +91,14 @@ outcome_copy_new(const struct outcome *from)
 						    from->background[i].len);
 	}
 	to->transcript = copy_bytes(copy, from->transcript, from->transcript_len);
-	to->value_repr = copy_text(copy, from->value_repr);
-	to->value_json = copy_text(copy, from->value_json);
-	to->error_type = copy_text(copy, from->error_type);
-	to->error_message = copy_text(copy, from->error_message);
-	to->error_traceback = copy_text(copy, from->error_traceback);
-	to->message = copy_text(copy, from->message);
-	to->names = copy_text(copy, from->names);
-	to->environment = copy_text(copy, from->environment);
+	to->value_repr = outcome_copy_copy_text(copy, from->value_repr);
+	to->value_json = outcome_copy_copy_text(copy, from->value_json);
+	to->error_type = outcome_copy_copy_text(copy, from->error_type);
+	to->error_message = outcome_copy_copy_text(copy, from->error_message);
+	to->error_traceback = outcome_copy_copy_text(copy, from->error_traceback);
+	to->message = outcome_copy_copy_text(copy, from->message);
+	to->names = outcome_copy_copy_text(copy, from->names);
+	to->environment = outcome_copy_copy_text(copy, from->environment);
 	copy_lists(copy, from);
 	if (from->limits) {
 		copy->limits = *from->limits;

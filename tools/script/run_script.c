@@ -113,7 +113,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct tool_run *run = arg;
 
-	/* Stopping a worker drains its pipes: nobody wants this output. */
+	/* Stopping a worker drains its pipes; this output is not used. */
 	if (run->cancelling)
 		return;
 	run->host.on_output(run->host.arg, stream, bytes, len);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tool run_script, and what run_repl (tools/repl/run_repl.h) shares with it.
+/* The tool run_script, and the parts that run_repl (tools/repl/run_repl.h) shares with it.
  *
- * run_script.c runs; run_script_arguments.c checks what a client sent, by a table, and
- * run_script_schema.c completes its schema, which is a file; run_script_answer.c turns an outcome
- * into the answer.
+ * run_script.c has the runs; run_script_arguments.c checks the arguments by a table;
+ * run_script_schema.c completes the schema, which is a file; run_script_answer.c makes the answer
+ * of an outcome.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_H
@@ -34,33 +34,34 @@
 
 extern const struct tool run_script_tool;
 
-/* Whose arguments, and whose answer. */
+/* The tool that arguments or an answer belong to. */
 enum run_for { RUN_FOR_SCRIPT, RUN_FOR_REPL };
 
 struct run_script_arguments;
 
-/* A tool that runs scripts: how it reads its arguments and gives its answers. run_script is
- * one; the others stand in for those of other servers. */
+/* A tool that runs scripts: how it reads its arguments and gives its answers. run_script is one;
+ * the others replace those of other servers. */
 struct script_tool {
 	/* As run_script_read. */
 	int (*read)(const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
-	/* Calls on_answer once; flags: as read has set them. */
+	/* Calls on_answer once; flags: set by read. */
 	void (*answer)(const struct outcome *outcome, unsigned int flags,
 		       const struct tool_host *host);
 	/* Calls on_answer once: nothing was run. reason, text: as run_script_refuse_as. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
-	/* Its name, if its scripts may ask for input; the tool has a reply then. NULL: not. */
+	/* Its name, if its scripts may ask for input; then the tool has a reply. NULL: they may
+	 * not. */
 	const char *asks;
 };
 
-/* What such a tool's start, cancel and uses are made of (tool.h). */
+/* Implement start, cancel and uses (tool.h) of such a tool. */
 struct tool_run *run_script_start(const struct script_tool *kind,
 				  const struct tool_host *host, const json_t *json);
 void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
 bool run_script_uses(struct tool_run *run, struct execution_now *now_r);
 
-/* What was asked for; borrowed from the JSON unless it is said. */
+/* The arguments of a call, borrowed from the JSON unless stated otherwise. */
 struct run_script_arguments {
 	const char *script, *script_name, *stdin_text, *profile;	/* NULL: not given */
 	size_t script_len, stdin_len;
@@ -69,74 +70,72 @@ struct run_script_arguments {
 	struct run_script_files files;
 	struct limits_asked asked;
 	json_t *dependencies;				/* held; NULL: not given */
-	char *globals;					/* as in an execution_request, malloc'd */
+	char *globals;					/* as in struct execution_request, malloc'd
+							 */
 	bool background, spill;
 	uint32_t text_tokens;				/* 0: not given */
 	const char *python;				/* version or interpreter; NULL: any */
-	/* run_repl's, whose code is in script. */
+	/* Only for run_repl, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	const char *volume;				/* likewise */
 	bool branch, inspect, reset, close;
-	bool has_snapshot, snapshot;			/* what it is, if it was given */
+	bool has_snapshot, snapshot;			/* whether it was given, and its value */
 	struct import_list imports;			/* item NULL: any; the array is malloc'd */
-	char requires_python[48];			/* beside the script's own; "": nothing */
+	char requires_python[48];			/* in addition to the script's own; "": none
+							 */
 	bool tell_names;				/* as in an execution_request */
-	unsigned int flags;				/* the tool's own, for its answer */
+	unsigned int flags;				/* set by the tool, for its answer */
 };
 
-/* Checks every field, but for the caps, which are limits_merge's. 0, or -EINVAL and why_r
- * filled, naming field and what is allowed. On success run_script_arguments_done releases
+/* Checks every field, except for the caps, which limits_merge checks. 0, or -EINVAL with why_r,
+ * which names the field and the allowed values. On success run_script_arguments_done releases
  * *arguments_r. */
 int run_script_read(enum run_for tool, const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
 void run_script_arguments_done(struct run_script_arguments *arguments);
 
-/* A script as such tools take it: a string of at most SCRIPT_MAX bytes without NUL. 0, or
- * -EINVAL and why_r, which names field. */
+/* Reads a script, which must be a string of at most SCRIPT_MAX bytes without NUL. 0, or -EINVAL
+ * with why_r, which names field. */
 int run_script_read_script(const char *field, const json_t *value,
 			   struct run_script_arguments *arguments, struct why *why_r);
 
-/* Can it be an idempotency key? Any value, or NULL. */
+/* Can this value be an idempotency key? json: any value, or NULL. */
 bool run_script_is_key(const json_t *value);
-/* A tool's once (tool.h). */
+/* For the member once of a tool (tool.h). */
 const char *run_script_once(const json_t *arguments);
 
-/* JSON texts, malloc'd, with the limits in force. */
+/* The schemas as JSON texts, malloc'd, with the limits in force. */
 char *run_script_input_schema(enum run_for tool, const struct config *config);
 char *run_script_output_schema(enum run_for tool, const struct config *config);
 
-/* Adds to the schema of another tool's answer what run_calls_write() writes, if there are other
- * servers. schema: of schema_load(). */
+/* Adds the members that run_calls_write() writes to the schema of another tool's answer, if there
+ * are other servers. schema: of schema_load(). */
 void run_script_add_calls(json_t *schema, const struct config *config);
 
-/* What a script has of the network, for a description; static. */
+/* A sentence for descriptions about the network of scripts; static. */
 const char *run_script_network_text(const struct config *config);
 
-/* Is it one JSON text on one line, within our bounds? */
+/* Is text one JSON text on one line, within the bounds? */
 bool run_script_is_json(const char *text, size_t len);
 
-/* What a tool's answer says beside the outcome. */
+/* Further members of a tool's answer. */
 struct run_supplement {
 	void (*write)(const void *arg, struct jsonout *out);	/* members of an open object */
 	void (*say)(const void *arg, FILE *to);			/* lines for readers */
 	const void *arg;
 };
 
-/* Calls on_answer once with what the outcome says. tokens: of its text, about; 0: as configured.
- * supplement may be NULL, as below. */
+/* Calls on_answer once with the outcome. tokens: the approximate length of its text; 0: as
+ * configured. supplement may be NULL, as below. */
 void run_script_answer(const struct outcome *outcome, uint32_t tokens,
 		       const struct run_supplement *supplement, const struct tool_host *host);
 
-/* Calls on_answer once: nothing was run, for the arguments were wrong. */
-void run_script_refuse(const struct why *why, const struct run_supplement *supplement,
-		       const struct tool_host *host);
-
-/* The same for another reason: a status as below, and a sentence. */
+/* Calls on_answer once: nothing was run. reason: a status as below; text: a sentence. */
 void run_script_refuse_as(const char *reason, const char *text,
 			  const struct run_supplement *supplement,
 			  const struct tool_host *host);
 
-/* The same: it goes on in the background, as the job of that handle. */
+/* Calls on_answer once: the script continues in the background, as the job of this handle. */
 void run_script_answer_job(const char *job, const struct run_supplement *supplement,
 			   const struct tool_host *host);
 

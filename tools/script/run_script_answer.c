@@ -185,7 +185,7 @@ write_shown(struct jsonout *out, const char *key, const struct shown *text)
 }
 
 static void
-write_result(struct jsonout *out, const struct report *report)
+script_answer_write_result(struct jsonout *out, const struct report *report)
 {
 	jsonout_key(out, "result");
 	if (!report->repr.at) {
@@ -267,7 +267,7 @@ write_found(struct jsonout *out, const struct report *report)
 }
 
 static void
-write_structured(struct jsonout *out, const struct report *report)
+script_answer_write_structured(struct jsonout *out, const struct report *report)
 {
 	const struct outcome *outcome = report->outcome;
 	struct shown id = shown(outcome ? outcome->id : NULL);
@@ -278,7 +278,7 @@ write_structured(struct jsonout *out, const struct report *report)
 	jsonout_member_text(out, "status", report->status);
 	write_shown(out, "stdout", outcome ? &report->stream[STREAM_STDOUT] : &none);
 	write_shown(out, "stderr", outcome ? &report->stream[STREAM_STDERR] : &none);
-	write_result(out, report);
+	script_answer_write_result(out, report);
 	write_error(out, report);
 	jsonout_key(out, "exit_code");
 	if (outcome && outcome->exit_code >= 0)
@@ -354,8 +354,8 @@ run_script_output_schema(enum run_for tool, const struct config *config)
 
 /* ---- the text ---- */
 
-/* Writes a text in its share of the tokens, the n-th part. name: what it is kept as; NULL: it is
- * not. */
+/* Writes a text within its share of the tokens, one n-th. name: the name under which it is kept;
+ * NULL: it is not kept. */
 static void
 say_part(FILE *to, const struct report *report, const struct shown *text, const char *name,
 	 unsigned int n)
@@ -366,8 +366,8 @@ say_part(FILE *to, const struct report *report, const struct shown *text, const 
 }
 
 static void
-say_block(FILE *to, const struct report *report, const char *title, const struct shown *text,
-	  const char *name, unsigned int n)
+script_answer_say_block(FILE *to, const struct report *report, const char *title,
+			const struct shown *text, const char *name, unsigned int n)
 {
 	if (!text->len)
 		return;
@@ -380,17 +380,17 @@ say_block(FILE *to, const struct report *report, const char *title, const struct
 /* Writes both streams together if both were used, because their order tells what happened;
  * separately if they were shortened for this answer. */
 static void
-say_streams(FILE *to, const struct report *report)
+script_answer_say_streams(FILE *to, const struct report *report)
 {
 	const struct shown *out = &report->stream[STREAM_STDOUT];
 	const struct shown *err = &report->stream[STREAM_STDERR];
 
 	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
-		say_block(to, report, "stdout and stderr", &report->both, "output", 2);
+		script_answer_say_block(to, report, "stdout and stderr", &report->both, "output", 2);
 		return;
 	}
-	say_block(to, report, "stdout", out, "stdout", err->len ? 4 : 2);
-	say_block(to, report, "stderr", err, "stderr", out->len ? 4 : 2);
+	script_answer_say_block(to, report, "stdout", out, "stdout", err->len ? 4 : 2);
+	script_answer_say_block(to, report, "stderr", err, "stderr", out->len ? 4 : 2);
 }
 
 static void
@@ -413,11 +413,11 @@ say_error(FILE *to, const struct report *report)
 	}
 	if (*report->advice)
 		fprintf(to, "advice: %s\n", report->advice);
-	/* As a rule the script's stderr shows it already. */
+	/* Usually the script's stderr shows it already. */
 	if (report->traceback.len &&
 	    !(err->len && memmem(err->at, err->len, report->traceback.at,
 				 report->traceback.len)))
-		say_block(to, report, "traceback", &report->traceback, "traceback", 8);
+		script_answer_say_block(to, report, "traceback", &report->traceback, "traceback", 8);
 }
 
 static void
@@ -487,7 +487,7 @@ say_summary(FILE *to, const struct report *report)
 }
 
 static void
-say(FILE *to, const struct report *report)
+script_answer_say(FILE *to, const struct report *report)
 {
 	bool said = report->repr.at || report->stream[STREAM_STDOUT].len ||
 		    report->stream[STREAM_STDERR].len;
@@ -500,7 +500,7 @@ say(FILE *to, const struct report *report)
 		report->supplement->say(report->supplement->arg, to);
 	if (!report->outcome)
 		return;
-	say_streams(to, report);
+	script_answer_say_streams(to, report);
 	say_result(to, report);
 	run_results_say(report->results, to);
 	say_found(to, report);
@@ -513,7 +513,7 @@ say(FILE *to, const struct report *report)
 }
 
 static void
-give(const struct report *report, const struct tool_host *host)
+script_answer_give(const struct report *report, const struct tool_host *host)
 {
 	const struct outcome *outcome = report->outcome;
 	struct tool_answer answer = {
@@ -527,11 +527,11 @@ give(const struct report *report, const struct tool_host *host)
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
-	say(to, report);
+	script_answer_say(to, report);
 	if (fclose(to) != 0)
 		abort();
 	jsonout_init(&structured);
-	write_structured(&structured, report);
+	script_answer_write_structured(&structured, report);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
@@ -552,10 +552,10 @@ run_script_answer(const struct outcome *outcome, uint32_t tokens,
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
 	report.found = found_describe(host, outcome);
-	/* What was spilled is kept as a whole already. */
+	/* With spill the whole is kept already. */
 	report.reader = (struct reader){ host, outcome->n_parts ? NULL : outcome->id,
 					 tokens ? tokens : host->config->mcp.text_tokens };
-	give(&report, host);
+	script_answer_give(&report, host);
 	json_decref(report.found);
 }
 
@@ -571,14 +571,7 @@ run_script_refuse_as(const char *reason, const char *text,
 	};
 
 	report.results = run_results_new(NULL, host, &report.results_cost);
-	give(&report, host);
-}
-
-void
-run_script_refuse(const struct why *why, const struct run_supplement *supplement,
-		  const struct tool_host *host)
-{
-	run_script_refuse_as(RUN_INVALID_ARGUMENTS, why->text, supplement, host);
+	script_answer_give(&report, host);
 }
 
 void
@@ -588,5 +581,5 @@ run_script_answer_job(const char *job, const struct run_supplement *supplement,
 	struct report report = { .status = RUN_RUNNING, .job = job, .supplement = supplement };
 
 	report.results = run_results_new(NULL, host, &report.results_cost);
-	give(&report, host);
+	script_answer_give(&report, host);
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/jsonout.h"
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"

@@ -38,7 +38,7 @@ run_calls_write(const struct outcome *outcome, struct jsonout *out)
 }
 
 static bool
-is_same(const struct outcome_tool_call *a, const struct outcome_tool_call *b)
+script_calls_is_same(const struct outcome_tool_call *a, const struct outcome_tool_call *b)
 {
 	return a->end == b->end && strcmp(a->server, b->server) == 0 &&
 	       strcmp(a->tool, b->tool) == 0;
@@ -49,7 +49,7 @@ static bool
 is_first(const struct outcome *outcome, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (is_same(&outcome->tool_call[k], &outcome->tool_call[i]))
+		if (script_calls_is_same(&outcome->tool_call[k], &outcome->tool_call[i]))
 			return false;
 	return true;
 }
@@ -67,7 +67,7 @@ run_calls_say(const struct outcome *outcome, FILE *to)
 		if (!is_first(outcome, i))
 			continue;
 		for (size_t k = i; k < outcome->n_tool_calls; k++)
-			n += is_same(call, &outcome->tool_call[k]);
+			n += script_calls_is_same(call, &outcome->tool_call[k]);
 		/* Of the script's choice, if there is no such tool. */
 		quote_line(tool, sizeof(tool), call->tool, strlen(call->tool));
 		fprintf(to, "%s%s.%s %zu %s", between, call->server, tool, n,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer tells of the calls of other servers' tools that a script or cell has made, so that
- * a retry knows what was done.
+/* The part of an answer about calls of other servers' tools by a script or cell, so that a client
+ * knows before a retry what was done.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_CALLS_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_CALLS_H
@@ -10,11 +10,11 @@
 struct jsonout;
 struct outcome;
 
-/* Members of an open object: tool_calls and, if there were more, tool_calls_left_out. Nothing when
- * there were none. */
+/* Writes members of an open object: tool_calls and, if there were more calls, tool_calls_left_out.
+ * Writes nothing if there was no call. */
 void run_calls_write(const struct outcome *outcome, struct jsonout *out);
 
-/* A line for readers: how often each tool was called, and how that ended. */
+/* Writes a line for models: how often each tool was called, and with which results. */
 void run_calls_say(const struct outcome *outcome, FILE *to);
 
 #endif

@@ -14,7 +14,7 @@
 #include "tools/shared/resources.h"
 
 static int
-refuse(struct why *why_r, size_t i, const char *text)
+script_files_refuse(struct why *why_r, size_t i, const char *text)
 {
 	return why_say(why_r, -EINVAL, FILES_ARGUMENT, "files: item %zu: %s", i, text);
 }
@@ -78,7 +78,7 @@ read_base64(const json_t *value, size_t i, size_t most, struct run_script_files 
 	files->decoded[i] = base64_decode(json_string_value(value),
 					  json_string_length(value), &item->len);
 	item->data = files->decoded[i];
-	return item->data ? 0 : refuse(why_r, i, "base64 is not base64 with padding");
+	return item->data ? 0 : script_files_refuse(why_r, i, "base64 is not base64 with padding");
 }
 
 static int
@@ -93,7 +93,7 @@ read_content(const char *key, const json_t *value, size_t i, size_t most,
 	if (strcmp(key, "uri") == 0) {
 		files->uri[i] = json_string_value(value);
 		return strlen(files->uri[i]) == json_string_length(value)
-			? 0 : refuse(why_r, i, "uri holds a NUL");
+			? 0 : script_files_refuse(why_r, i, "uri holds a NUL");
 	}
 	if (strcmp(key, "text") == 0) {
 		item->data = json_string_value(value);
@@ -116,13 +116,13 @@ read_item(const json_t *json, size_t i, size_t most, struct run_script_files *fi
 	unsigned int contents = 0;
 
 	if (!json_is_object(json) || !json_is_string(path))
-		return refuse(why_r, i, "it must be an object with a string path");
+		return script_files_refuse(why_r, i, "it must be an object with a string path");
 	json_object_foreach((json_t *)json, key, value) {
 		if (strcmp(key, "path") == 0)
 			continue;
 		if (strcmp(key, "text") != 0 && strcmp(key, "base64") != 0 &&
 		    strcmp(key, "uri") != 0)
-			return refuse(why_r, i, "there are path, text, base64 and uri");
+			return script_files_refuse(why_r, i, "there are path, text, base64 and uri");
 		contents++;
 		content = value;
 		kind = key;
@@ -131,13 +131,13 @@ read_item(const json_t *json, size_t i, size_t most, struct run_script_files *fi
 	item->path_len = json_string_length(path);
 	fault = fault_of_path(item->path, item->path_len);
 	if (fault)
-		return refuse(why_r, i, fault);
+		return script_files_refuse(why_r, i, fault);
 	for (size_t k = 0; k < i; k++)
 		if (leads_to(&files->item[k], item) || leads_to(item, &files->item[k]))
-			return refuse(why_r, i, "path is that of another item, or above or "
+			return script_files_refuse(why_r, i, "path is that of another item, or above or "
 						"below it");
 	if (contents != 1)
-		return refuse(why_r, i, "exactly one of text, base64 and uri is needed");
+		return script_files_refuse(why_r, i, "exactly one of text, base64 and uri is needed");
 	return read_content(kind, content, i, most, files, why_r);
 }
 
@@ -194,7 +194,7 @@ resolve_uri(const char *uri, size_t i, const struct tenant *tenant, struct execu
 		item->uri = uri;
 		return 0;
 	}
-	return refuse(why_r, i, "there is no file to be read at its uri (any more)");
+	return script_files_refuse(why_r, i, "there is no file to be read at its uri (any more)");
 }
 
 int

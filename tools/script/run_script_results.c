@@ -45,7 +45,7 @@ is_table(const struct outcome_display *display)
 
 /* JSON without another form is shown to readers as well. */
 static bool
-is_alone(const struct outcome *o, size_t i)
+results_is_alone(const struct outcome *o, size_t i)
 {
 	return !is_table(&o->display[i]) &&
 	       (i == 0 || o->display[i - 1].object != o->display[i].object) &&
@@ -63,7 +63,7 @@ display_cost(const struct outcome *o, size_t i)
 		return (display->len + 2) / 3 * 4 + ENTRY_COST;
 	case DISPLAY_JSON:
 		return display->len +
-		       (is_alone(o, i) ? jsonout_cost(display->data, display->len) : 0) +
+		       (results_is_alone(o, i) ? jsonout_cost(display->data, display->len) : 0) +
 		       ENTRY_COST;
 	case DISPLAY_SVG:
 	case DISPLAY_HTML:
@@ -131,7 +131,7 @@ plan_files(struct run_results *r)
 /* ---- blocks ---- */
 
 static const char *
-keep_text(struct run_results *r, char *text)
+results_keep_text(struct run_results *r, char *text)
 {
 	r->text = xrealloc(r->text, (r->n_texts + 1) * sizeof(*r->text));
 	r->text[r->n_texts++] = text;
@@ -143,7 +143,7 @@ add_markup(struct run_results *r, const struct outcome_display *display,
 	   struct content *block)
 {
 	block->kind = CONTENT_RESOURCE;
-	block->uri = keep_text(r, resources_display_uri(r->outcome->id, display));
+	block->uri = results_keep_text(r, resources_display_uri(r->outcome->id, display));
 	block->mime_type = media_of_display(display->kind);
 }
 
@@ -166,7 +166,7 @@ add_display(struct run_results *r, size_t i)
 		add_markup(r, display, &block);
 		break;
 	case DISPLAY_JSON:
-		if (!is_alone(r->outcome, i))
+		if (!results_is_alone(r->outcome, i))
 			return;
 		break;
 	case DISPLAY_MARKDOWN:
@@ -183,7 +183,7 @@ is_kept(const struct outcome_file *file)
 	return file->data || file->stored;
 }
 
-/* For readers, of whom many see no more than this. NULL: there is no link. */
+/* The text for people and models, many of whom see only this. NULL: there is no link. */
 static const char *
 describe_link(struct run_results *r, const char *uri)
 {
@@ -192,20 +192,21 @@ describe_link(struct run_results *r, const char *uri)
 
 	if (!url)
 		return NULL;
-	return keep_text(r, xalloc_check(asprintf(&text, "Until it expires also at %s", url) < 0
-					 ? NULL : text));
+	return results_keep_text(r, xalloc_check(asprintf(&text, "Until it expires also at %s", url) < 0
+						 ? NULL : text));
 }
 
 static void
 add_link(struct run_results *r, const struct outcome_file *file)
 {
-	const char *uri = keep_text(r, file_uri(r->outcome->id, file->path, file->path_len));
+	const char *uri =
+		results_keep_text(r, file_uri(r->outcome->id, file->path, file->path_len));
 
 	r->block[r->n_blocks++] = (struct content){
 		.kind = CONTENT_LINK,
 		.uri = uri,
 		.description = describe_link(r, uri),
-		.name = keep_text(r, xalloc_check(strndup(file->path, file->path_len))),
+		.name = results_keep_text(r, xalloc_check(strndup(file->path, file->path_len))),
 		.mime_type = media_of_path(file->path, file->path_len),
 		.size = file->size,
 	};
@@ -222,7 +223,7 @@ add_part(struct run_results *r, const struct outcome_part *part)
 {
 	r->block[r->n_blocks++] = (struct content){
 		.kind = CONTENT_LINK,
-		.uri = keep_text(r, resources_part_uri(r->outcome->id, part)),
+		.uri = results_keep_text(r, resources_part_uri(r->outcome->id, part)),
 		.name = stream_name(part->stream),
 		.mime_type = "text/plain",
 		.size = part->len,

@@ -15,9 +15,9 @@
 
 struct run_results;
 
-/* Decides what of it fits. outcome NULL: nothing was run. What is returned borrows from the
- * outcome. host: whose files may have signed links; borrowed. cost_r: what it takes in an
- * answer, at most the two above. */
+/* Selects the results that fit. outcome NULL: nothing was run. The result borrows from the outcome.
+ * host: borrowed, for signed links to the tenant's files. cost_r: the bytes that it takes in an
+ * answer, at most the two bounds above. */
 struct run_results *run_results_new(const struct outcome *outcome, const struct tool_host *host,
 				    size_t *cost_r);
 void run_results_free(struct run_results *results);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arguments of run_script and run_repl: one table, by which they are read
- * (run_script_arguments.c). schema/run_input.json describes them to clients.
+/* The arguments of run_script and run_repl: one table, which run_script_arguments.c uses to read
+ * them. schema/run_input.json describes them to clients.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_TABLE_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_TABLE_H
@@ -61,7 +61,7 @@ extern const struct row run_script_row[FIELD_COUNT];
 
 bool run_script_takes(enum run_for tool, size_t field);
 
-/* The limit that a field asks for, in the unit of the field; 0: it asks for none. */
+/* The limit that a field asks for, in the unit of the field; 0: the client did not set it. */
 double run_script_limit(const struct limits *limits, enum field field);
 
 #endif

@@ -45,7 +45,8 @@ script_input_offer(const struct tool_host *host, struct execution_request *reque
 
 /* Malloc'd. */
 static char *
-write_message(const struct script_input *input, const char *id, const char *prompt, size_t len)
+script_input_write_message(const struct script_input *input, const char *id, const char *prompt,
+			   size_t len)
 {
 	static const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, LINES_MAX, SIZE_MAX };
 	char *text = NULL;
@@ -64,7 +65,7 @@ write_message(const struct script_input *input, const char *id, const char *prom
 /* ---- records ---- */
 
 static struct audit *
-audit_of(const struct tool_host *host)
+script_input_audit_of(const struct tool_host *host)
 {
 	return host->gate ? gate_audit(host->gate) : NULL;
 }
@@ -73,7 +74,7 @@ static int
 record_asked(const struct script_input *input, const struct tool_host *host, const char *id,
 	     unsigned int number, const char *prompt, size_t len)
 {
-	struct audit *audit = audit_of(host);
+	struct audit *audit = script_input_audit_of(host);
 	json_t *more = xalloc_check(json_pack("{s:s,s:i}", "tool", input->tool, "number",
 					      (int)number));
 
@@ -83,16 +84,16 @@ record_asked(const struct script_input *input, const struct tool_host *host, con
 }
 
 static void
-record_end(struct script_input *input, const struct tool_host *host, const char *id,
-	   enum engine_input result)
+script_input_record_end(struct script_input *input, const struct tool_host *host, const char *id,
+			enum engine_input result)
 {
 	json_t *more = json_pack("{s:s,s:i,s:s}", "tool", input->tool, "number",
 				 (int)input->number, "result", engine_input_name(result));
 
 	input->number = 0;
 	engine_tell_input(host->engine, result);
-	audit_write(audit_of(host), AUDIT_INPUT_ENDED, tenant_principal(host->tenant), id,
-		    xalloc_check(more));
+	audit_write(script_input_audit_of(host), AUDIT_INPUT_ENDED,
+		    tenant_principal(host->tenant), id, xalloc_check(more));
 }
 
 void
@@ -101,7 +102,7 @@ script_input_end(struct script_input *input, const struct tool_host *host, const
 	free(input->later);
 	input->later = NULL;
 	if (input->number)
-		record_end(input, host, id, INPUT_UNANSWERED);
+		script_input_record_end(input, host, id, INPUT_UNANSWERED);
 }
 
 /* ---- asking ---- */
@@ -124,14 +125,14 @@ script_input_ask(struct script_input *input, const struct tool_host *host,
 	input->number = number;
 	engine_tell_input(host->engine, INPUT_ASKED);
 	snprintf(key, sizeof(key), "line-%u", number);
-	message = write_message(input, id, prompt, len);
+	message = script_input_write_message(input, id, prompt, len);
 	question.key = key;
 	question.message = message;
 	r = host->on_ask(host->arg, &question, 1, NULL);
 	free(message);
 	if (r == 0)
 		return;
-	record_end(input, host, id, INPUT_NOBODY);
+	script_input_record_end(input, host, id, INPUT_NOBODY);
 	execution_answer_prompt(execution, NULL, 0);
 }
 
@@ -146,7 +147,7 @@ script_input_reply(struct script_input *input, const struct tool_host *host,
 
 	if (!input->number)
 		return;
-	record_end(input, host, execution_id(execution), ends[reply->action]);
+	script_input_record_end(input, host, execution_id(execution), ends[reply->action]);
 	if (reply->action != REPLY_ACCEPT) {
 		execution_answer_prompt(execution, NULL, 0);
 		return;

@@ -42,7 +42,7 @@ struct script_call {
 	struct upstream_call *call;	/* NULL: it was not made yet, or is its client's */
 	struct event *late;		/* of a call of a client's tool, from when it was made */
 	bool sent;			/* ... the client knows of it */
-	json_t *shown;			/* it waits for somebody to agree: what they see */
+	json_t *shown;			/* it waits for an approval: the text for the approver */
 	bool waits;			/* ... for an operator; else for the session's user */
 	uint64_t since_us;
 };
@@ -375,7 +375,8 @@ look_at_consents(const struct script_tools *t)
 		execution_await_consent(t->execution, awaits);
 }
 
-/* What is agreed to: exactly this call, of the tool as its server describes it now. Malloc'd. */
+/* The item of the approval: exactly this call, of the tool as its server describes it now.
+ * Malloc'd. */
 static char *
 item_of(const struct script_call *c)
 {
@@ -406,7 +407,7 @@ hash_about(const struct upstream_tool *tool, char *hash_r)
 	chain_hash(tool->about, strlen(tool->about), hash_r);
 }
 
-/* Does its server say the same of the tool as when it was called? Somebody may have thought for an
+/* Is the server's description of the tool the same as at the call? The approval may have taken an
  * hour. */
 static bool
 is_as_called(const struct script_call *c)
@@ -576,7 +577,7 @@ script_tools_reply_to(struct script_tools *t, struct script_input *input,
 		script_input_ask_kept(input, t->host, execution);
 }
 
-/* Policy wants somebody to agree to exactly this call. */
+/* Asks for the approval of exactly this call, which policy requires. */
 static void
 approve(struct script_call *c, const json_t *arguments)
 {

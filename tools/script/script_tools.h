@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of other MCP servers' tools by a script: which servers it is told of, what policy says of a
- * call, who is asked, the records, and the bounds of a run. The engine numbers the calls
- * (engine/execution.h), engine/upstream.h has them made.
+/* Calls of other MCP servers' tools by a script: the servers that it may use, the verdict of policy
+ * about each call, the person who is asked, the records, and the bounds of a run. The engine
+ * numbers the calls (engine/execution.h), and engine/upstream.h makes them.
  */
 #ifndef TOOLS_SCRIPT_SCRIPT_TOOLS_H
 #define TOOLS_SCRIPT_SCRIPT_TOOLS_H
@@ -17,7 +17,7 @@
 struct script_call;
 struct script_input;
 
-/* Of one execution, embedded in the run of a tool. Zeroed: there are no servers. */
+/* For one execution; embedded in the run of a tool. Zeroed: there are no servers. */
 struct script_tools {
 	const struct tool_host *host;	/* of the run; NULL: nothing was offered */
 	const struct script_input *input;	/* of the run: its question may be open */
@@ -26,13 +26,13 @@ struct script_tools {
 	uint64_t bytes;			/* of results so far */
 	uint32_t asking;		/* number of the call that the session's user is asked
 					 * about; 0: none */
-	size_t n_sent;			/* calls that its client has been asked to make, and has
-					 * not answered for yet */
-	LIST_HEAD(, script_call) calls;	/* that have no answer yet */
+	size_t n_sent;			/* calls that its client was asked to make and has not
+					 * answered yet */
+	LIST_HEAD(, script_call) calls;	/* calls without an answer */
 };
 
-/* Lets a request call the tools of the servers that are there for its tenant. host, input: of the
- * run, as long as that lives. */
+/* Lets a request call the tools of the servers that its tenant may use. host, input: those of the
+ * run, borrowed as long as it exists. */
 void script_tools_offer(struct script_tools *tools, const struct tool_host *host,
 			const struct script_input *input, struct execution_request *request);
 
@@ -40,14 +40,14 @@ void script_tools_offer(struct script_tools *tools, const struct tool_host *host
 void script_tools_call(struct script_tools *tools, struct execution *execution,
 		       const struct execution_tool *tool);
 
-/* Whether the client is asked something: one question of a run is open at a time. */
+/* Is the client being asked? One question of a run is open at a time. */
 bool script_tools_asks(const struct script_tools *tools);
 
-/* Gives the open questions what the client has replied, and asks the next one. */
+/* Gives the client's reply to the open questions, and asks the next one. */
 void script_tools_reply_to(struct script_tools *tools, struct script_input *input,
 			   struct execution *execution, const struct tool_reply *reply, size_t n);
 
-/* The execution is over, or given up: calls that are open are cancelled and recorded. Fine when
+/* The execution has ended or was cancelled: open calls are cancelled and recorded. Does nothing if
  * there is none. */
 void script_tools_end(struct script_tools *tools);
 

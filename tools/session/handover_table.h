@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of sessions that a supervisor leaves to its successor: messages of proto/messages.def,
- * one after the other. It comes back from systemd, and no other process can write it; it is read as
- * strictly as a stranger's text nevertheless: one fault, and there is no table.
+ * one after the other. It comes back from systemd, and no other process can write to it. Still, it
+ * is read as strictly as hostile input: with a single mistake the whole table is refused.
  */
 #ifndef TOOLS_SESSION_HANDOVER_TABLE_H
 #define TOOLS_SESSION_HANDOVER_TABLE_H
@@ -28,15 +28,16 @@ struct handover_session {
 struct handover_table {
 	struct msg_handover is;
 	struct handover_session *session;	/* is.sessions of them */
-	struct frame *frame;			/* where the texts of one that was read are */
+	struct frame *frame;			/* the memory of the texts, if the table was read */
 	size_t n_frames;
 };
 
 /* Appends it. 0, or -errno of frame_encode. */
 int handover_table_write(const struct handover_table *table, struct codec_buffer *buffer);
 
-/* Reads all of bytes. 0 and *table_r, for handover_table_free; -EBADMSG: it is no table, or what
- * it says cannot be: two sessions with one worker, one snapshot of two, a handle that is none. */
+/* Reads all of bytes. 0 and *table_r, for handover_table_free; -EBADMSG: it is not a table, or has
+ * impossible values: two sessions with one worker, a snapshot of two sessions, an invalid handle.
+ */
 int handover_table_read(const void *bytes, size_t len, struct handover_table **table_r);
 void handover_table_free(struct handover_table *table);	/* NULL is fine */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions of run_repl from inside: what their two modules share. repl_sessions.c has handles,
- * turns and clocks; repl_checkpoints.c which states there are.
+/* The inside of sessions of run_repl, for their modules: repl_sessions.c has handles, turns and
+ * clocks; repl_checkpoints.c has the states.
  */
 #ifndef TOOLS_SESSION_REPL_SESSIONS_PARTS_H
 #define TOOLS_SESSION_REPL_SESSIONS_PARTS_H
@@ -10,7 +10,7 @@
 
 struct event;
 
-/* An engine's session, and which of its snapshots are taken. */
+/* An engine's session, and its snapshots in use. */
 struct origin {
 	LIST_ENTRY(origin) link;
 	struct repl *repl;
@@ -49,10 +49,10 @@ struct repl_session {
 
 /* ---- repl_sessions.c ---- */
 
-/* One more in the list, without an origin, a handle or a clock. */
+/* Adds a session to the list, without an origin, a handle or a clock. */
 struct repl_session *repl_session_make(struct tenant *tenant, struct event_base *base);
 
-/* Ends it when it is old or idle. */
+/* Sets the timer that ends it when it is old or idle. */
 void repl_session_set_clock(struct repl_session *session);
 
 /* The handles of an engine's session, oldest first; after NULL: the first one. */
@@ -70,7 +70,7 @@ void repl_origin_ended(void *origin, const char *text);
 /* A free snapshot, or -ENOSPC. */
 int repl_snapshot_take(struct origin *origin);
 
-/* The snapshot is free again, and its state is given up. */
+/* Frees the snapshot and drops its state. */
 void repl_snapshot_give(struct origin *origin, unsigned int snapshot);
 
 #endif

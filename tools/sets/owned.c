@@ -40,7 +40,7 @@ place_of(const char *store, const char *tenant, char path_r[PATH_MAX])
 }
 
 static struct owner *
-find(const char *tenant)
+owned_find(const char *tenant)
 {
 	struct owner *owner;
 
@@ -56,11 +56,11 @@ find_principal(const char *principal)
 	char tenant[SET_NAME + 1];
 
 	set_tenant(principal, tenant);
-	return find(tenant);
+	return owned_find(tenant);
 }
 
 static struct owner *
-add(const char *tenant)
+owned_add(const char *tenant)
 {
 	struct owner *owner = xcalloc(1, sizeof(*owner));
 
@@ -70,7 +70,7 @@ add(const char *tenant)
 }
 
 static void
-drop(struct owner *owner)
+owned_drop(struct owner *owner)
 {
 	LIST_REMOVE(owner, link);
 	free(owner);
@@ -80,7 +80,7 @@ drop(struct owner *owner)
 
 /* The last use first; equal times in the order of names, so that the order is always the same. */
 static int
-by_use(const void *a, const void *b)
+owned_by_use(const void *a, const void *b)
 {
 	const struct owned *left = a, *right = b;
 
@@ -93,7 +93,7 @@ by_use(const void *a, const void *b)
 
 /* All of a tenant's directory, in order; the caller frees it. list NULL: none. */
 static struct owned *
-look(DIR *list, size_t *n_r)
+owned_look(DIR *list, size_t *n_r)
 {
 	struct owned *all = NULL;
 	struct dirent *entry;
@@ -109,7 +109,7 @@ look(DIR *list, size_t *n_r)
 		all[n++].used = st.st_mtim;
 	}
 	if (n)
-		qsort(all, n, sizeof(*all), by_use);
+		qsort(all, n, sizeof(*all), owned_by_use);
 	*n_r = n;
 	return all;
 }
@@ -138,14 +138,14 @@ load_tenant(const char *store, const char *tenant)
 
 	place_of(store, tenant, path);
 	list = opendir(path);
-	all = look(list, &n);
+	all = owned_look(list, &n);
 	if (list)
 		closedir(list);
 	for (size_t i = OWNED_MAX; i < n; i++)
 		unlink_set(store, tenant, all[i].name);
 	if (n == 0)
 		return;
-	owner = add(tenant);
+	owner = owned_add(tenant);
 	owner->n = n < OWNED_MAX ? n : OWNED_MAX;
 	memcpy(owner->set, all, owner->n * sizeof(*all));
 }
@@ -171,7 +171,7 @@ void
 owned_unload(void)
 {
 	while (!LIST_EMPTY(&owners))
-		drop(LIST_FIRST(&owners));
+		owned_drop(LIST_FIRST(&owners));
 }
 
 /* ---- uses ---- */
@@ -221,10 +221,10 @@ owned_note(const char *store, const char *principal, const char *name)
 	struct owner *owner;
 
 	set_tenant(principal, tenant);
-	owner = find(tenant);
+	owner = owned_find(tenant);
 	snprintf(set.name, sizeof(set.name), "%s", name);
 	clock_gettime(CLOCK_REALTIME, &set.used);
-	put_first(owner ? owner : add(tenant), store, &set);
+	put_first(owner ? owner : owned_add(tenant), store, &set);
 	write_use(store, tenant, &set);
 }
 
@@ -259,6 +259,6 @@ owned_forget(const char *store, time_t oldest)
 			continue;
 		place_of(store, owner->tenant, path);
 		rmdir(path);
-		drop(owner);
+		owned_drop(owner);
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which sets of the store each tenant has had installed, and when it last used each. The table is
- * in memory, so that a question never waits for the disk. Each change is also written to the store,
- * where the next start of the service reads it: a directory per tenant, an empty file per set.
+/* A table of the sets of the store that were installed for each tenant, with the time of their last
+ * use. It is in memory, so a lookup never waits for the disk. Each change is also written to the
+ * store, where the next start of the service reads it: a directory for each tenant, with an empty
+ * file for each set.
  */
 #ifndef TOOLS_SETS_OWNED_H
 #define TOOLS_SETS_OWNED_H
@@ -12,7 +13,7 @@
 
 #include "tools/sets/set.h"
 
-#define OWNED_MAX 32	/* sets of a tenant; beyond that the longest unused is forgotten */
+#define OWNED_MAX 32	/* sets of a tenant; beyond that the one unused for longest is dropped */
 
 struct owned {
 	char name[SET_NAME + 1];
@@ -23,8 +24,8 @@ struct owned {
 void owned_load(const char *store);
 void owned_unload(void);
 
-/* The tenant has the set and uses it now. principal: the tenant's. If the disk refuses, the use is
- * known until the service ends. */
+/* Notes that the tenant uses the set now. principal: that of the tenant. If the disk has an error,
+ * the use is known until the service ends. */
 void owned_note(const char *store, const char *principal, const char *name);
 
 /* Does the tenant have any set? It may have been removed from the store since. */

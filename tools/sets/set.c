@@ -22,7 +22,7 @@
 /* ---- reading ---- */
 
 static const char *
-text_of(const json_t *object, const char *key, size_t most)
+set_text_of(const json_t *object, const char *key, size_t most)
 {
 	const json_t *value = json_object_get(object, key);
 	const char *text = json_string_value(value);
@@ -59,11 +59,11 @@ set_is_name(const char *name)
 }
 
 static bool
-is_package(const json_t *package)
+set_is_package(const json_t *package)
 {
-	const char *name = text_of(package, "name", NAME_MAX_BYTES);
-	const char *version = text_of(package, "version", VERSION_MAX);
-	const char *hash = text_of(package, "hash", 80);
+	const char *name = set_text_of(package, "name", NAME_MAX_BYTES);
+	const char *version = set_text_of(package, "version", VERSION_MAX);
+	const char *hash = set_text_of(package, "hash", 80);
 	const json_t *size = json_object_get(package, "size");
 	const json_t *built = json_object_get(package, "built");
 	struct version read;
@@ -74,7 +74,7 @@ is_package(const json_t *package)
 }
 
 static int
-by_name(const void *a, const void *b)
+set_by_name(const void *a, const void *b)
 {
 	const json_t *const *left = a, *const *right = b;
 
@@ -119,13 +119,13 @@ set_read(const json_t *packages, const json_t *origins)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		ordered[i] = json_array_get(packages, i);
-		if (!is_package(ordered[i]) || !is_of(ordered[i], origins))
+		if (!set_is_package(ordered[i]) || !is_of(ordered[i], origins))
 			return NULL;
 	}
-	qsort(ordered, n, sizeof(*ordered), by_name);
+	qsort(ordered, n, sizeof(*ordered), set_by_name);
 	set = xalloc_check(json_array());
 	for (size_t i = 0; i < n; i++) {
-		if (i && by_name(&ordered[i - 1], &ordered[i]) == 0) {
+		if (i && set_by_name(&ordered[i - 1], &ordered[i]) == 0) {
 			json_decref(set);
 			return NULL;
 		}
@@ -143,7 +143,7 @@ set_of_manifest(const json_t *manifest)
 	if (!json_is_array(packages) || json_array_size(packages) == 0)
 		return NULL;
 	json_array_foreach(packages, i, package)
-		if (!is_package(package) || !text_of(package, "index", 4096))
+		if (!set_is_package(package) || !set_text_of(package, "index", 4096))
 			return NULL;
 	return packages;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of packages with their exact versions and hashes: what a resolver found, what an
- * environment holds. As JSON, an array of objects, ordered by name:
+/* A set of packages with their exact versions and hashes: the result of a resolver, and the
+ * contents of an environment. As JSON, an array of objects, ordered by name:
  *   {"name", "version", "hash": "sha256:...", "index", "size"}
- * and "built": true where that is the hash of a source: its wheel was built here.
- * The index of what was asked for by a direct reference is that: the URL of a wheel.
+ * and "built": true if the hash is that of a source, whose wheel was built here. If a package was
+ * requested by the URL of a wheel, that URL is its index.
  */
 #ifndef TOOLS_SETS_SET_H
 #define TOOLS_SETS_SET_H
@@ -25,15 +25,16 @@ bool set_is_hash(const char *hash);
 /* The form of the name of a set, and of other digests here? */
 bool set_is_name(const char *name);
 
-/* Reads what a worker says ("packages" of its answer): every text is checked, names are
- * normalised and unlike, and all are of these origins, indexes and URLs. NULL when it is no
- * such set. */
+/* Reads a set from a worker ("packages" of its answer). Every text is checked; names must be
+ * normalised and different, and all packages must come from these origins, indexes and URLs. NULL:
+ * it is not a valid set. */
 json_t *set_read(const json_t *packages, const json_t *origins);
 
-/* The set that a manifest tells of, borrowed; NULL when it is none. */
+/* The set in a manifest, borrowed; NULL: it is not valid. */
 json_t *set_of_manifest(const json_t *manifest);
 
-/* The same for policy, which is asked about them: package has room for all; borrowed. */
+/* Fills package, which has room for all, with the packages of a set, in the form for policy;
+ * borrowed. */
 void set_packages(const json_t *set, struct package *package);
 
 /* The package of this name; NULL: there is none. Borrowed. */
@@ -43,19 +44,19 @@ const json_t *set_find(const json_t *set, const char *name);
  * place? */
 bool set_keeps(const json_t *set, const json_t *other);
 
-/* The requirement that this package alone meets: "name==version" or "name @ url". */
+/* The requirement that only this package meets: "name==version" or "name @ url". */
 json_t *set_exactly(const json_t *package);
 
-/* The name of the environment that has these packages, from where they are, for this kind of
- * interpreter. */
+/* The name of the environment with these packages, from these places, for this kind of interpreter.
+ */
 void set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1]);
 
-/* The name of what was asked for: the same requirements, whatever their order, of the same
- * indexes for the same kind of interpreter. requirements: texts of set_requirement. */
+/* The name of a request: the same for the same requirements in any order, from the same indexes,
+ * for the same kind of interpreter. requirements: texts of set_requirement. */
 void set_request(const char *platform, const json_t *indexes, const json_t *requirements,
 		 char name_r[SET_NAME + 1]);
 
-/* What stands for a tenant in names of files. */
+/* The name of a tenant in names of files. */
 void set_tenant(const char *principal, char name_r[SET_NAME + 1]);
 
 /* "name[extra]>=1; marker", or "name @ url": one spelling of each requirement, malloc'd. */

@@ -21,7 +21,7 @@
 #define REQUESTS_MAX 4096
 
 static ssize_t
-read_file(const char *path, char *text, size_t size)
+store_read_file(const char *path, char *text, size_t size)
 {
 	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	size_t at = 0;
@@ -43,7 +43,7 @@ store_manifest(const char *store, const char *name)
 	ssize_t len;
 
 	snprintf(path, sizeof(path), "%s/%s/manifest", store, name);
-	len = read_file(path, text, MANIFEST_MAX + 1);
+	len = store_read_file(path, text, MANIFEST_MAX + 1);
 	if (len > 0)
 		manifest = json_loadb(text, (size_t)len, JSON_REJECT_DUPLICATES, NULL);
 	if (set_of_manifest(manifest))
@@ -53,7 +53,7 @@ store_manifest(const char *store, const char *name)
 }
 
 static bool
-is_there(const char *path, mode_t kind)
+store_is_there(const char *path, mode_t kind)
 {
 	struct stat st;
 
@@ -71,11 +71,11 @@ store_has_module(const char *store, const char *name, const char *module,
 	if (strcmp(module, "bin") == 0)
 		return false;
 	snprintf(path, sizeof(path), "%s/%s/tree/%s", store, name, module);
-	if (is_there(path, S_IFDIR))
+	if (store_is_there(path, S_IFDIR))
 		return true;
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
 		snprintf(path, sizeof(path), "%s/%s/tree/%s%s", store, name, module, endings[i]);
-		if (is_there(path, S_IFREG))
+		if (store_is_there(path, S_IFREG))
 			return true;
 	}
 	return false;
@@ -93,7 +93,7 @@ store_find(const char *store, const char *request, char name_r[SET_NAME + 1])
 	char path[PATH_MAX], text[SET_NAME + 2];
 
 	request_path(store, request, path);
-	if (read_file(path, text, sizeof(text)) != SET_NAME)
+	if (store_read_file(path, text, sizeof(text)) != SET_NAME)
 		return NULL;
 	text[SET_NAME] = '\0';
 	if (!set_is_name(text))

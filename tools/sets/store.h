@@ -15,7 +15,7 @@
 /* The manifest of an environment; NULL: there is no such environment. json_decref. */
 json_t *store_manifest(const char *store, const char *name);
 
-/* Whether a top-level module can be imported from an environment. extension: the ending of its
+/* Can a top-level module be imported from an environment? extension: the ending of its
  * interpreter's extension modules. module: letters, digits and _. */
 bool store_has_module(const char *store, const char *name, const char *module,
 		      const char *extension);
@@ -27,8 +27,8 @@ json_t *store_find(const char *store, const char *request, char name_r[SET_NAME 
 /* Notes that the environment answers this request. A failure costs only time later. */
 void store_remember(const char *store, const char *request, const char *name);
 
-/* Drops requests that are older than a time, and others if there are too many, because tenants may
- * make any number of them. */
+/* Drops requests that are older than this time, and others if there are too many, because tenants
+ * can make any number of them. */
 void store_forget(const char *store, time_t oldest);
 
 #endif

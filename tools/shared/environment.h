@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Python of a profile: versions, values of markers, packages. A worker without any client's
- * data reports it; the report is used for a while, for all tenants.
+/* Facts about the Python of a profile: versions, values of markers, packages. A worker that has no
+ * data of a client reports them; the report is used for a while, for all tenants.
  */
 #ifndef TOOLS_SHARED_ENVIRONMENT_H
 #define TOOLS_SHARED_ENVIRONMENT_H
@@ -12,17 +12,17 @@
 #include "mcp/tool.h"
 #include "policy/requirement.h"
 
-#define ENVIRONMENT_AGE_MS 60000	/* then a worker is asked again */
+#define ENVIRONMENT_AGE_MS 60000	/* after this time a worker is asked again */
 
 struct environment_ask;
 
-/* environment: borrowed, an object {"program", "markers": {...}, "packages": {...}} whose
- * values are all texts; NULL: there is none, and outcome says why. */
+/* environment: borrowed, an object {"program", "markers": {...}, "packages": {...}} whose values
+ * are all texts; NULL: there is none, and outcome has the reason. */
 typedef void environment_known(void *arg, const json_t *environment,
 			       const struct outcome *outcome);
 
-/* The profile of a call that asks for name (NULL: none asked for), within what the tenant
- * may have. 0 and *profile_r (the configuration's text), or -ENOENT or -EACCES and why_r. */
+/* The profile for a call that asks for name (NULL: it names none), if the tenant may use it. 0 and
+ * *profile_r (the configuration's text), or -ENOENT or -EACCES with why_r. */
 int environment_profile(const struct tool_host *host, const char *name,
 			const char **profile_r, struct why *why_r);
 
@@ -39,8 +39,8 @@ int environment_get(const struct tool_host *host, const char *profile,
 		    struct environment_ask **ask_r, struct why *why_r);
 void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
 
-/* Searches the reports that are known of the profiles that the caller may use; asks no worker.
- * Returns the name of an installed package with this or almost this name, and *profile_r; NULL:
+/* Searches the existing reports of the profiles that the caller may use, without asking a worker.
+ * Returns the name of an installed package with this or almost this name, and its *profile_r; NULL:
  * none is known. name: normalised. Both results are valid until the loop's next turn. */
 const char *environment_similar(const struct tool_host *host, const char *name,
 				const char **profile_r);
@@ -49,23 +49,23 @@ const char *environment_similar(const struct tool_host *host, const char *name,
  * copied. For descriptions, which are made before any worker is asked. */
 void environment_name(const char *modules);
 
-/* A sentence about them that follows another one, malloc'd; "": none is known. */
+/* A sentence about these modules, with a blank before it, malloc'd; "": none is known. */
 char *environment_names_text(const struct config *config);
 
 /* Frees all reports. */
 void environment_forget(void);
 
-/* The value of a marker (PEP 508), such as "sys_platform"; "": it has none of this name. */
+/* The value of a marker (PEP 508), such as "sys_platform"; "": there is no marker of this name. */
 const char *environment_marker(const json_t *environment, const char *name);
 
 /* "3.11.2" */
 const char *environment_python(const json_t *environment);
 
-/* Whether the requirement is met, with its extras, or not needed because of its marker. */
+/* Is the requirement met, with its extras, or not needed because of its marker? */
 bool environment_satisfies(const json_t *environment,
 			   const struct requirement *requirement);
 
-/* Whether this Python fits (PEP 440). The specifiers are valid. */
+/* Does this Python fit the specifiers (PEP 440), which are valid? */
 bool environment_fits(const json_t *environment, const char *requires_python);
 
 #endif

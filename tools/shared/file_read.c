@@ -23,7 +23,7 @@
 
 /* A number without sign and blanks. False: there is none, or it is too large. */
 static bool
-read_number(const char **at, uint64_t *number_r)
+file_read_read_number(const char **at, uint64_t *number_r)
 {
 	uint64_t number = 0;
 	const char *start = *at;
@@ -48,10 +48,10 @@ file_range_read(const char *uri, struct file_range *range_r)
 		if (strncmp(at, key, strlen(key)) != 0)
 			return false;
 		at += strlen(key);
-		if (!read_number(&at, &range_r->first) || *at++ != '-')
+		if (!file_read_read_number(&at, &range_r->first) || *at++ != '-')
 			return false;
 		range_r->is_open = !*at;
-		if (*at && (!read_number(&at, &range_r->last) || *at ||
+		if (*at && (!file_read_read_number(&at, &range_r->last) || *at ||
 			    range_r->last < range_r->first))
 			return false;
 	}
@@ -127,7 +127,7 @@ run_free(struct tool_run *run)
 }
 
 static void
-finish(struct tool_run *run)
+file_read_finish(struct tool_run *run)
 {
 	const struct tool_host host = run->host;
 	const struct tool_failure failure = { .kind = FAIL_NO_RESOURCE, .text = run->uri };
@@ -140,7 +140,7 @@ finish(struct tool_run *run)
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+file_read_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct tool_run *run = arg;
 	ssize_t n = 0;
@@ -153,11 +153,11 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		run->got += n > 0 ? (size_t)n : 0;
 	}
 	if (n <= 0 || run->got == run->len)
-		finish(run);
+		file_read_finish(run);
 }
 
 static void
-on_begin(void *arg, int fd)
+file_read_on_begin(void *arg, int fd)
 {
 	struct tool_run *run = arg;
 
@@ -165,19 +165,19 @@ on_begin(void *arg, int fd)
 	run->data = xalloc_check(malloc(run->len + 1));
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	run->readable = xalloc_check(event_new(run->host.base, fd, EV_READ | EV_PERSIST,
-					       on_readable, run));
+					       file_read_on_readable, run));
 	event_add(run->readable, NULL);
 }
 
-/* What it has written before is in the pipe still. */
+/* Bytes that it wrote before are still in the pipe. */
 static void
-on_end(void *arg, int error)
+file_read_on_end(void *arg, int error)
 {
 	struct tool_run *run = arg;
 
 	run->job = NULL;
 	if (error < 0)
-		finish(run);
+		file_read_finish(run);
 }
 
 struct tool_run *
@@ -185,7 +185,9 @@ file_read_start(const struct tool_host *host, const char *uri, const struct file
 		uint64_t offset, size_t len)
 {
 	struct tool_run *run = xcalloc(1, sizeof(*run));
-	const struct filestore_calls calls = { .begin = on_begin, .end = on_end, .arg = run };
+	const struct filestore_calls calls = { .begin = file_read_on_begin,
+					       .end = file_read_on_end,
+					       .arg = run };
 
 	run->host = *host;
 	run->uri = xstrdup(uri);

@@ -14,15 +14,15 @@ struct filestore_file;
 /* What a client asks for. */
 struct file_range {
 	char *uri;			/* without the range; malloc'd */
-	bool is_part, is_open;		/* it has a range; without an end */
+	bool is_part, is_open;		/* it has a range; the range has no end */
 	uint64_t first, last;
 };
 
-/* False: what follows '?' is no range. Then there is nothing to free. */
+/* False: the text after '?' is not a range; then there is nothing to free. */
 bool file_range_read(const char *uri, struct file_range *range_r);
 
-/* The bytes that it means in a file of size: 0; -ERANGE: it begins behind the end; -EFBIG: they are
- * more than most. Without an end it means as many as most lets it. */
+/* The bytes that a range selects in a file of this size. 0; -ERANGE: it begins after the end;
+ * -EFBIG: it is longer than most. A range without an end selects at most most bytes. */
 int file_range_fit(const struct file_range *range, uint64_t size, uint64_t most,
 		   uint64_t *offset_r, size_t *len_r);
 
@@ -30,7 +30,7 @@ int file_range_fit(const struct file_range *range, uint64_t size, uint64_t most,
 void file_read_answer(const struct tool_host *host, const char *uri, const char *mime_type,
 		      const void *data, size_t len);
 
-/* Answers with a part of a file in the tenant's store, later. uri: as the client said it. */
+/* Answers later with a part of a file in the tenant's store. uri: as the client wrote it. */
 struct tool_run *file_read_start(const struct tool_host *host, const char *uri,
 				 const struct filestore_file *file, uint64_t offset, size_t len);
 void file_read_cancel(struct tool_run *run);

@@ -18,7 +18,7 @@ struct inside {
 };
 
 static json_t *
-read_answer(const struct outcome *outcome)
+inside_read_answer(const struct outcome *outcome)
 {
 	const char *text = outcome->status == OUTCOME_OK ? outcome->value_json : NULL;
 	json_t *answer;
@@ -33,7 +33,7 @@ read_answer(const struct outcome *outcome)
 }
 
 static void
-on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+inside_on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	const struct inside *inside = arg;
 
@@ -41,10 +41,10 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 }
 
 static void
-on_outcome(void *arg, const struct outcome *outcome)
+inside_on_outcome(void *arg, const struct outcome *outcome)
 {
 	struct inside inside = *(struct inside *)arg;
-	json_t *answer = read_answer(outcome);
+	json_t *answer = inside_read_answer(outcome);
 
 	other_tools_end(&((struct inside *)arg)->tools);
 	free(arg);
@@ -53,7 +53,7 @@ on_outcome(void *arg, const struct outcome *outcome)
 }
 
 static void
-on_tool(void *arg, const struct execution_tool *asked)
+inside_on_tool(void *arg, const struct execution_tool *asked)
 {
 	struct inside *inside = arg;
 
@@ -95,9 +95,9 @@ inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	};
 	struct inside *inside = xcalloc(1, sizeof(*inside));
 	struct execution_watcher watcher = {
-		.on_output = probe->on_output ? on_output : NULL,
-		.on_outcome = on_outcome,
-		.on_tool = probe->lists ? on_tool : NULL,
+		.on_output = probe->on_output ? inside_on_output : NULL,
+		.on_outcome = inside_on_outcome,
+		.on_tool = probe->lists ? inside_on_tool : NULL,
 		.arg = inside,
 	};
 	int r = limits_of(host, probe, &request.limits, why_r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Probes: questions that only an interpreter can answer. A program of the service runs in a jailed
- * worker, as an execution of the tenant who asked; its trailing expression is the answer. The
- * answer is a stranger's data, and the module that reads it checks it.
+ * worker, as an execution of the calling tenant; the value of its last expression is the answer.
+ * The answer is hostile data, which the module that reads it checks.
  */
 #ifndef TOOLS_SHARED_INSIDE_H
 #define TOOLS_SHARED_INSIDE_H
@@ -12,11 +12,11 @@
 
 #include "mcp/tool.h"
 
-#define INSIDE_WALL_MS 15000	/* at most; less when the standard limit is less */
+#define INSIDE_WALL_MS 15000	/* at most; less if the default limit is less */
 
 struct inside;
 
-/* Whether a program may ask which tools other servers have. */
+/* May a program ask for the tools of other servers? */
 enum inside_lists {
 	LISTS_NONE,
 	LISTS_NOW,		/* those that are known now */
@@ -28,34 +28,33 @@ struct inside_probe {
 	const char *input;		/* its standard input */
 	size_t input_len;
 	const char *profile;
-	/* The rest is for programs that do more than answer a question. */
+	/* The following members are for programs that do more than answer a question. */
 	const char *argument;		/* argv[1]; NULL: none */
 	const struct limits *limits;	/* NULL: the standard ones, INSIDE_WALL_MS at most */
-	const int *channel;		/* as execution_request has these two */
+	const int *channel;		/* as in struct execution_request, like the next one */
 	const struct config_network *network;
 	enum inside_lists lists;
-	/* Output as it comes, to answered's arg; NULL: of no interest. */
+	/* Gets output as it arrives, with the arg of answered. May be NULL. */
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 };
 
-/* answer: an object (borrowed), or NULL when there is none, and outcome says why; its
- * status may then be anything, ok too when what was said is no object. */
+/* answer: an object (borrowed); NULL: there is none, and outcome has the reason. In that case its
+ * status can be any, even ok if the answer was not an object. */
 typedef void inside_answered(void *arg, const json_t *answer, const struct outcome *outcome);
 
-/* Asks; answered is called once from a later turn of the loop, after which the result is
- * gone; with lists, the host stays until then. 0, or what execution_start returns, with why_r
- * filled. */
+/* Asks. answered is called once from a later turn of the loop; then the question is freed. With
+ * lists, host is borrowed until then. 0, or an error of execution_start, with why_r filled. */
 int inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	       inside_answered *answered, void *arg, struct inside **inside_r,
 	       struct why *why_r);
 
-/* Asks for a run that is nothing but its question; run is its arg, and malloc'd. run, or NULL: the
- * host was told why, and run is freed. */
+/* Asks for a tool's run that consists only of this question; run is its arg, and malloc'd. Returns
+ * run; or NULL: the host has the error, and run is freed. */
 struct tool_run *inside_run(const struct tool_host *host, const struct inside_probe *probe,
 			    inside_answered *answered, struct tool_run *run,
 			    struct inside **inside_r);
 
-/* The caller waits no longer; answered is not called. */
+/* Drops the question: answered is not called. */
 void inside_cancel(struct inside *inside, enum cancel_reason reason);
 
 #endif

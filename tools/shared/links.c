@@ -71,7 +71,8 @@ number_of(const char *principal)
 	return i;
 }
 
-/* Of tenant, end and file, whose parts cannot be moved: numbers end at a '-', the file is last. */
+/* Signs tenant, end and file. The parts cannot be confused: numbers end at a '-', and the file is
+ * last. */
 static void
 sign(uint64_t tenant, uint64_t until_s, const char *file, char text_r[SIGNATURE_TEXT + 1])
 {
@@ -107,7 +108,7 @@ link_new(const struct config *config, const struct tenant *tenant, const char *u
 
 /* Digits and a '-' behind them. NULL: there are none, or too many. */
 static const char *
-read_number(const char *text, uint64_t *number_r)
+links_read_number(const char *text, uint64_t *number_r)
 {
 	const size_t digits = strspn(text, "0123456789");
 
@@ -126,8 +127,8 @@ link_read(const char *path, struct link *link_r)
 
 	if (strncmp(path, LINKS_PATH, strlen(LINKS_PATH)) != 0)
 		return false;
-	at = read_number(path + strlen(LINKS_PATH), &tenant);
-	at = at ? read_number(at, &until_s) : NULL;
+	at = links_read_number(path + strlen(LINKS_PATH), &tenant);
+	at = at ? links_read_number(at, &until_s) : NULL;
 	if (!at || strlen(at) <= SIGNATURE_TEXT || at[SIGNATURE_TEXT] != '/')
 		return false;
 	sign(tenant, until_s, at + SIGNATURE_TEXT + 1, signature);

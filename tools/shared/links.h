@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed links: addresses at which a kept file is read over HTTP, or a file is uploaded, without a
- * token, by anybody who has the link, until it expires ([http] links).
+/* Signed links ([http] links). Everybody who has such an address can read a kept file over HTTP, or
+ * upload a file, without a token, until the link expires.
  *
  *   BASE/files/TENANT-EXPIRES-SIGNATURE/REST-OF-URI
  *
- * TENANT is a number that stands for the tenant's name in this process. The key is this process's
- * own, so links end with it.
+ * TENANT is a number that stands for the tenant's name in this process. The key belongs to this
+ * process, so links become invalid when it ends.
  */
 #ifndef TOOLS_SHARED_LINKS_H
 #define TOOLS_SHARED_LINKS_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define LINKS_PATH "/files/"
-#define UPLOAD_LINKS "upload/"		/* before the file of a link by which one is uploaded */
+#define UPLOAD_LINKS "upload/"		/* before the file's name in a link for an upload */
 
 struct config;
 struct tenant;
@@ -27,7 +27,8 @@ struct link {
 	char *uri;			/* malloc'd */
 };
 
-/* Reads the path of a request, as it was sent. False: it is no link of ours, or is over. */
+/* Reads the unchanged path of a request. False: it is not a link of this service, or has expired.
+ */
 bool link_read(const char *path, struct link *link_r);
 
 /* For tests: the real-time clock, in s. */

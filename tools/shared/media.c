@@ -43,7 +43,7 @@ media_end_of_display(enum display_kind kind)
 }
 
 static bool
-begins(const void *data, size_t len, const unsigned char *with, size_t with_len)
+media_begins(const void *data, size_t len, const unsigned char *with, size_t with_len)
 {
 	return len > with_len && memcmp(data, with, with_len) == 0;
 }
@@ -61,7 +61,7 @@ media_png_size(const void *data, size_t len, uint32_t *width_r, uint32_t *height
 	uint32_t width, height;
 
 	/* Signature, then the chunk IHDR: length, name, width, height, 5 bytes, sum. */
-	if (!begins(data, len, png_signature, sizeof(png_signature)) || len < 33 ||
+	if (!media_begins(data, len, png_signature, sizeof(png_signature)) || len < 33 ||
 	    big_endian(at + 8) != 13 || memcmp(at + 12, "IHDR", 4) != 0)
 		return false;
 	width = big_endian(at + 16);
@@ -81,7 +81,7 @@ media_fits(enum display_kind kind, const void *data, size_t len)
 	if (kind == DISPLAY_PNG)
 		return media_png_size(data, len, &width, &height);
 	if (kind == DISPLAY_JPEG)
-		return begins(data, len, jpeg_signature, sizeof(jpeg_signature));
+		return media_begins(data, len, jpeg_signature, sizeof(jpeg_signature));
 	return codec_text_prefix(data, len) == len;
 }
 

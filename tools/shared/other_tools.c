@@ -82,7 +82,7 @@ answer_list(const struct other_tools *t, uint32_t number, const struct upstream_
 }
 
 static void
-on_known(void *arg, enum tool_status status, const char *body, size_t len)
+other_tools_on_known(void *arg, enum tool_status status, const char *body, size_t len)
 {
 	struct other_list list = *(struct other_list *)arg;
 	const struct other_tools *t = list.tools;
@@ -127,7 +127,7 @@ other_tools_answer(struct other_tools *t, struct execution *execution,
 	list = xcalloc(1, sizeof(*list));
 	*list = (struct other_list){ .tools = t, .number = asked->number, .server = server };
 	LIST_INSERT_HEAD(&t->lists, list, link);
-	list->call = upstream_await(upstream, list->server, on_known, list);
+	list->call = upstream_await(upstream, list->server, other_tools_on_known, list);
 }
 
 void
@@ -158,7 +158,7 @@ other_tools_know(const struct upstream *upstream)
 
 /* 0: none, or its list has not come yet. */
 static size_t
-count(const struct config *config, const char *name)
+other_tools_count(const struct config *config, const char *name)
 {
 	const struct upstream_server *server = upstream_find(known, name);
 	size_t n = 0;
@@ -178,7 +178,7 @@ other_tools_text(const struct config *config)
 
 	for (size_t i = 0; i < config->n_tools; i++) {
 		const char *name = config->tools[i].name;
-		size_t n = count(config, name);
+		size_t n = other_tools_count(config, name);
 
 		if (!tools_allows_server(config, name))
 			continue;

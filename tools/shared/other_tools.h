@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other MCP servers and their tools as a tenant may see them: what an execution is told of, the
- * lists that it asks for, and how descriptions name them.
+/* Other MCP servers and their tools, as far as a tenant may see them: the servers and lists that an
+ * execution gets, and the text for descriptions.
  */
 #ifndef TOOLS_SHARED_OTHER_TOOLS_H
 #define TOOLS_SHARED_OTHER_TOOLS_H
@@ -14,7 +14,7 @@
 struct other_list;
 struct upstream_server;
 
-/* Of one execution. Zeroed: it is told of no server. */
+/* For one execution. Zeroed: it has no servers. */
 struct other_tools {
 	const struct tool_host *host;		/* NULL: nothing was offered */
 	bool waits;				/* for servers that are being started */
@@ -23,8 +23,8 @@ struct other_tools {
 	LIST_HEAD(, other_list) lists;		/* that have no answer yet */
 };
 
-/* Lets a request ask for the lists of the servers that are there for its tenant, once each. host:
- * of the run, as long as that lives. waits: for servers that are just being started. */
+/* Lets a request ask once for the list of each server that its tenant may use. host: that of the
+ * run, borrowed as long as it exists. waits: whether to wait for servers that are being started. */
 void other_tools_offer(struct other_tools *tools, const struct tool_host *host, bool waits,
 		       struct execution_request *request);
 
@@ -33,13 +33,13 @@ void other_tools_offer(struct other_tools *tools, const struct tool_host *host, 
 void other_tools_answer(struct other_tools *tools, struct execution *execution,
 			const struct execution_tool *asked);
 
-/* A server that the execution was told of, which may be its client. */
+/* A server that the execution may use; it may be its client. */
 const struct upstream_server *other_tools_find(const struct other_tools *tools, const char *name);
 
-/* The execution is over, or given up. Fine when nothing was offered. */
+/* The execution has ended or was cancelled. Does nothing if no list was offered. */
 void other_tools_end(struct other_tools *tools);
 
-/* Does the configuration name a server that is there for the tenant? */
+/* Does the configuration name a server that the tenant may use? */
 bool other_tools_any(const struct config *config);
 
 /* ---- descriptions ---- */

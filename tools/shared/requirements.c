@@ -2,8 +2,8 @@
 /* Runs in: the supervisor.   Owns: the findings about a script until they are told.
  * Reads:   scripts and lists of clients, and a worker's answers about a block's TOML.
  *
- * Up to two probes go to workers, one after the other: what the block says (a probe with the
- * client's text, never remembered), and what the environment has (a probe without it). */
+ * Up to two probes go to workers, one after the other: one for the contents of the block (with the
+ * client's text, so its answer is not kept), and one for the environment (without it). */
 #include "tools/shared/requirements.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ free_check(struct requirements_check *check)
 
 /* Tells the result, and ends the check; during requirements_start() the latter is left to it. */
 static void
-tell(struct requirements_check *check, const struct outcome *trouble)
+requirements_tell(struct requirements_check *check, const struct outcome *trouble)
 {
 	check->findings.trouble = trouble;
 	check->found(check->arg, &check->findings);
@@ -91,7 +91,7 @@ tell(struct requirements_check *check, const struct outcome *trouble)
 
 /* A requirement as a message shows it: bounded, on one line. */
 static const char *
-show(const json_t *text, char *shown)
+requirements_show(const json_t *text, char *shown)
 {
 	size_t len = jsonout_fit(json_string_value(text), json_string_length(text), SHOWN_MAX);
 
@@ -139,7 +139,7 @@ read_dependencies(struct requirements_check *check, const json_t *list, bool of_
 			abort();
 		if (r < 0)
 			note(findings, of_block ? line_of_dependency(check, text) : 0, "'%s' %s%s",
-			     show(text, shown), r == -EINVAL ? "is not a requirement (PEP 508)"
+			     requirements_show(text, shown), r == -EINVAL ? "is not a requirement (PEP 508)"
 			     : "is one too many", of_block ? "" : ", in the argument "
 			     "dependencies");
 	}
@@ -161,11 +161,11 @@ hold_against(struct requirements_check *check, json_t *environment)
 							      &findings->list.item[i]);
 		findings->n_missing += findings->missing[i];
 	}
-	tell(check, NULL);
+	requirements_tell(check, NULL);
 }
 
 static void
-on_environment(void *arg, const json_t *environment, const struct outcome *outcome)
+requirements_on_environment(void *arg, const json_t *environment, const struct outcome *outcome)
 {
 	struct requirements_check *check = arg;
 
@@ -173,7 +173,7 @@ on_environment(void *arg, const json_t *environment, const struct outcome *outco
 	if (environment)
 		hold_against(check, json_incref((json_t *)environment));
 	else
-		tell(check, outcome);
+		requirements_tell(check, outcome);
 }
 
 /* The caller's requirement of the Python version, beside the block's. */
@@ -201,10 +201,10 @@ look_at_environment(struct requirements_check *check, struct why *why_r)
 	read_dependencies(check, check->probe.dependencies, false);
 	add_requires_python(check);
 	if (findings->n_errors || (!findings->list.n && !findings->requires_python)) {
-		tell(check, NULL);
+		requirements_tell(check, NULL);
 		return 0;
 	}
-	r = environment_get(&check->host, check->probe.profile, on_environment, check,
+	r = environment_get(&check->host, check->probe.profile, requirements_on_environment, check,
 			    &environment, &check->ask, why_r);
 	if (r > 0)
 		hold_against(check, environment);
@@ -228,7 +228,7 @@ read_requires_python(struct requirements_check *check, const json_t *text)
 	    specifiers_check(json_string_value(text), json_string_length(text), NULL,
 			     &contained) < 0) {
 		note(findings, line, "requires-python: '%s' is not a version specifier "
-		     "(PEP 440)", show(text, shown));
+		     "(PEP 440)", requirements_show(text, shown));
 		return;
 	}
 	findings->requires_python = xmemdup0(json_string_value(text),
@@ -287,7 +287,7 @@ on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 
 	check->inside = NULL;
 	if (is_trouble(outcome->status)) {
-		tell(check, outcome);
+		requirements_tell(check, outcome);
 		return;
 	}
 	if (answer) {
@@ -301,7 +301,7 @@ on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 	}
 	/* This probe was started in the profile a moment ago. */
 	if (look_at_environment(check, &why) < 0)
-		tell(check, outcome);
+		requirements_tell(check, outcome);
 }
 
 static int

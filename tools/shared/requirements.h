@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requirements of a script: its inline metadata (PEP 723) and the client's list. They are read,
- * merged, and compared with the environment of a profile. For run_script and validate_script.
+ * merged, and compared with the environment of a profile. Used by run_script and validate_script.
  *
- * A script without a block, and a call without a list, need none of this: requirements_any.
+ * A script without a block in a call without a list does not need it (requirements_any).
  */
 #ifndef TOOLS_SHARED_REQUIREMENTS_H
 #define TOOLS_SHARED_REQUIREMENTS_H
@@ -23,13 +23,13 @@ struct requirements_probe {
 	const char *script;		/* UTF-8; NUL allowed */
 	size_t script_len;
 	const json_t *dependencies;	/* an array of strings; NULL: none */
-	const char *requires_python;	/* beside the block's (PEP 440); NULL: nothing */
+	const char *requires_python;	/* in addition to that of the block (PEP 440); NULL: none */
 	const char *profile;		/* as environment_profile gave it */
 	bool compile;			/* look for syntax errors too */
 };
 
 struct finding_error {
-	unsigned int line;		/* of the script; 0: of no line */
+	unsigned int line;		/* of the script; 0: it belongs to no line */
 	char *message;			/* UTF-8 */
 };
 
@@ -40,9 +40,9 @@ struct findings {
 	char *requires_python;		/* NULL: not said */
 	struct finding_error error[FINDING_ERRORS_MAX];
 	size_t n_errors;
-	/* Without errors and with requirements: the environment; else NULL. */
+	/* The environment, if there are requirements and no errors; otherwise NULL. */
 	json_t *environment;
-	bool python_fits;		/* true when nothing is asked of it */
+	bool python_fits;		/* also true if there is no requirement on it */
 	bool *missing;			/* list.item[i] is missing */
 	size_t n_missing;
 	/* Not NULL: the check failed, and the other members are not valid. */
@@ -51,13 +51,13 @@ struct findings {
 
 typedef void requirements_found(void *arg, const struct findings *findings);
 
-/* Whether there is anything to check. dependencies may be NULL. */
+/* Is there anything to check? dependencies may be NULL. */
 bool requirements_any(const char *script, size_t len, const json_t *dependencies);
 
-/* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of
- * the loop. 0, or what execution_start returns, with why_r filled and found not called.
- * Everything in the probe is borrowed, but for script, dependencies and profile, which
- * must stay until found is called; requires_python is copied. */
+/* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of the
+ * loop. 0, or an error of execution_start, with why_r filled and without a call of found. script,
+ * dependencies and profile of the probe are borrowed until found is called; the other members only
+ * for this call; requires_python is copied. */
 int requirements_start(const struct tool_host *host,
 		       const struct requirements_probe *probe,
 		       requirements_found *found, void *arg,
@@ -70,8 +70,8 @@ char *requirements_missing_text(const struct findings *findings, const char *pro
 /* One sentence about a Python that does not fit, malloc'd. */
 char *requirements_python_text(const struct findings *findings, const char *profile);
 
-/* Is value a list as clients may give it: an array of at most REQUIREMENTS_MAX strings,
- * each of at most REQUIREMENT_MAX bytes? 0, or -EINVAL with why_r filled. */
+/* Checks a client's list: an array of at most REQUIREMENTS_MAX strings, each of at most
+ * REQUIREMENT_MAX bytes. 0, or -EINVAL with why_r filled. */
 int requirements_check_list(const json_t *value, struct why *why_r);
 
 #endif

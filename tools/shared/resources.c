@@ -71,7 +71,7 @@ forget_expired(void)
 
 /* Removes files until the tenant has room for so many more bytes. */
 static void
-make_room(const struct config *config, const char *principal, size_t charge)
+resources_make_room(const struct config *config, const char *principal, size_t charge)
 {
 	size_t bytes = charge, n = 1;
 	struct kept *kept, *next;
@@ -119,7 +119,7 @@ display_name(const struct outcome_display *display)
 }
 
 static char *
-join(const char *execution_id, const char *name)
+resources_join(const char *execution_id, const char *name)
 {
 	char *uri;
 	int n = asprintf(&uri, FILE_URI_SCHEME "%s#%s", execution_id, name);
@@ -130,7 +130,7 @@ join(const char *execution_id, const char *name)
 char *
 resources_display_uri(const char *execution_id, const struct outcome_display *display)
 {
-	char *name = display_name(display), *uri = name ? join(execution_id, name) : NULL;
+	char *name = display_name(display), *uri = name ? resources_join(execution_id, name) : NULL;
 
 	free(name);
 	return uri;
@@ -151,7 +151,7 @@ keep(const struct config *config, const char *principal, char *uri, char *name,
 	kept->len = len;
 	kept->charge = len + strlen(uri) + strlen(name) + sizeof(*kept);
 	kept->until_ms = now_ms() + config->results.keep_seconds * 1000ULL;
-	make_room(config, principal, kept->charge);
+	resources_make_room(config, principal, kept->charge);
 	store_bytes += kept->charge;
 	TAILQ_INSERT_TAIL(&store, kept, link);
 }
@@ -164,7 +164,7 @@ resources_keep_text(const struct config *config, const struct tenant *tenant,
 
 	if (len > config->results.keep_bytes / 2)
 		return NULL;
-	uri = join(execution_id, name);
+	uri = resources_join(execution_id, name);
 	forget_expired();
 	keep(config, tenant_principal(tenant), xstrdup(uri), xstrdup(name), "text/plain", text,
 	     len);
@@ -190,7 +190,7 @@ resources_keep(const struct config *config, const struct tenant *tenant,
 		char *name = display_name(display);
 
 		if (name && media_fits(display->kind, display->data, display->len))
-			keep(config, principal, join(outcome->id, name), name,
+			keep(config, principal, resources_join(outcome->id, name), name,
 			     media_of_display(display->kind), display->data, display->len);
 		else
 			free(name);
@@ -225,7 +225,7 @@ next_kept(const char *principal, const char *after)
 }
 
 static bool
-next(struct tenant *tenant, const char *after, struct resource *resource_r)
+resources_next(struct tenant *tenant, const char *after, struct resource *resource_r)
 {
 	const char *principal = tenant_principal(tenant);
 	const struct kept *kept = next_kept(principal, after);
@@ -335,8 +335,8 @@ start_range(const struct tool_host *host, const char *uri, const struct file_ran
 	return NULL;
 }
 
-/* A link by which a file is uploaded, and the address that it will have. False: uri asks for none,
- * or nobody gets any here. */
+/* Answers with a link for an upload, and the address that the file will have. False: uri does not
+ * ask for a link, or there are none here. */
 static bool
 answer_upload(const struct tool_host *host, const char *uri)
 {
@@ -365,7 +365,7 @@ answer_upload(const struct tool_host *host, const char *uri)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *arguments)
+resources_start(const struct tool_host *host, const json_t *arguments)
 {
 	const json_t *value = json_object_get(arguments, "uri");
 	const char *uri = json_string_value(value);
@@ -383,7 +383,7 @@ start(const struct tool_host *host, const json_t *arguments)
 }
 
 static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+resources_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	(void)reason;
 	file_read_cancel(run);
@@ -391,12 +391,12 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 
 static const struct tool reader = {
 	.name = "resources/read",
-	.start = start,
-	.cancel = cancel,
+	.start = resources_start,
+	.cancel = resources_cancel,
 };
 
 const struct resource_provider own_resources = {
-	.next = next,
+	.next = resources_next,
 	.next_template = next_template,
 	.read = &reader,
 };

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resources of mcp-pythond: files that calls left behind, for a while.
+/* The resources of mcp-pythond: files of calls, which are kept for a while.
  *
- * What a run's end tells of a small file's content is kept here for its tenant, who alone can
- * list and read it, at mcp-python://<execution id>/<path>; a stream that was spilled, in parts, at
- * mcp-python://<execution id>#stdout-<offset>; and a text that an answer shows by its ends, at
- * mcp-python://<execution id>#stdout; and pictures and markup that were shown, at
- * mcp-python://<execution id>#display-0.png. It is given up after
- * [results] keep_seconds, and before that, oldest first, for what is newer; memory of what has
- * expired is given back at the next look at the store, and bounded in any case.
+ * The content of small files is kept in memory, and only its tenant can list and read it: a file
+ * that a script left, at mcp-python://<execution id>/<path>; the parts of a stream with spill, at
+ * mcp-python://<execution id>#stdout-<offset>; a text of which an answer shows only the ends, at
+ * mcp-python://<execution id>#stdout; pictures and markup, at mcp-python://<execution
+ * id>#display-0.png. It is dropped after [results] keep_seconds, or earlier, oldest first, to make
+ * room for newer contents. Memory of expired contents is freed when the store is next used; it is
+ * bounded in any case.
  *
- * Files that are too large for that are on disk (host/filestore.h), at uris of the same form; they
- * are listed and read together with the others. Where there are signed links,
- * mcp-python://upload/NAME reads as a link by which a file is uploaded. A uri may end in a range:
- * tools/shared/file_read.h.
+ * Larger files are on disk (host/filestore.h), at uris of the same form; they are listed and read
+ * together with the others. If there are signed links, mcp-python://upload/NAME reads as a link by
+ * which a file is uploaded. A uri may end in a range: tools/shared/file_read.h.
  */
 #ifndef TOOLS_SHARED_RESOURCES_H
 #define TOOLS_SHARED_RESOURCES_H
@@ -24,24 +23,23 @@
 
 extern const struct resource_provider own_resources;
 
-/* The address of a part of a stream that was spilled; malloc'd. */
+/* The address of a part of a stream with spill; malloc'd. */
 char *resources_part_uri(const char *execution_id, const struct outcome_part *part);
 
-/* The address of a picture or of markup that was shown; malloc'd. NULL: it is neither. */
+/* The address of a displayed picture or markup; malloc'd. NULL: it is neither. */
 char *resources_display_uri(const char *execution_id, const struct outcome_display *display);
 
-/* Keeps what came with the outcome of its files, what it has shown, and what was spilled. */
+/* Keeps the outcome's files, displayed objects, and parts of streams. */
 void resources_keep(const struct config *config, const struct tenant *tenant,
 		    const struct outcome *outcome);
 
-/* Keeps a text of an execution that an answer shows in part, at mcp-python://<execution id>#<name>.
- * Returns the address, malloc'd; NULL: it is longer than half of what a tenant may
- * keep. */
+/* Keeps a text of an execution of which an answer shows only a part, at mcp-python://<execution
+ * id>#<name>. Returns the address, malloc'd; NULL: it is longer than half of a tenant's bound. */
 char *resources_keep_text(const struct config *config, const struct tenant *tenant,
 			  const char *execution_id, const char *name, const char *text,
 			  size_t len);
 
-/* The content of one that the tenant may read; borrowed until the store is used again. */
+/* The content of a file that the tenant may read; borrowed until the store is used again. */
 bool resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
 		    size_t *len_r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON schemas of tools. Each is a file, tools/FOLDER/schema/NAME.json, and after the build a C
- * string NAME_schema (embed.py). A tool whose schema depends on the configuration loads it, sets
- * what depends on it, and takes the text.
+ * string NAME_schema (embed.py). A tool whose schema depends on the configuration loads it, changes
+ * those keywords, and takes the text.
  */
 #ifndef TOOLS_SHARED_SCHEMA_H
 #define TOOLS_SHARED_SCHEMA_H
@@ -10,7 +10,7 @@
 
 struct config;
 
-/* An object that schema_take releases. text: of such a string. */
+/* Parses such a string. schema_take releases the object. */
 json_t *schema_load(const char *text);
 
 /* Sets a keyword of a property that the schema has; takes value. */
@@ -20,7 +20,8 @@ void schema_set(json_t *schema, const char *property, const char *keyword, json_
 void schema_say(json_t *schema, const char *property, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Sets enum and default of a property that names a profile; it is not listed where there is one. */
+/* Sets enum and default of a property that names a profile; if there is only one profile, the
+ * property is not listed. */
 void schema_set_profiles(json_t *schema, const char *property, const struct config *config);
 
 /* Removes a property, which may be a required one. */

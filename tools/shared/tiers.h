@@ -21,10 +21,10 @@ const struct config_list *tier_modules(const struct config *config, enum tier ti
 #define IMPORTS_ARGUMENT "allowed_imports"
 #define IMPORTS_ASKED_MAX 512		/* in one call */
 
-/* Is value a list as clients may give it? 0, or -EINVAL with why_r filled. */
+/* Checks a client's list. 0, or -EINVAL with why_r filled. */
 int imports_check_asked(const json_t *value, struct why *why_r);
 
-/* Adds the names of such a list, which stay borrowed. */
+/* Adds the names of such a list, which are borrowed. */
 void imports_add_asked(struct import_list *list, const json_t *value);
 
 /* Adds basic and the tier of that name. 0, or -EINVAL with why_r filled. */

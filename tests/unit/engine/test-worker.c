@@ -31,7 +31,6 @@ states_only_go_forward(void **state)
 			assert_int_equal(worker_may_move((enum worker_state)from,
 							 (enum worker_state)to),
 					 may[from][to]);
-	assert_string_equal(worker_state_name(WORKER_WARM), "warm");
 }
 
 static void

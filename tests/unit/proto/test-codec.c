@@ -49,7 +49,7 @@ expect(unsigned int type, const struct codec_buffer *body, int result)
 	int r = decode(type, body, &msg);
 
 	if (r != result)
-		print_error("%s: %d instead of %d\n", codec_name(type), r, result);
+		print_error("message %u: %d instead of %d\n", type, r, result);
 	assert_int_equal(r, result);
 	codec_free(&msg);
 }
@@ -499,8 +499,6 @@ numbers_without_a_message_are_unknown(void **state)
 		assert_non_null(codec_shape(types[i]));
 	assert_null(codec_shape(0));
 	assert_null(codec_shape(UINT32_MAX));
-	assert_string_equal(codec_name(MSG_RUN), "RUN");
-	assert_string_equal(codec_name(0), "?");
 	assert_int_equal(codec_decode(0, "\x80", 1, &(struct msg){ 0 }), -EBADMSG);
 	assert_int_equal(codec_encode(&(struct msg){ .type = 0 }, &(struct codec_buffer){ 0 }),
 			 -EINVAL);
