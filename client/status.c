@@ -112,7 +112,7 @@ print_governance(const json_t *answer)
 	       !json_is_true(json_object_get(egress, "installed")) ? "not installed"
 	       : strcmp(admin_text(egress, "state"), "down") == 0 ? "not in use"
 								  : admin_text(egress, "state"),
-	       count(egress, "executions"));
+	       status_count(egress, "executions"));
 	if (*admin_text(egress, "trouble"))
 		print_named("", admin_text(egress, "trouble"));
 	if (!*admin_text(reload, "last")) {
@@ -230,9 +230,9 @@ status_print_tenants(const json_t *list)
 		const json_t *one = json_array_get(list, i);
 
 		table_add(table, "%s", admin_name(admin_text(one, "tenant")));
-		table_add(table, "%ld/%ld", count(one, "running"), count(one, "running_most"));
-		table_add(table, "%ld/%ld", count(one, "queued"), count(one, "queued_most"));
-		table_add(table, "%ld", count(one, "sessions"));
+		table_add(table, "%ld/%ld", status_count(one, "running"), status_count(one, "running_most"));
+		table_add(table, "%ld/%ld", status_count(one, "queued"), status_count(one, "queued_most"));
+		table_add(table, "%ld", status_count(one, "sessions"));
 		table_add(table, "%s", known(one, "jobs"));
 		table_add(table, "%s", known(one, "workers"));
 		table_add(table, "%s", seconds(one, "cpu_seconds"));

@@ -590,7 +590,7 @@ approvals_list(const struct approvals *approvals, const struct policy_subject *a
 	json_t *list = json_array();
 
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if ((with_decided || is_current(approval)) &&
+		if ((with_decided || approvals_is_current(approval)) &&
 		    (operator || may_see(approvals, approval, approver)))
 			json_array_append_new(list, approval_describe(approval, false));
 	return list;

@@ -198,7 +198,7 @@ mcp_progress_say(struct mcp_progress *p, const struct tool_progress *said)
 	if (said->is_note) {
 		note.progress = p->last + 1;
 		note.total = 0;
-		send_note(p, &note);
+		progress_send_note(p, &note);
 		return;
 	}
 	if (!isfinite(said->progress) || (p->last > 0 || p->said ? said->progress <= p->last

@@ -86,6 +86,13 @@ control_start(struct control *control, struct event_base *base,
 	return 0;
 }
 
+void
+control_stop(struct control *control)
+{
+	event_del(&control->readable);
+	event_del(&control->writable);
+}
+
 int
 control_send(struct control *control, const struct msg *msg)
 {

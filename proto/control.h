@@ -39,4 +39,7 @@ int control_start(struct control *control, struct event_base *base,
  * waits; else as frame_encode. */
 int control_send(struct control *control, const struct msg *msg);
 
+/* The loop no longer reads from the supervisor, nor writes to it. */
+void control_stop(struct control *control);
+
 #endif

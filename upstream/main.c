@@ -166,15 +166,13 @@ start(struct client *c)
 	if (!c->base)
 		give_up("the loop", ENOMEM);
 	/* No message to this process carries descriptors; an older kernel lets them arrive. */
-	passrights_set(CONTROL, false);
+	passrights_set(CONTROL_FD, false);
 	r = turns_guard(c->base, NULL);
 	if (r < 0)
 		give_up("the guard against waits", -r);
-	event_assign(&c->readable, c->base, CONTROL, EV_READ | EV_PERSIST, on_readable, c);
-	event_assign(&c->writable, c->base, CONTROL, EV_WRITE, on_writable, c);
-	event_add(&c->readable, NULL);
-	if (fcntl(CONTROL, F_SETFL, O_NONBLOCK) < 0 || fcntl(CONTROL, F_SETFD, FD_CLOEXEC) < 0)
-		give_up("the control socket", errno);
+	r = control_start(&c->control, c->base, on_frame, c);
+	if (r < 0)
+		give_up("the control socket", -r);
 	make_servers(c, &frame.msg.tools_configure);
 	frame_done(&frame);
 	tell(c, &ready);
@@ -197,8 +195,7 @@ end(struct client *c)
 {
 	const struct timeval most = { .tv_usec = END_MS * 1000 };
 
-	event_del(&c->readable);
-	event_del(&c->writable);
+	control_stop(&c->control);
 	for (uint32_t i = 0; i < c->n_servers; i++)
 		server_end(c->server[i]);
 	event_base_loopexit(c->base, &most);

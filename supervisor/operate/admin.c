@@ -248,7 +248,7 @@ answer_stop(struct peer *peer, const json_t *request)
 		return say_not_operator();
 	answer = running_stop(options->engine, gate_audit(options->gate), peer->principal, request,
 			      &why);
-	return answer ? answer : say_error(why.text);
+	return answer ? answer : admin_say_error(why.text);
 }
 
 static json_t *

@@ -176,7 +176,7 @@ describe_tenant(const struct operation *o, const char *principal,
 	put_uint(one, "jobs_kept", kept_jobs);
 	put_uint(one, "workers", seen->workers);
 	put_uint(one, "volumes", seen->volumes);
-	put(one, "cpu_seconds", json_real((double)(count.cpu_ms + seen->cpu_ms) / 1000));
+	operation_put(one, "cpu_seconds", json_real((double)(count.cpu_ms + seen->cpu_ms) / 1000));
 	put_uint(one, "memory_bytes", seen->memory_bytes);
 	put_uint(one, "executions", count.executions);
 	put_uint(one, "limits_hit", count.limits_hit);
