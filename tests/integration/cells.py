@@ -726,6 +726,45 @@ def openblas_has_all_processors(ctx):
             s.well(close=True)
 
 
+# ---- cells that lie ----
+
+# What a cell says to its init (worker/line.h) on descriptor 62, and what it does to other processes.
+LIES = (
+    "say(0, 1, os.getpid())", "say(0, 1, 1)", "say(1, 99, 11)",
+    "for n in range(300): say(3, n, 0)", "os.write(62, b'x')", "os.write(62, b'x' * 5000)",
+    "os.close(62)", "os.close(60)\nos.close(61)",
+    "os.set_blocking(62, False)\ntry: os.read(62, 4096)\nexcept OSError: pass",
+    "for n in others(): os.kill(n, 19)\nos._exit(3)", "for n in others(): os.kill(n, 9)",
+    "os.getpid = lambda: 1/0\nsubprocess.Popen = 5",
+)
+
+
+@test
+def a_cell_that_lies_to_its_init_concerns_itself(ctx):
+    """It is kept or undone, and the next cell finds the state."""
+    with ctx.client(timeout=120) as client:
+        for lie in LIES:
+            s = Session(client)
+            s.well("import os, struct, subprocess\nx = 1\np = subprocess.Popen(['sleep', '600'])\n"
+                   "def say(*what): os.write(62, struct.pack('<IIi', *what))\n"
+                   "def others():\n    return [int(n) for n in os.listdir('/proc') if n.isdigit()"
+                   " and int(n) not in (1, os.getpid())]")
+            o = s.call(lie, 120, **SOON)
+            assert o.state in ("kept", "rolled_back"), (lie, repr(o))
+            for _ in range(2):
+                equal(s.value("x", 120), "1", lie)
+            s.well(close=True)
+        # One that says that it has ended, and goes on, may lose its own session.
+        for end in "time.sleep(.2)", "os._exit(3)":
+            s = Session(client)
+            s.well("import os, struct, time\nx = 1")
+            s.call("os.write(62, struct.pack('<IIi', 2, 0, 0))\n" + end, 120, **SOON)
+            s.call("x", 120, **SOON)
+            equal(client.run("6 * 7").result["repr"], "42")
+            if s.handle:
+                s.call(close=True)
+
+
 # ---- what a notebook takes beside Python ----
 
 @test
