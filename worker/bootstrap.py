@@ -751,7 +751,7 @@ def renew_children(ends):
 
 STAYS = ": what the cell did with it is not taken back"
 KINDS = (("socket:", "a socket is open: its connection has ended"),
-         ("pipe:", "a pipe is open" + STAYS),
+         ("pipe:", "a pipe is open: if a process had its other end, that has ended"),
          ("anon_inode:", "an event descriptor is open" + STAYS))
 
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -225,6 +226,41 @@ is_still_open(const struct connection *one)
 	return fstat(one->fd, &st) == 0 && st.st_dev == one->device && st.st_ino == one->inode;
 }
 
+static bool
+is_same_pipe(const struct connection *a, const struct connection *b)
+{
+	return b->is_pipe && a->inode == b->inode && a->device == b->device;
+}
+
+/* Puts a pipe of its own in the place of one of which the process has both ends: it would keep the
+ * ends open that the state's process closes. What waits in the pipe waits in both. Without a free
+ * descriptor the pipe stays. */
+static void
+copy_pipe(size_t first)
+{
+	const struct connection one = connection[first];
+	int pair[2], from = -1;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return;
+	for (size_t i = first; i < n_connections; i++)
+		if (is_same_pipe(&one, &connection[i]) && connection[i].mode == O_RDONLY &&
+		    is_still_open(&connection[i]))
+			from = connection[i].fd;
+	if (from >= 0) {
+		fcntl(pair[1], F_SETPIPE_SZ, fcntl(from, F_GETPIPE_SZ));
+		(void)tee(from, pair[1], INT_MAX, SPLICE_F_NONBLOCK);
+	}
+	for (size_t i = first; i < n_connections; i++) {
+		if (!is_same_pipe(&one, &connection[i]) || !is_still_open(&connection[i]))
+			continue;
+		replace(connection[i].fd, fcntl(pair[connection[i].mode != O_RDONLY],
+						F_DUPFD_CLOEXEC, 0));
+	}
+	close(pair[0]);
+	close(pair[1]);
+}
+
 void
 descriptors_disconnect(void)
 {
@@ -235,6 +271,8 @@ descriptors_disconnect(void)
 			disconnect_socket(connection[i].fd);
 		else if (!has_both_ends(&connection[i]))
 			replace(connection[i].fd, make_closed(true, connection[i].mode));
+		else if (connection[i].mode != O_RDWR)
+			copy_pipe(i);
 	n_connections = 0;
 }
 

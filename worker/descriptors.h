@@ -4,8 +4,8 @@
  * A fork shares what is open. A copy that is used restores the offsets of its files. A copy that
  * waits must not keep connections open: otherwise the other side would not see that the state's
  * process has closed its end, and a port that it has closed would stay in use. So the copy replaces
- * them by sockets and pipes whose other end is closed, and listens again when it is used. Pipes of
- * which the process has both ends are not replaced.
+ * them by sockets and pipes whose other end is closed, and listens again when it is used. A pipe
+ * of which the process has both ends is replaced by one of the copy's own, in which the same waits.
  */
 #ifndef WORKER_DESCRIPTORS_H
 #define WORKER_DESCRIPTORS_H

@@ -440,6 +440,23 @@ def what_a_cell_closes_is_closed(ctx):
 
 
 @test
+def a_cell_reads_its_own_pipes_to_their_end(ctx):
+    """The copy that waits has pipes of its own, in which the same waits as in the state's."""
+    with begun(ctx, "import os, subprocess, threading\nr, w = os.pipe()\nleft = os.write(w, b'one ')") as s:
+        o = s.call("os.read(r, 100); os.write(w, b'two')\nos._exit(3)")
+        equal(o.state, "rolled_back", repr(o))
+        equal(s.value("os.read(r, 100), os.write(w, b'three ')"), "(b'one ', 6)")
+        equal(s.value("os.write(w, b'four'); os.close(w)\nos.fdopen(r, 'rb').read()"), "b'three four'")
+        # A copy may be made while a thread starts a program: it has both ends of that pipe, too.
+        s.well("go_on, ended = True, 0\ndef run():\n    global ended\n    while go_on:\n"
+               "        ended += subprocess.run(['true']).returncode == 0\n"
+               "thread = threading.Thread(target=run)\nthread.start()")
+        for _ in range(30):
+            s.well("before = ended\nwhile ended == before: pass", timeout_seconds=60)
+        s.well("go_on = False\nthread.join()")
+
+
+@test
 def connections_end_with_the_cell_that_is_undone(ctx):
     """The other side has closed; a socket listens again, and pipes inside the process are whole."""
     with begun(ctx, "import asyncio, os, socket\n"
