@@ -112,6 +112,10 @@ static struct {
 	int status;
 } fallen = { .told = true };
 
+/* The slot that went on when everything was stopped for a restart of the service; -1: none. A
+ * process that was just being made then is stopped too, and may not be listed yet. */
+static int held = -1;
+
 static uint32_t orders;		/* the number of the last one */
 
 /* Children of a process that is gone which had ended before it: init reaps them. A state that is
@@ -1017,18 +1021,21 @@ static void
 on_hold(const struct msg_hold *hold)
 {
 	struct msg msg = { .type = MSG_HELD, .held.number = hold->number };
+	int was;
 
 	if (hold->stays && prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
 		_exit(1);
-	rest();
+	was = rest();
 	if (hold->undo && spare.copy.pid > 0) {
 		empty(&snapshot[spare.slot]);
 		use_spare();
 		tell_states();
 	}
 	end_spare();
-	if (hold->stays)
+	if (hold->stays) {
 		kill(-1, SIGSTOP);
+		held = was;
+	}
 	tell(&msg);
 }
 
@@ -1049,6 +1056,9 @@ on_message(struct frame *frame)
 	/* The supervisor sends no further order before the answer to the last one. */
 	if (now.what != NOTHING && msg->type != MSG_STOP && msg->type != MSG_COMMIT)
 		_exit(1);
+	if (held >= 0)
+		list_new((unsigned int)held, 0);
+	held = -1;
 	if (now.what == NOTHING)
 		settle();
 	if (msg->type == MSG_CELL)
