@@ -130,7 +130,7 @@ child_go_down(struct child *c, const siginfo_t *info)
 	if (launch_trouble(&c->launch, &step, &error)) {
 		c->text[0] = '\0';
 		child_note(c, -error, "cannot %s: %s", step, strerror(error));
-	} else if (info != NULL && c->state != CHILD_ENDING) {
+	} else if (info != NULL && (c->state != CHILD_ENDING || c->lost)) {
 		child_note(c, -ECHILD, "%s ended early (%s %d)", c->kind->name,
 			   info->si_code == CLD_EXITED ? "exit code" : "signal",
 			   info->si_status);
@@ -201,6 +201,7 @@ child_lose(struct child *c, int error)
 	else if (error != -EPIPE && error != -ECONNRESET)
 		child_note(c, error, "the line to %s failed: %s", c->kind->name,
 			   strerror(-error));
+	c->lost = true;
 	child_end(c);
 }
 
@@ -298,6 +299,7 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 
 	c->text[0] = '\0';
 	c->error = 0;
+	c->lost = false;
 	c->has_served = false;
 	frame_reader_init(&c->reader, c->kind->from);
 	frame_writer_init(&c->writer, c->kind->writer_max);

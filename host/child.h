@@ -58,6 +58,7 @@ struct child {
 	void *arg;
 	enum child_state state;
 	bool has_served;		/* this process, or the last one, was ready */
+	bool lost;			/* its line broke: it ended, or is ended, for that */
 	unsigned int failed_starts;	/* of child_backoff_ms; the owner's to reset */
 	int error;			/* negative errno; with text */
 	char text[1200];		/* why it does not run; "": no reason yet */
