@@ -183,7 +183,7 @@ load_filter(unsigned int whom)
 				     SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS, 0));
 	if (r == 0 && (whom & WALLS_MOUNTER))
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(unshare), 1,
-				     SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS));
+				     SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS, 0));
 	if (r == 0)
 		r = seccomp_load(filter);
 	if (filter)

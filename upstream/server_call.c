@@ -106,6 +106,9 @@ call_on_progress(struct server *s, const json_t *params)
 
 /* ---- tasks: calls whose result comes later ---- */
 
+static void fail_call(struct server *s, struct request *request, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* A call is over without a result. */
 static void
 fail_call(struct server *s, struct request *request, const char *format, ...)
