@@ -26,7 +26,7 @@
 static const char help[] =
 	"Usage: mcp-python approvals [list|watch] [--all] [--json]\n"
 	"       mcp-python approvals show ID\n"
-	"       mcp-python approve ID\n"
+	"       mcp-python approve ID [--for-run]\n"
 	"       mcp-python deny ID [--reason TEXT]\n"
 	"       mcp-python approvals approve|deny|revoke ID\n"
 	"\n"
@@ -37,12 +37,14 @@ static const char help[] =
 	"  --watch               the list again after each change\n"
 	"  --json                as JSON\n"
 	"  --reason TEXT         shown to the caller\n"
+	"  --for-run             of a call of another server's tool: also all further calls of\n"
+	"                        that tool until the script ends, whatever their arguments\n"
 	ADMIN_SOCKET_HELP
 	"  --help                this text\n";
 
 struct asked {
 	const char *what, *id, *reason, *socket;
-	bool all, json;
+	bool all, json, for_run;
 };
 
 static int
@@ -265,6 +267,8 @@ operator_ask(struct asked *asked)
 		json_object_set_new(request, "id", json_string(asked->id));
 	if (asked->reason)
 		json_object_set_new(request, "reason", json_string(asked->reason));
+	if (asked->for_run)
+		json_object_set_new(request, "for_run", json_true());
 	admin_send(stream, request);
 	do
 		code = operator_read_answer(asked, stream);
@@ -309,6 +313,7 @@ approvals_command(int argc, char **argv)
 		{ "watch", no_argument, NULL, 'w' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "reason", required_argument, NULL, 'r' },
+		{ "for-run", no_argument, NULL, 'f' },
 		{ "admin-socket", required_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -329,6 +334,9 @@ approvals_command(int argc, char **argv)
 			break;
 		case 'r':
 			asked.reason = optarg;
+			break;
+		case 'f':
+			asked.for_run = true;
 			break;
 		case 's':
 			asked.socket = optarg;

@@ -69,8 +69,9 @@ changed(struct approvals *approvals)
 
 static void
 tell_audit(struct approvals *approvals, enum audit_event event, const struct approval *approval,
-	   const char *by, const char *reason)
+	   const struct approval_decision *decision)
 {
+	const char *by = decision->by, *reason = decision->why;
 	json_t *items = json_array();
 	json_t *more;
 
@@ -82,6 +83,8 @@ tell_audit(struct approvals *approvals, enum audit_event event, const struct app
 		json_object_set_new(more, "by", json_string(by));
 	if (reason)
 		json_object_set_new(more, "reason", json_string(reason));
+	if (decision->for_run)
+		json_object_set_new(more, "for_run", json_true());
 	audit_write(approvals->audit, event, approval->tenant, NULL, more);
 }
 
@@ -296,8 +299,7 @@ approvals_make(const struct approval_request *request)
 
 static void
 add_watcher(struct approval *approval,
-	    void (*on_decided)(void *arg, enum approval_state state, const char *reason),
-	    void *arg)
+	    void (*on_decided)(void *arg, const struct approval_decision *decision), void *arg)
 {
 	struct approval_watcher *watcher;
 
@@ -311,8 +313,8 @@ add_watcher(struct approval *approval,
 
 int
 approvals_ask(struct approvals *approvals, const struct approval_request *request,
-	      void (*on_decided)(void *arg, enum approval_state state, const char *reason),
-	      void *arg, const struct approval **approval_r, struct why *why_r)
+	      void (*on_decided)(void *arg, const struct approval_decision *decision), void *arg,
+	      const struct approval **approval_r, struct why *why_r)
 {
 	struct approval *approval;
 	int r;
@@ -337,7 +339,8 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 				       "written down: tell the operator");
 		}
 		TAILQ_INSERT_TAIL(&approvals->all, approval, link);
-		tell_audit(approvals, AUDIT_APPROVAL_ASKED, approval, NULL, approval->reason);
+		tell_audit(approvals, AUDIT_APPROVAL_ASKED, approval,
+			   &(struct approval_decision){ .why = approval->reason });
 		approvals_expire(approvals);
 		changed(approvals);
 	}
@@ -378,15 +381,17 @@ denied_until(const struct approvals *approvals, const struct approval *approval)
 
 /* Changes the state of a request; no other function does. */
 static int
-decide(struct approvals *approvals, struct approval *approval, enum approval_state state,
-       const char *by, const char *reason)
+decide(struct approvals *approvals, struct approval *approval,
+       const struct approval_decision *made)
 {
-	const struct approval_decision decision = {
+	const enum approval_state state = made->state;
+	struct approval_decision decision = {
 		.state = state,
-		.by = by,
-		.why = reason,
+		.by = made->by,
+		.why = made->why,
 		.at = approvals_now(),
 		.denied_until = state == APPROVAL_REFUSED ? denied_until(approvals, approval) : 0,
+		.for_run = made->for_run,
 	};
 	static const enum audit_event events[] = {
 		[APPROVAL_GRANTED] = AUDIT_APPROVAL_GRANTED,
@@ -402,11 +407,13 @@ decide(struct approvals *approvals, struct approval *approval, enum approval_sta
 	if (r < 0)
 		return r;
 	approval_set_decided(approval, &decision);
-	tell_audit(approvals, events[state], approval, by, reason);
+	tell_audit(approvals, events[state], approval, &decision);
+	decision.by = approval->by;
+	decision.why = approval->why;
 	/* a watcher may make a new request, or leave */
 	while ((watcher = LIST_FIRST(&approval->watchers))) {
 		LIST_REMOVE(watcher, link);
-		watcher->on_decided(watcher->arg, state, approval->why);
+		watcher->on_decided(watcher->arg, &decision);
 		free(watcher);
 	}
 	changed(approvals);
@@ -429,23 +436,26 @@ approvals_look_up(struct approvals *approvals, const char *id,
 
 int
 approvals_decide(struct approvals *approvals, const char *id,
-		 const struct policy_subject *approver, bool grant, const char *reason,
+		 const struct policy_subject *approver, const struct approval_decision *decision,
 		 struct why *why_r)
 {
 	own_mem char *by = xstrdup(approver->principal);
+	struct approval_decision made = *decision;
 	struct approval *approval;
-	enum approval_state state;
 	int r;
 
 	approvals_expire(approvals);
 	r = approvals_look_up(approvals, id, approver, &approval, why_r);
 	if (r < 0)
 		return r;
-	state = grant ? APPROVAL_GRANTED : APPROVAL_REFUSED;
-	if (!approval_is_open_for(approval, state) || !approvals_is_current(approval))
+	if (!approval_is_open_for(approval, made.state) || !approvals_is_current(approval))
 		return why_say(why_r, -EALREADY, "id", "%s is %s already", approval->id,
 			       approval_state_name(approval->state));
-	r = decide(approvals, approval, state, by, reason);
+	if (made.for_run && strcmp(approval->tool, APPROVAL_OF_CALLS) != 0)
+		return why_say(why_r, -EINVAL, "for_run", "%s is no call of a script, which alone "
+			       "can be approved for the rest of its run", approval->id);
+	made.by = by;
+	r = decide(approvals, approval, &made);
 	return r < 0 ? why_say(why_r, r, "", "the decision cannot be written down") : 0;
 }
 
@@ -465,13 +475,15 @@ approvals_revoke(struct approvals *approvals, const char *id,
 					    "by", by)) < 0)
 		return why_say(why_r, -EIO, "", "the decision cannot be written down");
 	approval->over = true;
-	tell_audit(approvals, AUDIT_APPROVAL_REVOKED, approval, by, NULL);
+	tell_audit(approvals, AUDIT_APPROVAL_REVOKED, approval,
+		   &(struct approval_decision){ .by = by });
 	changed(approvals);
 	return 0;
 }
 
 void
-approvals_grant_by_session(struct approvals *approvals, const struct approval_request *request)
+approvals_grant_by_session(struct approvals *approvals, const struct approval_request *request,
+			   bool for_run)
 {
 	const struct approval *asked;
 	struct approval *approval;
@@ -480,7 +492,9 @@ approvals_grant_by_session(struct approvals *approvals, const struct approval_re
 	    approvals_ask(approvals, request, NULL, NULL, &asked, NULL) < 0)
 		return;
 	approval = approvals_find(approvals, asked->id);
-	(void)decide(approvals, approval, APPROVAL_GRANTED, approval->tenant, "in the session");
+	(void)decide(approvals, approval, &(struct approval_decision){
+		.state = APPROVAL_GRANTED, .by = approval->tenant, .why = "in the session",
+		.for_run = for_run });
 }
 
 /* ---- time ---- */
@@ -504,7 +518,8 @@ approvals_expire(struct approvals *approvals)
 		struct approval *behind = TAILQ_NEXT(approval, link);
 
 		if (approval->state == APPROVAL_PENDING && approval->expires <= now)
-			(void)decide(approvals, approval, APPROVAL_EXPIRED, NULL, NULL);
+			(void)decide(approvals, approval, &(struct approval_decision){
+				.state = APPROVAL_EXPIRED });
 		else if (approval->state == APPROVAL_PENDING && approval->expires < next)
 			next = approval->expires;
 		approval = behind;

@@ -67,6 +67,17 @@ bool approvals_has(const struct approvals *approvals, const char *tenant,
 /* Uses up a grant that is valid once. False: there is none. */
 bool approvals_use(struct approvals *approvals, const char *tenant, const char *item);
 
+struct approval_decision {
+	enum approval_state state;
+	const char *by, *why;		/* who, and the reason; NULL: none */
+	int64_t at, denied_until;	/* seconds since the epoch; denied_until 0: none */
+	bool for_run;			/* a call was granted, and with it all further calls of its
+					 * tool until the run ends: only its watchers are told */
+};
+
+/* The tool of requests about calls of other servers' tools, which can be granted for a run. */
+#define APPROVAL_OF_CALLS "tools"
+
 struct approval_request {
 	const struct policy_subject *requester;
 	const struct config *config;	/* the requester's; it names the approvers */
@@ -89,7 +100,7 @@ int approvals_check_denied(const struct approvals *approvals,
  * person; -EINVAL: it has a NUL byte, which no terminal shows; -EIO: it cannot be written to the
  * file. */
 int approvals_ask(struct approvals *approvals, const struct approval_request *request,
-		  void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+		  void (*on_decided)(void *arg, const struct approval_decision *decision),
 		  void *arg, const struct approval **approval_r, struct why *why_r);
 
 /* The caller does not want to be told any more; the request stays. */
@@ -97,21 +108,22 @@ void approvals_unwatch(struct approvals *approvals, void *arg);
 
 const char *approval_id(const struct approval *approval);	/* "a-..." */
 
-/* Decides a request. approver must be allowed to. reason: NULL: none. A refusal in force may be
- * turned into a grant. 0, or -ENOENT: there is no such request that they may see; -EALREADY: it is
- * decided; -EACCES: they may see but not decide it; with why_r. */
+/* Decides a request. approver must be allowed to. decision: its state, why and for_run count. A
+ * refusal in force may be turned into a grant. 0, or -ENOENT: there is no such request that they
+ * may see; -EALREADY: it is decided; -EACCES: they may see but not decide it; -EINVAL: for_run, and
+ * it is about something else than a call; with why_r. */
 int approvals_decide(struct approvals *approvals, const char *id,
-		     const struct policy_subject *approver, bool grant, const char *reason,
-		     struct why *why_r);
+		     const struct policy_subject *approver,
+		     const struct approval_decision *decision, struct why *why_r);
 
 /* Revokes the grants of that request that are not used up. Errors as for approvals_decide. */
 int approvals_revoke(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver, struct why *why_r);
 
 /* The request's own user has agreed in the session (policy_asks_session): grants the items
- * without a request. */
+ * without a request. for_run: as in approval_decision. */
 void approvals_grant_by_session(struct approvals *approvals,
-				const struct approval_request *request);
+				const struct approval_request *request, bool for_run);
 
 /* Those that approver may decide or has asked for, and the refusals that stand, oldest first, as a
  * JSON array, without what is shown; operator: all of them. with_decided: all decided ones too. To

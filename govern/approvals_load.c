@@ -249,8 +249,8 @@ write_all(void *arg, int fd)
 
 	TAILQ_FOREACH(approval, &approvals->all, link) {
 		const struct approval_decision decision = {
-			approval->state, approval->by, approval->why, approval->decided,
-			approval->denied_until,
+			.state = approval->state, .by = approval->by, .why = approval->why,
+			.at = approval->decided, .denied_until = approval->denied_until,
 		};
 
 		if (r == 0)

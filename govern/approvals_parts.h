@@ -13,7 +13,7 @@ struct event;
 
 struct approval_watcher {
 	LIST_ENTRY(approval_watcher) link;
-	void (*on_decided)(void *arg, enum approval_state state, const char *reason);
+	void (*on_decided)(void *arg, const struct approval_decision *decision);
 	void *arg;
 };
 
@@ -44,12 +44,6 @@ struct approvals {
 	int fd;				/* of the file; -1: none */
 	void (*on_change)(void *arg);
 	void *on_change_arg;
-};
-
-struct approval_decision {
-	enum approval_state state;
-	const char *by, *why;		/* NULL: none */
-	int64_t at, denied_until;	/* seconds since the epoch; denied_until 0: none */
 };
 
 int64_t approvals_now(void);

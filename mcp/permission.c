@@ -189,7 +189,7 @@ permission_grant(const struct tool_host *host, const struct tool *tool, const ch
 
 	fill(host, tool, &item, shown, &request);
 	if (approvals) {
-		approvals_grant_by_session(approvals, &request);
+		approvals_grant_by_session(approvals, &request, false);
 		(void)approvals_use(approvals, request.requester->principal, item);
 	}
 	json_decref(shown);
@@ -198,7 +198,7 @@ permission_grant(const struct tool_host *host, const struct tool *tool, const ch
 int
 permission_ask(const struct tool_host *host, const struct tool *tool, const char *item,
 	       const json_t *arguments,
-	       void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+	       void (*on_decided)(void *arg, const struct approval_decision *decision),
 	       void *arg, const struct approval **approval_r, struct why *why_r)
 {
 	struct approvals *approvals = gate_approvals(host->gate);

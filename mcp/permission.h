@@ -48,7 +48,7 @@ void permission_grant(const struct tool_host *host, const struct tool *tool,
 /* Asks the operators. As approvals_ask. */
 int permission_ask(const struct tool_host *host, const struct tool *tool, const char *item,
 		   const json_t *arguments,
-		   void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+		   void (*on_decided)(void *arg, const struct approval_decision *decision),
 		   void *arg, const struct approval **approval_r, struct why *why_r);
 
 /* Answers in the tool's own form that nothing was done. */

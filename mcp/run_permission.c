@@ -79,8 +79,10 @@ deny(struct mcp_run *run, const char *why)
 }
 
 static void
-run_permission_on_decided(void *arg, enum approval_state state, const char *reason)
+run_permission_on_decided(void *arg, const struct approval_decision *decision)
 {
+	const enum approval_state state = decision->state;
+	const char *reason = decision->why;
 	struct mcp_run *run = arg;
 	struct permission *permission = run->permission;
 	bool granted = state == APPROVAL_GRANTED &&

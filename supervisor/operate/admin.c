@@ -156,19 +156,23 @@ answer_show(struct peer *peer, const json_t *request)
 }
 
 static json_t *
-admin_decide(struct peer *peer, const json_t *request, bool grant)
+admin_decide(struct peer *peer, const json_t *request, enum approval_state state)
 {
 	struct gate *gate = peer->admin->options.gate;
 	const char *id = json_string_value(json_object_get(request, "id"));
-	const char *reason = json_string_value(json_object_get(request, "reason"));
+	const struct approval_decision decision = {
+		.state = state,
+		.why = json_string_value(json_object_get(request, "reason")),
+		.for_run = json_is_true(json_object_get(request, "for_run")),
+	};
 	struct why why = { .field = "" };
 
 	if (!id)
 		return admin_say_error("id: which one?");
-	if (reason && strlen(reason) > REASON_MAX)
+	if (decision.why && strlen(decision.why) > REASON_MAX)
 		return admin_say_error("reason: is too long");
-	if (approvals_decide(gate_approvals(gate), id, gate_subject(gate, peer->principal), grant,
-			     reason, &why) < 0)
+	if (approvals_decide(gate_approvals(gate), id, gate_subject(gate, peer->principal),
+			     &decision, &why) < 0)
 		return admin_say_error(why.text);
 	return json_pack("{s:b}", "ok", 1);
 }
@@ -176,13 +180,13 @@ admin_decide(struct peer *peer, const json_t *request, bool grant)
 static json_t *
 answer_approve(struct peer *peer, const json_t *request)
 {
-	return admin_decide(peer, request, true);
+	return admin_decide(peer, request, APPROVAL_GRANTED);
 }
 
 static json_t *
 answer_deny(struct peer *peer, const json_t *request)
 {
-	return admin_decide(peer, request, false);
+	return admin_decide(peer, request, APPROVAL_REFUSED);
 }
 
 static json_t *

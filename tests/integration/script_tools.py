@@ -633,6 +633,59 @@ for t in threads: t.join()
         equal(sorted(s.servers.lines()), sorted(agreed[:2]))
 
 
+@test(private=True, root=True)
+def an_operator_approves_the_rest_of_a_run(ctx):
+    """Further calls of that tool are made at once; another tool, and another run, are asked about."""
+    script = ERRORS + """
+for n in range(3):
+    print(error(lambda: tools.legacy.write(line=str(n))))
+print(error(tools.legacy.words))
+"""
+    with Log(ctx) as log, approving(ctx, log, "[tool-calls]\napprove = legacy.words\n") as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
+        id = c.start_script(script)
+        command(ctx, "approve", asked(ctx, admin)["id"], "--for-run", "--admin-socket",
+                s.servers.path + "/admin")
+        one = asked(ctx, admin)
+        assert one["items"][0].startswith("tool legacy.words "), one
+        admin.ask("deny", id=one["id"])
+        equal(c.outcome(id).stdout, 3 * "no error\n" + "legacy.words: an approver refused this call\n")
+        equal(s.servers.lines(), ["0", "1", "2"])
+        equal([r.get("for_run") for r in of(log, "approval-granted")], [True])
+        id = c.start_script(ERRORS + "print(error(lambda: tools.legacy.write(line='1')))")
+        admin.ask("approve", id=asked(ctx, admin)["id"])
+        equal(c.outcome(id).stdout, "no error\n")
+        log.verify()
+
+
+@test(private=True)
+def the_sessions_user_approves_the_rest_of_a_run(ctx):
+    """One form for four calls, three of which wait for theirs."""
+    more = "[policy]\napprovers = self\n"
+    script = """
+import threading, tools
+tools.legacy.words
+threads = [threading.Thread(target=lambda n=n: tools.legacy.write(line="line %d" % n)) for n in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+tools.legacy.write(line="last")
+"""
+    with service(ctx, "legacy", more=more) as s, \
+            Client.connect(s.socket, None, timeout=ctx.seconds(60)) as c:
+        c.send({"jsonrpc": "2.0", "id": 0, "method": "initialize",
+                "params": {"protocolVersion": LEGACY[-1], "capabilities": {"elicitation": {}},
+                           "clientInfo": {"name": "t", "version": "1"}}})
+        c.recv()
+        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        for id in 1, 2:
+            c.send({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+                    "params": {"name": "run_script", "arguments": {"script": script}}})
+            answer_form(c, {"allow": True, "rest": True})
+            message = c.recv()
+            equal((message.get("id"), message["result"]["structuredContent"]["status"]), (id, "ok"), message)
+        equal(sorted(s.servers.lines()), sorted(2 * (["line %d" % n for n in range(4)] + ["last"])))
+
+
 @test(private=True)
 def tenants_have_servers_of_their_own(ctx):
     more = ("[tool-calls]\nservers = legacy\n[tenant uid:%d]\ntool-calls.servers = modern\n"

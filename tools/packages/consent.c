@@ -164,7 +164,7 @@ consent_is_denied(const struct consent *consent, struct why *why_r)
 
 int
 consent_ask(struct consent *consent,
-	    void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+	    void (*on_decided)(void *arg, const struct approval_decision *decision),
 	    void *arg, const struct approval **approval_r, struct why *why_r)
 {
 	struct approvals *approvals = consent_approvals_of(consent);
@@ -267,6 +267,6 @@ consent_take_reply(const struct consent *consent, const struct tool_reply *reply
 	    !json_is_true(json_object_get(reply->content, "allow")))
 		return false;
 	request = consent_request_of(consent);
-	approvals_grant_by_session(consent_approvals_of(consent), &request);
+	approvals_grant_by_session(consent_approvals_of(consent), &request, false);
 	return true;
 }

@@ -38,7 +38,7 @@ bool consent_is_denied(const struct consent *consent, struct why *why_r);
 
 /* Asks the operators. on_decided NULL: the caller does not wait. As approvals_ask. */
 int consent_ask(struct consent *consent,
-		void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+		void (*on_decided)(void *arg, const struct approval_decision *decision),
 		void *arg, const struct approval **approval_r, struct why *why_r);
 
 #endif

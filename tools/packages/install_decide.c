@@ -43,17 +43,18 @@ proceed(struct install *install)
 }
 
 static void
-decide_on_decided(void *arg, enum approval_state state, const char *reason)
+decide_on_decided(void *arg, const struct approval_decision *decision)
 {
+	const char *reason = decision->why;
 	struct install *install = arg;
 	char message[INSTALL_MESSAGE_MAX], said[INSTALL_MESSAGE_MAX / 4];
 
-	if (state == APPROVAL_GRANTED) {
+	if (decision->state == APPROVAL_GRANTED) {
 		proceed(install);
 		return;
 	}
 	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
-	snprintf(message, sizeof(message), "%s%s%s", state == APPROVAL_EXPIRED
+	snprintf(message, sizeof(message), "%s%s%s", decision->state == APPROVAL_EXPIRED
 		 ? "nobody decided about these packages in time" : "an approver refused them",
 		 reason ? "; the approver's reason: " : "", reason ? said : "");
 	install_deny(install, message);

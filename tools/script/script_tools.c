@@ -47,6 +47,14 @@ struct script_call {
 	uint64_t since_us;
 };
 
+/* A tool whose further calls need no approval, as its server described it when it was approved. */
+struct script_grant {
+	LIST_ENTRY(script_grant) link;
+	const struct upstream_server *server;
+	char *tool;
+	char about[CHAIN_DIGITS + 1];
+};
+
 /* ---- life ---- */
 
 static struct upstream *
@@ -98,6 +106,7 @@ script_tools_offer(struct script_tools *t, const struct tool_host *host,
 
 	*t = (struct script_tools){ .host = host, .input = input };
 	LIST_INIT(&t->calls);
+	LIST_INIT(&t->grants);
 	other_tools_offer(&t->others, host, true, request);
 	request->consent_ms = host->config->limits.input_ms;
 	request->tool_calls = calls->calls;
@@ -144,9 +153,15 @@ void
 script_tools_end(struct script_tools *t)
 {
 	struct script_call *c, *next;
+	struct script_grant *grant;
 
 	if (!t->host)
 		return;
+	while ((grant = LIST_FIRST(&t->grants))) {
+		LIST_REMOVE(grant, link);
+		free(grant->tool);
+		free(grant);
+	}
 	other_tools_end(&t->others);
 	for (c = LIST_FIRST(&t->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
@@ -396,7 +411,7 @@ request_of(const struct script_call *c, const char *const *item)
 
 	return (struct approval_request){
 		.requester = gate_subject(host->gate, tenant_principal(host->tenant)),
-		.config = host->config, .tool = "tools", .item = item, .n_items = 1,
+		.config = host->config, .tool = APPROVAL_OF_CALLS, .item = item, .n_items = 1,
 		.once = true, .shown = c->shown,
 	};
 }
@@ -420,15 +435,42 @@ is_as_called(const struct script_call *c)
 	return strcmp(now, c->about) == 0;
 }
 
-/* Makes the call, if there is a grant for it, which is used up. False: there is none. */
 static bool
-make_if_granted(struct script_call *c)
+is_granted_for_run(const struct script_call *c)
+{
+	const struct script_grant *grant;
+
+	LIST_FOREACH(grant, &c->tools->grants, link)
+		if (grant->server == c->server && strcmp(grant->tool, c->tool) == 0 &&
+		    strcmp(grant->about, c->about) == 0)
+			return true;
+	return false;
+}
+
+static void
+grant_for_run(struct script_call *c)
+{
+	struct script_grant *grant = xcalloc(1, sizeof(*grant));
+
+	grant->server = c->server;
+	grant->tool = xstrdup(c->tool);
+	memcpy(grant->about, c->about, sizeof(grant->about));
+	LIST_INSERT_HEAD(&c->tools->grants, grant, link);
+}
+
+/* Makes the call, which may free it, if there is a grant for it, which is used up, or one for its
+ * tool; for_run: the first is one for its tool, too. False: there is none. */
+static bool
+make_if_granted(struct script_call *c, bool for_run)
 {
 	const struct script_tools *t = c->tools;
 	own_mem char *item = item_of(c);
 
-	if (!approvals_use(approvals_of(t), tenant_principal(t->host->tenant), item))
+	if (!approvals_use(approvals_of(t), tenant_principal(t->host->tenant), item) &&
+	    !is_granted_for_run(c))
 		return false;
+	if (for_run)
+		grant_for_run(c);
 	if (is_as_called(c))
 		make(c);
 	else
@@ -438,21 +480,22 @@ make_if_granted(struct script_call *c)
 }
 
 static void
-on_decided(void *arg, enum approval_state state, const char *reason)
+on_decided(void *arg, const struct approval_decision *decision)
 {
 	struct script_call *c = arg;
 	const struct script_tools *t = c->tools;
+	const char *reason = decision->why;
 	char text[TEXT_MAX], said[TEXT_MAX / 2];
 
 	c->waits = false;
-	if (state == APPROVAL_GRANTED) {
-		if (!make_if_granted(c))
+	if (decision->state == APPROVAL_GRANTED) {
+		if (!make_if_granted(c, decision->for_run))
 			refuse(c, "the approval was used up by another call");
 		look_at_consents(t);
 		return;
 	}
 	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
-	snprintf(text, sizeof(text), "%s%s%s", state == APPROVAL_EXPIRED
+	snprintf(text, sizeof(text), "%s%s%s", decision->state == APPROVAL_EXPIRED
 		 ? "nobody decided about this call in time" : "an approver refused this call",
 		 reason ? "; the approver's reason: " : "", reason ? said : "");
 	refuse(c, text);
@@ -504,7 +547,9 @@ ask_session(struct script_call *c)
 	struct tool_question question = {
 		.kind = QUESTION_ELICIT,
 		.schema = "{\"type\":\"object\",\"properties\":{\"allow\":{\"type\":\"boolean\","
-			  "\"title\":\"Allow this call\"}},\"required\":[\"allow\"]}",
+			  "\"title\":\"Allow this call\"},\"rest\":{\"type\":\"boolean\",\"default\":"
+			  "false,\"title\":\"Also allow all further calls of this tool by this "
+			  "script, whatever their arguments\"}},\"required\":[\"allow\"]}",
 	};
 	own_mem char *text = write_form(c);
 	char key[QUESTION_KEY_MAX];
@@ -532,7 +577,11 @@ ask_next(struct script_tools *t)
 	for (c = LIST_FIRST(&t->calls); c && !script_tools_asks(t) && !t->input->number; c = next) {
 		next = LIST_NEXT(c, link);
 		/* Who cannot see all of it in a form is not asked in the session. */
-		if (c->shown && !c->waits && !c->made && !ask_session(c))
+		if (!c->shown || c->waits || c->made)
+			continue;
+		if (is_granted_for_run(c))
+			(void)make_if_granted(c, false);
+		else if (!ask_session(c))
 			ask_operator(c);
 	}
 	ask_client(t);
@@ -552,9 +601,10 @@ take_reply(struct script_tools *t, const struct tool_reply *reply)
 		own_mem char *item = item_of(c);
 		const char *const items[] = { item };
 		const struct approval_request request = request_of(c, items);
+		bool for_run = json_is_true(json_object_get(reply->content, "rest"));
 
-		approvals_grant_by_session(approvals_of(t), &request);
-		if (!make_if_granted(c))
+		approvals_grant_by_session(approvals_of(t), &request, for_run);
+		if (!make_if_granted(c, for_run))
 			refuse(c, "the approval could not be recorded");
 	} else if (c) {
 		refuse(c, "the session's user did not agree to this call");
@@ -591,7 +641,7 @@ approve(struct script_call *c, const json_t *arguments)
 		refuse(c, "the call has to be approved, and nobody can be asked here");
 		return;
 	}
-	if (make_if_granted(c))
+	if (make_if_granted(c, false))
 		return;
 	c->shown = xalloc_check(json_pack("{s:s,s:s,s:O}", "server", c->server->name, "tool",
 					  c->tool, "arguments", arguments));

@@ -16,6 +16,7 @@
 
 struct script_call;
 struct script_input;
+struct script_grant;
 
 /* For one execution; embedded in the run of a tool. Zeroed: there are no servers. */
 struct script_tools {
@@ -29,6 +30,7 @@ struct script_tools {
 	size_t n_sent;			/* calls that its client was asked to make and has not
 					 * answered yet */
 	LIST_HEAD(, script_call) calls;	/* calls without an answer */
+	LIST_HEAD(, script_grant) grants;	/* tools that were approved for the rest of the run */
 };
 
 /* Lets a request call the tools of the servers that its tenant may use. host, input: those of the

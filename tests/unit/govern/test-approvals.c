@@ -30,6 +30,7 @@ struct rig {
 	struct approvals *approvals;
 	unsigned int told;
 	enum approval_state state;
+	bool for_run;
 };
 
 static const struct policy_subject *
@@ -99,13 +100,13 @@ tear_down(void **state)
 }
 
 static void
-on_decided(void *arg, enum approval_state state, const char *reason)
+on_decided(void *arg, const struct approval_decision *decision)
 {
 	struct rig *rig = arg;
 
-	(void)reason;
 	rig->told++;
-	rig->state = state;
+	rig->state = decision->state;
+	rig->for_run = decision->for_run;
 }
 
 static const char *const items[] = { "package a==1 sha256:0", "package b==2 sha256:1" };
@@ -133,7 +134,8 @@ decide(struct rig *rig, const char *id, const struct policy_subject *who, bool g
 {
 	struct why why;
 
-	return approvals_decide(rig->approvals, id, who, grant, "so", &why);
+	return approvals_decide(rig->approvals, id, who, &(struct approval_decision){
+		.state = grant ? APPROVAL_GRANTED : APPROVAL_REFUSED, .why = "so" }, &why);
 }
 
 static bool
@@ -266,8 +268,8 @@ a_denial_stands(void **state)
 	char id[64];
 
 	strcpy(id, ask(rig, 2, true));
-	assert_int_equal(approvals_decide(rig->approvals, id, &root, false, "use \"c\"\x1b[2J",
-					  &why), 0);
+	assert_int_equal(approvals_decide(rig->approvals, id, &root, &(struct approval_decision){
+		.state = APPROVAL_REFUSED, .why = "use \"c\"\x1b[2J" }, &why), 0);
 	for (int i = 0; i < 2; i++) {
 		is_denied(rig, &alice, -EACCES, &why);
 		assert_non_null(strstr(why.text, id));
@@ -476,6 +478,36 @@ what_is_no_such_file_is_an_error(void **state)
 	assert_int_equal(approvals_new(rig->path, NULL, &approvals, &why), -EBADMSG);
 }
 
+/* Only calls of scripts have a run; those who wait are told, and nothing more is remembered. */
+static void
+calls_are_granted_for_a_run(void **state)
+{
+	const struct approval_decision granted = { .state = APPROVAL_GRANTED, .for_run = true };
+	struct rig *rig = *state;
+	struct approval_request request = {
+		.requester = &alice, .config = rig->config, .tool = APPROVAL_OF_CALLS,
+		.item = items, .n_items = 1, .once = true,
+	};
+	const struct approval *approval;
+	struct why why = { .text = "" };
+	char id[64];
+
+	strcpy(id, ask(rig, 1, true));
+	assert_int_equal(approvals_decide(rig->approvals, id, &root, &granted, &why), -EINVAL);
+	assert_string_equal(why.field, "for_run");
+	assert_int_equal(rig->told, 0);
+	assert_int_equal(decide(rig, id, &root, false), 0);
+	assert_false(rig->for_run);
+	assert_int_equal(approvals_ask(rig->approvals, &request, on_decided, rig, &approval, &why),
+			 0);
+	strcpy(id, approval_id(approval));
+	assert_int_equal(approvals_decide(rig->approvals, id, &root, &granted, &why), 0);
+	assert_int_equal(rig->told, 2);
+	assert_true(rig->for_run);
+	assert_true(approvals_use(rig->approvals, alice.principal, items[0]));
+	assert_false(approvals_use(rig->approvals, alice.principal, items[0]));
+}
+
 int
 main(void)
 {
@@ -484,6 +516,7 @@ main(void)
 		TEST(what_is_granted_is_remembered),
 		TEST(who_may_not_cannot),
 		TEST(a_grant_for_once_is_used_once),
+		TEST(calls_are_granted_for_a_run),
 		TEST(the_same_request_is_one),
 		TEST(a_denial_stands),
 		TEST(a_denial_can_be_turned_round),
