@@ -31,6 +31,7 @@
 #include "worker/seccomp.h"
 
 #define HOST_NAME "python"
+#define DESCRIPTORS 1024	/* of a script */
 
 /* ---- once, in the zygote ---- */
 
@@ -42,7 +43,8 @@ static const struct {
 	/* 0 would still start the host's core handler, if that is a program; with 1 nothing is
 	 * written and nothing is started (core(5)). */
 	{ RLIMIT_CORE, 1, 1 },
-	{ RLIMIT_NOFILE, 1024, 1024 },
+	/* A session's process takes orders with what is beyond (snapshot.c). */
+	{ RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS + 32 },
 	{ RLIMIT_STACK, 8UL << 20, 64UL << 20 },
 	{ RLIMIT_MEMLOCK, 65536, 65536 },
 	{ RLIMIT_MSGQUEUE, 0, 0 },
@@ -450,6 +452,8 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 {
 	int r = jail_limit_data(state, run->data_bytes);
 
+	if (r == 0)
+		r = set_limit(RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS);
 	/* Init counts too, but is not charged to the script. */
 	if (r == 0 && run->processes)
 		r = set_limit(RLIMIT_NPROC, (rlim_t)run->processes + 1,

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -63,6 +64,26 @@ lift_limit(__rlimit_resource_t what)
 	getrlimit(what, &was);
 	setrlimit(what, &(struct rlimit){ was.rlim_max, was.rlim_max });
 	return was;
+}
+
+/* Cells may have used up all descriptors that they may have. So an order, whose descriptors would
+ * be lost otherwise, is taken with a few more. */
+static rlim_t descriptors;	/* the soft limit of the state */
+
+static void
+reserve_begin(void)
+{
+	descriptors = lift_limit(RLIMIT_NOFILE).rlim_cur;
+}
+
+static void
+reserve_end(void)
+{
+	struct rlimit now = { RLIM_INFINITY, RLIM_INFINITY };
+
+	getrlimit(RLIMIT_NOFILE, &now);
+	now.rlim_cur = descriptors < now.rlim_max ? descriptors : now.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &now);
 }
 
 /* ---- standard output and error ---- */
@@ -165,6 +186,7 @@ run_cell(int control, uint32_t port, bool look)
 	if (look)
 		look_at_state(&frame.msg.run, &done);
 	tell_stake(&frame.msg.run);
+	reserve_end();
 	if (error != 0)
 		execution_refuse_input(&frame.msg.run, error, &done.done);
 	else
@@ -173,6 +195,7 @@ run_cell(int control, uint32_t port, bool look)
 	/* A child that the cell forked comes here too, if it runs to the end. */
 	if (getpid() != self)
 		_exit((int)done.done.exit_code);
+	reserve_begin();
 	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since, NULL, !ask_is_open()) < 0 ||
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) < 0)
 		_exit(1);
@@ -416,6 +439,16 @@ run_tasks(void)
 	block_signals();
 }
 
+/* Threads run meanwhile, which must not have what is reserved. */
+static void
+await_order(void)
+{
+	struct pollfd order = { .fd = JAIL_LINE, .events = POLLIN };
+
+	while (poll(&order, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
 static _Noreturn void
 wait_for_orders(void)
 {
@@ -429,6 +462,8 @@ wait_for_orders(void)
 			run_tasks();
 		if (goes_on)
 			interpreter_give_way();
+		await_order();
+		reserve_begin();
 		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
 		if (goes_on)
 			interpreter_take_back();
@@ -447,6 +482,7 @@ wait_for_orders(void)
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
 			on_answer(&order);
 		fdpass_close(&fds);
+		reserve_end();
 	}
 }
 

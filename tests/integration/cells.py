@@ -457,6 +457,22 @@ def a_cell_reads_its_own_pipes_to_their_end(ctx):
 
 
 @test
+def a_session_without_a_free_descriptor_goes_on(ctx):
+    """What cells have opened they can close, and a cell that fails is undone."""
+    with begun(ctx, "import os, resource\nheld = []") as s:
+        n = int(s.value("try:\n    while True: held.append(os.open('/dev/null', os.O_RDONLY))\n"
+                        "except OSError: pass\nlen(held)"))
+        assert n > 900, n
+        equal(s.call("x = 1\nos._exit(3)").state, "rolled_back")
+        for _ in range(3):
+            equal(s.value("len(held), 'x' in globals()"), "(%d, False)" % n)
+        s.well("for fd in held: os.close(fd)\nheld.clear()")
+        s.well("soft = resource.setrlimit(resource.RLIMIT_NOFILE, (200, 1024))")
+        equal(s.value("resource.getrlimit(resource.RLIMIT_NOFILE)"), "(200, 1024)")
+        s.well("os.close(os.open('/dev/null', os.O_RDONLY))")
+
+
+@test
 def connections_end_with_the_cell_that_is_undone(ctx):
     """The other side has closed; a socket listens again, and pipes inside the process are whole."""
     with begun(ctx, "import asyncio, os, socket\n"
