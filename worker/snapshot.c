@@ -346,6 +346,16 @@ on_copy(struct fdpass_set *fds)
 		descriptors_keep();
 }
 
+/* Also if a cell has made the line one that does not block. */
+static void
+await_order(void)
+{
+	struct pollfd order = { .fd = JAIL_LINE, .events = POLLIN };
+
+	while (poll(&order, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
 /* If memory got short before init has weighed this process, the kernel might end the copy. */
 static void
 wait_to_begin(void)
@@ -353,9 +363,8 @@ wait_to_begin(void)
 	struct order order = { 0 };
 	ssize_t n;
 
-	do
-		n = recv(JAIL_LINE, &order, sizeof(order), 0);
-	while (n < 0 && errno == EINTR);
+	await_order();
+	n = recv(JAIL_LINE, &order, sizeof(order), 0);
 	if (n != (ssize_t)sizeof(order) || order.kind != ORDER_BEGIN)
 		_exit(0);
 }
@@ -439,16 +448,6 @@ run_tasks(void)
 	block_signals();
 }
 
-/* Threads run meanwhile, which must not have what is reserved. */
-static void
-await_order(void)
-{
-	struct pollfd order = { .fd = JAIL_LINE, .events = POLLIN };
-
-	while (poll(&order, 1, -1) < 0 && errno == EINTR)
-		;
-}
-
 static _Noreturn void
 wait_for_orders(void)
 {
@@ -462,6 +461,7 @@ wait_for_orders(void)
 			run_tasks();
 		if (goes_on)
 			interpreter_give_way();
+		/* Threads run meanwhile, which must not have what is reserved. */
 		await_order();
 		reserve_begin();
 		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);

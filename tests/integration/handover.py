@@ -349,7 +349,8 @@ def what_is_written_is_told_after_a_restart(ctx):
     with Unit(ctx) as unit:
         with unit.client() as c:
             s = Session(c)
-            told, handle = s.well(WRITES).stdout, s.handle
+            o = s.well(WRITES)
+            told, handle = o.stdout + o.structured.get("background_stdout", ""), s.handle
         for _ in range(2):
             with unit.session(handle) as s:
                 o = s.call("n")

@@ -205,7 +205,8 @@ start_talk(const struct tool_host *host)
 	const struct tool_answer answer = { .text = "done", .text_len = 4 };
 
 	for (size_t i = 0; i < 4; i++)
-		host->on_progress(host->arg, &(struct tool_progress){ steps[i], 100, "at" });
+		host->on_progress(host->arg, &(struct tool_progress){
+			.progress = steps[i], .total = 100, .message = "at" });
 	host->on_log(host->arg, &quiet);
 	host->on_log(host->arg, &loud);
 	host->on_answer(host->arg, &answer);

@@ -499,6 +499,13 @@ upstream_call(struct upstream *upstream, const struct upstream_server *server, c
 	return NULL;
 }
 
+void
+upstream_on_progress(struct upstream_call *call, void (*on_progress)(void *arg, const char *text))
+{
+	(void)call;
+	(void)on_progress;
+}
+
 struct upstream_call *
 upstream_await(struct upstream *upstream, const struct upstream_server *server,
 	       upstream_done *done, void *arg)

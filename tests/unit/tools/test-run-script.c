@@ -358,6 +358,7 @@ the_schema_agrees_with_the_table(void **state)
 	struct config *config = config_new();
 
 	(void)state;
+	config->workspace.volume = true;	/* else it is not listed: the next test */
 	for (int tool = RUN_FOR_SCRIPT; tool <= RUN_FOR_REPL; tool++) {
 		char *text = run_script_input_schema((enum run_for)tool, config);
 		json_t *schema = json_loads(text, 0, NULL);
@@ -389,6 +390,23 @@ the_schema_agrees_with_the_table(void **state)
 }
 
 static void
+a_volume_is_listed_where_there_are_some(void **state)
+{
+	struct config *config = config_new();
+
+	(void)state;
+	for (int volume = 0; volume <= 1; volume++) {
+		char *text;
+
+		config->workspace.volume = volume != 0;
+		text = run_script_input_schema(RUN_FOR_SCRIPT, config);
+		assert_true(!strstr(text, "\"volume\"") == !volume);
+		free(text);
+	}
+	config_free(config);
+}
+
+static void
 the_schema_has_the_tiers(void **state)
 {
 	struct config *config = config_new();
@@ -414,6 +432,7 @@ main(void)
 		cmocka_unit_test(what_does_not_fit_is_refused_by_name),
 		cmocka_unit_test(lengths_are_bounded),
 		cmocka_unit_test(the_schema_agrees_with_the_table),
+		cmocka_unit_test(a_volume_is_listed_where_there_are_some),
 		cmocka_unit_test(the_schema_has_the_tiers),
 		cmocka_unit_test(everything_reaches_the_engine),
 		cmocka_unit_test(a_wish_above_its_cap_is_refused),
