@@ -18,6 +18,7 @@ from forged import FRAMES
 from harness import SOMEBODY, TOP, equal, main, test
 from mcpclient import LEGACY, Client
 from supervisor import libc, read_text
+from terminal import Terminal
 from tool_scripts import ERRORS, run, tools_process
 
 IN_MODIFY = 2
@@ -684,6 +685,22 @@ tools.legacy.write(line="last")
             message = c.recv()
             equal((message.get("id"), message["result"]["structuredContent"]["status"]), (id, "ok"), message)
         equal(sorted(s.servers.lines()), sorted(2 * (["line %d" % n for n in range(4)] + ["last"])))
+
+
+@test(private=True)
+def a_terminal_completes_the_tools_of_servers(ctx):
+    with service(ctx, "legacy") as s, Terminal(ctx, "repl", "--socket", s.socket) as t:
+        t.expect(">>> ")
+        t.type("import tools; tools.legacy.words and None\n")
+        t.expect(">>> ")
+        t.type("tools.leg\t")
+        t.expect("tools.legacy")
+        t.type(".wor\t")
+        t.expect(r"words\(\)")
+        t.type("\n")
+        t.expect("plain words.*>>> ")
+        t.type("exit()\n")
+        equal(t.end(), 0)
 
 
 @test(private=True)
