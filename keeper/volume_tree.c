@@ -149,19 +149,16 @@ free_unneeded(struct volume_tree *tree, struct volume_node *node)
 	while (node != &tree->top && node->lookups == 0 && node->children == 0 &&
 	       node->opens == 0) {
 		struct volume_node *parent = node->parent;
-		struct volume_node **at;
+		struct volume_node **at = bucket_of(tree, parent, node->name);
 
-		if (parent) {
-			at = bucket_of(tree, parent, node->name);
-			while (*at != node)
-				at = &(*at)->next;
-			*at = node->next;
-			parent->children--;
-		}
+		while (*at != node)
+			at = &(*at)->next;
+		*at = node->next;
 		free(node->name);
 		free(node);
 		if (!parent)
 			return;
+		parent->children--;
 		node = parent;
 	}
 }
@@ -349,12 +346,18 @@ give_back(struct volume_tree *tree, uint64_t files, uint64_t bytes)
 static void
 note_removed(struct volume_tree *tree, struct volume_node *node, const struct stat *st)
 {
+	struct volume_node **at;
+
 	if (!node || node->opens == 0)
 		give_back(tree, 1, cost_of(st));
 	if (!node)
 		return;
 	node->gone = true;
 	take_out(tree, node);
+	/* Nothing is looked for there; it is freed with the rest. */
+	at = bucket_of(tree, NULL, node->name);
+	node->next = *at;
+	*at = node;
 	free_unneeded(tree, node);
 }
 
