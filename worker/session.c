@@ -765,8 +765,11 @@ roll_back(int status, int error)
 		*p = spare.copy;
 		spare.copy.pid = 0;
 	}
-	if (error == 0 && p->pid > 0)
+	if (error == 0 && p->pid > 0) {
 		prove(p);
+		/* What killed it may have killed checkpoints. */
+		await_deaths();
+	}
 	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since, NULL, false) < 0)
 		_exit(0);
 	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, error != 0);
