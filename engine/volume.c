@@ -84,6 +84,26 @@ end(struct volume *volume)
 	free(volume);
 }
 
+/* A volume costs a leaf and a descriptor, also if the keeper refuses its name. So there are as many
+ * as a tenant may have: one that nobody holds gives way. False: all are held. */
+static bool
+make_room(struct tenant *tenant)
+{
+	struct volume *volume, *idle = NULL;
+	uint32_t n = 0;
+
+	LIST_FOREACH(volume, &tenant->volumes, link) {
+		n++;
+		if (volume->holders == 0 && (!idle || volume->idle_since_ms < idle->idle_since_ms))
+			idle = volume;
+	}
+	if (n < tenant->engine->config->workspace.volumes)
+		return true;
+	if (idle)
+		end(idle);
+	return idle != NULL;
+}
+
 int
 volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r, struct why *why_r)
 {
@@ -95,6 +115,10 @@ volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r, s
 	LIST_FOREACH(volume, &tenant->volumes, link)
 		if (strcmp(volume->name, name) == 0)
 			break;
+	if (!volume && !make_room(tenant))
+		return why_say(why_r, -EINVAL, "volume", "volume: %u others of yours are in use, "
+			       "and [workspace] volumes allows no more",
+			       tenant->engine->config->workspace.volumes);
 	if (!volume)
 		volume = make(tenant, name);
 	volume->holders++;

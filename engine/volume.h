@@ -15,7 +15,7 @@ struct volume;
 struct why;
 
 /* Holds the volume of that name; the keeper makes it when it is attached for the first time. 0; or
- * -EINVAL with why_r: there can be none. */
+ * -EINVAL with why_r: there can be none, or as many as a tenant may have are held already. */
 int volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r,
 		struct why *why_r);
 

@@ -337,6 +337,27 @@ def there_are_so_many(ctx):
                 run(other, write, volume="b", status="disk_limit")
 
 
+@test(private=True, root=True)
+def names_that_are_refused_cost_nothing(ctx):
+    """Not a descriptor of the service for each, as they once did; and no more are in use at once."""
+    with place() as store, service(ctx, store, "volumes = 2\n") as s, ctx.client(path=s.socket) as c:
+        for name in "a", "b":
+            run(c, "open('/volume/data/f', 'w').write('x')", volume=name)
+        before = len(os.listdir("/proc/%d/fd" % s.pid))
+        most = 0
+        for i in range(200):
+            run(c, "1", volume="n%d" % i, status="disk_limit")
+            most = max(most, len(os.listdir("/proc/%d/fd" % s.pid)))
+        # Workers and leaves that have just ended are cleared away a little later.
+        assert most <= before + 100, (before, most)
+        held = [cell(c, "1", volume=name).structured["session"] for name in ("a", "b")]
+        o = c.run("1", 120, volume="c")
+        assert o.refused and "2 others of yours are in use" in o.everything(), o
+        for session in held:
+            cell(c, "", session, close=True)
+        run(c, "1", volume="a")
+
+
 # ---- walls ----
 
 @test(private=True, root=True)
