@@ -27,12 +27,14 @@
 /* Nobody else changes the directory, so the kernel may remember names. What a file is like it asks
  * each time: it belongs to the one that asks. */
 #define NAMES_SECONDS 86400
+#define LISTS_MAX 512			/* open directories, of which each costs 32 KiB */
 
 #define NO_REPLY INT_MIN
 
 struct volume {
 	struct volume_tree tree;
 	int fuse;
+	unsigned int lists;		/* directories that are open */
 	bool over;
 	const struct fuse_in_header *head;
 	char *out;			/* the reply behind its head */
@@ -394,7 +396,7 @@ set_mode_or_size(struct volume *v, const struct fuse_setattr_in *set)
 	    fchmod(fd, mode_on_disk(set->mode, S_ISDIR(st.st_mode))) < 0)
 		r = -errno;
 	if (r == 0 && (set->valid & FATTR_SIZE))
-		r = (int)volume_change(&v->tree, fd, size, truncate_to, &size);
+		r = (int)volume_change(&v->tree, fd, size, false, truncate_to, &size);
 	if (fd != node->fd)
 		close(fd);
 	return r;
@@ -534,7 +536,8 @@ on_write(struct volume *v, const void *in, size_t len)
 		return asked(v)->fd < 0 ? -EBADF : -EINVAL;
 	if (piece.offset > INT64_MAX - DATA_MAX)
 		return -EFBIG;
-	n = volume_change(&v->tree, asked(v)->fd, piece.offset + piece.len, write_piece, &piece);
+	n = volume_change(&v->tree, asked(v)->fd, piece.offset + piece.len, true, write_piece,
+			  &piece);
 	if (n < 0)
 		return (int)n;
 	*out = (struct fuse_write_out){ .size = (uint32_t)n };
@@ -560,7 +563,7 @@ on_fallocate(struct volume *v, const void *in, size_t len)
 		return -EOPNOTSUPP;
 	if (asked(v)->fd < 0 || piece.offset > INT64_MAX || piece.len > INT64_MAX - piece.offset)
 		return asked(v)->fd < 0 ? -EBADF : -EFBIG;
-	return (int)volume_change(&v->tree, asked(v)->fd, piece.offset + piece.len,
+	return (int)volume_change(&v->tree, asked(v)->fd, piece.offset + piece.len, true,
 				  allocate_piece, &piece);
 }
 
@@ -578,7 +581,8 @@ static int
 on_opendir(struct volume *v, const void *in, size_t len)
 {
 	struct fuse_open_out *out = (void *)v->out;
-	int fd = volume_open(&v->tree, asked(v), O_RDONLY | O_DIRECTORY);
+	int fd = v->lists == LISTS_MAX
+		? -ENFILE : volume_open(&v->tree, asked(v), O_RDONLY | O_DIRECTORY);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 
 	(void)in;
@@ -589,6 +593,7 @@ on_opendir(struct volume *v, const void *in, size_t len)
 		close(fd);
 		return -ENOMEM;
 	}
+	v->lists++;
 	*out = (struct fuse_open_out){ .fh = (uintptr_t)list };
 	return sizeof(*out);
 }
@@ -627,9 +632,9 @@ on_releasedir(struct volume *v, const void *in, size_t len)
 {
 	const struct fuse_release_in *release = in;
 
-	(void)v;
 	(void)len;
 	closedir((DIR *)(uintptr_t)release->fh);
+	v->lists--;
 	return 0;
 }
 

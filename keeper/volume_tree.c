@@ -19,6 +19,7 @@
 
 /* The disk of the host is never filled to its last bytes. */
 #define DISK_RESERVE (256ULL * 1024 * 1024)
+#define INODES_RESERVED 20		/* a twentieth of them */
 
 static uint64_t
 blocks_of(uint64_t size)
@@ -320,11 +321,27 @@ has_room(const struct volume_tree *tree, uint64_t bytes)
 	return (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < DISK_RESERVE + bytes ? -ENOSPC : 0;
 }
 
+/* The disk of the host is never left without inodes for others. A file system that makes them at
+ * need has no number of them. */
+static int
+has_inodes(const struct volume_tree *tree)
+{
+	struct statfs fs;
+
+	if (fstatfs(tree->root, &fs) < 0)
+		return -errno;
+	return fs.f_files > 0 && fs.f_ffree < fs.f_files / INODES_RESERVED ? -ENOSPC : 0;
+}
+
 int
 volume_admits(const struct volume_tree *tree, const struct volume_node *parent)
 {
+	int r = has_inodes(tree);
+
 	if (depth_of(parent) >= VOLUME_DEPTH_MAX)
 		return -ENAMETOOLONG;
+	if (r < 0)
+		return r;
 	return tree->files >= tree->files_max ? -ENOSPC : has_room(tree, VOLUME_BLOCK);
 }
 
@@ -467,8 +484,15 @@ volume_give(struct volume_tree *tree, struct volume_node *node)
 	free_unneeded(tree, node);
 }
 
+/* A hole counts already for the volume, but the disk has no block for it yet. */
+static bool
+has_holes(const struct stat *st)
+{
+	return (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size;
+}
+
 int64_t
-volume_change(struct volume_tree *tree, int fd, uint64_t end,
+volume_change(struct volume_tree *tree, int fd, uint64_t end, bool fills,
 	      int64_t (*change)(int fd, void *arg), void *arg)
 {
 	struct stat before, after;
@@ -482,7 +506,8 @@ volume_change(struct volume_tree *tree, int fd, uint64_t end,
 		return -errno;
 	had = blocks_of((uint64_t)before.st_size);
 	wants = blocks_of(end);
-	r = wants > had ? has_room(tree, wants - had) : 0;
+	r = wants > had ? has_room(tree, wants - had) :
+	    fills && has_holes(&before) ? has_room(tree, 0) : 0;
 	if (r < 0)
 		return r;
 	done = change(fd, arg);

@@ -79,8 +79,9 @@ int volume_take(struct volume_tree *tree, struct volume_node *node);
 void volume_give(struct volume_tree *tree, struct volume_node *node);
 
 /* Calls change, which may make the file up to end bytes long, if there is room for that; counts
- * what it has done. Its result, or -errno: -ENOSPC. */
-int64_t volume_change(struct volume_tree *tree, int fd, uint64_t end,
+ * what it has done. fills: it may give blocks of the disk to a hole. Its result, or -errno:
+ * -ENOSPC. */
+int64_t volume_change(struct volume_tree *tree, int fd, uint64_t end, bool fills,
 		      int64_t (*change)(int fd, void *arg), void *arg);
 
 #endif

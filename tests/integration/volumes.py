@@ -42,23 +42,25 @@ def place():
         shutil.rmtree(directory)
 
 
-def wrap(store):
-    """The command that starts the service with that device in its place."""
+def wrap(store, disk=None):
+    """The command that starts the service with that device in its place; disk: options of a tmpfs
+    on which the volumes are."""
     if os.getuid():
         if not os.access("/dev/fuse", os.R_OK | os.W_OK):
             raise Skip("/dev/fuse is for root alone here", missing=False)
         return ()
     node = os.path.join(os.path.dirname(os.path.dirname(store)), "fuse")
+    mount = "mount -t tmpfs -o %s,mode=777 none '%s' && " % (disk, os.path.dirname(store)) if disk else ""
     return ("unshare", "-m", "--propagation", "private", "sh", "-c",
-            'mount --bind "$0" /dev/fuse && exec "$@"', node)
+            mount + 'mount --bind "$0" /dev/fuse && exec "$@"', node)
 
 
 @contextlib.contextmanager
-def service(ctx, store, more="", before="", **options):
+def service(ctx, store, more="", before="", disk=None, **options):
     config = "%s[workspace]\nvolume = yes\ndirectory = %s\n%s" % (before, store, more)
     if not os.path.exists("/dev/fuse"):
         raise Skip("no /dev/fuse", missing=True)
-    with ctx.private(config, wrap=wrap(store), **options) as s:
+    with ctx.private(config, wrap=wrap(store, disk), **options) as s:
         yield s
 
 
@@ -356,6 +358,33 @@ def names_that_are_refused_cost_nothing(ctx):
         for session in held:
             cell(c, "", session, close=True)
         run(c, "1", volume="a")
+
+
+@test(private=True, root=True)
+def the_disk_keeps_some_room(ctx):
+    """256 MiB and a twentieth of the inodes, also where holes are filled; what is removed is free again."""
+    fill = """import errno, os
+made = 0
+try:
+    with open("/volume/data/f", "r+b") as f:
+        for at in range(0, 100 << 20, 1 << 20):
+            os.pwrite(f.fileno(), bytes(1 << 20), at)
+            made += 1
+except OSError as e:
+    assert e.errno == errno.ENOSPC
+made
+"""
+    with place() as store, service(ctx, store, "volume_bytes = 200M\n", disk="size=400m,nr_inodes=2000") as s, \
+            ctx.client(path=s.socket) as c:
+        for name in "a", "b":
+            run(c, "open('/volume/data/f', 'wb').truncate(100 << 20)", volume=name)
+        made = [int(run(c, fill, volume=name).result["repr"]) for name in ("a", "b")]
+        assert 120 <= sum(made) <= 145, made
+        run(c, "open('/volume/data/f', 'r+b').truncate(0)", volume="a")
+        run(c, "open('/volume/data/f', 'wb').write(bytes(50 << 20))", volume="a")
+        n = int(run(c, "n = 0\ntry:\n    for n in range(4000): open('/volume/data/%d' % n, 'x').close()\n"
+                    "except OSError: pass\nn", volume="c").result["repr"])
+        assert 1700 < n < 1910, n
 
 
 # ---- walls ----

@@ -374,6 +374,28 @@ short_messages_are_refused(void **state)
 		assert_int_equal(ask(opcodes[i], FUSE_ROOT_ID, "x", 2, NULL, NULL), -EINVAL);
 }
 
+/* Each costs the server memory. */
+static void
+open_directories_are_counted(void **state)
+{
+	const struct fuse_open_in open = { .flags = O_RDONLY };
+	struct fuse_release_in release[513];
+	unsigned int n = 0;
+
+	(void)state;
+	memset(release, 0, sizeof(release));
+	while (n < 513 && ask(FUSE_OPENDIR, FUSE_ROOT_ID, &open, sizeof(open), NULL, NULL) == 0)
+		memcpy(&release[n++].fh, rig.out, sizeof(release->fh));
+	assert_int_equal(n, 512);
+	while (n-- > 0)
+		assert_int_equal(ask(FUSE_RELEASEDIR, FUSE_ROOT_ID, &release[n], sizeof(*release),
+				     NULL, NULL), 0);
+	assert_int_equal(ask(FUSE_OPENDIR, FUSE_ROOT_ID, &open, sizeof(open), NULL, NULL), 0);
+	memcpy(&release->fh, rig.out, sizeof(release->fh));
+	assert_int_equal(ask(FUSE_RELEASEDIR, FUSE_ROOT_ID, release, sizeof(*release), NULL, NULL),
+			 0);
+}
+
 int
 main(void)
 {
@@ -384,6 +406,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(bytes_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nodes_follow_their_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(open_directories_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(short_messages_are_refused, set_up, tear_down),
 	};
 
