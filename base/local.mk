@@ -17,6 +17,7 @@ libbase_a_SOURCES = \
 	base/own.h \
 	base/passrights.c base/passrights.h \
 	base/quote.c base/quote.h \
+	base/remove.c base/remove.h \
 	base/rota.c base/rota.h \
 	base/ownerfile.c base/ownerfile.h \
 	base/socketfile.c base/socketfile.h \

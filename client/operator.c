@@ -349,6 +349,8 @@ approvals_command(int argc, char **argv)
 		}
 	}
 	code = operator_read_words(argc, argv, &asked);
+	if (code == 0 && asked.for_run && strcmp(asked.what, "approve") != 0)
+		code = operator_usage("--for-run goes with approve");
 	return code ? code : operator_ask(&asked);
 }
 

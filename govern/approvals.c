@@ -451,9 +451,10 @@ approvals_decide(struct approvals *approvals, const char *id,
 	if (!approval_is_open_for(approval, made.state) || !approvals_is_current(approval))
 		return why_say(why_r, -EALREADY, "id", "%s is %s already", approval->id,
 			       approval_state_name(approval->state));
-	if (made.for_run && strcmp(approval->tool, APPROVAL_OF_CALLS) != 0)
-		return why_say(why_r, -EINVAL, "for_run", "%s is no call of a script, which alone "
-			       "can be approved for the rest of its run", approval->id);
+	if (made.for_run && (made.state != APPROVAL_GRANTED ||
+			     strcmp(approval->tool, APPROVAL_OF_CALLS) != 0))
+		return why_say(why_r, -EINVAL, "for_run", "%s: only a call of a script can be "
+			       "approved for the rest of its run", approval->id);
 	made.by = by;
 	r = decide(approvals, approval, &made);
 	return r < 0 ? why_say(why_r, r, "", "the decision cannot be written down") : 0;

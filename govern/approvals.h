@@ -111,7 +111,7 @@ const char *approval_id(const struct approval *approval);	/* "a-..." */
 /* Decides a request. approver must be allowed to. decision: its state, why and for_run count. A
  * refusal in force may be turned into a grant. 0, or -ENOENT: there is no such request that they
  * may see; -EALREADY: it is decided; -EACCES: they may see but not decide it; -EINVAL: for_run, and
- * it is about something else than a call; with why_r. */
+ * it is refused or about something else than a call; with why_r. */
 int approvals_decide(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver,
 		     const struct approval_decision *decision, struct why *why_r);

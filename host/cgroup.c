@@ -56,7 +56,7 @@ is_populated(int events)
 
 /* Removes name and everything below it, deepest first. Directories that are not empty stay. */
 static void
-remove_tree(int dir, const char *name, int depth)
+cgroup_remove_tree(int dir, const char *name, int depth)
 {
 	struct dirent *entry;
 	DIR *list;
@@ -71,7 +71,7 @@ remove_tree(int dir, const char *name, int depth)
 	}
 	while (depth > 0 && (entry = readdir(list)) != NULL)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-			remove_tree(dirfd(list), entry->d_name, depth - 1);
+			cgroup_remove_tree(dirfd(list), entry->d_name, depth - 1);
 	closedir(list);
 	unlinkat(dir, name, AT_REMOVEDIR);
 }
@@ -153,7 +153,7 @@ remove_if_stale(int own, const char *name, void *arg)
 		return;
 	if (unlinkat(base, "supervisor", AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return;
-	remove_tree(own, name, DEPTH_MAX);
+	cgroup_remove_tree(own, name, DEPTH_MAX);
 }
 
 /* After a supervisor that was killed, or that left sessions, the unit's cgroup may still hold
@@ -288,7 +288,7 @@ settle_in_unit(struct cgroup_root *root)
 	if (r < 0)
 		return r;
 	take_back(root->base_fd, ".", NULL);
-	remove_tree(root->base_fd, "tenants", DEPTH_MAX);
+	cgroup_remove_tree(root->base_fd, "tenants", DEPTH_MAX);
 	return move_in(root);
 }
 
@@ -450,7 +450,7 @@ cgroup_leave(struct cgroup_root *root)
 {
 	disable_controllers(root->home_fd, root->enabled_in_own);
 	cgroup_write_at(root->home_fd, "cgroup.procs", "0");
-	remove_tree(root->home_fd, root->name, DEPTH_MAX);
+	cgroup_remove_tree(root->home_fd, root->name, DEPTH_MAX);
 }
 
 /* ---- what earlier processes have left, and what is left to later ones ---- */
@@ -553,7 +553,7 @@ cgroup_end_service(void)
 
 		if (part >= 0)
 			wait_until_empty(part, end_ms);
-		remove_tree(base, parts[i], DEPTH_MAX);
+		cgroup_remove_tree(base, parts[i], DEPTH_MAX);
 	}
 	disable_all_below(base, ".", NULL);
 	return 0;
@@ -582,7 +582,7 @@ cgroup_root_free(struct cgroup_root *root)
 	if (root->tenants_fd >= 0) {
 		if (!root->left)
 			empty_tenants(root);
-		remove_tree(root->base_fd, "tenants", DEPTH_MAX);
+		cgroup_remove_tree(root->base_fd, "tenants", DEPTH_MAX);
 		/* The remaining processes may be dying, too. */
 		if (!root->by_hand)
 			disable_all_below(root->base_fd, ".", NULL);

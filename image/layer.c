@@ -14,6 +14,7 @@
 #include <archive_entry.h>
 
 #include "base/own.h"
+#include "base/remove.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "image/place.h"
@@ -84,7 +85,7 @@ make_free(struct pass *pass)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISREG(st.st_mode))
 		return unlinkat(pass->dir, pass->name.last, 0) < 0 ? -errno : 0;
-	r = place_remove(pass->dir, pass->name.last);
+	r = remove_tree(pass->dir, pass->name.last, PLACE_DEPTH_MAX);
 	forget_dir(pass);
 	return r < 0 ? r : enter_dir(pass, true);
 }
@@ -214,8 +215,8 @@ take_out(struct pass *pass)
 		return refuse(pass, -EBADMSG, "it removes nothing that has a name");
 	r = enter_dir(pass, false);
 	if (r == 0)
-		r = strcmp(last, OPAQUE) == 0 ? place_empty(pass->dir)
-					      : place_remove(pass->dir, gone);
+		r = strcmp(last, OPAQUE) == 0 ? remove_below(pass->dir, PLACE_DEPTH_MAX)
+					      : remove_tree(pass->dir, gone, PLACE_DEPTH_MAX);
 	forget_dir(pass);
 	return r == 0 || r == -ENOENT || r == -ENOTDIR ? 0 : refuse(pass, r, NULL);
 }

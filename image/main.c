@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/remove.h"
 #include "base/why.h"
 #include "image/image.h"
 #include "image/layer.h"
@@ -92,7 +93,7 @@ unpack(const char *path, const char *sha256, const char *dir, struct why *why_r)
 	if (r == 0 && fchmod(top, 0755) < 0)
 		r = why_say(why_r, -errno, "", "%.300s: %s", dir, strerror(errno));
 	if (r < 0)
-		place_remove(AT_FDCWD, dir);
+		remove_tree(AT_FDCWD, dir, PLACE_DEPTH_MAX);
 	else if (tree.left_out > 0)
 		fprintf(stderr, PROGRAM ": %s: %llu devices, fifos or sockets were left out\n", path,
 			(unsigned long long)tree.left_out);

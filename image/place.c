@@ -2,7 +2,6 @@
 /* Runs in: mcp-python-unpack.   Owns: nothing that outlives a call. */
 #include "image/place.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -13,8 +12,6 @@
 #include <unistd.h>
 
 #include "base/own.h"
-
-#define DEPTH_MAX 200		/* of a tree that is removed: each level is an open directory */
 
 int
 place_name(const char *text, struct place_name *name_r)
@@ -81,55 +78,4 @@ place_open(int top, const struct place_name *name, bool make)
 		at += part + (after == '/');
 	}
 	return fd;
-}
-
-static int remove_below(int dir, const char *name, unsigned int depth);
-
-static int
-empty_below(int dir, unsigned int depth)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!list) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
-	while (r == 0 && (entry = readdir(list)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = remove_below(fd, entry->d_name, depth + 1);
-	closedir(list);
-	return r;
-}
-
-static int
-remove_below(int dir, const char *name, unsigned int depth)
-{
-	own_fd int below = -1;
-	int r;
-
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	if ((errno != EISDIR && errno != EPERM) || depth > DEPTH_MAX)
-		return -errno;
-	below = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	r = below < 0 ? -errno : empty_below(below, depth);
-	if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
-		r = -errno;
-	return r;
-}
-
-int
-place_remove(int dir, const char *name)
-{
-	return remove_below(dir, name, 0);
-}
-
-int
-place_empty(int dir)
-{
-	return empty_below(dir, 0);
 }

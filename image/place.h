@@ -21,10 +21,6 @@ int place_name(const char *text, struct place_name *name_r);
  * missing. An O_PATH descriptor of the caller's, or -errno. */
 int place_open(int top, const struct place_name *name, bool make);
 
-/* Removes what has this name in a directory, with all below it. 0, also if there is nothing. */
-int place_remove(int dir, const char *name);
-
-/* Removes all that is in a directory. dir may be an O_PATH descriptor. */
-int place_empty(int dir);
+#define PLACE_DEPTH_MAX 200		/* of a tree that is removed (base/remove.h) */
 
 #endif

@@ -32,10 +32,11 @@
 
 #include "base/own.h"
 #include "base/quote.h"
+#include "base/remove.h"
 #include "base/stall.h"
 #include "base/why.h"
 #include "keeper/digest.h"
-#include "keeper/remove.h"
+#include "keeper/path.h"
 #include "keeper/take.h"
 #include "keeper/volumes.h"
 #include "keeper/walls.h"
@@ -87,7 +88,7 @@ sweep(const struct keeper *keeper)
 
 	while (r == 0 && (entry = readdir(list)))
 		if (is_half(entry->d_name)) {
-			r = remove_tree(keeper->store, entry->d_name);
+			r = remove_tree(keeper->store, entry->d_name, SET_DEPTH_MAX);
 			removed++;
 		}
 	if (list)
@@ -306,7 +307,7 @@ on_discard(struct keeper *keeper, const struct frame *frame)
 	if (fork() == 0) {
 		stall_forget();
 		if (walls_enter(WALLS_STORE) == 0)
-			remove_tree(keeper->store, half);
+			remove_tree(keeper->store, half, SET_DEPTH_MAX);
 		_exit(EXIT_SUCCESS);
 	}
 	return 0;

@@ -12,7 +12,6 @@ libkeeper_a_SOURCES = \
 	keeper/launchers.c keeper/launchers.h \
 	keeper/path.c keeper/path.h \
 	keeper/record.c keeper/record.h \
-	keeper/remove.c keeper/remove.h \
 	keeper/take.c keeper/take.h \
 	keeper/unpack.c keeper/unpack.h \
 	keeper/volume.c keeper/volume.h \

@@ -8,6 +8,7 @@
 
 #define PATH_BYTES_MAX 1024	/* of one path */
 #define PATH_DEPTH_MAX 40	/* directories above a file */
+#define SET_DEPTH_MAX (PATH_DEPTH_MAX + 3)	/* directories below each other in the store */
 
 /* Is it a relative path that stays below its directory, with characters that are shown unchanged
  * (base/quote.h)? No part is empty, "." or "..", and there is no backslash, which some programs

@@ -15,12 +15,13 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/remove.h"
 #include "base/why.h"
 #include "base/writeall.h"
 #include "keeper/compile.h"
 #include "keeper/digest.h"
 #include "keeper/intake.h"
-#include "keeper/remove.h"
+#include "keeper/path.h"
 #include "keeper/unpack.h"
 
 #define WORD_MAX 256
@@ -231,6 +232,6 @@ take(struct take *take, struct why *why_r)
 	if (r == 0)
 		r = make_set(take, dir, tree, why_r);
 	/* Of a set in place nothing has this name any more. */
-	remove_tree(take->store, take->half);
+	remove_tree(take->store, take->half, SET_DEPTH_MAX);
 	return r;
 }

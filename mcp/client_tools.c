@@ -26,7 +26,8 @@ client_tools_add(struct client_tools *t, const json_t *tool)
 	struct shape_tool shape;
 
 	if (!shape_tool(tool, &shape))
-		return EXTENSION_CLIENT_TOOLS ": a tool has no name, no inputSchema, or is too large";
+		return EXTENSION_CLIENT_TOOLS ": a tool has no inputSchema, no name of at most 128 "
+		       "letters, digits and _-./: or is too large";
 	for (size_t i = 0; i < server->n_tools; i++) {
 		if (strcmp(server->tool[i].name, shape.name) != 0)
 			continue;
@@ -50,8 +51,10 @@ client_tools_read(const json_t *declared, struct client_tools **tools_r)
 	size_t i;
 
 	*tools_r = NULL;
-	if (!json_is_object(settings))
+	if (!settings)
 		return NULL;
+	if (!json_is_object(settings) || json_object_size(settings) > (tools != NULL))
+		return EXTENSION_CLIENT_TOOLS ": it must be an object that has tools and nothing else";
 	if (!json_is_array(tools) || json_array_size(tools) > CLIENT_TOOLS_MAX)
 		return EXTENSION_CLIENT_TOOLS ": tools must be an array of at most 128 tools";
 	t = xcalloc(1, sizeof(*t));

@@ -183,6 +183,13 @@ def what_is_declared_is_checked(ctx):
                 assert e.code == -32602 and KEY in str(e), e
             else:
                 raise AssertionError("taken: %.200r" % (tools,))
+        for settings in (None, "x", [], {}, {"tools": [tool], "more": 1}, {"tools": None}):
+            try:
+                Owner.at(ctx, s.socket, capabilities={"experimental": {KEY: settings}})
+            except RpcError as e:
+                assert e.code == -32602 and KEY in str(e), e
+            else:
+                raise AssertionError("taken: %r" % (settings,))
 
 
 @test(private=True)

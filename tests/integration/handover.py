@@ -358,7 +358,7 @@ def what_is_written_is_told_after_a_restart(ctx):
                 n = int(o.result["repr"])
                 while max(map(int, told.split())) < n + 6:	# it goes on between cells
                     o = s.call(inspect=True)
-                    told += o.structured.get("background_stdout", "")
+                    told += o.stdout + o.structured.get("background_stdout", "")
             unit.restart()
         with unit.session(handle) as s:
             o = s.well("go_on = False\nthreading.enumerate()[-1].join()", close=True)

@@ -17,6 +17,7 @@ from audit_log import Log
 from forged import FRAMES
 from harness import SOMEBODY, TOP, equal, main, test
 from mcpclient import LEGACY, Client
+from person import Person
 from supervisor import libc, read_text
 from terminal import Terminal
 from tool_scripts import ERRORS, run, tools_process
@@ -645,6 +646,7 @@ print(error(tools.legacy.words))
     with Log(ctx) as log, approving(ctx, log, "[tool-calls]\napprove = legacy.words\n") as s, \
             ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
         id = c.start_script(script)
+        command(ctx, "deny", asked(ctx, admin)["id"], "--for-run", want=64)
         command(ctx, "approve", asked(ctx, admin)["id"], "--for-run", "--admin-socket",
                 s.servers.path + "/admin")
         one = asked(ctx, admin)
@@ -671,19 +673,11 @@ for t in threads: t.start()
 for t in threads: t.join()
 tools.legacy.write(line="last")
 """
-    with service(ctx, "legacy", more=more) as s, \
-            Client.connect(s.socket, None, timeout=ctx.seconds(60)) as c:
-        c.send({"jsonrpc": "2.0", "id": 0, "method": "initialize",
-                "params": {"protocolVersion": LEGACY[-1], "capabilities": {"elicitation": {}},
-                           "clientInfo": {"name": "t", "version": "1"}}})
-        c.recv()
-        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        for id in 1, 2:
-            c.send({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-                    "params": {"name": "run_script", "arguments": {"script": script}}})
-            answer_form(c, {"allow": True, "rest": True})
-            message = c.recv()
-            equal((message.get("id"), message["result"]["structuredContent"]["status"]), (id, "ok"), message)
+    with service(ctx, "legacy", more=more) as s, Person.at(ctx, s.socket) as c:
+        for _ in range(2):
+            id = c.start_script(script)
+            c.answer(c.question(), {"action": "accept", "content": {"allow": True, "rest": True}})
+            equal((c.outcome(id).status, c.asked), ("ok", []))
         equal(sorted(s.servers.lines()), sorted(2 * (["line %d" % n for n in range(4)] + ["last"])))
 
 

@@ -501,6 +501,8 @@ calls_are_granted_for_a_run(void **state)
 	assert_int_equal(approvals_ask(rig->approvals, &request, on_decided, rig, &approval, &why),
 			 0);
 	strcpy(id, approval_id(approval));
+	assert_int_equal(approvals_decide(rig->approvals, id, &root, &(struct approval_decision){
+		.state = APPROVAL_REFUSED, .for_run = true }, &why), -EINVAL);
 	assert_int_equal(approvals_decide(rig->approvals, id, &root, &granted, &why), 0);
 	assert_int_equal(rig->told, 2);
 	assert_true(rig->for_run);

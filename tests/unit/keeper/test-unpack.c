@@ -21,11 +21,11 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "base/remove.h"
 #include "base/why.h"
 #include "keeper/compile.h"
 #include "keeper/digest.h"
 #include "keeper/intake.h"
-#include "keeper/remove.h"
 #include "wheels.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -61,7 +61,7 @@ tear_down(void **state)
 	fclose(place->intake.list);
 	close(place->intake.tree);
 	unlink(place->list_name);
-	assert_int_equal(remove_tree(AT_FDCWD, place->name), 0);
+	assert_int_equal(remove_tree(AT_FDCWD, place->name, 50), 0);
 	free(place);
 	return 0;
 }
