@@ -376,7 +376,10 @@ def what_was_written_comes_after_the_restart(ctx):
                             "threading.Timer(.3, say).start()\n"
                             "p = subprocess.Popen(['sh', '-c', 'sleep .6; echo of a child; :>said'])")
         # No cell of this session sees it happen.
-        time.sleep(2)
+        deadline = time.monotonic() + ctx.seconds(20)
+        while any(read_text("/proc/%d/comm" % pid) == "sh\n" for pid, _ in descendants(unit.service.pid)):
+            assert time.monotonic() < deadline, "it does not end"
+            select.select([], [], [], 0.01)
         unit.restart()
         with unit.session(handle) as s:
             seen = s.well("while not os.path.exists('said'): time.sleep(.01)")

@@ -392,9 +392,14 @@ def what_ends_all_but_itself_ends_well_and_is_named(ctx):
 
 @test
 def what_a_snapshot_costs_is_told(ctx):
-    """A moment after a cell: little, and not what the state holds; after a restart still."""
+    """A moment after a cell: little, and not what the state holds; all of it if that is written to."""
     with begun(ctx, "kept = bytearray(b'x') * (100 << 20)") as s:
         deadline = time.monotonic() + ctx.seconds(30)
+        def grown(is_so):
+            until = time.monotonic() + 2
+            while not is_so() and time.monotonic() < until:
+                select.select([], [], [], .02)
+            return is_so()
         def cost():
             return [r["snapshot_bytes"] for r in mine(s.client) if r["session"] == s.handle][0]
         while cost() is None:
@@ -404,11 +409,10 @@ def what_a_snapshot_costs_is_told(ctx):
         s.well("import threading, time\ndef write():\n    while True:\n"
                "        kept[::4096] = b'y' * len(kept[::4096])\n        time.sleep(.05)\n"
                "threading.Thread(target=write, daemon=True).start()")
-        time.sleep(1)	# it is measured once after each cell, when nothing has happened for a while
-        while cost() < 50 << 20:
+        # It is measured once after each cell, when nothing has happened for a while.
+        while not grown(lambda: cost() >= 50 << 20):
             assert time.monotonic() < deadline, cost()
             s.well("")
-            time.sleep(1)
 
 
 @test
