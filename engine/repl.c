@@ -411,7 +411,6 @@ undo_copy(struct repl *repl, unsigned int snapshot)
 {
 	struct msg drop = { .type = MSG_DROP, .drop.snapshot = snapshot };
 
-	repl->snapshots &= ~(1U << snapshot);
 	return repl_send(repl, &drop, -1) < 0 ? -ESRCH : -ENOMEM;
 }
 
@@ -421,6 +420,8 @@ finish_copy(struct repl *repl, int error)
 	struct repl_job *job = TAILQ_FIRST(&repl->jobs);
 
 	TAILQ_REMOVE(&repl->jobs, job, link);
+	if (error != 0 && job->adds)
+		repl->snapshots &= ~(1U << job->to);
 	answer(repl, job, error);
 	repl_rest(repl);
 }
@@ -462,10 +463,20 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	return 0;
 }
 
+/* The state that a worker may have made by now. What it tells may have been sent before it took a
+ * drop: a state that is not being made and is not known was given up meanwhile. */
+static uint32_t
+state_being_made(const struct repl *repl)
+{
+	if (repl->phase == REPL_OPENING)
+		return 1;
+	return repl->phase == REPL_COPY ? 1U << TAILQ_FIRST(&repl->jobs)->to : 0;
+}
+
 static int
 on_states(struct repl *repl, const struct msg_states *states)
 {
-	repl->snapshots = states->snapshots;
+	repl->snapshots = states->snapshots & (repl->snapshots | state_being_made(repl));
 	repl->rests_with = states->bytes;
 	repl->spare_bytes = states->spare_bytes;
 	if (repl->phase == REPL_IDLE && repl->snapshots == 0)

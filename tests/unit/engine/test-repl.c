@@ -662,6 +662,15 @@ a_hostile_cell_harms_itself(void **state)
 	rig_assert_status(&r, OUTCOME_OK);
 }
 
+/* As if the worker had said so before it took what was sent to it last. */
+static void
+worker_tells_states(uint32_t snapshots)
+{
+	struct frame frame = { .msg = { .type = MSG_STATES, .states.snapshots = snapshots } };
+
+	assert_int_equal(repl_user.on_message(session.repl->worker, &frame), 0);
+}
+
 static void
 what_states_there_are_is_known(void **state)
 {
@@ -672,6 +681,11 @@ what_states_there_are_is_known(void **state)
 	copy_snapshot(0, 2, 0);
 	assert_true(repl_holds(session.repl, 1) && repl_holds(session.repl, 2));
 	assert_false(repl_holds(session.repl, 3));
+	repl_drop(session.repl, 2);
+	worker_tells_states(1 | 1 << 1 | 1 << 2 | 1 << 3);
+	assert_true(repl_holds(session.repl, 0) && repl_holds(session.repl, 1));
+	assert_false(repl_holds(session.repl, 2) || repl_holds(session.repl, 3));
+	copy_snapshot(0, 2, 0);
 	expect("x = 2; import os; os.kill(-1, 9)", OUTCOME_OK, STATE_COMMITTED);
 	while (repl_holds(session.repl, 1) || repl_holds(session.repl, 2))
 		event_base_loop(rig.base, EVLOOP_ONCE);
