@@ -16,12 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/stall.h"
 
 /* For killed processes to die: large ones take long, and each look slows them down. */
 #define PAUSE_FIRST_NS 200000
 #define PAUSE_MOST_NS 20000000
+#define END_MS 1000
 #define OURS_LOOKS_MAX 500	/* with a pause of the first kind after each */
 
 static pid_t seen = 1;		/* processes with this number or a lower one were met before */
@@ -205,22 +207,41 @@ end_one(pid_t pid, const pid_t *keep, size_t n)
 	return kill(pid, SIGKILL) == 0;
 }
 
-unsigned int
+void
 processes_signal_left(unsigned int owner, int signal)
 {
-	unsigned int found = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < n_left; i++) {
-		if (left[i].owner == owner && processes_is_alive(left[i].pid)) {
+	for (size_t i = 0; i < n_left; i++)
+		if (processes_is_alive(left[i].pid))
+			left[n++] = left[i];
+	n_left = n;
+	for (size_t i = 0; i < n_left; i++)
+		if (left[i].owner == owner)
 			kill(left[i].pid, signal);
-			found++;
-		} else if (left[i].owner == owner && signal == SIGKILL) {
+}
+
+unsigned int
+processes_end_left(unsigned int owner)
+{
+	unsigned int found = 0;
+	uint64_t until_ms;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_left; i++)
+		if (left[i].owner == owner) {
+			kill(left[i].pid, SIGKILL);
 			found++;
 		}
-		if ((left[i].owner != owner || signal != SIGKILL) &&
-		    processes_is_alive(left[i].pid))
+	until_ms = clock_ms() + END_MS;
+	for (size_t i = 0; i < n_left; i++) {
+		uint64_t now_ms = clock_ms();
+
+		if (left[i].owner != owner)
 			left[n++] = left[i];
+		else
+			processes_outlives(left[i].pid,
+					   now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
 	}
 	n_left = n;
 	return found;

@@ -26,10 +26,13 @@ unsigned int processes_leave(const pid_t *keep, size_t n, unsigned int owner);
 /* How many processes processes_leave() has listed in all. */
 size_t processes_met(void);
 
-/* Sends a signal to those of an owner. Returns how many were alive; with SIGKILL, after which the
- * owner has none, how many were alive at the last signal, because one may end together with the
- * process at the other end of its pipe. */
-unsigned int processes_signal_left(unsigned int owner, int signal);
+/* Sends a signal to those of an owner that are alive. */
+void processes_signal_left(unsigned int owner, int signal);
+
+/* Kills those of an owner, which then has none, and waits at most a second until they have ended:
+ * only then are their ports free. Returns how many were alive at the last signal, because one may
+ * end together with the process at the other end of its pipe. */
+unsigned int processes_end_left(unsigned int owner);
 
 /* Will a process of this owner still run? One that was killed will not. */
 bool processes_go_on(unsigned int owner);

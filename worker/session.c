@@ -303,7 +303,7 @@ drop(struct snapshot *p)
 
 	forget((unsigned int)(p - snapshot));
 	empty(p);
-	processes_signal_left((unsigned int)(p - snapshot), SIGKILL);
+	processes_end_left((unsigned int)(p - snapshot));
 	if (pid > 0)
 		processes_outlives(pid, DROP_MS);
 }
@@ -604,7 +604,7 @@ static unsigned int
 end_others(pid_t one)
 {
 	pid_t keep[KEPT_MAX];
-	unsigned int found = now.look ? 0 : processes_signal_left(now.snapshot, SIGKILL), first;
+	unsigned int found = now.look ? 0 : processes_end_left(now.snapshot), first;
 	size_t n = list_states(keep, one);
 
 	now.ended += found;
@@ -904,7 +904,7 @@ on_forked(pid_t pid)
 		if (now.awake == (int)now.to)
 			now.awake = -1;
 		forget(now.to);
-		processes_signal_left(now.to, SIGKILL);
+		processes_end_left(now.to);
 		put(&snapshot[now.to], pid, now.line);
 		/* Beside a spare, the process that it comes from weighs as a cell. */
 		weigh(pid, WEIGHT_STATE);

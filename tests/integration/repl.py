@@ -369,6 +369,27 @@ def what_is_lost_with_a_cell_is_named(ctx):
         equal(s.value("try: os.wait()\nexcept ChildProcessError: said = 'none'\nsaid"), "'none'")
 
 
+LARGE = """import socket, subprocess, sys
+large = subprocess.Popen([sys.executable, '-c', '''
+import socket, time
+listener = socket.create_server(("127.0.0.1", 8112))
+kept = bytearray(b"x") * (200 << 20)
+print("up", flush=True)
+time.sleep(600)'''], stdout=subprocess.PIPE)
+large.stdout.readline()"""
+
+
+@test
+def what_is_ended_with_a_cell_is_gone_with_its_answer(ctx):
+    """A large process takes long to end, and frees its port after its memory."""
+    with begun(ctx, "import os, socket", memory_mb=700) as s:
+        for _ in range(3):
+            s.well(LARGE)
+            equal(s.call("os._exit(3)").state, "rolled_back")
+            s.well("socket.create_server(('127.0.0.1', 8112)).close()")
+            equal(s.value("os.path.exists(f'/proc/{large.pid}')"), "False")
+
+
 @test
 def what_ends_all_but_itself_ends_well_and_is_named(ctx):
     """os.kill(-1, 9) spares its sender alone: the state stays, and the next cell has a copy again."""
