@@ -163,9 +163,12 @@ tests_fuzz_fuzz_keeper_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_keeper_LDADD = $(FUZZ_LDADD)
 
 # ---- other MCP servers ----
-FUZZ_TARGETS += tests/fuzz/fuzz-events tests/fuzz/fuzz-shape
+FUZZ_TARGETS += tests/fuzz/fuzz-events tests/fuzz/fuzz-shape tests/fuzz/fuzz-token
 tests_fuzz_fuzz_events_SOURCES = tests/fuzz/fuzz-events.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_events_LDADD = libupstream.a libbase.a $(FUZZ_ENGINE)
 tests_fuzz_fuzz_shape_SOURCES = tests/fuzz/fuzz-shape.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_shape_LDADD = libmcp.a libpolicy.a libproto.a libbase.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz-token.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_token_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_token_LDADD = libupstream.a libpolicy.a libbase.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
