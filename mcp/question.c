@@ -60,22 +60,25 @@ mcp_ask_find(struct mcp_ask *ask, const char *key)
 	return NULL;
 }
 
-/* May they be asked beside those that are there? Only calls of a client's tools may. */
+/* May they be asked together, and beside those that are there? Calls of a client's tools are asked
+ * beside each other, and beside nothing else. */
 static bool
 goes_beside(struct mcp_ask *ask, const struct tool_question *question, size_t n)
 {
+	bool calls = question[0].kind == QUESTION_TOOL;
 	size_t places = QUESTIONS_MAX;
 
+	for (size_t i = 0; i < n; i++)
+		if ((question[i].kind == QUESTION_TOOL) != calls ||
+		    mcp_ask_find(ask, question[i].key))
+			return false;
 	for (size_t i = 0; i < ask->n; i++) {
 		if (ask->question[i].state == QUESTION_NONE)
 			continue;
-		if (ask->question[i].kind != QUESTION_TOOL)
+		if (!calls || ask->question[i].kind != QUESTION_TOOL)
 			return false;
 		places--;
 	}
-	for (size_t i = 0; i < n && ask->n > 0; i++)
-		if (question[i].kind != QUESTION_TOOL || mcp_ask_find(ask, question[i].key))
-			return false;
 	return n <= places;
 }
 
