@@ -20,7 +20,6 @@ struct tool_run {
 	const char *tool;
 	struct event *soon;
 	char first[128];
-	char last[512];
 };
 
 static struct test_catalog_record record;
@@ -219,7 +218,7 @@ start_calls(const struct tool_host *host)
 static void
 calls_reply(struct tool_run *run, const struct tool_reply *said, size_t n)
 {
-	char *at = run->first, key[8];
+	char *at = run->first, key[8], text[512];
 	int told = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -229,9 +228,9 @@ calls_reply(struct tool_run *run, const struct tool_reply *said, size_t n)
 		snprintf(at, sizeof(run->first) - (size_t)(at - run->first), "%s=%d ", said[i].key,
 			 said[i].action == REPLY_ACCEPT ? (int)status : -1);
 		if (strcmp(said[i].key, "last") == 0) {
-			snprintf(run->last, sizeof(run->last), "%s%s", run->first,
+			snprintf(text, sizeof(text), "%s%s", run->first,
 				 json_string_value(json_object_get(said[i].content, "body")));
-			say(run, run->last, false);
+			say(run, text, false);
 			return;
 		}
 		if (strcmp(said[i].key, "c1") != 0)
