@@ -9,7 +9,7 @@ from harness import SOMEBODY, equal, main, test
 from http_client import Session, encode
 from http_suite import CONFIG as HTTP, http_private, place_of
 from mcpclient import LEGACY, MODERN, Outcome
-from person import TASKS, Records, back, script, works
+from person import TASKS, Records, back, cell, script, works
 from tool_owner import BOTH, METHOD, ONE, Owner, declared, owner, reply_to, result
 from tool_scripts import ERRORS
 
@@ -57,21 +57,22 @@ def end_of(o, seconds):
 @test(private=True)
 def a_call_that_nobody_answers_is_withdrawn(ctx):
     """... and meanwhile the others go on."""
-    with ctx.private("[tool-calls]\nseconds = 3\n") as s, owner(ctx, s, LEGACY[-1]) as c:
-        id, asked = c.request("tools/call", script(SILENT)), {}
-        for _ in range(4):
-            question = c.question()
-            asked[number(question["params"])] = question
-            if number(question["params"]) != 0:
-                c.answer(question, result(question["params"]))
-        equal((sorted(asked), c.withdrawn), ([0, 1, 2, 3], []))
-        last = c.question()
-        equal((number(last["params"]), c.withdrawn), (4, [asked[0]["id"]]))
-        for late in asked.values():
-            c.answer(late, LIE)
-        c.answer(last, result(last["params"]))
-        end_of(c.outcome(id), 3)
-        works(c)
+    for make in script, cell:
+        with ctx.private("[tool-calls]\nseconds = 3\n") as s, owner(ctx, s, LEGACY[-1]) as c:
+            id, asked = c.request("tools/call", make(SILENT)), {}
+            for _ in range(4):
+                question = c.question()
+                asked[number(question["params"])] = question
+                if number(question["params"]) != 0:
+                    c.answer(question, result(question["params"]))
+            equal((sorted(asked), c.withdrawn), ([0, 1, 2, 3], []))
+            last = c.question()
+            equal((number(last["params"]), c.withdrawn), (4, [asked[0]["id"]]))
+            for late in asked.values():
+                c.answer(late, LIE)
+            c.answer(last, result(last["params"]))
+            end_of(c.outcome(id), 3)
+            works(c)
 
 
 @test(private=True)
