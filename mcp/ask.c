@@ -3,6 +3,7 @@
  * Reads:   responses of a client, in any shape. A response that matches no request is ignored. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <event2/event.h>
 
@@ -12,11 +13,13 @@
 #include "mcp/run.h"
 #include "policy/config.h"
 
+#define WHY_MAX 256	/* bytes of why an answer cannot be read */
+
 struct outgoing {
 	LIST_ENTRY(outgoing) link;
 	uint64_t id;
 	struct mcp_call *call;
-	size_t question;		/* an index into its run's open questions */
+	char key[QUESTION_KEY_MAX + 1];	/* of the question of its run */
 	struct event *late;
 };
 
@@ -29,7 +32,7 @@ outgoing_free(struct outgoing *outgoing)
 }
 
 static void
-send_question(struct outgoing *outgoing, const struct mcp_question *question)
+send_question(const struct outgoing *outgoing, struct mcp_question *question)
 {
 	struct mcp_call *call = outgoing->call;
 	struct jsonout out;
@@ -43,8 +46,9 @@ send_question(struct outgoing *outgoing, const struct mcp_question *question)
 	conversation_send(call->exchange, MCP_SENT_MESSAGE, &out);
 }
 
+/* An answer to it is ignored from now on. */
 static void
-ask_send_cancelled(const struct outgoing *outgoing, const char *reason)
+withdraw(struct outgoing *outgoing, const char *reason)
 {
 	struct jsonout out;
 
@@ -59,6 +63,7 @@ ask_send_cancelled(const struct outgoing *outgoing, const char *reason)
 	jsonout_close(&out, '}');
 	jsonout_close(&out, '}');
 	conversation_send(outgoing->call->exchange, MCP_SENT_MESSAGE, &out);
+	outgoing_free(outgoing);
 }
 
 static void
@@ -66,13 +71,11 @@ ask_on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct outgoing *outgoing = arg;
 	struct mcp_run *run = outgoing->call->audience.run;
-	size_t question = outgoing->question;
 
 	(void)fd;
 	(void)what;
-	ask_send_cancelled(outgoing, "nobody answered in time");
-	outgoing_free(outgoing);
-	mcp_run_give_up_one(run, question);
+	mcp_run_give_up_one(run, outgoing->key, NULL);
+	withdraw(outgoing, "nobody answered in time");
 }
 
 void
@@ -82,21 +85,21 @@ ask_by_requests(struct mcp_call *call)
 	const struct mcp *mcp = conversation->mcp;
 	const struct timeval wait = { .tv_sec = mcp_config(mcp)->mcp.ask_seconds };
 	size_t n;
-	const struct mcp_question *question = mcp_run_questions(call->audience.run, &n);
+	struct mcp_question *question = mcp_run_questions(call->audience.run, &n);
 
-	if (!call->exchange || conversation->input_ended) {
-		mcp_run_give_up(call->audience.run);
-		return;
-	}
 	for (size_t i = 0; i < n; i++) {
 		struct outgoing *outgoing;
 
-		if (question[i].answered)
+		if (question[i].state != QUESTION_NEW)
 			continue;
+		if (!call->exchange || conversation->input_ended) {
+			mcp_run_give_up_one(call->audience.run, question[i].key, NULL);
+			continue;
+		}
 		outgoing = xcalloc(1, sizeof(*outgoing));
 		outgoing->id = ++conversation->last_outgoing;
 		outgoing->call = call;
-		outgoing->question = i;
+		memcpy(outgoing->key, question[i].key, sizeof(outgoing->key));
 		outgoing->late = xalloc_check(evtimer_new(mcp_base(mcp), ask_on_late, outgoing));
 		evtimer_add(outgoing->late, &wait);
 		LIST_INSERT_HEAD(&conversation->outgoing, outgoing, link);
@@ -110,7 +113,7 @@ take_response(struct mcp_conversation *conversation,
 {
 	struct outgoing *outgoing;
 	struct mcp_run *run;
-	size_t question;
+	char why[WHY_MAX];
 
 	if (!json_is_integer(message->id.value))
 		return;
@@ -120,10 +123,23 @@ take_response(struct mcp_conversation *conversation,
 	if (!outgoing)
 		return;
 	run = outgoing->call->audience.run;
-	question = outgoing->question;
+	if (message->text)
+		snprintf(why, sizeof(why), "the client's answer cannot be read: %s", message->text);
+	if (!mcp_run_reply(run, outgoing->key, message->result))
+		mcp_run_give_up_one(run, outgoing->key, message->text ? why : NULL);
 	outgoing_free(outgoing);
-	if (!mcp_run_reply(run, question, message->result))
-		mcp_run_give_up_one(run, question);
+}
+
+void
+ask_withdraw(const struct mcp_call *call, const char *key)
+{
+	struct outgoing *outgoing;
+
+	LIST_FOREACH(outgoing, &call->conversation->outgoing, link)
+		if (outgoing->call == call && strcmp(outgoing->key, key) == 0)
+			break;
+	if (outgoing)
+		withdraw(outgoing, "its time is over");
 }
 
 void
@@ -137,7 +153,8 @@ forget_outgoing(struct mcp_conversation *conversation, const struct mcp_call *ca
 		if (call && outgoing->call != call)
 			continue;
 		if (say_so)
-			ask_send_cancelled(outgoing, "the call is over");
-		outgoing_free(outgoing);
+			withdraw(outgoing, "the call is over");
+		else
+			outgoing_free(outgoing);
 	}
 }

@@ -74,6 +74,12 @@ call_on_ask(struct mcp_audience *audience)
 }
 
 static void
+call_on_withdraw(struct mcp_audience *audience, const char *key)
+{
+	ask_withdraw(call_of(audience), key);
+}
+
+static void
 call_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 	    const struct tool_failure *failure)
 {
@@ -85,6 +91,7 @@ static const struct mcp_audience_type call_audience = {
 	.on_progress = call_on_progress,
 	.on_log = call_on_log,
 	.on_ask = call_on_ask,
+	.on_withdraw = call_on_withdraw,
 	.on_task = call_on_task,
 	.on_end = call_on_end,
 };

@@ -125,8 +125,12 @@ void serve_complete(const struct request *request);
 
 /* ---- mcp/ask.c ---- */
 
-/* Sends the open questions of a legacy call's run as requests to the client. */
+/* Sends the questions of a legacy call's run that its client was not told of, as requests. */
 void ask_by_requests(struct mcp_call *call);
+
+/* Withdraws the request for the question with this key, if there is one: an answer to it is ignored
+ * from now on. */
+void ask_withdraw(const struct mcp_call *call, const char *key);
 
 /* A response of the client. */
 void take_response(struct mcp_conversation *conversation,

@@ -168,6 +168,11 @@ dispatch_on_message(struct mcp_conversation *conversation, struct mcp_exchange *
 		break;
 	case JSONRPC_RESPONSE:
 		take_response(conversation, message);
+		if (message->text) {
+			/* The id is one of ours, and may be that of another request of theirs. */
+			jsonrpc_id_done(&message->id);
+			refuse(&request, message->code, message->text);
+		}
 		break;
 	case JSONRPC_INVALID:
 		refuse(&request, message->code, message->text);

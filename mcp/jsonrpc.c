@@ -12,6 +12,9 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 
+#define TEXT(x) TEXT_(x)
+#define TEXT_(x) #x
+
 struct span {
 	const char *at;		/* NULL: not found */
 	size_t len;
@@ -22,6 +25,7 @@ struct look {
 	bool is_batch;
 	bool too_deep, too_many;
 	size_t id_keys;			/* occurrences of the key "id" in a message */
+	bool has_method, has_answer;	/* the message, if it is a single one, has such a key */
 	struct span id[JSONRPC_BATCH_MAX];	/* by element; [0]: of a single message */
 };
 
@@ -66,6 +70,12 @@ key_is_id(const char *at, const char *end)
 }
 
 static bool
+jsonrpc_key_is(const char *at, const char *end, const char *key)
+{
+	return (size_t)(end - at) == strlen(key) && memcmp(at, key, strlen(key)) == 0;
+}
+
+static bool
 is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -79,6 +89,17 @@ keep_id(struct walk *w, const char *from, const char *to)
 		w->look->id[w->element] = (struct span){ from, (size_t)(to - from) };
 }
 
+/* A key of a message. */
+static void
+walk_member(struct walk *w, const char *from, const char *closing)
+{
+	w->id_next = key_is_id(from, closing);
+	w->look->id_keys += w->id_next;
+	w->look->has_method |= jsonrpc_key_is(from, closing, "method");
+	w->look->has_answer |= jsonrpc_key_is(from, closing, "result") ||
+			       jsonrpc_key_is(from, closing, "error");
+}
+
 static void
 walk_string(struct walk *w)
 {
@@ -88,8 +109,8 @@ walk_string(struct walk *w)
 	w->at = closing < w->end ? closing + 1 : closing;
 	if (w->key_next) {
 		w->key_next = false;
-		w->id_next = w->depth == message_depth && key_is_id(from + 1, closing);
-		w->look->id_keys += w->id_next;
+		if (w->depth == message_depth)
+			walk_member(w, from + 1, closing);
 	} else if (w->id_next) {
 		keep_id(w, from, w->at);
 	}
@@ -301,14 +322,22 @@ refuse_line(struct jsonrpc_line *line, int code, const char *text)
 	jsonrpc_refuse(&line->message[0], code, text);
 }
 
-/* Refuses a whole line by its request's id, for a client that waits for that answer. The id is
- * used only if the text shows exactly one, where a request has it. */
+static bool
+looks_like_answer(const struct look *look)
+{
+	return look->has_answer && !look->has_method;
+}
+
+/* Refuses a whole line by its request's id, for a client that waits for that answer; or by that of
+ * the response that it is, for whoever has asked. The id is used only if the text shows exactly
+ * one, where a message has it. */
 static void
 refuse_by_id(struct jsonrpc_line *line, const struct look *look, int code, const char *text)
 {
 	refuse_line(line, code, text);
-	if (!look->is_batch && look->id_keys == 1)
-		(void)read_id(&look->id[0], &line->message[0].id);
+	if (!look->is_batch && look->id_keys == 1 &&
+	    read_id(&look->id[0], &line->message[0].id) && looks_like_answer(look))
+		line->message[0].kind = JSONRPC_RESPONSE;
 }
 
 static unsigned int
@@ -379,6 +408,7 @@ static void
 refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 	    const struct look *look, const json_error_t *error)
 {
+	static const char not_json[] = "not a JSON text in UTF-8 on one line";
 	const char *why;
 	enum json_error_code code = json_error_code(error);
 
@@ -390,8 +420,12 @@ refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 		why = "a key holds a NUL";
 	else if (is_json_but_for_surrogates(text, len))
 		why = "half of a surrogate pair is not a character";
-	else {
-		refuse_line(line, JSONRPC_PARSE_ERROR, "not a JSON text in UTF-8 on one line");
+	else if (looks_like_answer(look)) {
+		/* Such as one with a NaN. If its id is wrong, that is its client's own loss. */
+		refuse_by_id(line, look, JSONRPC_PARSE_ERROR, not_json);
+		return;
+	} else {
+		refuse_line(line, JSONRPC_PARSE_ERROR, not_json);
 		return;
 	}
 	refuse_by_id(line, look, JSONRPC_INVALID_REQUEST, why);
@@ -407,7 +441,8 @@ jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r)
 	look_over(text, len, &look);
 	if (look.too_deep || look.too_many) {
 		refuse_by_id(line_r, &look, JSONRPC_INVALID_REQUEST,
-			     look.too_deep ? "nested too deeply" : "too many values");
+			     look.too_deep ? "nested more than " TEXT(JSONRPC_DEPTH_MAX) " deep"
+			     : "more than " TEXT(JSONRPC_VALUES_MAX) " values");
 		return;
 	}
 	line_r->value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY |

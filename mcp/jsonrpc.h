@@ -47,8 +47,8 @@ struct jsonrpc_message {
 	const char *method;	/* of a request or notification; without NUL inside */
 	json_t *params;		/* an object; NULL: absent. Borrowed */
 	json_t *result;		/* of a response, any value; NULL: it is an error. Borrowed */
-	int code;
-	const char *text;	/* static */
+	int code;		/* of an invalid message, and of a response that is to be refused */
+	const char *text;	/* likewise, static; NULL: there is no mistake */
 };
 
 /* One line. If it is not a batch, it holds exactly one message. */
@@ -60,7 +60,8 @@ struct jsonrpc_line {
 };
 
 /* Parses a line. Never fails: a mistake in the line becomes a message JSONRPC_INVALID.
- * jsonrpc_line_done releases the result. */
+ * A mistake in a response leaves it one, with code and text and without result, if its id can be
+ * read. jsonrpc_line_done releases the result. */
 void jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r);
 void jsonrpc_line_done(struct jsonrpc_line *line);
 

@@ -50,10 +50,60 @@ question_check(const struct tool_question *question, size_t n, unsigned int abil
 	return 0;
 }
 
+struct mcp_question *
+mcp_ask_find(struct mcp_ask *ask, const char *key)
+{
+	for (size_t i = 0; i < ask->n; i++)
+		if (ask->question[i].state != QUESTION_NONE &&
+		    strcmp(ask->question[i].key, key) == 0)
+			return &ask->question[i];
+	return NULL;
+}
+
+/* May they be asked together, and beside those that are there? Calls of a client's tools are asked
+ * beside each other, and beside nothing else. */
+static bool
+goes_beside(struct mcp_ask *ask, const struct tool_question *question, size_t n)
+{
+	bool calls = question[0].kind == QUESTION_TOOL;
+	size_t places = QUESTIONS_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		if ((question[i].kind == QUESTION_TOOL) != calls ||
+		    mcp_ask_find(ask, question[i].key))
+			return false;
+	for (size_t i = 0; i < ask->n; i++) {
+		if (ask->question[i].state == QUESTION_NONE)
+			continue;
+		if (!calls || ask->question[i].kind != QUESTION_TOOL)
+			return false;
+		places--;
+	}
+	return n <= places;
+}
+
 static char *
 question_copy_of(const char *text)
 {
 	return text ? xstrdup(text) : NULL;
+}
+
+/* There is room for it. */
+static void
+question_add(struct mcp_ask *ask, const struct tool_question *question)
+{
+	struct mcp_question *to = ask->question;
+
+	while (to < ask->question + ask->n && to->state != QUESTION_NONE)
+		to++;
+	if (to == ask->question + ask->n)
+		ask->n++;
+	*to = (struct mcp_question){ .kind = question->kind, .state = QUESTION_NEW,
+				     .message = question_copy_of(question->message),
+				     .schema = question_copy_of(question->schema),
+				     .params = question_copy_of(question->params),
+				     .most = question->most };
+	memcpy(to->key, question->key, strlen(question->key) + 1);
 }
 
 int
@@ -62,24 +112,17 @@ mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n
 {
 	int r;
 
-	if (ask->n > 0 || n == 0 || n > QUESTIONS_MAX ||
-	    (state && strlen(state) > TOOL_STATE_MAX))
+	if (n == 0 || n > QUESTIONS_MAX || (state && strlen(state) > TOOL_STATE_MAX))
 		return -EINVAL;
 	r = question_check(question, n, abilities);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++) {
-		struct mcp_question *to = &ask->question[i];
-
-		*to = (struct mcp_question){ .kind = question[i].kind,
-					     .message = question_copy_of(question[i].message),
-					     .schema = question_copy_of(question[i].schema),
-					     .params = question_copy_of(question[i].params),
-					     .most = question[i].most };
-		memcpy(to->key, question[i].key, strlen(question[i].key) + 1);
-	}
-	ask->n = n;
-	ask->state = question_copy_of(state);
+	if (!goes_beside(ask, question, n) || (state && ask->n > 0))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		question_add(ask, &question[i]);
+	if (state)
+		ask->state = xstrdup(state);
 	return 0;
 }
 
@@ -89,22 +132,70 @@ mcp_ask_needs(const struct mcp_ask *ask)
 	unsigned int needs = 0;
 
 	for (size_t i = 0; i < ask->n; i++)
-		needs |= kinds[ask->question[i].kind].needs;
+		if (ask->question[i].state != QUESTION_NONE)
+			needs |= kinds[ask->question[i].kind].needs;
 	return needs;
+}
+
+static void
+forget_free_places(struct mcp_ask *ask)
+{
+	while (ask->n > 0 && ask->question[ask->n - 1].state == QUESTION_NONE)
+		ask->n--;
+}
+
+void
+mcp_ask_drop(struct mcp_ask *ask, struct mcp_question *question)
+{
+	free(question->message);
+	free(question->schema);
+	free(question->params);
+	json_decref(question->content);
+	*question = (struct mcp_question){ .state = QUESTION_NONE };
+	forget_free_places(ask);
 }
 
 void
 mcp_ask_clear(struct mcp_ask *ask)
 {
-	for (size_t i = 0; i < ask->n; i++) {
-		free(ask->question[i].message);
-		free(ask->question[i].schema);
-		free(ask->question[i].params);
-		json_decref(ask->question[i].content);
-	}
+	while (ask->n > 0)
+		mcp_ask_drop(ask, &ask->question[ask->n - 1]);
 	free(ask->state);
-	ask->n = 0;
 	ask->state = NULL;
+}
+
+bool
+mcp_question_is_open(const struct mcp_question *question)
+{
+	return question->state == QUESTION_NEW || question->state == QUESTION_TOLD;
+}
+
+/* The kinds are not mixed: see goes_beside. */
+static bool
+is_whole(const struct mcp_ask *ask)
+{
+	for (size_t i = 0; i < ask->n; i++)
+		if (mcp_question_is_open(&ask->question[i]))
+			return false;
+	return true;
+}
+
+bool
+mcp_ask_take(struct mcp_ask *ask, struct mcp_ask *taken_r)
+{
+	*taken_r = (struct mcp_ask){ .n = 0 };
+	if (ask->n > 0 && ask->question[ask->n - 1].kind != QUESTION_TOOL && !is_whole(ask))
+		return false;
+	for (size_t i = 0; i < ask->n; i++) {
+		if (ask->question[i].state != QUESTION_ANSWERED)
+			continue;
+		taken_r->question[taken_r->n++] = ask->question[i];
+		ask->question[i].state = QUESTION_NONE;
+	}
+	forget_free_places(ask);
+	taken_r->state = ask->state;
+	ask->state = NULL;
+	return taken_r->n > 0;
 }
 
 static bool
@@ -127,17 +218,23 @@ answer_form(struct mcp_question *question, const json_t *result)
 	return true;
 }
 
+static void
+end_call(struct mcp_question *question, enum tool_status status, const char *body)
+{
+	question->action = REPLY_ACCEPT;
+	question->content = xalloc_check(json_pack("{s:i,s:s}", "status", (int)status, "body",
+						   body));
+}
+
 /* Any object is an answer; the script gets the error if it is wrong. Only the part for the script
- * is kept until all questions are answered. */
+ * is kept. */
 static void
 answer_call(struct mcp_question *question, const json_t *result)
 {
 	own_mem char *body = NULL;
 	enum tool_status status = shape_result(result, question->most, &body);
 
-	question->action = REPLY_ACCEPT;
-	question->content = xalloc_check(json_pack("{s:i,s:s}", "status", (int)status, "body",
-						   body));
+	end_call(question, status, body);
 }
 
 bool
@@ -145,7 +242,10 @@ mcp_question_answer(struct mcp_question *question, const json_t *result)
 {
 	const char *must = question->kind == QUESTION_SAMPLE ? "content" : "roots";
 
-	if (question->answered || !json_is_object(result))
+	if (!mcp_question_is_open(question) || !json_is_object(result))
+		return false;
+	/* A call has no result before it was made. */
+	if (question->kind == QUESTION_TOOL && question->state != QUESTION_TOLD)
 		return false;
 	if (question->kind == QUESTION_ELICIT) {
 		if (!answer_form(question, result))
@@ -158,8 +258,18 @@ mcp_question_answer(struct mcp_question *question, const json_t *result)
 		question->action = REPLY_ACCEPT;
 		question->content = json_incref((json_t *)result);
 	}
-	question->answered = true;
+	question->state = QUESTION_ANSWERED;
 	return true;
+}
+
+void
+mcp_question_give_up(struct mcp_question *question, const char *why)
+{
+	if (question->kind == QUESTION_TOOL && why)
+		end_call(question, TOOL_FAILED, why);
+	else
+		question->action = REPLY_CANCEL;
+	question->state = QUESTION_ANSWERED;
 }
 
 static void
@@ -175,9 +285,10 @@ question_write_form(const struct mcp_question *question, const struct revision *
 }
 
 void
-mcp_question_write(const struct mcp_question *question, const struct revision *revision,
+mcp_question_write(struct mcp_question *question, const struct revision *revision,
 		   struct jsonout *out)
 {
+	question->state = QUESTION_TOLD;
 	jsonout_member_text(out, "method", kinds[question->kind].method);
 	if (question->kind == QUESTION_ELICIT) {
 		jsonout_key(out, "params");

@@ -142,6 +142,8 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 static void
 run_take_out(struct mcp_audience *audience)
 {
+	if (audience->run->asked == audience)
+		audience->run->asked = NULL;
 	LIST_REMOVE(audience, link);
 	audience->run = NULL;
 }
@@ -150,15 +152,13 @@ void
 mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason)
 {
 	struct mcp_run *run = audience->run;
+	bool was_asked = run && run->asked == audience;
 
 	if (!run)
 		return;
 	run_take_out(audience);
-	if (run->asked == audience && run->ask.n > 0 && !run->parked) {
-		run->asked = NULL;
-		run->ask_is_new = true;
-		run_wake(run);
-	}
+	if (was_asked && !run->parked)
+		run_ask_again(run);
 	mcp_run_release(run, reason);
 }
 
@@ -224,6 +224,18 @@ on_tool_ask(void *arg, const struct tool_question *question, size_t n, const cha
 	run->ask_is_new = true;
 	run_wake(run);
 	return 0;
+}
+
+static bool
+on_tool_withdraw(void *arg, const char *key)
+{
+	struct mcp_run *run = arg;
+	bool told;
+
+	run_enter(run);
+	told = run_withdraw(run, key);
+	run_leave(run);
+	return told;
 }
 
 int
@@ -366,6 +378,7 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 	host.on_progress = on_tool_progress;
 	host.on_log = on_tool_log;
 	host.on_ask = on_tool_ask;
+	host.on_withdraw = on_tool_withdraw;
 	host.on_task = on_tool_task;
 	host.on_answer = on_tool_answer;
 	host.on_fail = on_tool_fail;

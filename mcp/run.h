@@ -32,6 +32,8 @@ struct mcp_audience_type {
 	void (*on_log)(struct mcp_audience *audience, const struct tool_log *log);
 	/* The run has open questions. Of several audiences the youngest is asked. */
 	void (*on_ask)(struct mcp_audience *audience);
+	/* The question with this key is not open any more: its tool has withdrawn it. */
+	void (*on_withdraw)(struct mcp_audience *audience, const char *key);
 	/* The run has become a task; called only if the audience can take one. */
 	void (*on_task)(struct mcp_audience *audience, struct mcp_task *task);
 	/* The run has ended: one of the two is not NULL. The audience has left already. */
@@ -117,26 +119,30 @@ void mcp_runs_free(struct mcp_runs *runs);
 
 /* ---- its open questions ---- */
 
-/* The questions of the open ask; *n_r is 0 when there is none. */
-const struct mcp_question *mcp_run_questions(const struct mcp_run *run, size_t *n_r);
+/* Places of questions, of which some may be free; *n_r is 0 when there is no question. */
+struct mcp_question *mcp_run_questions(struct mcp_run *run, size_t *n_r);
 
-/* The questions that are not answered, as an inputRequests object. */
-void mcp_run_write_questions(const struct mcp_run *run, const struct revision *revision,
+/* The questions that are not answered, as an inputRequests object. Their client counts as told. */
+void mcp_run_write_questions(struct mcp_run *run, const struct revision *revision,
 			     struct jsonout *out);
 
 /* How many questions are not answered. */
 size_t mcp_run_unanswered(const struct mcp_run *run);
 
 /* Takes a reply to a question. result: the client's value, of any shape. False: it is not a valid
- * reply, and the question stays open. The tool gets the replies when all are answered. */
-bool mcp_run_reply(struct mcp_run *run, size_t i, const json_t *result);
+ * reply, and the question stays open; or there is no such question. */
+bool mcp_run_reply(struct mcp_run *run, const char *key, const json_t *result);
+
+/* The same of all members of an inputResponses object, of any shape. */
+void mcp_run_take_responses(struct mcp_run *run, const json_t *responses);
 
 /* parked: its questions wait without an audience. Otherwise, when the audience that was asked
  * leaves, another one is asked, or the questions are given up. */
 void mcp_run_set_parked(struct mcp_run *run, bool parked);
 
-/* Gives up: the open questions, or one of them, count as cancelled by the user. */
+/* Gives up: the open questions, or one of them, count as cancelled by the user. why: as of
+ * mcp_question_give_up. */
 void mcp_run_give_up(struct mcp_run *run);
-void mcp_run_give_up_one(struct mcp_run *run, size_t i);
+void mcp_run_give_up_one(struct mcp_run *run, const char *key, const char *why);
 
 #endif

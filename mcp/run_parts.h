@@ -28,9 +28,8 @@ struct mcp_run {
 	struct mcp_task *task;
 	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
 	struct mcp_ask ask;
-	bool ask_is_new;		/* no client was asked yet */
-	const struct mcp_audience *asked;	/* the audience that was asked; NULL: none, or it
-						 * left */
+	bool ask_is_new;		/* no client was asked yet, of one of them at least */
+	struct mcp_audience *asked;	/* the audience that was asked; NULL: none, or it left */
 	json_t *early;			/* answers that came before a question; NULL: none */
 	const struct config *config;	/* held since it started; NULL: not started */
 	struct permission *permission;	/* that it waits for; NULL: none */
@@ -73,5 +72,11 @@ void run_forget_permission(struct mcp_run *run);
 /* Gives the tool its replies, or asks the questions that no client was asked yet. The run may be
  * gone afterwards. */
 void run_go_on_asking(struct mcp_run *run);
+
+/* Asks what is open once more: the audience that was asked has left. */
+void run_ask_again(struct mcp_run *run);
+
+/* Takes a question back, as on_withdraw of a tool's host. */
+bool run_withdraw(struct mcp_run *run, const char *key);
 
 #endif

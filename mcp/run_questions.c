@@ -5,8 +5,6 @@
  * Reads:   replies of clients, in any shape. */
 #include "mcp/run_parts.h"
 
-#include <assert.h>
-
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "mcp/question.h"
@@ -25,23 +23,24 @@ whom_to_ask(struct mcp_run *run)
 }
 
 static void
-give_replies(struct mcp_run *run)
+give_replies(struct mcp_run *run, struct mcp_ask *taken)
 {
 	struct tool_reply reply[QUESTIONS_MAX];
-	struct mcp_ask ask = run->ask;
 
-	run->ask = (struct mcp_ask){ .n = 0 };
-	for (size_t i = 0; i < ask.n; i++)
-		reply[i] = (struct tool_reply){ .key = ask.question[i].key,
-						.action = ask.question[i].action,
-						.content = ask.question[i].content };
+	for (size_t i = 0; i < taken->n; i++)
+		reply[i] = (struct tool_reply){ .key = taken->question[i].key,
+						.action = taken->question[i].action,
+						.content = taken->question[i].content };
+	/* What is new is asked by the turn after this one. */
+	if (run->ask_is_new)
+		run_wake(run);
 	run_enter(run);
 	if (run->permission)
 		run_take_permission(run, &reply[0]);
 	else
-		run->tool->reply(run->tool_run, reply, ask.n, ask.state);
+		run->tool->reply(run->tool_run, reply, taken->n, taken->state);
 	run_leave(run);
-	mcp_ask_clear(&ask);
+	mcp_ask_clear(taken);
 }
 
 static void
@@ -50,11 +49,7 @@ take_early(struct mcp_run *run)
 	json_t *early = run->early;
 
 	run->early = NULL;
-	for (size_t i = 0; early && i < run->ask.n; i++)
-		/* A call has no result before it was made. */
-		if (run->ask.question[i].kind != QUESTION_TOOL)
-			(void)mcp_run_reply(run, i, json_object_get(early,
-								    run->ask.question[i].key));
+	mcp_run_take_responses(run, early);
 	json_decref(early);
 }
 
@@ -62,14 +57,16 @@ void
 run_go_on_asking(struct mcp_run *run)
 {
 	struct mcp_audience *audience;
+	struct mcp_ask taken;
 
 	if (run->is_over || run->ask.n == 0)
 		return;
-	if (mcp_run_unanswered(run) == 0) {
-		give_replies(run);
+	if (mcp_ask_take(&run->ask, &taken)) {
+		give_replies(run, &taken);
 		return;
 	}
-	if (!run->ask_is_new)
+	/* The client that takes up a parked run is told then. */
+	if (!run->ask_is_new || run->parked)
 		return;
 	run->ask_is_new = false;
 	/* An answer from before the question does not count if a person must have seen the
@@ -86,22 +83,50 @@ run_go_on_asking(struct mcp_run *run)
 		mcp_run_give_up(run);
 }
 
-const struct mcp_question *
-mcp_run_questions(const struct mcp_run *run, size_t *n_r)
+void
+run_ask_again(struct mcp_run *run)
+{
+	if (run->ask.n == 0)
+		return;
+	for (size_t i = 0; i < run->ask.n; i++)
+		if (run->ask.question[i].state == QUESTION_TOLD)
+			run->ask.question[i].state = QUESTION_NEW;
+	run->ask_is_new = true;
+	run_wake(run);
+}
+
+bool
+run_withdraw(struct mcp_run *run, const char *key)
+{
+	struct mcp_question *question = mcp_ask_find(&run->ask, key);
+	struct mcp_audience *asked = run->asked;
+	bool told;
+
+	if (!question)
+		return false;
+	told = question->state != QUESTION_NEW;
+	mcp_ask_drop(&run->ask, question);
+	if (asked && asked->type->on_withdraw)
+		asked->type->on_withdraw(asked, key);
+	return told;
+}
+
+struct mcp_question *
+mcp_run_questions(struct mcp_run *run, size_t *n_r)
 {
 	*n_r = run->ask.n;
 	return run->ask.question;
 }
 
 void
-mcp_run_write_questions(const struct mcp_run *run, const struct revision *revision,
+mcp_run_write_questions(struct mcp_run *run, const struct revision *revision,
 			struct jsonout *out)
 {
 	jsonout_open(out, '{');
 	for (size_t i = 0; i < run->ask.n; i++) {
-		const struct mcp_question *question = &run->ask.question[i];
+		struct mcp_question *question = &run->ask.question[i];
 
-		if (question->answered)
+		if (!mcp_question_is_open(question))
 			continue;
 		jsonout_key(out, question->key);
 		jsonout_open(out, '{');
@@ -117,39 +142,47 @@ mcp_run_unanswered(const struct mcp_run *run)
 	size_t n = 0;
 
 	for (size_t i = 0; i < run->ask.n; i++)
-		n += !run->ask.question[i].answered;
+		n += mcp_question_is_open(&run->ask.question[i]);
 	return n;
 }
 
 bool
-mcp_run_reply(struct mcp_run *run, size_t i, const json_t *result)
+mcp_run_reply(struct mcp_run *run, const char *key, const json_t *result)
 {
-	assert(i < run->ask.n);
-	if (!mcp_question_answer(&run->ask.question[i], result))
+	struct mcp_question *question = mcp_ask_find(&run->ask, key);
+
+	if (!question || !mcp_question_answer(question, result))
 		return false;
-	if (mcp_run_unanswered(run) == 0)
-		run_wake(run);
+	run_wake(run);
 	return true;
 }
 
 void
-mcp_run_give_up_one(struct mcp_run *run, size_t i)
+mcp_run_take_responses(struct mcp_run *run, const json_t *responses)
 {
-	struct mcp_question *question = &run->ask.question[i];
+	for (size_t i = 0; i < run->ask.n; i++) {
+		const char *key = run->ask.question[i].key;
 
-	if (i >= run->ask.n || question->answered)
+		(void)mcp_run_reply(run, key, json_object_get(responses, key));
+	}
+}
+
+void
+mcp_run_give_up_one(struct mcp_run *run, const char *key, const char *why)
+{
+	struct mcp_question *question = mcp_ask_find(&run->ask, key);
+
+	if (!question || !mcp_question_is_open(question))
 		return;
-	question->answered = true;
-	question->action = REPLY_CANCEL;
-	if (mcp_run_unanswered(run) == 0)
-		run_wake(run);
+	mcp_question_give_up(question, why);
+	run_wake(run);
 }
 
 void
 mcp_run_give_up(struct mcp_run *run)
 {
 	for (size_t i = 0; i < run->ask.n; i++)
-		mcp_run_give_up_one(run, i);
+		mcp_run_give_up_one(run, run->ask.question[i].key, NULL);
 }
 
 bool

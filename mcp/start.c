@@ -66,22 +66,13 @@ enter_call(const struct request *request, const struct wanted *wanted)
 
 /* ---- a run that waits for answers ---- */
 
-static void
-take_answers(struct mcp_run *run, const json_t *responses)
-{
-	size_t n;
-	const struct mcp_question *question = mcp_run_questions(run, &n);
-
-	for (size_t i = 0; i < n; i++)
-		(void)mcp_run_reply(run, i, json_object_get(responses, question[i].key));
-}
-
 /* Missing or wrong answers are asked for again; answers without a question are ignored. */
 static void
 ask_on(const struct request *request, struct mcp_call *call, struct mcp_run *run)
 {
 	mcp_call_join(call, run, request);
-	take_answers(run, json_object_get(request->message->params, "inputResponses"));
+	mcp_run_take_responses(run, json_object_get(request->message->params,
+						    "inputResponses"));
 	if (mcp_run_unanswered(run) > 0)
 		mcp_call_ask(call);
 }

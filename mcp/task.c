@@ -137,6 +137,15 @@ task_on_ask(struct mcp_audience *audience)
 }
 
 static void
+task_on_withdraw(struct mcp_audience *audience, const char *key)
+{
+	struct mcp_task *task = task_of(audience);
+
+	(void)key;
+	enter_state(task, mcp_run_unanswered(task->run) ? INPUT_REQUIRED : WORKING);
+}
+
+static void
 task_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 	    const struct tool_failure *failure)
 {
@@ -151,6 +160,7 @@ task_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 
 static const struct mcp_audience_type task_audience = {
 	.on_ask = task_on_ask,
+	.on_withdraw = task_on_withdraw,
 	.on_end = task_on_end,
 };
 
@@ -290,15 +300,9 @@ mcp_task_seen(struct mcp_task *task)
 void
 mcp_task_update(struct mcp_task *task, const json_t *responses)
 {
-	size_t n;
-	const struct mcp_question *question;
-
 	if (task->state != INPUT_REQUIRED)
 		return;
-	question = mcp_run_questions(task->run, &n);
-	for (size_t i = 0; i < n; i++)
-		(void)mcp_run_reply(task->run, i,
-				    json_object_get(responses, question[i].key));
+	mcp_run_take_responses(task->run, responses);
 	enter_state(task, mcp_run_unanswered(task->run) ? INPUT_REQUIRED : WORKING);
 }
 

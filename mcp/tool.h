@@ -199,9 +199,15 @@ struct tool_host {
 	 * once, from the loop, with a reply to each in the same order. state: a small text for the
 	 * tool, handed back with the replies; NULL: none. One ask at a time. 0, or -EOPNOTSUPP: the
 	 * client lacks an ability that one of them needs, and nothing was asked; -EINVAL: they
-	 * break one of the rules above. */
+	 * break one of the rules above.
+	 * Questions of the kind QUESTION_TOOL are independent: more of them may be asked while some
+	 * are open, QUESTIONS_MAX in all, and reply gets those that are answered. */
 	int (*on_ask)(void *arg, const struct tool_question *question, size_t n,
 		      const char *state);
+	/* Takes back a question of the kind QUESTION_TOOL: there will be no reply to it, and a
+	 * client that was told of it is told of this too, if its revision can. True: the client
+	 * was told of the question. */
+	bool (*on_withdraw)(void *arg, const char *key);
 	/* Makes the run a task: the client is answered at once and asks for the result later.
 	 * status: for people, copied; NULL: none. A second call replaces the status. 0; if the run
 	 * continues without a task, -EOPNOTSUPP: this client cannot have one, or -EBUSY: the tenant

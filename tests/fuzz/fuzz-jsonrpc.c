@@ -54,6 +54,8 @@ check_message(const struct jsonrpc_message *m, const json_t *value, const char *
 		MUST(m->params == NULL || json_is_object(m->params));
 		break;
 	case JSONRPC_RESPONSE:
+		MUST((m->code < 0) == (m->text != NULL));
+		MUST(m->text == NULL || (m->id.raw != NULL && m->result == NULL));
 		break;
 	case JSONRPC_INVALID:
 		MUST(m->code < 0 && m->text != NULL);

@@ -197,6 +197,14 @@ background_on_ask(void *arg, const struct tool_question *question, size_t n, con
 	return -EOPNOTSUPP;		/* no user can be asked */
 }
 
+static bool
+background_on_withdraw(void *arg, const char *key)
+{
+	(void)arg;
+	(void)key;
+	return false;
+}
+
 static int
 on_task(void *arg, const char *status)
 {
@@ -276,6 +284,7 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 	self.on_progress = on_progress;
 	self.on_log = on_log;
 	self.on_ask = background_on_ask;
+	self.on_withdraw = background_on_withdraw;
 	self.on_task = on_task;
 	self.on_answer = background_on_answer;
 	self.on_fail = on_fail;

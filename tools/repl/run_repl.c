@@ -253,8 +253,7 @@ reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const ch
 	if (run->needs)
 		needs_reply(run->needs, replies);
 	else if (run->execution)
-		script_tools_reply_to(&run->tools, &run->input, run->execution, replies,
-				      n);
+		script_tools_reply_to(&run->tools, run->execution, replies, n);
 }
 
 static bool

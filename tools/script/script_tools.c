@@ -41,7 +41,7 @@ struct script_call {
 	bool made;			/* it is with its server */
 	struct upstream_call *call;	/* NULL: it was not made yet, or is its client's */
 	struct event *late;		/* of a call of a client's tool, from when it was made */
-	bool sent;			/* ... the client knows of it */
+	bool sent;			/* ... the client is asked for it */
 	json_t *shown;			/* it waits for an approval: the text for the approver */
 	bool waits;			/* ... for an operator; else for the session's user */
 	uint64_t since_us;
@@ -80,6 +80,7 @@ free_call(struct script_call *c)
 		approvals_unwatch(approvals_of(c->tools), c);
 	if (c->tools->asking == c->number)
 		c->tools->asking = 0;
+	c->tools->n_sent -= c->sent;
 	LIST_REMOVE(c, link);
 	json_decref(c->shown);
 	free(c->tool);
@@ -100,7 +101,7 @@ answer(struct script_call *c, enum tool_status status, const char *body, size_t 
 
 void
 script_tools_offer(struct script_tools *t, const struct tool_host *host,
-		   const struct script_input *input, struct execution_request *request)
+		   struct script_input *input, struct execution_request *request)
 {
 	const struct config_tool_calls *calls = &host->config->tool_calls;
 
@@ -171,7 +172,6 @@ script_tools_end(struct script_tools *t)
 	}
 	/* A late reply finds nothing. */
 	t->execution = NULL;
-	t->n_sent = 0;
 }
 
 /* ---- refusals ---- */
@@ -214,20 +214,33 @@ on_called(void *arg, enum tool_status status, const char *body, size_t len)
 /* ---- ... of a client's tool ---- */
 
 static void
+write_key(const struct script_call *c, char *key, size_t size)
+{
+	snprintf(key, size, "call-%u", c->number);
+}
+
+static void go_on(struct script_tools *t, struct execution *execution);
+
+static void
 on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct script_call *c = arg;
-	char text[TEXT_MAX];
+	struct script_tools *t = c->tools;
+	char key[QUESTION_KEY_MAX], text[TEXT_MAX];
+	bool told;
 
 	(void)fd;
 	(void)what;
+	write_key(c, key, sizeof(key));
+	told = c->sent && t->host->on_withdraw(t->host->arg, key);
 	snprintf(text, sizeof(text), "the client did not answer in time ([tool-calls] seconds is "
-		 "%u); %s", c->tools->host->config->tool_calls.seconds,
-		 c->sent ? "the call may have been done or not" : "it was not told of the call");
+		 "%u); %s", t->host->config->tool_calls.seconds,
+		 told ? "the call may have been done or not" : "it was not told of the call");
 	on_called(c, TOOL_FAILED, text, strlen(text));
+	go_on(t, t->execution);
 }
 
-/* The oldest one that the client was not told of. NULL: none. */
+/* The oldest one that the client is not asked for. NULL: none. */
 static struct script_call *
 next_unsent(const struct script_tools *t)
 {
@@ -264,7 +277,20 @@ params_of(const struct script_call *c)
 	return text;
 }
 
-/* Tells the client of the calls that it does not know yet, if it is not asked something else. */
+/* Does a person have to be asked by a form, once no call is with the client? */
+static bool
+form_waits(const struct script_tools *t)
+{
+	const struct script_call *c;
+
+	LIST_FOREACH(c, &t->calls, link)
+		if (c->shown && !c->waits && !c->made)
+			return true;
+	return t->input->later != NULL;
+}
+
+/* Asks the client for the calls that it is not asked for yet, unless it is asked something else, or
+ * will be. */
 static void
 ask_client(struct script_tools *t)
 {
@@ -276,12 +302,12 @@ ask_client(struct script_tools *t)
 	size_t n = 0;
 	int r = 0;
 
-	if (t->asking || t->input->number || t->n_sent)
+	if (t->asking || t->input->number || form_waits(t))
 		return;
-	for (; n < QUESTIONS_MAX && (c = next_unsent(t)); n++) {
+	for (; t->n_sent < QUESTIONS_MAX && (c = next_unsent(t)); n++, t->n_sent++) {
 		c->sent = true;
 		sent[n] = c;
-		snprintf(key[n], sizeof(key[n]), "call-%u", c->number);
+		write_key(c, key[n], sizeof(key[n]));
 		params[n] = params_of(c);
 		question[n] = (struct tool_question){ .key = key[n], .kind = QUESTION_TOOL,
 						      .params = params[n],
@@ -289,8 +315,6 @@ ask_client(struct script_tools *t)
 	}
 	if (n > 0)
 		r = t->host->on_ask(t->host->arg, question, n, NULL);
-	if (r == 0)
-		t->n_sent = n;
 	for (size_t i = 0; i < n; i++) {
 		free(params[i]);
 		if (r < 0)
@@ -326,11 +350,9 @@ take_result(struct script_call *c, const struct tool_reply *reply)
 static void
 take_results(struct script_tools *t, const struct tool_reply *reply, size_t n)
 {
-	t->n_sent = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct script_call *c = find_sent(t, reply[i].key);
 
-		/* Else it was late. */
 		if (c)
 			take_result(c, &reply[i]);
 	}
@@ -570,7 +592,7 @@ script_tools_asks(const struct script_tools *t)
 }
 
 static void
-ask_next(struct script_tools *t)
+ask_consents(struct script_tools *t)
 {
 	struct script_call *c, *next;
 
@@ -584,6 +606,16 @@ ask_next(struct script_tools *t)
 		else if (!ask_session(c))
 			ask_operator(c);
 	}
+}
+
+/* Something that was asked is not open any more. A person comes before the calls of a client. */
+static void
+go_on(struct script_tools *t, struct execution *execution)
+{
+	ask_consents(t);
+	look_at_consents(t);
+	if (!script_tools_asks(t) && !t->input->number)
+		script_input_ask_kept(t->input, t->host, execution);
 	ask_client(t);
 }
 
@@ -612,19 +644,16 @@ take_reply(struct script_tools *t, const struct tool_reply *reply)
 }
 
 void
-script_tools_reply_to(struct script_tools *t, struct script_input *input,
-		      struct execution *execution, const struct tool_reply *reply, size_t n)
+script_tools_reply_to(struct script_tools *t, struct execution *execution,
+		      const struct tool_reply *reply, size_t n)
 {
 	if (t->n_sent)
 		take_results(t, reply, n);
 	else if (t->asking)
 		take_reply(t, reply);
 	else
-		script_input_reply(input, t->host, execution, reply);
-	ask_next(t);
-	look_at_consents(t);
-	if (!script_tools_asks(t))
-		script_input_ask_kept(input, t->host, execution);
+		script_input_reply(t->input, t->host, execution, reply);
+	go_on(t, execution);
 }
 
 /* Asks for the approval of exactly this call, which policy requires. */
@@ -649,7 +678,7 @@ approve(struct script_call *c, const json_t *arguments)
 	if (approvals_check_denied(approvals_of(t), &request, &why) < 0)
 		refuse(c, why.text);
 	else if (policy_asks_session(t->host->config) && (t->host->client & CLIENT_ELICITS))
-		ask_next(t);
+		ask_consents(t);
 	else
 		ask_operator(c);
 	look_at_consents(t);

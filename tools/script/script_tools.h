@@ -21,14 +21,13 @@ struct script_grant;
 /* For one execution; embedded in the run of a tool. Zeroed: there are no servers. */
 struct script_tools {
 	const struct tool_host *host;	/* of the run; NULL: nothing was offered */
-	const struct script_input *input;	/* of the run: its question may be open */
+	struct script_input *input;	/* of the run: its question may be open, or wait */
 	struct execution *execution;	/* that makes calls; NULL: none has */
 	struct other_tools others;	/* the servers, and their lists */
 	uint64_t bytes;			/* of results so far */
 	uint32_t asking;		/* number of the call that the session's user is asked
 					 * about; 0: none */
-	size_t n_sent;			/* calls that its client was asked to make and has not
-					 * answered yet */
+	size_t n_sent;			/* calls that its client is asked to make */
 	LIST_HEAD(, script_call) calls;	/* calls without an answer */
 	LIST_HEAD(, script_grant) grants;	/* tools that were approved for the rest of the run */
 };
@@ -36,7 +35,7 @@ struct script_tools {
 /* Lets a request call the tools of the servers that its tenant may use. host, input: those of the
  * run, borrowed as long as it exists. */
 void script_tools_offer(struct script_tools *tools, const struct tool_host *host,
-			const struct script_input *input, struct execution_request *request);
+			struct script_input *input, struct execution_request *request);
 
 /* Answers the execution, now or later. As on_tool of execution_watcher. */
 void script_tools_call(struct script_tools *tools, struct execution *execution,
@@ -45,9 +44,9 @@ void script_tools_call(struct script_tools *tools, struct execution *execution,
 /* Is the client being asked? One question of a run is open at a time. */
 bool script_tools_asks(const struct script_tools *tools);
 
-/* Gives the client's reply to the open questions, and asks the next one. */
-void script_tools_reply_to(struct script_tools *tools, struct script_input *input,
-			   struct execution *execution, const struct tool_reply *reply, size_t n);
+/* Gives the client's replies, and asks what is next. */
+void script_tools_reply_to(struct script_tools *tools, struct execution *execution,
+			   const struct tool_reply *reply, size_t n);
 
 /* The execution has ended or was cancelled: open calls are cancelled and recorded. Does nothing if
  * there is none. */

@@ -263,6 +263,45 @@ several_questions_wait_for_all_answers(void **state)
 	bench_free(bench);
 }
 
+#define TOOLS "\"io.github.mcp-pythond/client-tools\":{\"tools\":[{\"name\":\"t\"," \
+	      "\"inputSchema\":{}}]}"
+#define RESULT "{\"content\":[]}"
+
+static void
+calls_of_a_clients_tools_are_independent(void **state)
+{
+	struct bench *bench = bench_new_with(&test_catalog, NULL);
+	char part[64];
+
+	(void)state;
+	bench_initialize_as(bench, "2025-11-25", "{" ELICITS ",\"experimental\":{" TOOLS "}}");
+	ask_legacy(bench, "1", "tools/call", "\"name\":\"calls\"");
+	for (int i = 1; i <= 16; i++) {
+		snprintf(part, sizeof(part), "\"id\":%d,\"method\":\"io.github.", i);
+		expect(bench, part);
+	}
+	reply_to(bench, 5, "\"error\":{\"code\":1,\"message\":\"no\"}");
+	expect_nothing(bench);
+	reply_to(bench, 1, "\"result\":" RESULT);
+	for (int i = 2; i <= 16; i++) {
+		snprintf(part, sizeof(part), "cancelled\",\"params\":{\"requestId\":%d,", i);
+		if (i != 3 && i != 5)
+			expect(bench, part);
+	}
+	expect(bench, "\"id\":17,\"method\"");
+	for (int i = 1; i <= 16; i++)
+		if (i != 3)
+			reply_to(bench, i, "\"result\":" RESULT);
+	expect_nothing(bench);
+	reply_to(bench, 3, "\"result\":" RESULT);
+	expect_nothing(bench);
+	/* The id is that of our request: it is not repeated. */
+	reply_to(bench, 17, "\"result\":NaN");
+	expect(bench, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,");
+	expect(bench, "c5=-1 c1=0 told=13 c3=0 last=3 the client's answer cannot be read: not a ");
+	bench_free(bench);
+}
+
 /* ---- questions, modern ---- */
 
 static void
@@ -328,6 +367,54 @@ only_missing_answers_are_asked_for_again(void **state)
 	retry(bench, "4", "ask2", ELICITS, sealed, "{\"more\":{\"action\":\"decline\"}}");
 	expect(bench, "Ann 0 s1 hello declined s2");
 	free(sealed);
+	bench_free(bench);
+}
+
+/* The state of an input_required that asks for n calls, one of them with this key. */
+static char *
+asked_calls(struct bench *bench, size_t n, const char *key)
+{
+	json_t *answer = bench_next_json(bench), *result = json_object_get(answer, "result");
+	const json_t *asked = json_object_get(result, "inputRequests");
+	char *sealed = strdup(json_string_value(json_object_get(result, "requestState")));
+
+	assert_int_equal(json_object_size(asked), n);
+	assert_non_null(json_object_get(asked, key));
+	json_decref(answer);
+	return sealed;
+}
+
+static void
+modern_calls_of_a_clients_tools_are_independent(void **state)
+{
+	static const char can[] = ELICITS ",\"extensions\":{" TOOLS "}";
+	static const struct {
+		const char *responses, *key;	/* key: of what is asked next, of n calls */
+		size_t n;
+	} steps[] = {
+		{ "{\"c5\":7,\"more\":" RESULT "}", "c5", 16 },
+		{ "{\"c5\":" RESULT ",\"last\":" RESULT "}", "c3", 15 },
+		{ "{\"c1\":" RESULT "}", "c3", 14 },
+		/* c2 was taken back meanwhile, and nobody was told of the last one */
+		{ "{\"c2\":" RESULT ",\"last\":" RESULT "}", "last", 2 },
+		{ "{\"c3\":" RESULT "}", "last", 1 },
+	};
+	struct bench *bench = bench_new_with(&test_catalog, NULL);
+	char *sealed;
+
+	(void)state;
+	call_modern(bench, "1", "calls", can, "");
+	bench_wait(bench, 1);
+	sealed = asked_calls(bench, 16, "c1");
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		retry(bench, "2", "calls", can, sealed, steps[i].responses);
+		free(sealed);
+		sealed = asked_calls(bench, steps[i].n, steps[i].key);
+		bench_turn(bench);
+	}
+	retry(bench, "3", "calls", can, sealed, "{\"last\":" RESULT "}");
+	free(sealed);
+	expect(bench, "c5=0 c1=0 told=13 c3=0 last=0 {");
 	bench_free(bench);
 }
 
@@ -1080,7 +1167,9 @@ main(void)
 		cmocka_unit_test(a_question_ends_with_its_call),
 		cmocka_unit_test(a_question_that_nobody_answers_is_cancelled),
 		cmocka_unit_test(several_questions_wait_for_all_answers),
+		cmocka_unit_test(calls_of_a_clients_tools_are_independent),
 		cmocka_unit_test(a_modern_client_is_asked_by_the_answer),
+		cmocka_unit_test(modern_calls_of_a_clients_tools_are_independent),
 		cmocka_unit_test(only_missing_answers_are_asked_for_again),
 		cmocka_unit_test(a_state_is_good_for_its_call_and_its_tenant_alone),
 		cmocka_unit_test(parked_runs_are_bounded_and_end),

@@ -101,6 +101,13 @@ static const struct a_case cases[] = {
 	CASE("bad escape", "{" V ",\"id\":1,\"method\":\"\\x70ing\"}", BAD, -32700, NULL),
 	CASE("quote at the end", "{\"", BAD, -32700, NULL),
 	CASE("backslash at the end", "{\"\\", BAD, -32700, NULL),
+	CASE("NaN in a result", "{" V ",\"id\":1,\"result\":NaN}", RESP, -32700, "1"),
+	CASE("NaN in a result, and no id", "{" V ",\"id\":[],\"result\":NaN}", BAD, -32700, NULL),
+	CASE("NaN in a result, ids twice", "{" V ",\"id\":1,\"id\":2,\"result\":NaN}", BAD, -32600, NULL),
+	CASE("NaN in a result with a method", "{" V ",\"id\":1," PING ",\"result\":NaN}", BAD, -32700, NULL),
+	CASE("NaN in a batch of results", "[{" V ",\"id\":1,\"result\":NaN}]", BAD, -32700, NULL),
+	CASE("number too large in a result", "{" V ",\"result\":1e999,\"id\":1}", RESP, -32600, "1"),
+	CASE("key twice in an error", "{" V ",\"id\":1,\"error\":{\"a\":1,\"a\":1}}", RESP, -32600, "1"),
 	CASE("closing only", "]}]}", BAD, -32700, NULL),
 };
 
@@ -114,8 +121,7 @@ check(const char *name, const struct jsonrpc_message *m, const struct a_case *c)
 	assert_int_equal(m->id.raw == NULL, m->id.value == NULL);
 	if (m->kind == REQ || m->kind == NOTE)
 		assert_string_equal(m->method, "ping");
-	if (m->kind == BAD)
-		assert_non_null(m->text);
+	assert_int_equal(m->text == NULL, m->code == 0);
 }
 
 static void
@@ -143,16 +149,18 @@ every_prefix_is_refused(void **state)
 
 		while (end && c->text[end - 1] == ' ')
 			end--;
-		for (size_t len = 1; c->kind != BAD && len < end; len++) {
+		for (size_t len = 1; c->code == 0 && len < end; len++) {
 			struct jsonrpc_line line;
 			char *copy = malloc(len);	/* exactly so long, for sanitizers */
 
 			memcpy(copy, c->text, len);
 			jsonrpc_parse(copy, len, &line);
 			assert_int_equal(line.n, 1);
-			assert_int_equal(line.message[0].kind, BAD);
 			assert_int_equal(line.message[0].code, JSONRPC_PARSE_ERROR);
-			assert_null(line.message[0].id.raw);
+			if (line.message[0].kind != RESP)
+				assert_int_equal(line.message[0].kind, BAD);
+			assert_int_equal(line.message[0].id.raw != NULL,
+					 line.message[0].kind == RESP);
 			jsonrpc_line_done(&line);
 			free(copy);
 		}
@@ -218,15 +226,22 @@ what_is_too_much_is_refused_by_its_id(void **state)
 		const char *head, *unit;
 		size_t n;
 		const char *tail, *id;
+		enum jsonrpc_kind kind;
 	} lines[] = {
-		{ "{" V ",\"id\":1," PING ",\"params\":{\"x\":", "[", 1000, "", "1" },
-		{ "{" V ",\"params\":{\"x\":", "{\"id\":", 1000, "", NULL },
+		{ "{" V ",\"id\":1," PING ",\"params\":{\"x\":", "[", 1000, "", "1", BAD },
+		{ "{" V ",\"params\":{\"x\":", "{\"id\":", 1000, "", NULL, BAD },
 		{ "{" V ",\"params\":{\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]},\"id\":\"a\"}",
-		  "\"a\"" },
-		{ "{" V ",\"params\":{\"id\":[0", ",0", JSONRPC_VALUES_MAX, "]}}", NULL },
-		{ "{" V ",\"id\":1,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "],\"id\":2}", NULL },
-		{ "[{" V ",\"id\":1,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]}]", NULL },
-		{ "{" V ",\"id\":1.5,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]}", NULL },
+		  "\"a\"", BAD },
+		{ "{" V ",\"params\":{\"id\":[0", ",0", JSONRPC_VALUES_MAX, "]}}", NULL, BAD },
+		{ "{" V ",\"id\":1,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "],\"id\":2}", NULL, BAD },
+		{ "[{" V ",\"id\":1,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]}]", NULL, BAD },
+		{ "{" V ",\"id\":1.5,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]}", NULL, BAD },
+		{ "{" V ",\"id\":1,\"result\":[0", ",0", JSONRPC_VALUES_MAX, "]}", "1", RESP },
+		{ "{" V ",\"result\":{\"id\":[0", ",0", JSONRPC_VALUES_MAX, "]},\"id\":7}", "7", RESP },
+		{ "{" V ",\"id\":1,\"error\":", "[", 1000, "", "1", RESP },
+		{ "{" V ",\"id\":1,\"method\":1,\"result\":[0", ",0", JSONRPC_VALUES_MAX, "]}", "1", BAD },
+		{ "{" V ",\"result\":{\"id\":1,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]}}", NULL, BAD },
+		{ "[{" V ",\"id\":1,\"result\":[0", ",0", JSONRPC_VALUES_MAX, "]}]", NULL, BAD },
 	};
 
 	(void)state;
@@ -237,6 +252,7 @@ what_is_too_much_is_refused_by_its_id(void **state)
 		jsonrpc_parse(text, strlen(text), &line);
 		assert_int_equal(line.n, 1);
 		assert_int_equal(line.message[0].code, JSONRPC_INVALID_REQUEST);
+		assert_int_equal(line.message[0].kind, lines[i].kind);
 		if (lines[i].id)
 			assert_string_equal(line.message[0].id.raw, lines[i].id);
 		else

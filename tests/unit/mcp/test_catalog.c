@@ -158,11 +158,17 @@ name_in(const struct tool_reply *reply)
 	return json_string_value(json_object_get(reply->content, "name"));
 }
 
+static void calls_reply(struct tool_run *run, const struct tool_reply *said, size_t n);
+
 static void
 reply(struct tool_run *run, const struct tool_reply *reply, size_t n, const char *state)
 {
 	char text[256];
 
+	if (strcmp(run->tool, "calls") == 0) {
+		calls_reply(run, reply, n);
+		return;
+	}
 	if (strcmp(run->tool, "ask2") == 0 && n == 2) {
 		snprintf(run->first, sizeof(run->first), "%s %zu %s", name_in(&reply[0]),
 			 json_array_size(json_object_get(reply[1].content, "roots")), state);
@@ -174,6 +180,69 @@ reply(struct tool_run *run, const struct tool_reply *reply, size_t n, const char
 		 : reply->action == REPLY_DECLINE ? "declined" : "cancelled",
 		 state ? " " : "", state ? state : "");
 	say(run, text, false);
+}
+
+/* ---- calls of the client's tools ---- */
+
+static int
+ask_call(struct tool_run *run, const char *key)
+{
+	const struct tool_question question = { .key = key, .kind = QUESTION_TOOL, .most = 100,
+						.params = "{\"name\":\"t\"}" };
+
+	return run->host.on_ask(run->host.arg, &question, 1, NULL);
+}
+
+static struct tool_run *
+start_calls(const struct tool_host *host)
+{
+	struct tool_run *run = make(host, "calls");
+	char key[8];
+
+	for (int i = 1; i <= QUESTIONS_MAX; i++) {
+		snprintf(key, sizeof(key), "c%d", i);
+		if (ask_call(run, key) < 0) {
+			say(run, "refused", true);
+			return NULL;
+		}
+	}
+	/* There is no place left, nor may a form be asked beside them. */
+	if (ask_call(run, "more") == -EINVAL && ask_name(run, "form", NULL) == -EINVAL)
+		return run;
+	say(run, "taken", true);
+	return NULL;
+}
+
+/* When the first call has its result, the others are taken back but the third, and one more is
+ * made, whose result ends the run. */
+static void
+calls_reply(struct tool_run *run, const struct tool_reply *said, size_t n)
+{
+	char *at = run->first, key[8], text[512];
+	int told = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		json_int_t status = json_integer_value(json_object_get(said[i].content, "status"));
+
+		at = run->first + strlen(run->first);
+		snprintf(at, sizeof(run->first) - (size_t)(at - run->first), "%s=%d ", said[i].key,
+			 said[i].action == REPLY_ACCEPT ? (int)status : -1);
+		if (strcmp(said[i].key, "last") == 0) {
+			snprintf(text, sizeof(text), "%s%s", run->first,
+				 json_string_value(json_object_get(said[i].content, "body")));
+			say(run, text, false);
+			return;
+		}
+		if (strcmp(said[i].key, "c1") != 0)
+			continue;
+		for (int j = 1; j <= QUESTIONS_MAX; j++) {
+			snprintf(key, sizeof(key), "c%d", j);
+			if (j != 3)
+				told += run->host.on_withdraw(run->host.arg, key);
+		}
+		snprintf(at + strlen(at), sizeof(run->first) - strlen(run->first), "told=%d ", told);
+		ask_call(run, "last");
+	}
 }
 
 /* ---- the others ---- */
@@ -255,6 +324,7 @@ start_job(const struct tool_host *host)
 TOOL(ask, TOOL_TASK_NEVER, return start_ask(host, "ask"));
 TOOL(insist, TOOL_TASK_NEVER, return start_ask(host, "insist"));
 TOOL(ask2, TOOL_TASK_NEVER, return start_ask2(host));
+TOOL(calls, TOOL_TASK_NEVER, return start_calls(host));
 TOOL(content, TOOL_TASK_NEVER, return start_content(host));
 TOOL(talk, TOOL_TASK_NEVER, return start_talk(host));
 TOOL(hang, TOOL_TASK_NEVER, return make(host, "hang"));
@@ -390,8 +460,8 @@ complete(struct tenant *tenant, const struct completion_request *request,
 
 const struct catalog test_catalog = {
 	.tool = { &ask_tool, &insist_tool, &ask2_tool, &content_tool, &talk_tool, &fail_tool,
-		  &hang_tool, &job_tool, &job_ask_tool, &once_tool },
-	.n_tools = 10,
+		  &hang_tool, &job_tool, &job_ask_tool, &once_tool, &calls_tool },
+	.n_tools = 11,
 	.resources = &resources,
 	.prompts = &prompt_provider,
 	.complete = complete,
