@@ -24,8 +24,8 @@ struct mcp_parking {
 	struct kept_store store;
 };
 
-static struct mcp_run *
-parking_take_out(struct parked *parked)
+struct mcp_run *
+mcp_parking_take(struct parked *parked)
 {
 	struct mcp_run *run = parked->run;
 
@@ -38,7 +38,7 @@ parking_take_out(struct parked *parked)
 static void
 parking_give_up(struct kept *kept)
 {
-	struct mcp_run *run = parking_take_out((struct parked *)kept);
+	struct mcp_run *run = mcp_parking_take((struct parked *)kept);
 
 	mcp_run_give_up(run);
 	mcp_run_release(run, CANCEL_DISCONNECTED);
@@ -90,12 +90,10 @@ mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool nothing_d
 }
 
 enum parked_where
-mcp_parking_take(struct mcp_parking *parking, const struct tenant *tenant,
-		 const char *state, const struct seal_binding *binding,
-		 struct mcp_run **run_r)
+mcp_parking_find(struct mcp_parking *parking, const struct tenant *tenant, const char *state,
+		 const struct seal_binding *binding, struct parked **parked_r)
 {
 	struct sealed sealed;
-	struct parked *parked;
 	struct kept *kept;
 
 	if (!mcp_seal_open(mcp_seal(parking->mcp), state, (int64_t)time(NULL), binding,
@@ -104,11 +102,9 @@ mcp_parking_take(struct mcp_parking *parking, const struct tenant *tenant,
 	if (!sealed.is_ours)
 		return sealed.nothing_done ? PARKED_BEFORE : PARKED_HALFWAY;
 	TAILQ_FOREACH(kept, &parking->store.list, link) {
-		parked = (struct parked *)kept;
-		if (kept->owner == tenant && strcmp(parked->id, sealed.id) == 0) {
-			*run_r = parking_take_out(parked);
+		*parked_r = (struct parked *)kept;
+		if (kept->owner == tenant && strcmp((*parked_r)->id, sealed.id) == 0)
 			return PARKED_HERE;
-		}
 	}
 	return PARKED_NOWHERE;
 }

@@ -13,6 +13,7 @@
 struct mcp;
 struct mcp_parking;
 struct mcp_run;
+struct parked;
 struct seal_binding;
 struct tenant;
 
@@ -32,9 +33,13 @@ enum parked_where {
 	PARKED_HALFWAY,		/* its run was lost, and may have done something */
 };
 
-/* Finds the run that a state names. PARKED_HERE: *run_r is the run, and the caller holds it now. */
-enum parked_where mcp_parking_take(struct mcp_parking *parking, const struct tenant *tenant,
+/* Finds what a state names, which stays there. PARKED_HERE: *parked_r is it, until the loop
+ * turns. */
+enum parked_where mcp_parking_find(struct mcp_parking *parking, const struct tenant *tenant,
 				   const char *state, const struct seal_binding *binding,
-				   struct mcp_run **run_r);
+				   struct parked **parked_r);
+
+/* Takes a run out; its state is used up. The caller holds the run now. */
+struct mcp_run *mcp_parking_take(struct parked *parked);
 
 #endif

@@ -91,13 +91,8 @@ static void
 start_go_on(const struct request *request, const struct wanted *wanted, struct mcp_run *run,
 	    const struct seal_binding *binding)
 {
-	struct mcp_call *call;
+	struct mcp_call *call = enter_call(request, wanted);
 
-	if (!has_room(request)) {
-		mcp_run_release(run, CANCEL_DISCONNECTED);
-		return;
-	}
-	call = enter_call(request, wanted);
 	call->binding = *binding;
 	if (mcp_run_is_over(run))
 		answer_with_outcome(call, run);
@@ -115,15 +110,17 @@ resume(const struct request *request, struct wanted *wanted)
 	const char *state = text_member(request->message->params, "requestState");
 	enum parked_where where = PARKED_NOWHERE;
 	struct seal_binding binding;
-	struct mcp_run *run;
+	struct parked *parked;
 
 	bind_to_request(request, &binding);
 	if (state)
-		where = mcp_parking_take(mcp_parking(conversation->mcp),
-					 conversation->options.tenant, state, &binding, &run);
+		where = mcp_parking_find(mcp_parking(conversation->mcp),
+					 conversation->options.tenant, state, &binding, &parked);
 	switch (where) {
 	case PARKED_HERE:
-		start_go_on(request, wanted, run, &binding);
+		/* Without room the state is good for another try. */
+		if (has_room(request))
+			start_go_on(request, wanted, mcp_parking_take(parked), &binding);
 		break;
 	case PARKED_BEFORE:
 		/* It is unknown if that answer was given before. */

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "mcp/conversation.h"
 #include "mcp/catalog.h"
 #include "mcp/cursor.h"
 #include "policy/config.h"
@@ -496,6 +497,29 @@ parked_runs_are_bounded_and_end(void **state)
 	assert_int_equal(test_catalog_record()->alive, 0);
 	expect_bad_state(bench, "ask", sealed, "");
 	free(sealed);
+	bench_free(bench);
+}
+
+static void
+a_state_stays_good_while_there_is_no_room(void **state)
+{
+	struct bench *bench = bench_new_with(&test_catalog, NULL);
+	struct bench *same = bench_beside(bench, 1000);
+	char id[16], *sealed;
+
+	(void)state;
+	call_modern(bench, "1", "ask", ELICITS, "");
+	sealed = next_text(bench, "requestState");
+	for (int i = 0; i < CONVERSATION_CALLS_MAX; i++) {
+		snprintf(id, sizeof(id), "%d", 1000 + i);
+		call_modern(bench, id, "hang", "", "");
+	}
+	retry(bench, "2", "ask", ELICITS, sealed, "");
+	expect(bench, "too many calls");
+	retry(same, "3", "ask", ELICITS, sealed, "{\"name\":" ACCEPT("Ann") "}");
+	expect(same, "hello Ann");
+	free(sealed);
+	bench_free(same);
 	bench_free(bench);
 }
 
@@ -1173,6 +1197,7 @@ main(void)
 		cmocka_unit_test(only_missing_answers_are_asked_for_again),
 		cmocka_unit_test(a_state_is_good_for_its_call_and_its_tenant_alone),
 		cmocka_unit_test(parked_runs_are_bounded_and_end),
+		cmocka_unit_test(a_state_stays_good_while_there_is_no_room),
 		cmocka_unit_test(a_run_may_end_while_it_waits),
 		cmocka_unit_test(a_prompt_may_ask),
 		cmocka_unit_test(blocks_are_as_the_revision_has_them),
