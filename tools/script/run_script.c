@@ -313,6 +313,7 @@ check_first(struct tool_run *run, struct why *why_r)
 		.dependencies = run->arguments.dependencies,
 		.requires_python = *run->arguments.requires_python
 					   ? run->arguments.requires_python : NULL,
+		.dependencies_replace = run->arguments.dependencies_replace,
 	};
 	struct needs *needs = NULL;
 	int r = environment_profile(&run->host, run->arguments.profile, &probe.profile,
