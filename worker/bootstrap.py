@@ -584,8 +584,9 @@ def run_cell(number, script, value_max, has_stdin):
             builtins._ = value
     except BaseException as e:
         own_frames(e, code)
+        drop_guard_frames(e.__traceback__)
         caught = e
-        note_history(e)
+        note_habits(e, has_stdin)
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
@@ -691,9 +692,13 @@ def go_on(line):
         pass
 
 
-def note_history(error):
-    """IPython's names for earlier cells are not kept: they would hold every value for ever."""
-    if type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
+def note_habits(error, has_stdin):
+    """What is used to, and is not here. IPython's names for earlier cells are not kept: they would
+    hold every value for ever."""
+    if type(error) is EOFError and not has_stdin and error.args == ("EOF when reading a line",):
+        error.add_note("nobody answers input() here: write the value into the code, or give "
+                       "run_script its stdin")
+    elif type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
         error.add_note("IPython's history (In, Out, __, _i, _1 ...) is not kept here: _ is the last "
                        "value that a cell showed; give a value a name to use it later")
 
@@ -1078,10 +1083,14 @@ def complain():
 
 
 def excepthook(exctype, value, traceback, /):
+    if not isinstance(value, BaseException):
+        return native_excepthook(exctype, value, traceback)
     to_stderr(format_exception(exctype, value, traceback))
 
 
 def unraisablehook(unraisable, /):
+    if type(unraisable).__name__ != "UnraisableHookArgs":
+        raise TypeError("sys.unraisablehook argument type must be UnraisableHookArgs")
     text = unraisable.err_msg or "Exception ignored in"
     if unraisable.object is not None:
         try:

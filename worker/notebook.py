@@ -25,7 +25,7 @@ QUIET = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "colors
 
 
 class UsageError(Exception):
-    pass
+    __module__ = "builtins"  # a traceback names it without ours
 
 
 class Notebook:

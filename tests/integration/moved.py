@@ -287,6 +287,7 @@ def tools_that_are_not_there_are_an_error(ctx):
                 client.ask("tools/call", {"name": name, "arguments": {}})
             except RpcError as e:
                 equal(e.code, -32602, name)
+                assert "unknown tool; there are execute_python, " in str(e), e
             else:
                 raise AssertionError(name)
 

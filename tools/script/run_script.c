@@ -329,6 +329,23 @@ check_first(struct tool_run *run, struct why *why_r)
 	return r;
 }
 
+static int
+begin(struct tool_run *run, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	const char *profile;
+	int r = 0;
+
+	if (arguments->profile)
+		r = environment_profile(&run->host, arguments->profile, &profile, why_r);
+	if (r < 0)
+		return r;
+	if (*arguments->requires_python ||
+	    requirements_any(arguments->script, arguments->script_len, arguments->dependencies))
+		return check_first(run, why_r);
+	return start_execution(run, why_r);
+}
+
 struct tool_run *
 run_script_start(const struct script_tool *kind, const struct tool_host *host,
 		 const json_t *json)
@@ -356,11 +373,7 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 		kind->refuse(RUN_PYTHON_UNAVAILABLE, why.text, host);
 		return NULL;
 	}
-	if (*run->arguments.requires_python ||
-	    requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
-		r = check_first(run, &why);
-	else
-		r = start_execution(run, &why);
+	r = begin(run, &why);
 	if (over)
 		return NULL;
 	if (r < 0) {
