@@ -9,8 +9,9 @@ import re
 from harness import Skip, equal, main, test, tests
 from mcpclient import RpcError
 from repl import Session, begun
+from toolsets import check_config
 
-tests.clear()	# those of repl.py
+tests.clear()	# those of repl.py and toolsets.py
 
 SOON = {"timeout_seconds": 60, "cpu_seconds": 60}	# what hangs fails by it
 ANY = None	# whatever it prints
@@ -404,6 +405,7 @@ SAYINGS = (
     ("import faulthandler, ctypes\ndef g(): ctypes.string_at(0)\ng()", "line 2 in g", "mcp-python>"),
     ("raise SystemExit('gone')", "gone", "mcp-python>"), ("print('x' * 2000000)\n1 / 0", "ZeroDivisionError", "mcp-python>"),
     ("import subprocess\nsubprocess.run(['no-such-program'])", "No such file or directory: 'no-such-program'", "mcp-python>"),
+    ("import mmap\nmmap.mmap(-1, 1 << 40)", "one request was larger than what was left", "mcp-python>"),
     ("open('none.csv')", "No such file or directory: 'none.csv'", "mcp-python>"),
 )
 
@@ -414,6 +416,27 @@ def what_answers_say(ctx):
         for script, words, no in SAYINGS:
             o = client.run(script, 120, timeout_seconds=2 if "while True" in script else 60, cpu_seconds=60)
             assert words in o.text and no not in o.text.replace("mcp-python://", ""), "%s: %.2500s" % (script, o.text)
+
+
+# ---- configuration ----
+
+CONFIGURED = (
+    # a configuration, and the mistake that is told, or None
+    ("[profile basic]\nmodules = " + "json " * 60, "FILE:2: the line is longer than 198 bytes; a list goes on in lines that begin with a blank"),
+    ("[profile basic]\nmodules = " + "json\n " * 60, None), ("[profile data]\nmodules = + numpy\n pandas", None),
+    ("[profile data]\nmodules = json + numpy", 'FILE:2: modules: "+" is not the name of a Python module'),
+)
+
+
+@test(private=True)
+def configurations_are_written_shortly(ctx):
+    for text, mistake in CONFIGURED:
+        status, said = check_config(ctx, text + "\n")
+        equal((status, said.strip()), (78, mistake) if mistake else (0, said.strip()), text)
+    with ctx.private("[profile data]\nmodules = + numbers this\n[profile basic]\n") as s, ctx.client(path=s.socket) as client:
+        seen = client.ask("tools/call", {"name": "check_environment", "arguments": {"modules": True}})["structuredContent"]
+        basic, data = ({*p["preloaded"]} for p in seen["profiles"])
+        equal((data - basic, basic - data, [p["default"] for p in seen["profiles"]]), ({"this"}, set(), [True, False]))
 
 
 if __name__ == "__main__":
