@@ -13,6 +13,7 @@ import sys
 SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
 MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
 CELL_MAGIC = re.compile(r"^%%([A-Za-z_]\w*)(?:[ \t]+(.*))?$")
+BARE = re.compile(r"^(\s*)(pip3?|conda|mamba)\s+(install\s.*)$")
 HELP = re.compile(r"^(\s*)(?:\?\??\s*([\w.]+)|([\w.]+)\s*\?\??)\s*$")
 FENCE = re.compile(r"^\s*(```|~~~)[\w+-]*\s*$")
 OPTION = re.compile(r"\s*-([nrptcqov])[ \t]*(\d*)(?!\S)")
@@ -185,6 +186,9 @@ def rewrite_line(line):
         indent, target, name, rest = found.groups()
         call = "%s.magic(%r, %r)" % (HELPER, name, rest or "")
         return "%s%s = %s" % (indent, target, call) if target else indent + call
+    found = BARE.match(line)
+    if found:
+        return "%s%s.magic('pip', %r)" % (found[1], HELPER, found[3])
     found = HELP.match(line)
     if found:
         return "%s%s.help(%r)" % (found[1], HELPER, found[2] or found[3])

@@ -57,11 +57,11 @@ TIMED = (
 WRONG_CELLS = (
     # a cell, the kind of its error, and what the answer says
     ("!pip install six", "UsageError", "install_package"), ("%pip install six", "UsageError", "install_package"),
-    ("%conda install six", "UsageError", "install_package"), ("pip install six", "SyntaxError", "invalid syntax"),
+    ("%conda install six", "UsageError", "install_package"), ("pip install six", "UsageError", "install_package"), ("x = 1\nconda install -y six\nx", "UsageError", "install_package"),
     ("%timeit -n0 1", "UsageError", "-n of %timeit must be from 1"), ("%timeit -r 1001 1", "UsageError", "from 1 to 1000"),
     ("%timeit -o 1", "UsageError", "no other option"), ("%timeit -n " + "9" * 5000 + " 1", "UsageError", "from 1 to"),
     ("%timeit x x", "SyntaxError", "invalid syntax"), ("%nothing 1", "UsageError", "%nothing is not known here"),
-    ("ls -la", "NameError", "name 'ls' is not defined"), ("lenn([])", "NameError", "Did you mean: 'len'?"),
+    ("pip is it here", "SyntaxError", "invalid syntax"), ("ls -la", "NameError", "name 'ls' is not defined"), ("lenn([])", "NameError", "Did you mean: 'len'?"),
     ("import no_such", "ModuleNotFoundError", "no_such"), ("x = (", "SyntaxError", "'(' was never closed"),
     ("[1,\n 2,\n 1 / 0]", "ZeroDivisionError", "line 3"), ("{}['a']['b']", "KeyError", "~~^^^^^"),
     ("try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('why') from e", "ValueError",
@@ -352,6 +352,27 @@ def wrong_calls_say_what_is_right(ctx):
             if not {"session", "checkpoint"} & set(nothing):
                 equal(value_of(client.run("1", **nothing)), "1", nothing)
     return "%d calls" % len(WRONG_CALLS)
+
+
+@test
+def a_report_comes_back(ctx):
+    """Files in, figures, a chart and a report out; and a session that a job has begun."""
+    code = ("import pandas as pd\ndf = pd.read_csv('in.csv', parse_dates=['day'])\nkpi = df.groupby('shop').sold.agg(['sum', 'mean'])\n"
+            "ax = kpi['sum'].plot.bar()\nkpi.to_csv('report.csv')\nopen('report.html', 'w').write(kpi.to_html())\n"
+            "{'total': df.sold.sum(), 'best': kpi['sum'].idxmax()}")
+    with ctx.client(timeout=120) as client:
+        if not there(client, "pandas", "matplotlib"):
+            raise Skip("pandas or matplotlib is not installed", missing=True)
+        for o in (client.run(code, 120, files=CSV, **SOON), Session(client).call(code, 120, files=CSV, **SOON)):
+            equal((o.status, o.result["json"]), ("ok", {"total": 10, "best": "a"}), o)
+            equal([d["mime_type"] for d in o.structured["displays"]], ["image/png"], o)
+            files = {f["path"]: f.get("uri") for f in o.structured["files"]}
+            assert {"report.csv", "report.html"} <= set(files), files
+            got = client.ask("resources/read", {"uri": files["report.csv"]})["contents"][0]
+            equal(got["text"], "shop,sum,mean\na,7,3.5\nb,3,3.0\n")
+        job = client.ask("tools/call", {"name": "run_repl", "arguments": {"code": "x = 5", "background": True}})["structuredContent"]["job"]
+        o = client.ask("tools/call", {"name": "job", "arguments": {"id": job, "action": "wait"}})["structuredContent"]["answer"]
+        equal(Session(client, o["session"]).value("x"), "5")
 
 
 # ---- what is shown ----
