@@ -4,6 +4,7 @@
 
 A suite of tests/integration/run. cells.py and repl.py look into single things."""
 
+import json
 import re
 
 from harness import Skip, equal, main, test, tests
@@ -412,6 +413,32 @@ def what_is_shown(ctx):
                 equal(o.result, None, script)
         if missing:
             return "without " + ", ".join(sorted(missing))
+
+
+FRAME = "import numpy as np, pandas as pd\ndf = pd.DataFrame(np.random.rand(1000, 10), columns=list('abcdefghij'))\n"
+LONG = (
+    # a script, the modules that it needs, the most bytes of all content blocks, and their number
+    ("for i in range(20000): print('line %d of a very chatty loop' % i)", (), 20000, 1), ("'x' * 1000000", (), 10000, 1),
+    ("list(range(100000))", (), 2000, 1), ("{'k%d' % i: i for i in range(100000)}", (), 5000, 1),
+    ("import sys\nfor i in range(3000): sys.stderr.write('\\r%3d%%|%-30s| [00:10<00:00, 20.00it/s]' % (i // 30, '#' * (i // 100)))", (), 400, 1),
+    ("1 / 0", (), 400, 1), ("def f(n): return f(n + 1)\nf(0)", (), 1500, 1),
+    ("for i in range(100): open('f%03d' % i, 'w').write('x')", (), 6000, 21),
+    (FRAME + "df", ("numpy", "pandas"), 1500, 1), (FRAME + "df.head()", ("numpy", "pandas"), 1000, 1),
+    (FRAME + "df.describe()", ("numpy", "pandas"), 1500, 1), (FRAME + "df.iloc[:5, :5]", ("numpy", "pandas"), 600, 1),
+    (FRAME + "df.a.round(1).value_counts().to_frame()", ("numpy", "pandas"), 700, 1), (FRAME + "df.to_numpy()", ("numpy", "pandas"), 1500, 1),
+)
+
+
+@test
+def what_is_long_costs_a_model_little(ctx):
+    with ctx.client(timeout=120) as client:
+        missing = {m for m in ("numpy", "pandas") if not there(client, m)}
+        for script, needs, most, number in LONG:
+            if missing.isdisjoint(needs):
+                o = client.run(script, 120, **SOON)
+                size = sum(len(json.dumps(block)) for block in o.raw["content"])
+                assert size <= most and len(o.raw["content"]) == number, "%s: %d bytes in %d blocks: %.3000s" % (
+                    script, size, len(o.raw["content"]), o.text)
 
 
 # ---- what a warning and an error say ----

@@ -8,10 +8,14 @@ examples of those servers' documents."""
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 from harness import Skip, equal, main, test, tests
-from mcpclient import RpcError
+from http_client import Session
+from http_suite import http_private
+from mcpclient import LEGACY, Client, RpcError
 from toolsets import RUN_PYTHON, SETS, call, check_config, execute, has_module, parts, run_python, say, validate
 
 tests.clear()	# those of toolsets.py
@@ -290,6 +294,43 @@ def tools_that_are_not_there_are_an_error(ctx):
                 assert "unknown tool; there are execute_python, " in str(e), e
             else:
                 raise AssertionError(name)
+
+
+EACH_SET = (
+    # toolsets, the tools that are listed, a call, and what its text has
+    ("exec-sandbox", "check_environment execute_python validate_script", "execute_python", {"script": "print(6 * 7)"}, "--- stdout ---\n42\n"),
+    ("python-sandbox", "execute_code get_sandbox_info validate_code", "execute_code", {"code": "6 * 7"}, '"result":42'),
+    ("run-python", "run_python_code", "run_python_code", {"python_code": "6 * 7"}, "<return_value>\n42\n</return_value>"),
+)
+
+
+def array_types(schema):
+    """The parts of a schema that have several types, which not every client understands."""
+    if isinstance(schema, list):
+        return [found for part in schema for found in array_types(part)]
+    if not isinstance(schema, dict):
+        return []
+    return [schema] * isinstance(schema.get("type"), list) + array_types(list(schema.values()))
+
+
+@test(private=True)
+def each_set_by_itself(ctx):
+    """Over standard input and output, in the oldest revision and a newer one, and over HTTP."""
+    for name, tools, tool, arguments, words in EACH_SET:
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write("[mcp]\ntoolsets = %s\n" % name)
+            file.flush()
+            for revision in (LEGACY[0], LEGACY[-1]):
+                with Client.spawn([os.path.join(ctx.options.build, "mcp-pythond"), "--config", file.name, "--stdio"], revision,
+                                  stderr=subprocess.DEVNULL) as client:
+                    listed = client.ask("tools/list")["tools"]
+                    equal(sorted(one["name"] for one in listed), tools.split(), name)
+                    equal([found for one in listed for found in array_types(one["inputSchema"])], [], name)
+                    text = client.ask("tools/call", {"name": tool, "arguments": arguments})["content"][0]["text"]
+                    assert words in text.replace(": ", ":"), text
+        with http_private(ctx, "[mcp]\ntoolsets = %s\n" % name) as (service, place), Session(place) as session:
+            result = session.ask("tools/call", {"name": tool, "arguments": arguments})
+            assert words in result["content"][0]["text"].replace(": ", ":"), result
 
 
 @test(private=True)
