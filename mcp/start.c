@@ -3,6 +3,8 @@
  * Serves the requests that need a run: a new one, one that waits for answers, or one that exists
  * already.
  * Reads:   params of a client, in any shape. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/why.h"
@@ -19,6 +21,7 @@
 #include "mcp/run.h"
 #include "mcp/seal.h"
 #include "mcp/task.h"
+#include "mcp/tool_list.h"
 #include "policy/config.h"
 
 /* The run that a request wants. */
@@ -315,6 +318,21 @@ find_client_tools(struct request *request, struct client_tools **tools_r)
 	return !wrong;
 }
 
+static void
+refuse_unknown_tool(const struct request *request)
+{
+	struct tool_list *list = mcp_tool_list(request->conversation->mcp,
+					       request->conversation->options.tenant);
+	char *names = tool_list_names(list), *text;
+
+	tool_list_release(list);
+	if (asprintf(&text, "unknown tool; there are %s", names) < 0)
+		abort();
+	free(names);
+	start_refuse_params(request, text);
+	free(text);
+}
+
 void
 serve_tools_call(struct request *request)
 {
@@ -330,8 +348,10 @@ serve_tools_call(struct request *request)
 	if (name)
 		wanted.tool = catalog_find(catalog, name);
 	if (!wanted.tool) {
-		start_refuse_params(request, name ? "unknown tool"
-					    : "name is required and must be a string");
+		if (name)
+			refuse_unknown_tool(request);
+		else
+			start_refuse_params(request, "name is required and must be a string");
 		return;
 	}
 	while (catalog->tool[at] != wanted.tool)

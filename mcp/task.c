@@ -247,7 +247,7 @@ write_state(const struct mcp_task *task, struct jsonout *out)
 {
 	jsonout_member_text(out, "taskId", task->id);
 	jsonout_member_text(out, "status", state_names[task->state]);
-	if (*task->status)
+	if (*task->status && !task_is_over(task))
 		jsonout_member_text(out, "statusMessage", task->status);
 	write_time(out, "createdAt", &task->created);
 	write_time(out, "lastUpdatedAt", &task->updated);

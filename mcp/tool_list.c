@@ -129,6 +129,19 @@ tool_list_instructions(const struct tool_list *list)
 	return list->instructions;
 }
 
+char *
+tool_list_names(const struct tool_list *list)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
+
+	for (size_t i = 0; i < list->n; i++)
+		fprintf(to, "%s%s", i ? ", " : "", list->tool[i].name);
+	xalloc_check(fclose(to) == 0 ? text : NULL);
+	return text;
+}
+
 void
 tool_list_write(const struct tool_list *list, const struct revision *revision,
 		struct jsonout *out)

@@ -34,6 +34,9 @@ bool tool_list_differs(const struct tool_list *list, const struct tool_list *oth
  * Valid as long as the list is held. */
 const char *tool_list_instructions(const struct tool_list *list);
 
+/* The names of the tools, with commas between; malloc'd. */
+char *tool_list_names(const struct tool_list *list);
+
 /* Writes the result of tools/list in the form of the revision. */
 void tool_list_write(const struct tool_list *list, const struct revision *revision,
 		     struct jsonout *out);

@@ -429,7 +429,8 @@ read_line(struct reading *reading, char *line, int size)
 		return true;
 
 	if (too_long)
-		mistake(reading, "the line is longer than %d bytes", size - 1);
+		mistake(reading, "the line is longer than %d bytes; a list goes on in lines that "
+			"begin with a blank", size - 1);
 	else
 		mistake(reading, "the line holds a control character");
 	reading->key = NULL;

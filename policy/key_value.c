@@ -218,6 +218,18 @@ add_word(const struct key *key, struct config_list *list, const char *word, size
 	return 0;
 }
 
+/* "+ numpy pandas": in addition to the modules that the list has. */
+static bool
+adds_modules(const struct key *key, const char **value)
+{
+	const char *at = *value + strspn(*value, " \t");
+
+	if (key->kind != KEY_MODULES || *at != '+' || (at[1] && !strchr(" \t,", at[1])))
+		return false;
+	*value = at + 1;
+	return true;
+}
+
 static int
 set_list(const struct key *key, void *base, const char *value, bool more, struct why *why_r)
 {
@@ -226,7 +238,7 @@ set_list(const struct key *key, void *base, const char *value, bool more, struct
 	const char *between = key->kind == KEY_PACKAGES || key->kind == KEY_COMMAND ? " \t"
 										   : " \t,";
 
-	if (!more)
+	if (!more && !adds_modules(key, &value))
 		clear_list(list);
 	for (value += strspn(value, between); *value; value += strspn(value, between)) {
 		size_t len = strcspn(value, between);

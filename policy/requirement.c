@@ -383,6 +383,19 @@ requirements_add(struct requirements *list, struct requirement *requirement)
 }
 
 void
+requirements_remove(struct requirements *list, const char *name)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->item[i].name, name) == 0)
+			requirement_done(&list->item[i]);
+		else
+			list->item[kept++] = list->item[i];
+	list->n = kept;
+}
+
+void
 requirements_done(struct requirements *list)
 {
 	for (size_t i = 0; i < list->n; i++)

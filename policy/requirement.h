@@ -48,6 +48,8 @@ struct requirements {
 /* Adds a requirement, which belongs to the list from now on. 0; or -E2BIG or -ENOMEM: then it was
  * released. */
 int requirements_add(struct requirements *list, struct requirement *requirement);
+/* Removes those of this name (normalised). */
+void requirements_remove(struct requirements *list, const char *name);
 void requirements_done(struct requirements *list);
 
 #endif

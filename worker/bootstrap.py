@@ -252,16 +252,27 @@ def compile_call(text, flags):
         return None
 
 
-def compile_script(text, future=0):
+def is_quiet(text, last):
+    """Whether a semicolon follows the last statement. Behind that there are only blanks, line
+    breaks and comments."""
+    if ";" not in text:
+        return False
+    lines = io.StringIO(text, None).readlines()[last.end_lineno - 1:]
+    behind = lines[0].encode()[last.end_col_offset:].decode() + "".join(lines[1:])
+    return behind.lstrip(" \t\f\n\\").startswith(";")
+
+
+def compile_script(text, future=0, may_be_quiet=True):
     """Code that has the value of a trailing expression, if there is one, or leaves it under
-    RESULT in its namespace: what is one frame on a host is one frame here too."""
+    RESULT in its namespace: what is one frame on a host is one frame here too. As in notebooks,
+    an expression with a semicolon behind it has no value."""
     code = compile_call(text, CODE | future)
     if code is not None:
         return code
     try:
         tree = compile(text, FILE, "exec", AST | future, True)
         last = tree.body[-1] if tree.body else None
-        if type(last) is Expr:
+        if type(last) is Expr and not (may_be_quiet and is_quiet(text, last)):
             # The first statement may be the docstring, which has to stay one.
             if len(tree.body) == 1 and type(last.value) is Constant:
                 tree.body.append(last)
@@ -371,7 +382,7 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
             use_environment()
         text = decode(script)
         remember_source(text)
-        code = compile_script(text)
+        code = compile_script(text, may_be_quiet=not tell_names)
         if imports is not None:
             limit_imports(parse(text), names, imports)
         if variables is not None:
@@ -573,8 +584,9 @@ def run_cell(number, script, value_max, has_stdin):
             builtins._ = value
     except BaseException as e:
         own_frames(e, code)
+        drop_guard_frames(e.__traceback__)
         caught = e
-        note_history(e)
+        note_habits(e, has_stdin)
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
@@ -680,9 +692,13 @@ def go_on(line):
         pass
 
 
-def note_history(error):
-    """IPython's names for earlier cells are not kept: they would hold every value for ever."""
-    if type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
+def note_habits(error, has_stdin):
+    """What is used to, and is not here. IPython's names for earlier cells are not kept: they would
+    hold every value for ever."""
+    if type(error) is EOFError and not has_stdin and error.args == ("EOF when reading a line",):
+        error.add_note("nobody answers input() here: write the value into the code, or give "
+                       "run_script its stdin")
+    elif type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
         error.add_note("IPython's history (In, Out, __, _i, _1 ...) is not kept here: _ is the last "
                        "value that a cell showed; give a value a name to use it later")
 
@@ -1067,10 +1083,14 @@ def complain():
 
 
 def excepthook(exctype, value, traceback, /):
+    if not isinstance(value, BaseException):
+        return native_excepthook(exctype, value, traceback)
     to_stderr(format_exception(exctype, value, traceback))
 
 
 def unraisablehook(unraisable, /):
+    if type(unraisable).__name__ != "UnraisableHookArgs":
+        raise TypeError("sys.unraisablehook argument type must be UnraisableHookArgs")
     text = unraisable.err_msg or "Exception ignored in"
     if unraisable.object is not None:
         try:

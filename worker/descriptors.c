@@ -68,14 +68,15 @@ is_anonymous(int fd)
 }
 
 static void
-look_at(int fd, const int *own, size_t n_own)
+look_at(int fd, const int *own, size_t n_own, bool offsets)
 {
 	struct stat st;
 	off_t where;
 
 	if (fstat(fd, &st) < 0)
 		return;
-	if ((S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && n_offsets < DESCRIPTORS_MAX) {
+	if (offsets && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) &&
+	    n_offsets < DESCRIPTORS_MAX) {
 		where = lseek(fd, 0, SEEK_CUR);
 		if (where >= 0)
 			offset[n_offsets++] = (struct offset){ fd, where };
@@ -87,8 +88,8 @@ look_at(int fd, const int *own, size_t n_own)
 			fcntl(fd, F_GETFL) & O_ACCMODE };
 }
 
-bool
-descriptors_look(const int *own, size_t n_own)
+static void
+look_at_all(const int *own, size_t n_own, bool offsets)
 {
 	struct entry {
 		uint64_t ino, off;
@@ -100,15 +101,21 @@ descriptors_look(const int *own, size_t n_own)
 	_Alignas(struct entry) char list[4096];
 	long n;
 
-	n_offsets = n_connections = n_listeners = 0;
 	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
 		for (char *at = list; at < list + n;
 		     at += ((struct entry *)(void *)at)->len) {
 			int fd = atoi(((struct entry *)(void *)at)->name);
 
 			if (fd != dir)
-				look_at(fd, own, n_own);
+				look_at(fd, own, n_own, offsets);
 		}
+}
+
+bool
+descriptors_look(const int *own, size_t n_own)
+{
+	n_offsets = n_connections = n_listeners = 0;
+	look_at_all(own, n_own, true);
 	return n_connections > 0;
 }
 
@@ -217,7 +224,7 @@ has_both_ends(const struct connection *one)
 	return one->mode == O_RDWR;
 }
 
-/* A thread may have closed it before the fork, and opened another of this number. */
+/* One that was replaced with its pipe is not looked at again. */
 static bool
 is_still_open(const struct connection *one)
 {
@@ -262,8 +269,10 @@ copy_pipe(size_t first)
 }
 
 void
-descriptors_disconnect(void)
+descriptors_disconnect(const int *own, size_t n_own)
 {
+	n_connections = 0;
+	look_at_all(own, n_own, false);
 	for (size_t i = 0; i < n_connections; i++)
 		if (!is_still_open(&connection[i]))
 			continue;

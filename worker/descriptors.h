@@ -14,12 +14,13 @@
 #include <stddef.h>
 
 /* Called before a copy is made. own: descriptors of the worker itself (-1: none); copies share
- * these and all duplicates of them. Returns whether there are connections, for
- * descriptors_disconnect. */
+ * these and all duplicates of them. Returns whether there are connections. */
 bool descriptors_look(const int *own, size_t n_own);
 
-/* In the copy, as its first step. Calls nothing that is not allowed after a fork among threads. */
-void descriptors_disconnect(void);
+/* In the copy, as its first step. own: likewise. Looks once more: until the fork, threads may have
+ * opened pipes, of which the copy would hold both ends for ever. Calls nothing that is not allowed
+ * after a fork among threads. */
+void descriptors_disconnect(const int *own, size_t n_own);
 
 /* In the process that was copied, which keeps all. */
 void descriptors_keep(void);

@@ -13,8 +13,11 @@ import sys
 SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
 MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
 CELL_MAGIC = re.compile(r"^%%([A-Za-z_]\w*)(?:[ \t]+(.*))?$")
+BARE = re.compile(r"^(\s*)(pip3?|conda|mamba)\s+(install\s.*)$")
 HELP = re.compile(r"^(\s*)(?:\?\??\s*([\w.]+)|([\w.]+)\s*\?\??)\s*$")
 FENCE = re.compile(r"^\s*(```|~~~)[\w+-]*\s*$")
+OPTION = re.compile(r"\s*-([nrptcqov])[ \t]*(\d*)(?!\S)")
+TIMED_MOST = {"n": 10**9, "r": 1000}
 HELPER = "__notebook__"  # in the names of a cell that needs it
 EXPANDED = re.compile(r"\{(\w+)\}|\$(\w+)")
 INSTALL = ("packages are installed by the tool install_package, or by dependencies=[...] of a "
@@ -23,7 +26,7 @@ QUIET = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "colors
 
 
 class UsageError(Exception):
-    pass
+    __module__ = "builtins"  # a traceback names it without ours
 
 
 class Notebook:
@@ -91,17 +94,22 @@ class Notebook:
         return self.timed(body)
 
     def magic_timeit(self, line):
-        return self.cell_timeit("", line)
+        number, rounds, text = timing_options(line)
+        self.time_it(text, "pass", number, rounds)
 
     def cell_timeit(self, line, body):
+        """What follows the options is done once, before it is timed."""
+        number, rounds, setup = timing_options(line)
+        self.time_it(body.strip("\n"), setup or "pass", number, rounds)
+
+    def time_it(self, text, setup, number, rounds):
         import timeit
 
-        options = re.match(r"(?:\s*-[nr]\s*\d+)*\s*", body)[0] if not line else ""
-        timer = timeit.Timer(body[len(options):].strip("\n") or "pass",
-                             globals=main_module.__dict__)
-        number, _ = timer.autorange()
-        best = min(timer.repeat(3, number)) / number
-        print("%.4g µs for each of %d loops, best of 3" % (best * 1e6, number))
+        timer = timeit.Timer(text or "pass", setup, globals=main_module.__dict__)
+        number = number or timer.autorange()[0]
+        best = min(timer.repeat(rounds, number)) / number
+        print("%.4g µs for each of %d loop%s, best of %d" % (
+            best * 1e6, number, "s" if number > 1 else "", rounds))
 
     def magic_pip(self, line):
         raise UsageError(INSTALL)
@@ -151,6 +159,20 @@ class Notebook:
         help(eval(name, main_module.__dict__))
 
 
+def timing_options(line):
+    """The loops that are asked for, or None, the rounds, and what follows the options."""
+    found = {"n": None, "r": 3}
+    while option := OPTION.match(line):
+        name, value = option.groups()
+        if name not in found or not value:
+            raise UsageError("%timeit takes -n LOOPS and -r ROUNDS here, and no other option")
+        if not 1 <= int(value[:12]) <= TIMED_MOST[name]:
+            raise UsageError("-%s of %%timeit must be from 1 to %d" % (name, TIMED_MOST[name]))
+        found[name] = int(value)
+        line = line[option.end():]
+    return found["n"], found["r"], line.strip()
+
+
 def rewrite_line(line):
     """The line as Python; itself when it is no notebook's."""
     found = SHELL.match(line)
@@ -164,6 +186,9 @@ def rewrite_line(line):
         indent, target, name, rest = found.groups()
         call = "%s.magic(%r, %r)" % (HELPER, name, rest or "")
         return "%s%s = %s" % (indent, target, call) if target else indent + call
+    found = BARE.match(line)
+    if found:
+        return "%s%s.magic('pip', %r)" % (found[1], HELPER, found[3])
     found = HELP.match(line)
     if found:
         return "%s%s.help(%r)" % (found[1], HELPER, found[2] or found[3])

@@ -265,33 +265,58 @@ tell_of_copy(int line, pid_t pid)
 
 enum forked { IS_COPY, HAS_COPY, HAS_NONE };
 
-/* What a copy shares with its process: more, the descriptor of an order, or -1. */
+/* What a copy shares with its process. */
+struct own {
+	int fd[13];
+};
+
+#define N_OWN (sizeof(((struct own *)NULL)->fd) / sizeof(int))
+
+/* more: the descriptor of an order, or -1. done: likewise, the pipe that tells of the copy. */
+static struct own
+own_descriptors(int line, int more, const int *done)
+{
+	return (struct own){ { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, stream[0].kept,
+			       stream[1].kept, JAIL_BACKGROUND, JAIL_BACKGROUND + 1, JAIL_LINE,
+			       JAIL_CONTROL, line, more, done ? done[0] : -1,
+			       done ? done[1] : -1 } };
+}
+
 static bool
 has_connections(int line, int more)
 {
-	int own[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, stream[0].kept, stream[1].kept,
-		      JAIL_BACKGROUND, JAIL_BACKGROUND + 1, JAIL_LINE, JAIL_CONTROL, line, more };
+	const struct own own = own_descriptors(line, more, NULL);
 
-	return descriptors_look(own, sizeof(own) / sizeof(own[0]));
+	return descriptors_look(own.fd, N_OWN);
 }
 
-/* Forks in the process between, and returns in the copy alone. connected: init is told of the copy
- * when it has given up its connections, or has ended. */
+/* How a copy is made. */
+struct copying {
+	int line, more;
+	bool gives_up;		/* it gives up the connections that it has */
+	bool connected;		/* and has some, as far as one sees: init waits for that */
+};
+
+/* Forks in the process between, and returns in the copy alone. Where it is connected, init is told
+ * of the copy when it has given up its connections, or has ended. */
 static void
-make_copy(int line, bool connected)
+make_copy(const struct copying *how)
 {
-	int done[2] = { -1, -1 };
+	int done[2] = { -1, -1 }, line = how->line;
 	char none;
 	pid_t pid;
 
 	/* Without a descriptor that is free, nobody waits for it. */
-	if (connected && pipe2(done, O_CLOEXEC) < 0)
+	if (how->gives_up && how->connected && pipe2(done, O_CLOEXEC) < 0)
 		done[0] = done[1] = -1;
 	pid = fork();
 	if (pid < 0)
 		tell_of_copy(line, pid);
-	if (pid == 0 && connected)
-		descriptors_disconnect();
+	if (pid == 0 && how->gives_up) {
+		const struct own own = own_descriptors(line, how->more, done);
+
+		descriptors_disconnect(own.fd, N_OWN);
+	}
 	if (done[1] >= 0)
 		close(done[1]);
 	while (pid > 0 && done[0] >= 0 && read(done[0], &none, 1) < 0 && errno == EINTR)
@@ -306,7 +331,7 @@ make_copy(int line, bool connected)
  * two shares the memory of this one, which waits for its end: so there is one copy and not two. It
  * returns from nothing, and the handlers of pthread_atfork(3) run around the one real fork. */
 static enum forked
-fork_state(int line, bool connected)
+fork_state(const struct copying *how)
 {
 	struct rlimit processes = lift_limit(RLIMIT_NPROC);
 	pid_t between;
@@ -316,10 +341,10 @@ fork_state(int line, bool connected)
 	between = vfork();
 	error = errno;
 	if (between == 0) {
-		make_copy(line, connected);
+		make_copy(how);
 		goes_on = false;
 		interpreter_after_copy(true);
-		take_line(line);
+		take_line(how->line);
 		return IS_COPY;
 	}
 	interpreter_after_copy(false);
@@ -338,9 +363,9 @@ fork_state(int line, bool connected)
 static void
 on_copy(struct fdpass_set *fds)
 {
-	bool connected = has_connections(fds->fd[0], -1);
+	const struct copying how = { fds->fd[0], -1, true, has_connections(fds->fd[0], -1) };
 
-	if (fork_state(fds->fd[0], connected) == IS_COPY)
+	if (fork_state(&how) == IS_COPY)
 		fds->n = 0;
 	else
 		descriptors_keep();
@@ -383,12 +408,12 @@ static void
 on_cell(struct fdpass_set *fds, const struct order *order)
 {
 	bool look = order->kind == ORDER_LOOK;
+	struct copying how = { fds->fd[0], fds->fd[1], !look, false };
 	enum forked forked;
-	bool connected;
 
 	descriptors_listen();
-	connected = has_connections(fds->fd[0], fds->fd[1]);
-	forked = fork_state(fds->fd[0], connected && !look);
+	how.connected = has_connections(how.line, how.more);
+	forked = fork_state(&how);
 	if (forked == HAS_NONE)
 		return;
 	if (forked == HAS_COPY)

@@ -544,7 +544,8 @@ def lists_of_files_are_bounded(ctx):
         o = well(client.run("for i in range(250): open('%03d' % i, 'w').write('x' * 20000)"))
         equal(len(o.structured["files"]), 100)
         equal(o.structured["omitted"], {"displays": 0, "files": 150})
-        assert "(150 more files)" in o.text, o.text
+        assert "  169 (20000 bytes)\n(230 more files)" in o.text, o.text
+        equal([b["name"] for b in blocks(o, "resource_link")], ["%d" % i for i in range(150, 170)])
         assert all("uri" in f for f in o.structured["files"]), "two megabytes of eight"
         o = well(client.run("for i in range(20): open('%02d' % i, 'w').write('x' * 1000000)"))
         equal(sum("uri" in f for f in o.structured["files"]), (8 << 20) // 1000000)
@@ -663,8 +664,10 @@ def what_is_written_for_ipython_shows(ctx):
         equal(o.result["json"], [None, "said"])
         equal({d["mime_type"] for d in o.structured["displays"]} - {"text/plain"},
               {"text/markdown", "image/png"})
-        o = client.run("from IPython.display import Image\nImage(url='http://a.example/b.png')")
-        assert o.status == "error" and "no network here" in o.stderr, o
+        o = client.run("import IPython\nfrom IPython.display import Image\nprint(IPython.__version__)\n"
+                       "Image(url='http://a.example/b.png')")
+        if o.stdout == "0\n":	# the stand-in
+            assert o.status == "error" and "no network here" in o.stderr, o
         equal(client.run("import IPython.nothing").error["type"], "ModuleNotFoundError")
 
 

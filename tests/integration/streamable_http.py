@@ -131,6 +131,7 @@ def ladder():
         # 1: path and verb
         ("other path", 404, -32600, "POST", "/", good, body),
         ("closed by a slash", 200, None, "POST", "/mcp/", good, body),
+        ("server-sent events of 2024-11-05", 404, -32600, "GET", "/sse", good, b""),
         ("path below", 404, -32600, "POST", "/mcp/x", good, body),
         ("encoded path", 404, -32600, "POST", "/%6dcp", good, body),
         ("query", 200, None, "POST", "/mcp?a=b", good, body),

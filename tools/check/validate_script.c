@@ -189,9 +189,12 @@ validate_script_read_arguments(const json_t *json, struct requirements_probe *pr
 
 struct tool_run *
 validate_script_start(const struct tool_host *host, const json_t *json,
-		      validate_script_answer *answer)
+		      bool dependencies_replace, validate_script_answer *answer)
 {
-	struct requirements_probe probe = { .compile = true };
+	struct requirements_probe probe = {
+		.compile = true,
+		.dependencies_replace = dependencies_replace,
+	};
 	struct why why = { .field = "" };
 	struct tool_run *run;
 	int r = validate_script_read_arguments(json, &probe, &why);
@@ -228,7 +231,7 @@ validate_script_cancel(struct tool_run *run, enum cancel_reason reason)
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	return validate_script_start(host, json, validate_script_answer_findings);
+	return validate_script_start(host, json, false, validate_script_answer_findings);
 }
 
 const struct tool validate_script_tool = {

@@ -13,8 +13,9 @@ typedef void validate_script_answer(const struct tool_host *host, const char *pr
 				    const struct findings *findings);
 
 /* The start and cancel (tool.h) of a tool that takes the same arguments and gives another
- * answer. */
+ * answer. dependencies_replace: as in a requirements_probe. */
 struct tool_run *validate_script_start(const struct tool_host *host, const json_t *json,
+				       bool dependencies_replace,
 				       validate_script_answer *answer);
 void validate_script_cancel(struct tool_run *run, enum cancel_reason reason);
 

@@ -258,6 +258,7 @@ read_arguments(const json_t *json, const struct config *config,
 	struct run_script_arguments arguments = {
 		.asked = { .wall_ms = default_seconds(config) * 1000,
 			   .output_bytes = config->exec_sandbox.max_output_bytes },
+		.dependencies_replace = true,
 	};
 	const char *key;
 	json_t *value;
@@ -484,7 +485,7 @@ answer_findings(const struct tool_host *host, const char *profile,
 static struct tool_run *
 start_validate(const struct tool_host *host, const json_t *json)
 {
-	return validate_script_start(host, json, answer_findings);
+	return validate_script_start(host, json, true, answer_findings);
 }
 
 const struct tool exec_sandbox_validate_tool = {

@@ -126,30 +126,48 @@ sandbox_read_timeout(const json_t *value, struct asked *asked, struct why *why_r
 	return 0;
 }
 
-/* Digits, then b, k, m or g. */
+/* As docker has it: a number, then k, m or g, then b or ib. Returns what follows; at text: it is
+ * no number. */
+static const char *
+sandbox_read_size(const char *text, double *bytes_r)
+{
+	static const char units[] = "bkmg";
+	const char *at = text, *letter;
+	double part = 1;
+
+	*bytes_r = 0;
+	for (; isdigit((unsigned char)*at); at++)
+		*bytes_r = *bytes_r * 10 + (*at - '0');
+	if (at == text)
+		return text;
+	if (*at == '.')
+		for (at++; isdigit((unsigned char)*at); at++)
+			*bytes_r += (*at - '0') * (part /= 10);
+	letter = *at ? strchr(units, tolower((unsigned char)*at)) : NULL;
+	if (letter > units) {
+		*bytes_r *= (double)(UINT64_C(1) << (10 * (letter - units)));
+		at++;
+		if (tolower((unsigned char)*at) == 'i' && tolower((unsigned char)at[1]) == 'b')
+			at++;
+	}
+	return tolower((unsigned char)*at) == 'b' ? at + 1 : at;
+}
+
 static int
 read_memory(const json_t *value, struct asked *asked, struct why *why_r)
 {
-	uint64_t cap = asked->config->limits.cap.memory_bytes, bytes = 0, unit = 1;
-	const char *text = json_string_value(value), *at = text;
+	uint64_t cap = asked->config->limits.cap.memory_bytes;
+	const char *text = json_string_value(value), *end;
+	double bytes = 0;
 
 	if (json_is_null(value))
 		return 0;
-	for (; at && isdigit((unsigned char)*at) && bytes <= cap; at++)
-		bytes = bytes * 10 + (uint64_t)(*at - '0');
-	if (at && at > text && *at) {
-		static const char units[] = "bkmg";
-		const char *letter = strchr(units, tolower((unsigned char)*at++));
-
-		unit = letter ? UINT64_C(1) << (10 * (letter - units)) : 0;
-		if (unit > 1 && tolower((unsigned char)*at) == 'b')	/* 512mb */
-			at++;
-	}
-	if (!text || *at || (size_t)(at - text) != json_string_length(value) ||
-	    __builtin_mul_overflow(bytes, unit, &bytes) || bytes < MEMORY_LEAST || bytes > cap)
+	end = text ? sandbox_read_size(text, &bytes) : NULL;
+	if (!text || *end || (size_t)(end - text) != json_string_length(value) ||
+	    bytes < MEMORY_LEAST || bytes > (double)cap)
 		return why_say(why_r, -EINVAL, "memory_limit", "memory_limit must be a string such "
 			       "as \"256m\", from 16m to %llum", (unsigned long long)cap / MIB);
-	asked->to->asked.memory_bytes = bytes;
+	asked->to->asked.memory_bytes = (uint64_t)bytes;
 	return 0;
 }
 

@@ -250,14 +250,14 @@ repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why 
 	struct needs *needs;
 	int r = check_alone(run, why_r);
 
+	if (r == 0)
+		r = environment_profile(&run->host, profile, &probe.profile, why_r);
 	if (r < 0)
 		return r;
 	if (!requirements_any(probe.script, probe.script_len, probe.dependencies))
 		return begin_session(run, why_r);
-	r = environment_profile(&run->host, profile, &probe.profile, why_r);
 	run->step = STEP_NEEDS;
-	if (r == 0)
-		r = needs_start(&run->host, &probe, true, on_needs, run, &needs, why_r);
+	r = needs_start(&run->host, &probe, true, on_needs, run, &needs, why_r);
 	if (r == 0 && needs)
 		run->needs = needs;
 	return r;

@@ -313,6 +313,7 @@ check_first(struct tool_run *run, struct why *why_r)
 		.dependencies = run->arguments.dependencies,
 		.requires_python = *run->arguments.requires_python
 					   ? run->arguments.requires_python : NULL,
+		.dependencies_replace = run->arguments.dependencies_replace,
 	};
 	struct needs *needs = NULL;
 	int r = environment_profile(&run->host, run->arguments.profile, &probe.profile,
@@ -326,6 +327,23 @@ check_first(struct tool_run *run, struct why *why_r)
 	if (needs)
 		run->needs = needs;
 	return r;
+}
+
+static int
+begin(struct tool_run *run, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	const char *profile;
+	int r = 0;
+
+	if (arguments->profile)
+		r = environment_profile(&run->host, arguments->profile, &profile, why_r);
+	if (r < 0)
+		return r;
+	if (*arguments->requires_python ||
+	    requirements_any(arguments->script, arguments->script_len, arguments->dependencies))
+		return check_first(run, why_r);
+	return start_execution(run, why_r);
 }
 
 struct tool_run *
@@ -355,11 +373,7 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 		kind->refuse(RUN_PYTHON_UNAVAILABLE, why.text, host);
 		return NULL;
 	}
-	if (*run->arguments.requires_python ||
-	    requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
-		r = check_first(run, &why);
-	else
-		r = start_execution(run, &why);
+	r = begin(run, &why);
 	if (over)
 		return NULL;
 	if (r < 0) {

@@ -84,6 +84,7 @@ struct run_script_arguments {
 	char requires_python[48];			/* in addition to the script's own; "": none
 							 */
 	bool tell_names;				/* as in an execution_request */
+	bool dependencies_replace;			/* as in a requirements_probe */
 	unsigned int flags;				/* set by the tool, for its answer */
 };
 

@@ -17,6 +17,7 @@
 #include "tools/shared/resources.h"
 
 #define ENTRY_COST 512		/* keys, numbers and types around one entry */
+#define READ_FILES_MAX 20	/* told to readers; structuredContent has all that are listed */
 #define LINK_COST 1024		/* a signed link, twice, beside the path */
 
 struct run_results {
@@ -246,7 +247,7 @@ run_results_new(const struct outcome *outcome, const struct tool_host *host, siz
 	for (size_t i = 0; i < outcome->n_displays; i++)
 		if (r->shown[i])
 			add_display(r, i);
-	for (size_t i = 0; i < r->n_files; i++)
+	for (size_t i = 0; i < r->n_files && i < READ_FILES_MAX; i++)
 		if (is_kept(&outcome->file[i]))
 			add_link(r, &outcome->file[i]);
 	for (size_t i = 0; i < outcome->n_parts; i++)
@@ -432,12 +433,14 @@ why_not_kept(const struct outcome_file *file)
 void
 run_results_say(const struct run_results *r, FILE *to)
 {
+	size_t read = r->n_files < READ_FILES_MAX ? r->n_files : READ_FILES_MAX;
+
 	if (!r->outcome)
 		return;
 	say_displays(r, to);
 	if (r->n_files)
 		fputs("files in /workspace:\n", to);
-	for (size_t i = 0; i < r->n_files; i++) {
+	for (size_t i = 0; i < read; i++) {
 		const struct outcome_file *file = &r->outcome->file[i];
 
 		fprintf(to, "  %.*s (%llu bytes%s)\n", (int)file->path_len, file->path,
@@ -446,8 +449,8 @@ run_results_say(const struct run_results *r, FILE *to)
 	}
 	if (r->unknown_files)
 		fputs("(what files it left is not known: its worker ended with them)\n", to);
-	else if (r->more_files)
-		fprintf(to, "(%u more files)\n", r->more_files);
+	else if (r->more_files || read < r->n_files)
+		fprintf(to, "(%zu more files)\n", r->n_files - read + r->more_files);
 	if (r->outcome->n_parts)
 		fputs("all of the output:\n", to);
 	for (size_t i = 0; i < r->outcome->n_parts; i++) {

@@ -161,6 +161,22 @@ answered(void *arg, const json_t *answer, const struct outcome *outcome)
 	ask.known(ask.arg, answer, outcome);
 }
 
+/* Names those that there are. */
+static int
+refuse_profile(const struct config *config, struct why *why_r)
+{
+	char names[sizeof(why_r->text) / 2];
+	size_t len = 0;
+
+	*names = '\0';
+	for (size_t i = 0; i < config->n_profiles && len < sizeof(names); i++)
+		if (policy_allows_profile(config, config->profile[i].name))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", config->profile[i].name);
+	return why_say(why_r, -ENOENT, "profile", "there is no profile of that name; there are %s%s",
+		       names, len >= sizeof(names) ? " ..." : "");
+}
+
 int
 environment_profile(const struct tool_host *host, const char *name, const char **profile_r,
 		    struct why *why_r)
@@ -176,8 +192,7 @@ environment_profile(const struct tool_host *host, const char *name, const char *
 	if (name)
 		profile = config_find_profile(host->config, name);
 	if (!profile)
-		return why_say(why_r, -ENOENT, "profile",
-			       "there is no profile of that name");
+		return refuse_profile(host->config, why_r);
 	if (!policy_allows_profile(host->config, profile->name))
 		return why_say(why_r, -EACCES, "profile", "the profile %s is not among those "
 			       "that policy lets you use", profile->name);

@@ -145,6 +145,25 @@ read_dependencies(struct requirements_check *check, const json_t *list, bool of_
 	}
 }
 
+/* Takes the block's requirements away of which the client's list has one too. */
+static void
+replace_dependencies(struct requirements_check *check)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach(check->probe.dependencies, i, text) {
+		struct requirement requirement;
+
+		if (!json_is_string(text) ||
+		    requirement_read(json_string_value(text), json_string_length(text),
+				     &requirement) < 0)
+			continue;
+		requirements_remove(&check->findings.list, requirement.name);
+		requirement_done(&requirement);
+	}
+}
+
 /* ---- the environment ---- */
 
 static void
@@ -198,6 +217,8 @@ look_at_environment(struct requirements_check *check, struct why *why_r)
 	json_t *environment;
 	int r;
 
+	if (check->probe.dependencies_replace)
+		replace_dependencies(check);
 	read_dependencies(check, check->probe.dependencies, false);
 	add_requires_python(check);
 	if (findings->n_errors || (!findings->list.n && !findings->requires_python)) {

@@ -26,6 +26,8 @@ struct requirements_probe {
 	const char *requires_python;	/* in addition to that of the block (PEP 440); NULL: none */
 	const char *profile;		/* as environment_profile gave it */
 	bool compile;			/* look for syntax errors too */
+	/* A requirement of dependencies takes the place of the block's; otherwise both count. */
+	bool dependencies_replace;
 };
 
 struct finding_error {

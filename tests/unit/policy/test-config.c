@@ -103,6 +103,9 @@ a_file_goes_over_the_built_in_values(void **state)
 		"disk_bytes = 1G\n"
 		"paths = /opt/data /srv/models\n"
 		"[profile bare]\n"
+		"[profile more]\n"
+		"modules = + numpy,\n"
+		"  scipy.stats\n"
 		"[limits]\n"
 		"pids = 7";
 	struct config *config = config_new();
@@ -119,7 +122,7 @@ a_file_goes_over_the_built_in_values(void **state)
 	assert_int_equal(config->limits.standard.memory_bytes, 64 << 20);
 	assert_int_equal(config->limits.standard.pids, 7);
 	assert_int_equal(config->limits.standard.cpu_ms, 30000);
-	assert_int_equal(config->n_profiles, 3);
+	assert_int_equal(config->n_profiles, 4);
 	p = &config->profile[0];
 	assert_int_equal(p->modules.n, 5);
 	assert_string_equal(p->modules.item[2], "math");
@@ -130,7 +133,12 @@ a_file_goes_over_the_built_in_values(void **state)
 	assert_int_equal(p->paths.n, 2);
 	assert_string_equal(p->paths.item[1], "/srv/models");
 	assert_true(p->modules.n > 20);
-	assert_non_null(config_find_profile(config, "bare"));
+	p = config_find_profile(config, "bare");
+	assert_non_null(p);
+	assert_int_equal(config_find_profile(config, "more")->modules.n, p->modules.n + 2);
+	p = config_find_profile(config, "more");
+	assert_string_equal(p->modules.item[0], "abc");
+	assert_string_equal(p->modules.item[p->modules.n - 1], "scipy.stats");
 	config_free(config);
 }
 
@@ -159,7 +167,7 @@ static const struct bad_case {
 	  "FILE:2: a section is one [NAME] alone on its line\n"
 	  "FILE:3: a section is one [NAME] alone on its line\n" },
 	{ "section too long", "[" X50 X50 X50 X50 "]\n[tenant sub:" X50 X50 X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxx]\n",
-	  "FILE:1: the line is longer than 198 bytes\n"
+	  "FILE:1: the line is longer than 198 bytes; a list goes on in lines that begin with a blank\n"
 	  "FILE:2: the name of a section has at most 184 bytes\n" },
 	{ "a profile's name is short", "[profile " X50 "xxxxxxxxxxxxxxx]\n",
 	  "FILE:1: [profile " X50 "xxxxxxxxxxxxxxx]: a profile's name has at most 64 bytes\n" },
@@ -252,6 +260,12 @@ static const struct bad_case {
 	{ "a number has one line", "[pool]\nwarm = 1\n 2\n", "FILE:3: warm: the value is one line\n" },
 	{ "nothing to continue", "[pool]\n warm = 1\n",
 	  "FILE:2: a line that begins with a blank continues a list, and there is none above it\n" },
+	{ "a plus that is no addition", "[profile a]\nmodules = +json\n[profile b]\nmodules = json + re\n"
+	  "[pool]\nwarm = + 1\n[profile c]\npaths = + /a\n",
+	  "FILE:2: modules: \"+json\" is not the name of a Python module\n"
+	  "FILE:4: modules: \"+\" is not the name of a Python module\n"
+	  "FILE:6: warm: \"+ 1\" is not a whole number from 0 to 512\n"
+	  "FILE:8: paths: \"+\" is not an absolute path without blanks, \".\" or \"..\"\n" },
 	{ "a wrong list is told once", "[profile a]\nmodules = 1\n 2\n 3\n",
 	  "FILE:2: modules: \"1\" is not the name of a Python module\n" },
 	{ "a wrong key's further lines are not another's",
@@ -434,7 +448,8 @@ long_lines_and_nul_are_refused(void **state)
 	memcpy(text, "[profile a]\nmodules = ", 22);
 	text[sizeof(text) - 1] = '\n';
 	assert_int_equal(read_bytes(config, text, sizeof(text), &errors), -EINVAL);
-	assert_string_equal(errors, "FILE:2: the line is longer than 198 bytes\n");
+	assert_string_equal(errors, "FILE:2: the line is longer than 198 bytes; a list goes "
+			    "on in lines that begin with a blank\n");
 	free(errors);
 	assert_int_equal(read_bytes(config, "[pool]\nwarm = 1\0" "2\n", 18, &errors), -EINVAL);
 	assert_string_equal(errors, "FILE:2: the line holds a control character\n");

@@ -285,6 +285,10 @@ each_name_stands_once(void **state)
 		assert_string_equal(again.specifiers, list.item[i].specifiers);
 		requirement_done(&again);
 	}
+	requirements_remove(&list, "b");
+	requirements_remove(&list, "none");
+	assert_int_equal(list.n, 3);
+	assert_string_equal(list.item[1].written, "c[x] @ https://x.invalid/c");
 	requirements_done(&list);
 }
 
