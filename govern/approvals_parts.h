@@ -46,7 +46,8 @@ struct approvals {
 	void *on_change_arg;
 };
 
-int64_t approvals_now(void);
+/* NULL: there is none with this id, or id is NULL. */
+struct approval *approvals_find(const struct approvals *approvals, const char *id);
 
 /* Ends the requests that have expired, and sets the timer for the next one. */
 void approvals_expire(struct approvals *approvals);
