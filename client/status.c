@@ -4,7 +4,6 @@
  * the tool check_environment. */
 #include "client/operator.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +40,6 @@ static const char metrics_help[] =
 	"\n"
 	"  --admin-socket PATH   as of status\n"
 	"  --help                this text\n";
-
-struct asked {
-	const char *admin_socket, *socket;
-	bool json;
-};
 
 /* ---- showing ---- */
 
@@ -275,9 +269,9 @@ print_sessions(const json_t *list)
 }
 
 static int
-status_show(const struct asked *asked, const json_t *answer)
+status_show(const struct admin_options *options, const json_t *answer)
 {
-	if (asked->json) {
+	if (options->json) {
 		admin_print_json(stdout, answer);
 	} else {
 		print_summary(answer);
@@ -323,9 +317,9 @@ status_make_answer(const json_t *environment)
 }
 
 static int
-ask_as_client(const struct asked *asked)
+ask_as_client(const struct admin_options *options)
 {
-	struct call_channel channel = { .fd = endpoint_connect(asked->socket),
+	struct call_channel channel = { .fd = endpoint_connect(options->socket),
 					.takes_structured = true };
 	struct reply reply;
 	json_t *answer;
@@ -344,7 +338,7 @@ ask_as_client(const struct asked *asked)
 		reply_free(&reply);
 	} else {
 		answer = status_make_answer(reply.outcome);
-		code = status_show(asked, answer);
+		code = status_show(options, answer);
 		json_decref(answer);
 		reply_free(&reply);
 	}
@@ -355,63 +349,26 @@ ask_as_client(const struct asked *asked)
 
 /* ---- commands ---- */
 
-static int
-status_read_options(int argc, char **argv, const char *help, struct asked *asked_r)
-{
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "admin-socket", required_argument, NULL, 'a' },
-		{ "socket", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
-
-	*asked_r = (struct asked){ .json = false };
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			asked_r->json = true;
-			break;
-		case 'a':
-			asked_r->admin_socket = optarg;
-			break;
-		case 's':
-			asked_r->socket = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 1;
-		default:
-			return -EX_USAGE;
-		}
-	}
-	if (optind == argc)
-		return 0;
-	say("%s: there is an extra word", argv[0]);
-	return -EX_USAGE;
-}
-
 int
 status_command(int argc, char **argv)
 {
-	struct asked asked;
+	struct admin_options options;
 	json_t *answer;
 	const char *path;
 	char text[256];
 	FILE *stream;
 	bool named;
-	int code, r = status_read_options(argc, argv, status_help, &asked);
+	int code, r = admin_read_options(argc, argv, ADMIN_TAKES_SOCKET, 0, status_help, &options);
 
 	if (r != 0)
 		return r > 0 ? 0 : -r;
-	path = admin_path(asked.admin_socket, &named);
-	stream = asked.socket && !named ? NULL : admin_connect(path, !named);
+	path = admin_path(options.admin_socket, &named);
+	stream = options.socket && !named ? NULL : admin_connect(path, !named);
 	if (!stream)
-		return named ? EX_UNAVAILABLE : ask_as_client(&asked);
+		return named ? EX_UNAVAILABLE : ask_as_client(&options);
 	answer = admin_ask_for(stream, "status", &code, text, sizeof(text));
 	if (answer)
-		code = status_show(&asked, answer);
+		code = status_show(&options, answer);
 	else
 		say("%s", text);
 	json_decref(answer);
@@ -422,29 +379,18 @@ status_command(int argc, char **argv)
 int
 metrics_command(int argc, char **argv)
 {
-	struct asked asked;
+	struct admin_options options;
 	json_t *answer;
-	char text[256];
-	FILE *stream;
-	int code, r = status_read_options(argc, argv, metrics_help, &asked);
+	int code, r = admin_read_options(argc, argv, ADMIN_TAKES_NO_MORE, 0, metrics_help,
+					 &options);
 
 	if (r != 0)
 		return r > 0 ? 0 : -r;
-	if (asked.json || asked.socket) {
-		say("metrics: has no such option");
-		return EX_USAGE;
-	}
-	stream = admin_connect(admin_path(asked.admin_socket, NULL), false);
-	if (!stream)
-		return EX_UNAVAILABLE;
-	answer = admin_ask_for(stream, "metrics", &code, text, sizeof(text));
-	if (answer) {
-		fputs(admin_text(answer, "metrics"), stdout);
-		code = fflush(stdout) == 0 ? 0 : EX_IOERR;
-	} else {
-		say("%s", text);
-	}
+	answer = admin_ask_once(admin_path(options.admin_socket, NULL),
+				json_pack("{s:s}", "do", "metrics"), &code);
+	if (!answer)
+		return code;
+	fputs(admin_text(answer, "metrics"), stdout);
 	json_decref(answer);
-	fclose(stream);
-	return code;
+	return fflush(stdout) == 0 ? 0 : EX_IOERR;
 }
