@@ -135,7 +135,7 @@ admin_read(FILE *stream)
 	return answer;
 }
 
-json_t *
+static json_t *
 admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size)
 {
 	json_t *answer = admin_send(stream, request) ? admin_read(stream) : NULL;
@@ -187,6 +187,18 @@ admin_text(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+double
+admin_number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+long
+admin_count(const json_t *object, const char *key)
+{
+	return (long)json_integer_value(json_object_get(object, key));
 }
 
 const char *

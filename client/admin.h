@@ -48,11 +48,8 @@ bool admin_send(FILE *stream, json_t *request);
 /* Reads one answer; NULL: the connection has ended, or the line was not JSON. */
 json_t *admin_read(FILE *stream);
 
-/* Sends a request and reads its answer. NULL: it failed; *code_r is the exit code, and text_r the
- * reason. */
-json_t *admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size);
-
-/* admin_ask() for a request without arguments. */
+/* Sends a request without arguments and reads its answer. NULL: it failed; *code_r is the exit
+ * code, and text_r the reason. */
 json_t *admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r, size_t size);
 
 /* Connects, asks and ends the connection. The request is taken. NULL: the reason was printed, and
@@ -64,6 +61,10 @@ void admin_bound(FILE *stream, const struct timeval *most);
 
 /* A member's text; "" when there is none. */
 const char *admin_text(const json_t *object, const char *key);
+
+/* A member's value; 0 when there is none. */
+double admin_number(const json_t *object, const char *key);
+long admin_count(const json_t *object, const char *key);
 
 /* "ada" of "uid:1000"; another principal as it is. Until the next call. */
 const char *admin_name(const char *tenant);

@@ -46,12 +46,6 @@ screen_width(void)
 	return size.ws_col;
 }
 
-static double
-number(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
-
 static void
 print_executions(const json_t *list)
 {
@@ -72,9 +66,9 @@ print_executions(const json_t *list)
 		table_add(table, "%s", admin_text(one, "kind"));
 		table_add(table, "%s", admin_text(one, "profile"));
 		table_add(table, "%s", admin_text(one, "state"));
-		table_add(table, "%s", figure_time(number(one, "age_seconds")));
-		table_add(table, "%s", figure_time(number(one, "cpu_seconds")));
-		table_add(table, "%s", figure_bytes((uint64_t)number(one, "memory_bytes")));
+		table_add(table, "%s", figure_time(admin_number(one, "age_seconds")));
+		table_add(table, "%s", figure_time(admin_number(one, "cpu_seconds")));
+		table_add(table, "%s", figure_bytes((uint64_t)admin_number(one, "memory_bytes")));
 		table_add(table, "%s", admin_text(one, "first_line"));
 	}
 	table_print(table, stdout, ROWS, screen_width(), "", "");

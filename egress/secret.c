@@ -125,22 +125,6 @@ secrets_take(struct secrets *secrets, const struct msg_egress_configure *configu
 	return r;
 }
 
-void
-secrets_free(struct secrets *secrets)
-{
-	for (size_t i = 0; i < secrets->n; i++) {
-		struct secret *s = &secrets->item[i];
-
-		explicit_bzero(s->value, strlen(s->value));
-		SSL_CTX_free(s->tls);
-		free(s->name);
-		free(s->header);
-		free(s->value);
-		free(s->trouble);
-	}
-	secrets->n = 0;
-}
-
 /* ---- use ---- */
 
 static bool

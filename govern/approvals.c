@@ -29,6 +29,9 @@ approval_id(const struct approval *approval)
 	return approval->id;
 }
 
+/* Ends the requests that have expired, and sets the timer for the next one. */
+static void approvals_expire(struct approvals *approvals);
+
 /* ---- the file ---- */
 
 static int
@@ -483,7 +486,7 @@ approvals_on_expiry(evutil_socket_t fd, short what, void *arg)
 	approvals_expire(arg);
 }
 
-void
+static void
 approvals_expire(struct approvals *approvals)
 {
 	struct timeval wait = { .tv_sec = 0 };

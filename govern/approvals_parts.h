@@ -49,9 +49,6 @@ struct approvals {
 /* NULL: there is none with this id, or id is NULL. */
 struct approval *approvals_find(const struct approvals *approvals, const char *id);
 
-/* Ends the requests that have expired, and sets the timer for the next one. */
-void approvals_expire(struct approvals *approvals);
-
 /* Copies the texts. */
 void approval_set_decided(struct approval *approval, const struct approval_decision *decision);
 

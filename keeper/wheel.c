@@ -170,16 +170,6 @@ top_of(const char *path)
 }
 
 static bool
-same_version(const char *text, size_t len, const char *expected)
-{
-	struct version a, b;
-
-	return version_read(text, len, &a) == 0 &&
-	       version_read(expected, strlen(expected), &b) == 0 &&
-	       version_compare(&a, &b) == 0;
-}
-
-static bool
 same_name(const char *text, size_t len, const char *expected)
 {
 	char name[PATH_BYTES_MAX + 1];
@@ -203,7 +193,7 @@ is_asked(const struct wheel_asked *asked, const char *text, size_t len)
 		return false;
 	memcpy(version, dash + 1, version_len);
 	return same_name(text, name_len, asked->name) &&
-	       same_version(version, version_len, asked->version);
+	       version_is(version, version_len, asked->version);
 }
 
 /* Does it describe a distribution, by the rules of importlib.metadata? */
@@ -544,7 +534,7 @@ check_infos(struct wheel *wheel)
 	if (find_field(&wheel->text[INFO_METADATA], "Name", &name) < 0 ||
 	    find_field(&wheel->text[INFO_METADATA], "Version", &version) < 0 ||
 	    !same_name(name.at, name.len, asked->name) ||
-	    !same_version(version.at, version.len, asked->version))
+	    !version_is(version.at, version.len, asked->version))
 		return refuse(wheel, -EBADMSG, "its METADATA is of another package");
 	return 0;
 }

@@ -22,7 +22,7 @@ struct line {
 /* A run of comment lines, as far as it has been read. */
 struct run {
 	const char *opening, *closing;	/* the block's first and last line; NULL: not seen yet */
-	unsigned int opening_line, closing_line;
+	unsigned int opening_line;
 	bool is_script;
 };
 
@@ -80,7 +80,6 @@ read_line(struct run *run, const struct line *line, unsigned int number)
 		}
 	} else if (number >= run->opening_line + 2 && line_is(line, "# ///")) {
 		run->closing = line->at;
-		run->closing_line = number;
 	}
 }
 

@@ -305,6 +305,16 @@ version_compare(const struct version *a, const struct version *b)
 	return r ? r : compare_local(a->local, b->local);
 }
 
+bool
+version_is(const char *text, size_t len, const char *expected)
+{
+	struct version a, b;
+
+	return version_read(text, len, &a) == 0 &&
+	       version_read(expected, strlen(expected), &b) == 0 &&
+	       version_compare(&a, &b) == 0;
+}
+
 /* ---- specifiers ---- */
 
 enum operator { OP_ARBITRARY, OP_COMPATIBLE, OP_EQUAL, OP_NOT_EQUAL, OP_AT_MOST, OP_AT_LEAST,

@@ -16,6 +16,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/base64.h"
 #include "base/mask.h"
 #include "base/own.h"
@@ -585,7 +586,7 @@ transfer_begin(struct transfer *t)
 {
 	struct remote *r = t->remote;
 
-	t->waits = *r->options.token_url && !token_is_fresh(&r->token, remote_now_ms());
+	t->waits = *r->options.token_url && !token_is_fresh(&r->token, clock_ms());
 	if ((t->waits ? remote_fetch_token(r) : transfer_start(t)) == 0)
 		return 0;
 	transfer_forget(t);

@@ -7,19 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
-
-uint64_t
-remote_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static struct transfer *
 find_failed(const struct remote *r)
@@ -83,7 +74,7 @@ take_token(struct transfer *t, char *text, size_t size)
 	char error[64];
 
 	if (status == 200) {
-		wrong = token_read(t->body.at ? t->body.at : "", t->body.len, remote_now_ms(), &token);
+		wrong = token_read(t->body.at ? t->body.at : "", t->body.len, clock_ms(), &token);
 		if (wrong)
 			return wrong;
 		token_wipe(&r->former);

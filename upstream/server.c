@@ -14,6 +14,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
@@ -200,15 +201,6 @@ request_find(struct server *s, const json_t *id)
 
 /* ---- its end ---- */
 
-uint64_t
-server_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void
 server_arm(struct event *timer, uint32_t ms)
 {
@@ -238,7 +230,7 @@ go_down(struct server *s, const char *text)
 	listing_drop(&s->listing);
 	event_del(&s->relist);
 	event_del(&s->relisten);
-	if (s->served_since && server_now_ms() - s->served_since > SERVED_MS)
+	if (s->served_since && clock_ms() - s->served_since > SERVED_MS)
 		s->failed = 0;
 	s->served_since = 0;
 	ms = AGAIN_FIRST_MS << (s->failed < 10 ? s->failed : 10);
@@ -458,7 +450,7 @@ on_listed(struct server *s, const json_t *result)
 		listing_add_reader(&s->listing);
 	s->state = TOOL_SERVER_SERVING;
 	if (is_first)
-		s->served_since = server_now_ms();
+		s->served_since = clock_ms();
 	s->n_left_out = s->listing.left_out;
 	s->n_tools = listing_end(&s->listing, s->options.number, s->options.tell, s->options.arg);
 	tell_state(s, "");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
@@ -88,7 +89,7 @@ call_on_progress(struct server *s, const json_t *params)
 	const json_t *total = json_object_get(params, "total");
 	const char *message = json_string_value(json_object_get(params, "message"));
 	char said[TOOL_PROGRESS_MAX / 2], text[TOOL_PROGRESS_MAX], of[32] = "";
-	uint64_t now = server_now_ms();
+	uint64_t now = clock_ms();
 
 	if (!request || request->kind != CALL || !json_is_number(progress) ||
 	    (request->told_ms != 0 && now - request->told_ms < PROGRESS_MS))
