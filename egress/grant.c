@@ -64,7 +64,7 @@ may_wait(int fd, int error)
 
 /* Gives up the listening socket, and the connection just accepted on it (-1: none). */
 static void
-give_up(struct grant *g, int accepted)
+grant_give_up(struct grant *g, int accepted)
 {
 	fprintf(stderr, "mcp-python-egress: the listening socket of execution %llu waits; it is "
 		"closed\n", (unsigned long long)g->execution);
@@ -95,7 +95,7 @@ on_acceptable(evutil_socket_t fd, short what, void *arg)
 	if (accepted >= 0)
 		setsockopt(accepted, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	if (may_wait(fd, error)) {
-		give_up(g, accepted);
+		grant_give_up(g, accepted);
 		return;
 	}
 	if (accepted >= 0) {
@@ -213,7 +213,7 @@ tell_closed(const struct proxy *proxy, uint64_t execution)
 }
 
 static struct grant *
-find(const struct proxy *proxy, uint64_t execution)
+grant_find(const struct proxy *proxy, uint64_t execution)
 {
 	struct grant *g;
 
@@ -241,7 +241,7 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 	struct grant *g;
 	int r;
 
-	if (find(proxy, open->execution)) {
+	if (grant_find(proxy, open->execution)) {
 		close(fd);
 		return -EEXIST;
 	}
@@ -274,7 +274,7 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 void
 grant_close(struct proxy *proxy, uint64_t execution)
 {
-	struct grant *g = find(proxy, execution);
+	struct grant *g = grant_find(proxy, execution);
 	struct connection *c, *next;
 
 	if (!g)

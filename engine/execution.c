@@ -36,18 +36,18 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
 #define TO(state) (1U << (state))
 
-static const unsigned int legal_next[EXECUTION_STATE_COUNT] = {
+static const unsigned int execution_legal_next[EXECUTION_STATE_COUNT] = {
 	[EXECUTION_WAITING] = TO(EXECUTION_RUNNING) | TO(EXECUTION_DUE),
 	[EXECUTION_RUNNING] = TO(EXECUTION_DUE),
 	[EXECUTION_DUE] = 0,
 };
 
 static void
-set_state(struct execution *e, enum execution_state to)
+execution_set_state(struct execution *e, enum execution_state to)
 {
 	struct engine *engine = e->engine;
 
-	assert((legal_next[e->state] & TO(to)) != 0);
+	assert((execution_legal_next[e->state] & TO(to)) != 0);
 	if (e->state == EXECUTION_RUNNING) {
 		TAILQ_REMOVE(&engine->running, e, link);
 		engine->n_running--;
@@ -172,7 +172,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	    sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
-		set_state(e, EXECUTION_DUE);
+		execution_set_state(e, EXECUTION_DUE);
 		answer_later(e);
 		return 0;
 	}
@@ -201,7 +201,7 @@ execution_id(const struct execution *e)
 void
 execution_begin(struct execution *e, struct worker *w)
 {
-	set_state(e, EXECUTION_RUNNING);
+	execution_set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
 	results_begin(&e->results);
 	execution_watch(e);
@@ -273,7 +273,7 @@ close_run(struct execution *e)
 	struct worker *w = e->worker;
 
 	/* From here on no callback can end it again. */
-	set_state(e, EXECUTION_DUE);
+	execution_set_state(e, EXECUTION_DUE);
 	event_del(&e->deadline);
 	watchdog_look_end(&w->look);
 	execution_files_end(e);
@@ -503,7 +503,7 @@ execution_stop(struct execution *e, enum stop_reason reason)
 		share_update(&e->tenant->share[e->profile]);
 		e->facts.stop = reason;
 		e->facts.never_ran = true;
-		set_state(e, EXECUTION_DUE);
+		execution_set_state(e, EXECUTION_DUE);
 		answer_later(e);
 		break;
 	case EXECUTION_RUNNING:
@@ -601,7 +601,7 @@ execution_on_listener(struct execution *e, struct frame *frame)
 
 /* The answer comes first, the worker's death after it. */
 static void
-finish(struct execution *e)
+execution_finish(struct execution *e)
 {
 	struct engine *engine = e->engine;
 	struct worker *w;
@@ -622,7 +622,7 @@ execution_on_done(struct execution *e, struct frame *frame)
 {
 	execution_keep_done(e, frame);
 	results_end(&e->results);
-	finish(e);
+	execution_finish(e);
 }
 
 void
@@ -631,7 +631,7 @@ execution_on_exited(struct execution *e, int wait_status)
 	e->facts.has_exit = true;
 	e->facts.wait_status = wait_status;
 	results_end(&e->results);
-	finish(e);
+	execution_finish(e);
 }
 
 void
@@ -642,7 +642,7 @@ execution_on_died(struct execution *e, int wait_status)
 		e->facts.has_exit = true;
 		e->facts.wait_status = wait_status;
 	}
-	finish(e);
+	execution_finish(e);
 }
 
 void

@@ -58,7 +58,7 @@ asked(struct volume *v)
 
 /* The text at *at, which ends within len bytes; moves both behind it. NULL: there is none. */
 static const char *
-read_name(const char **at, size_t *len)
+volume_read_name(const char **at, size_t *len)
 {
 	const char *name = *at, *end = memchr(name, '\0', *len);
 
@@ -149,7 +149,7 @@ answer_entry(struct volume *v, const char *name)
 static int
 on_lookup(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 
 	return name ? answer_entry(v, name) : -EINVAL;
 }
@@ -196,7 +196,7 @@ make_name(struct volume *v, const char *name, int (*make)(int dir, const char *n
 }
 
 static int
-make_directory(int dir, const char *name, const void *arg)
+volume_make_directory(int dir, const char *name, const void *arg)
 {
 	return mkdirat(dir, name, *(const mode_t *)arg);
 }
@@ -208,7 +208,7 @@ make_link(int dir, const char *name, const void *arg)
 }
 
 static int
-make_file(int dir, const char *name, const void *arg)
+volume_make_file(int dir, const char *name, const void *arg)
 {
 	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			*(const mode_t *)arg);
@@ -225,8 +225,8 @@ on_mkdir(struct volume *v, const void *in, size_t len)
 	int r;
 
 	len -= sizeof(*mkdir);
-	name = read_name(&at, &len);
-	r = name ? make_name(v, name, make_directory, &mode) : -EINVAL;
+	name = volume_read_name(&at, &len);
+	r = name ? make_name(v, name, volume_make_directory, &mode) : -EINVAL;
 	return r < 0 ? r : answer_entry(v, name);
 }
 
@@ -239,15 +239,16 @@ on_mknod(struct volume *v, const void *in, size_t len)
 	int r;
 
 	len -= sizeof(*mknod);
-	name = read_name(&at, &len);
-	r = !name ? -EINVAL : S_ISREG(mknod->mode) ? make_name(v, name, make_file, &mode) : -EPERM;
+	name = volume_read_name(&at, &len);
+	r = !name ? -EINVAL : !S_ISREG(mknod->mode) ? -EPERM
+						    : make_name(v, name, volume_make_file, &mode);
 	return r < 0 ? r : answer_entry(v, name);
 }
 
 static int
 on_symlink(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 	int r;
 
 	if (!name || len == 0 || !memchr(at, '\0', len))
@@ -284,7 +285,7 @@ on_readlink(struct volume *v, const void *in, size_t len)
 static int
 on_unlink(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 
 	return name ? volume_remove(&v->tree, asked(v), name, 0) : -EINVAL;
 }
@@ -292,7 +293,7 @@ on_unlink(struct volume *v, const void *in, size_t len)
 static int
 on_rmdir(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 
 	return name ? volume_remove(&v->tree, asked(v), name, AT_REMOVEDIR) : -EINVAL;
 }
@@ -300,8 +301,8 @@ on_rmdir(struct volume *v, const void *in, size_t len)
 static int
 move(struct volume *v, uint64_t to, bool without, const char *at, size_t len)
 {
-	const char *name = read_name(&at, &len);
-	const char *new_name = name ? read_name(&at, &len) : NULL;
+	const char *name = volume_read_name(&at, &len);
+	const char *new_name = name ? volume_read_name(&at, &len) : NULL;
 
 	if (!new_name)
 		return -EINVAL;
@@ -468,10 +469,10 @@ on_create(struct volume *v, const void *in, size_t len)
 	int r, n;
 
 	len -= sizeof(*create);
-	name = read_name(&at, &len);
+	name = volume_read_name(&at, &len);
 	if (!name)
 		return -EINVAL;
-	r = make_name(v, name, make_file, &mode);
+	r = make_name(v, name, volume_make_file, &mode);
 	if (r < 0 && (r != -EEXIST || (create->flags & O_EXCL)))
 		return r;
 	n = answer_entry(v, name);
@@ -498,7 +499,7 @@ on_release(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_read(struct volume *v, const void *in, size_t len)
+volume_on_read(struct volume *v, const void *in, size_t len)
 {
 	const struct fuse_read_in *read = in;
 	const size_t most = read->size < DATA_MAX ? read->size : DATA_MAX;
@@ -710,7 +711,7 @@ static const struct {
 	[FUSE_STATFS] = { on_statfs, 0 },
 	[FUSE_OPEN] = { on_open, 0 },
 	[FUSE_CREATE] = { on_create, sizeof(struct fuse_create_in) },
-	[FUSE_READ] = { on_read, sizeof(struct fuse_read_in) },
+	[FUSE_READ] = { volume_on_read, sizeof(struct fuse_read_in) },
 	[FUSE_WRITE] = { on_write, sizeof(struct fuse_write_in) },
 	[FUSE_FALLOCATE] = { on_fallocate, sizeof(struct fuse_fallocate_in) },
 	[FUSE_FSYNC] = { on_fsync, 0 },

@@ -95,7 +95,7 @@ refuse(struct wheel *wheel, int code, const char *format, ...)
 /* ---- the archive ---- */
 
 static la_ssize_t
-on_read(struct archive *archive, void *arg, const void **bytes_r)
+wheel_on_read(struct archive *archive, void *arg, const void **bytes_r)
 {
 	struct wheel *wheel = arg;
 	uint64_t left = wheel->size - wheel->at;
@@ -145,7 +145,7 @@ open_archive(struct wheel *wheel)
 	    archive_read_set_options(archive, "zip:ignorecrc32") != ARCHIVE_OK ||
 #endif
 	    archive_read_set_callback_data(archive, wheel) != ARCHIVE_OK ||
-	    archive_read_set_read_callback(archive, on_read) != ARCHIVE_OK ||
+	    archive_read_set_read_callback(archive, wheel_on_read) != ARCHIVE_OK ||
 	    archive_read_set_seek_callback(archive, on_seek) != ARCHIVE_OK ||
 	    archive_read_open1(archive) != ARCHIVE_OK)
 		return refuse_archive(wheel);
@@ -414,7 +414,7 @@ copy_member(struct wheel *wheel, struct member *member, bool executable, bool sc
 
 /* Checks the stated size, before any byte is read. */
 static int
-charge(struct wheel *wheel, const char *path, const la_int64_t size)
+wheel_charge(struct wheel *wheel, const char *path, const la_int64_t size)
 {
 	if (size < 0)
 		return refuse(wheel, -EBADMSG, "no size is said of " SHOWN, path);
@@ -457,7 +457,8 @@ take_entry(struct wheel *wheel, struct archive_entry *entry)
 	if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) ||
 	    archive_entry_is_encrypted(entry) || !is_compressed_as_usual(wheel->archive))
 		return refuse(wheel, -EBADMSG, "no plain file: " SHOWN, path);
-	r = charge(wheel, path, archive_entry_size_is_set(entry) ? archive_entry_size(entry) : -1);
+	r = wheel_charge(wheel, path,
+			 archive_entry_size_is_set(entry) ? archive_entry_size(entry) : -1);
 	if (r == 0)
 		r = check_top(wheel, path);
 	if (r == 0)
@@ -617,7 +618,7 @@ check_record(struct wheel *wheel)
 /* ---- what is made ---- */
 
 static int
-make_file(struct wheel *wheel, char *place, bool executable, const char *text, size_t len)
+wheel_make_file(struct wheel *wheel, char *place, bool executable, const char *text, size_t len)
 {
 	struct member *member = add_member(wheel);
 	int r;
@@ -642,7 +643,7 @@ on_launcher(void *arg, const char *name, const char *text, size_t len, struct wh
 		return why_say(why_r, -EFBIG, "", "it has more scripts than may be installed");
 	if (asprintf(&place, "bin/%s", name) < 0)
 		abort();
-	return make_file(wheel, place, true, text, len);
+	return wheel_make_file(wheel, place, true, text, len);
 }
 
 static int
@@ -697,7 +698,7 @@ make_record(struct wheel *wheel)
 	record_write(to, place, NULL, 0);
 	if (fclose(to) != 0)
 		abort();
-	return make_file(wheel, place, false, text, len);
+	return wheel_make_file(wheel, place, false, text, len);
 }
 
 /* ---- all of it ---- */

@@ -74,7 +74,7 @@ take_digits(const char *from, char digits_r[CHAIN_DIGITS + 1])
 }
 
 static bool
-take_number(const char *line, size_t len, uint64_t *n_r)
+chain_take_number(const char *line, size_t len, uint64_t *n_r)
 {
 	size_t at = strlen(FIRST);
 	uint64_t n = 0;
@@ -104,7 +104,7 @@ chain_read(const char *line, size_t len, struct chain_link *link_r)
 	    memcmp(line + body - PREV_LEN, PREV, strlen(PREV)) != 0 || line[body - 1] != '"' ||
 	    !take_digits(line + body + strlen(HASH), link.hash) ||
 	    !take_digits(line + body - PREV_LEN + strlen(PREV), link.prev) ||
-	    !take_number(line, len, &link.n))
+	    !chain_take_number(line, len, &link.n))
 		return -EBADMSG;
 	chain_hash(line, body, hash);
 	if (strcmp(hash, link.hash) != 0)

@@ -404,7 +404,7 @@ judge_line(struct reading *reading, char *line)
 
 /* Reads one line into at most size bytes, without its line break. False at the end of the file. */
 static bool
-read_line(struct reading *reading, char *line, int size)
+config_read_line(struct reading *reading, char *line, int size)
 {
 	bool too_long = false, strange = false;
 	int c, len = 0;
@@ -439,11 +439,11 @@ read_line(struct reading *reading, char *line, int size)
 
 /* inih's source of lines, as fgets(). A refused line is passed on as an empty one. */
 static char *
-next_line(char *line, int size, void *arg)
+config_next_line(char *line, int size, void *arg)
 {
 	struct reading *reading = arg;
 
-	if (!read_line(reading, line, size - 1))
+	if (!config_read_line(reading, line, size - 1))
 		return NULL;
 	if (!judge_line(reading, line))
 		line[0] = '\0';
@@ -617,7 +617,7 @@ config_read(struct config *config, const char *path, FILE *errors)
 		return -errno;
 	add_file(config->origin, path);
 	reading.scratch = config_new();
-	r = ini_parse_stream(next_line, &reading, on_value, &reading);
+	r = ini_parse_stream(config_next_line, &reading, on_value, &reading);
 	config_free(reading.scratch);
 	fclose(reading.file);
 	if (reading.error < 0)
@@ -641,7 +641,7 @@ is_conf(const struct dirent *entry)
 }
 
 static int
-by_name(const struct dirent **a, const struct dirent **b)
+config_by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -650,7 +650,7 @@ int
 config_read_directory(struct config *config, const char *path, FILE *errors)
 {
 	struct dirent **entry;
-	int n = scandir(path, &entry, is_conf, by_name), result = 0;
+	int n = scandir(path, &entry, is_conf, config_by_name), result = 0;
 
 	if (n < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;

@@ -70,7 +70,7 @@ is_opening(const struct line *line)
 }
 
 static void
-read_line(struct run *run, const struct line *line, unsigned int number)
+pep723_read_line(struct run *run, const struct line *line, unsigned int number)
 {
 	if (!run->opening) {
 		if (line->ended && is_opening(line)) {
@@ -143,7 +143,7 @@ pep723_find(const char *script, size_t len, struct pep723 *found_r)
 		struct line line = take_line(&at, end);
 
 		if (is_comment(&line))
-			read_line(&run, &line, number);
+			pep723_read_line(&run, &line, number);
 		else
 			r = end_run(&run, &found);
 	}

@@ -193,7 +193,7 @@ is_range(const char *word, size_t len)
 
 /* Numbers with dots between them. */
 static bool
-is_version(const char *word, size_t len)
+words_is_version(const char *word, size_t len)
 {
 	bool digit = false;
 
@@ -341,7 +341,7 @@ word_kind(enum key_kind kind)
 		[KEY_ORIGINS] = { is_origin, "http:// or https:// and the name of a host, "
 				  "with or without a port" },
 		[KEY_SCOPES] = { is_scope, "a scope" },
-		[KEY_VERSION] = { is_version, "a version such as 3.11" },
+		[KEY_VERSION] = { words_is_version, "a version such as 3.11" },
 		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
 		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
 				 "behind them" },

@@ -177,7 +177,7 @@ on_rewind(void *arg, curl_off_t offset, int origin)
 }
 
 static void
-wipe(char **text)
+remote_wipe(char **text)
 {
 	if (*text)
 		explicit_bzero(*text, strlen(*text));
@@ -194,7 +194,7 @@ transfer_forget(struct transfer *t)
 	curl_multi_remove_handle(r->multi, t->easy);
 	curl_easy_cleanup(t->easy);
 	curl_slist_free_all(t->headers);
-	wipe(&t->authorization);
+	remote_wipe(&t->authorization);
 	TAILQ_REMOVE(&r->transfers, t, link);
 	r->n_transfers--;
 	if (r->fetching == t)
@@ -212,7 +212,7 @@ transfer_forget(struct transfer *t)
 static void drop_all(struct remote *r, bool has_ended);
 
 static void
-end_because(struct remote *r, const char *text)
+remote_end_because(struct remote *r, const char *text)
 {
 	drop_all(r, true);
 	r->options.on_end(r->options.arg, text);
@@ -256,7 +256,7 @@ say_status(const struct transfer *t, long status, char *text, size_t size)
 
 /* ---- once more ---- */
 
-static void on_again(evutil_socket_t fd, short what, void *arg);
+static void remote_on_again(evutil_socket_t fd, short what, void *arg);
 
 void
 transfer_reset(struct transfer *t)
@@ -274,7 +274,7 @@ transfer_reset(struct transfer *t)
 static void add_session(struct transfer *t, const char *revision);
 
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+remote_on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct transfer *t = arg;
 	struct remote *r = t->remote;
@@ -333,7 +333,7 @@ on_answered(struct transfer *t)
 	t->body = (struct bytes){ 0 };
 	transfer_forget(t);
 	if (status == 404 && *r->session && !ends) {
-		end_because(r, "it has ended the session");
+		remote_end_because(r, "it has ended the session");
 	} else {
 		if (is_json)
 			give_out(r, &body);
@@ -359,7 +359,7 @@ on_broken(struct transfer *t, CURLcode result)
 	remote_mask(r, text, strlen(text));
 	transfer_forget(t);
 	if (sent == 0 && !refused && !ends)
-		end_because(r, text);
+		remote_end_because(r, text);
 	else if (id != 0)
 		r->options.on_failed(r->options.arg, id, refused ? status : 0, text);
 }
@@ -534,7 +534,7 @@ transfer_add(struct remote *r, uint64_t id)
 	t->id = id;
 	t->easy = xalloc_check(curl_easy_init());
 	t->events = (struct events){ .on_message = keep, .arg = t, .max = REMOTE_MESSAGE_MAX };
-	evtimer_assign(&t->again, r->options.base, on_again, t);
+	evtimer_assign(&t->again, r->options.base, remote_on_again, t);
 	TAILQ_INSERT_TAIL(&r->transfers, t, link);
 	r->n_transfers++;
 	return t;
@@ -563,7 +563,7 @@ authorize(struct transfer *t)
 {
 	const struct remote *r = t->remote;
 
-	wipe(&t->authorization);
+	remote_wipe(&t->authorization);
 	if (r->authorization)
 		t->authorization = xstrdup(r->authorization);
 	else if (r->token.text && !t->is_token &&

@@ -36,7 +36,7 @@
 
 static void initialize(struct server *s);
 static void list(struct server *s, const char *cursor);
-static void give_up(struct server *s, const char *format, ...)
+static void server_give_up(struct server *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- to the supervisor ---- */
@@ -183,7 +183,7 @@ ask_first(struct server *s, enum kind kind, const char *method, json_t *params, 
 	int r = request_ask(s, kind, method, params, ms, NULL);
 
 	if (r < 0 && s->state != TOOL_SERVER_SERVING)
-		give_up(s, "it cannot be asked for %s: %s", method, strerror(-r));
+		server_give_up(s, "it cannot be asked for %s: %s", method, strerror(-r));
 	return r;
 }
 
@@ -246,7 +246,7 @@ on_end(void *arg, const char *text)
 }
 
 static void
-give_up(struct server *s, const char *format, ...)
+server_give_up(struct server *s, const char *format, ...)
 {
 	char text[TOOL_TROUBLE_MAX];
 	va_list args;
@@ -341,7 +341,7 @@ say_initialized(struct server *s)
 	server_arm(&request->late, START_MS);
 	message = json_pack("{s:s,s:s}", "jsonrpc", "2.0", "method", "notifications/initialized");
 	if (server_write(s, xalloc_check(message), request->id) < 0)
-		give_up(s, "it cannot be told that the session has begun");
+		server_give_up(s, "it cannot be told that the session has begun");
 }
 
 static void
@@ -350,7 +350,7 @@ on_initialized(struct server *s, const json_t *result)
 	const char *revision = json_string_value(json_object_get(result, "protocolVersion"));
 
 	if (!revision) {
-		give_up(s, "its answer to initialize has no protocolVersion");
+		server_give_up(s, "its answer to initialize has no protocolVersion");
 		return;
 	}
 	take_capabilities(s, result);
@@ -422,7 +422,7 @@ static void
 not_listed(struct server *s, const char *text)
 {
 	if (s->state != TOOL_SERVER_SERVING) {
-		give_up(s, "it does not list its tools: %s", text);
+		server_give_up(s, "it does not list its tools: %s", text);
 		return;
 	}
 	listing_drop(&s->listing);
@@ -516,7 +516,7 @@ on_answer(struct server *s, struct request *request, const json_t *result, const
 		if (result)
 			on_initialized(s, result);
 		else
-			give_up(s, "it answers initialize with an error: %s", error);
+			server_give_up(s, "it answers initialize with an error: %s", error);
 		break;
 	case LIST:
 		if (result)
@@ -588,7 +588,7 @@ on_failed(void *arg, uint64_t id, long status, const char *text)
 	else if (failed.kind == LIST)
 		not_listed(s, text);
 	else if (failed.kind != LISTEN)
-		give_up(s, "%s", text);
+		server_give_up(s, "%s", text);
 	else if (status == 0 || status == 200)
 		listen_later(s);
 }
@@ -659,7 +659,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 	} else if (late.kind == LIST) {
 		not_listed(s, late_text);
 	} else {
-		give_up(s, "%s", late_text);
+		server_give_up(s, "%s", late_text);
 	}
 }
 

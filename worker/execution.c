@@ -82,7 +82,7 @@ await_volume(struct frame *frame)
 
 /* INPUT, LINK or AWAIT_VOLUME. 0 or -errno. */
 static int
-put(struct frame *frame, bool replace)
+execution_put(struct frame *frame, bool replace)
 {
 	switch ((unsigned int)frame->msg.type) {
 	case MSG_INPUT:
@@ -109,7 +109,7 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 			break;
 		if (r == 0)
 			continue;
-		r = put(frame, replace);
+		r = execution_put(frame, replace);
 		if (r < 0)
 			*error_r = -r;
 		frame_done(frame);

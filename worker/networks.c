@@ -146,7 +146,7 @@ find_place(void)
 }
 
 static int
-make(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
+networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
 {
 	struct network *n;
 	int r, fd;
@@ -197,7 +197,8 @@ enter_resting(uint64_t owner, uint64_t worker)
 int
 networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
 {
-	return enter_resting(owner, worker) ? 0 : make(owner, worker, small_buffers, what_r);
+	return enter_resting(owner, worker)
+		? 0 : networks_make(owner, worker, small_buffers, what_r);
 }
 
 void

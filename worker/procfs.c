@@ -49,7 +49,7 @@ static const struct {
 };
 
 static FILE *
-make(int place, const char *name)
+procfs_make(int place, const char *name)
 {
 	own_fd int fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -160,7 +160,7 @@ write_processors(int place, const char **what_r)
 	if (r == 0 && sched_getaffinity(0, size, set) < 0)
 		r = -errno;
 	for (size_t i = 0; r == 0 && i < sizeof(processors) / sizeof(processors[0]); i++) {
-		FILE *file = make(place, processors[i].name);
+		FILE *file = procfs_make(place, processors[i].name);
 		int error;
 
 		*what_r = processors[i].name;
@@ -214,7 +214,7 @@ procfs_prepare(int root, const char **what_r)
 	if (place < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(constant) / sizeof(constant[0]); i++) {
-		FILE *file = make(place, constant[i].name);
+		FILE *file = procfs_make(place, constant[i].name);
 
 		*what_r = constant[i].name;
 		if (!file)

@@ -33,13 +33,13 @@
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
-static uint32_t number;			/* of the order that is carried out */
+static uint32_t snapshot_number;			/* of the order that is carried out */
 static bool goes_on;			/* threads run while the state waits */
 
 static void
 report(enum report_kind kind, int value)
 {
-	struct report r = { .kind = kind, .number = number, .value = value };
+	struct report r = { .kind = kind, .number = snapshot_number, .value = value };
 
 	/* Nobody listens: init is gone, and so are we. */
 	if (fdpass_send(JAIL_LINE, &r, sizeof(r), NULL, 0, 0) != (ssize_t)sizeof(r))
@@ -256,7 +256,7 @@ wait_for(pid_t pid)
 static _Noreturn void
 tell_of_copy(int line, pid_t pid)
 {
-	struct report r = { .kind = REPORT_FORKED, .number = number, .value = pid };
+	struct report r = { .kind = REPORT_FORKED, .number = snapshot_number, .value = pid };
 
 	if (pid < 0)
 		_exit(errno);
@@ -336,7 +336,7 @@ fork_state(int line, bool connected)
 }
 
 static void
-on_copy(struct fdpass_set *fds)
+snapshot_on_copy(struct fdpass_set *fds)
 {
 	bool connected = has_connections(fds->fd[0], -1);
 
@@ -380,7 +380,7 @@ begin_cell(int control, uint32_t port, bool look)
 }
 
 static void
-on_cell(struct fdpass_set *fds, const struct order *order)
+snapshot_on_cell(struct fdpass_set *fds, const struct order *order)
 {
 	bool look = order->kind == ORDER_LOOK;
 	enum forked forked;
@@ -470,13 +470,13 @@ wait_for_orders(void)
 		/* Init is gone, or has given us up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);
-		number = order.number;
+		snapshot_number = order.number;
 		drop_child_signal();
 		interpreter_drop_signals();
 		if (order.kind == ORDER_COPY && fds.n == 1)
-			on_copy(&fds);
+			snapshot_on_copy(&fds);
 		else if ((order.kind == ORDER_CELL || order.kind == ORDER_LOOK) && fds.n == 2)
-			on_cell(&fds, &order);
+			snapshot_on_cell(&fds, &order);
 		else if (order.kind == ORDER_RUN && fds.n == 1)
 			on_run(&fds, &order);
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)

@@ -127,7 +127,7 @@ send_frame(void)
 }
 
 static void
-tell(bool crashed)
+where_tell(bool crashed)
 {
 	struct msg msg = { .type = MSG_WHERE, .where.id = run.id };
 	size_t len = take_stacks();
@@ -161,7 +161,7 @@ on_crash(int signal)
 	int error = errno;
 
 	if (may_tell())
-		tell(true);
+		where_tell(true);
 	errno = error;
 	raise(signal);
 }
@@ -177,7 +177,7 @@ on_ask(int signal, siginfo_t *info, void *context)
 		return;
 	}
 	if (may_tell())
-		tell(false);
+		where_tell(false);
 	kill(getpid(), SIGKILL);
 }
 
