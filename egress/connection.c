@@ -299,8 +299,8 @@ settle(struct connection *c)
 {
 	bool over;
 
-	/* A request has one answer, whose end the origin decides: a script that only stops
-	 * writing keeps waiting. */
+	/* The origin ends the answer to a plain request: the end of a script's bytes is not passed
+	 * on. */
 	if (c->head.connect)
 		pass_end(&c->script, &c->origin);
 	pass_end(&c->origin, &c->script);

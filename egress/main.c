@@ -97,7 +97,7 @@ on_frame(void *arg, struct frame *frame)
 
 /* ---- start ---- */
 
-/* Anybody can make a name server seem broken, as often as they like. */
+/* libevent's warnings are dropped: scripts could cause any number of them, about name servers. */
 static void
 say_nothing(int is_warning, const char *text)
 {

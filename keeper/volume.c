@@ -24,8 +24,8 @@
 #define DATA_MAX (PAGES * 4096U)
 #define IN_MAX (DATA_MAX + 4096U)
 #define OUT_MAX (DATA_MAX + 4096U)
-/* Nobody else changes the directory, so the kernel may remember names. What a file is like it asks
- * each time: it belongs to the one that asks. */
+/* How long the kernel may remember a name: no other process changes the directory. Attributes are
+ * asked for each time, because a file is shown as the property of the process that asks. */
 #define NAMES_SECONDS 86400
 #define LISTS_MAX 512			/* open directories, of which each costs 32 KiB */
 
@@ -40,8 +40,8 @@ struct volume {
 	char *out;			/* the reply behind its head */
 };
 
-/* One answers with the length of the reply in out, -errno, or NO_REPLY. in has at least the bytes
- * of its row. */
+/* Handles one request. Returns the length of the reply in out, -errno, or NO_REPLY. in has at
+ * least as many bytes as its row demands. */
 typedef int handler(struct volume *v, const void *in, size_t len);
 
 static struct volume_node *
@@ -657,8 +657,8 @@ on_init(struct volume *v, const void *in, size_t len)
 	out->minor = init->minor < FUSE_KERNEL_MINOR_VERSION ? init->minor
 							      : FUSE_KERNEL_MINOR_VERSION;
 	out->max_readahead = init->max_readahead;
-	/* Writes reach this process before they return, so that a full volume is told to the one
-	 * who writes. */
+	/* Without a write-back cache: a write reaches this process before it returns, so the
+	 * writer learns that the volume is full. */
 	out->flags = init->flags & (FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_MAX_PAGES |
 				    FUSE_CACHE_SYMLINKS);
 	out->max_background = 16;

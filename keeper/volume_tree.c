@@ -371,7 +371,8 @@ note_removed(struct volume_tree *tree, struct volume_node *node, const struct st
 		return;
 	node->gone = true;
 	take_out(tree, node);
-	/* Nothing is looked for there; it is freed with the rest. */
+	/* From now on the node is listed without a parent: no look-up finds it, and it is freed
+	 * with the others. */
 	at = bucket_of(tree, NULL, node->name);
 	node->next = *at;
 	*at = node;
@@ -432,7 +433,8 @@ volume_rename(struct volume_tree *tree, struct volume_node *from, const char *na
 	copy = r == 0 ? strdup(new_name) : NULL;
 	if (!copy)
 		return r < 0 ? r : -ENOMEM;
-	/* The C library would make another call of it, which the filter refuses. */
+	/* A direct call: without flags the C library's renameat2() calls renameat(), which the
+	 * filter refuses. */
 	if (syscall(SYS_renameat2, dir, name, new_dir, new_name,
 		    without ? RENAME_NOREPLACE : 0) < 0) {
 		free(copy);

@@ -110,8 +110,8 @@ arrange(int *fd[], size_t n)
 	return close_range(3 + (unsigned int)n, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* A mount namespace in which nothing but the directory is. root becomes a descriptor of it
- * there. */
+/* Enters a mount namespace that has nothing but the directory. root becomes its descriptor there.
+ */
 static int
 enter_root(int root)
 {

@@ -14,7 +14,7 @@ smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* 0: the limit asked for is allowed, else -ERANGE. unit: converts to the unit of the field's
+/* 0, or -ERANGE: the limit is above the cap. unit: how many there are in the unit of the field's
  * name. */
 static int
 limits_check(uint64_t asked, uint64_t cap, double unit, const char *field, struct why *why_r)

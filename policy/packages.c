@@ -42,7 +42,7 @@ find_word(const struct config_list *list, const char *name, const char *version,
 	return NULL;
 }
 
-/* Does a word of the list name this package, whatever versions it adds? */
+/* Does the list name this package, with or without versions? */
 static bool
 is_named(const struct config_list *list, const char *name)
 {
@@ -299,7 +299,7 @@ packages_expect(const struct config *config, const char *name)
 		return POLICY_DENY;
 	if (find_word(&config->packages.allow, name, NULL, false))
 		return POLICY_ALLOW;
-	/* A rule that names it with versions lets some of them in. */
+	/* A rule that names the package with versions allows some of them. */
 	return others == POLICY_DENY && is_named(&config->packages.allow, name)
 	       ? POLICY_APPROVE : others;
 }

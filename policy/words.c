@@ -131,7 +131,7 @@ is_header(const char *word, size_t len)
 	return len > 0;
 }
 
-/* It is copied into headers and JSON strings unchanged; RFC 9728 allows no fragment. */
+/* A URI that can be copied into headers and JSON strings unchanged; RFC 9728 allows no fragment. */
 static bool
 is_uri(const char *word, size_t len)
 {
@@ -146,7 +146,7 @@ is_uri(const char *word, size_t len)
 	return scheme && is_host(word + scheme, host - scheme);
 }
 
-/* unix:PATH, and behind a colon what is asked for: "/mcp" is the standard. */
+/* unix:PATH or unix:PATH:TARGET, with the request's target ("/mcp" if not given), or a URI. */
 static bool
 is_server_url(const char *word, size_t len)
 {
@@ -310,7 +310,7 @@ is_tool_server(const char *word, size_t len)
 	       word_is_tool_server(word, len);
 }
 
-/* What a pattern may hold is what names of tools may, and * and ?. */
+/* A pattern has the characters of tools' names, * and ?. */
 static bool
 is_tool_pattern(const char *word, size_t len)
 {

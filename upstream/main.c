@@ -87,8 +87,8 @@ on_frame(void *arg, struct frame *frame)
 
 /* ---- start ---- */
 
-/* Neither a server's memory hog nor its debugger: the first is bounded here, for this process
- * alone (upstream/process.c), the second is refused by the kernel. */
+/* A server can make this process use memory: that is bounded here, for this process alone
+ * (upstream/process.c). A server could debug it: the kernel refuses that from now on. */
 static void
 confine(void)
 {

@@ -283,7 +283,7 @@ run_program(char *const *argv, int in, int out, int err, pid_t parent)
 	_exit(127);
 }
 
-/* A pipe whose end at ours does not block: 0 the one to read from, 1 the one to write to. */
+/* A pipe. ours: the end that does not block, 0 for reading, 1 for writing. */
 static int
 make_pipe(int *read_r, int *write_r, int ours)
 {

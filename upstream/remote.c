@@ -114,7 +114,7 @@ on_bytes(char *bytes, size_t size, size_t n, void *arg)
 	return CURL_WRITEFUNC_ERROR;
 }
 
-/* The name of the session, if the line has it. False: it is no name. */
+/* Keeps the session's name if this line of the head has it. False: the name is malformed. */
 static bool
 take_session(struct transfer *t, const char *line, size_t len)
 {
@@ -286,8 +286,8 @@ remote_on_again(evutil_socket_t fd, short what, void *arg)
 		r->options.on_failed(r->options.arg, id, 0, "it cannot be asked for the rest");
 }
 
-/* Has the stream ended before the answer that is waited for, and can the rest be asked for? Then it
- * is, a little later: the transfer becomes a GET. */
+/* If the stream has ended before the awaited answer and can be resumed, the transfer becomes a
+ * GET, which is sent after a pause. False: it cannot be resumed. */
 static bool
 resume(struct transfer *t)
 {
@@ -593,7 +593,8 @@ transfer_begin(struct transfer *t)
 	return -EINVAL;
 }
 
-/* Is there room for one more? A stream that nobody waits for may go for it. */
+/* Is there room for one more transfer? A stream on which no answer is awaited may be ended for it.
+ */
 static bool
 make_room(struct remote *r)
 {
@@ -609,7 +610,7 @@ make_room(struct remote *r)
 	return t != NULL;
 }
 
-/* As 2026-07-28 wants what is no plain text in a header. Malloc'd. */
+/* The text as a header's value: in the form of revision 2026-07-28 if it is not plain. Malloc'd. */
 static char *
 header_value(const char *text, size_t len)
 {
@@ -748,7 +749,7 @@ say_end(struct remote *r, const char *session)
 	(void)transfer_begin(t);
 }
 
-/* has_ended: the server has said so itself, or cannot be reached. */
+/* has_ended: the server has ended the session itself, or cannot be reached. */
 static void
 drop_all(struct remote *r, bool has_ended)
 {

@@ -23,7 +23,8 @@ find_failed(const struct remote *r)
 	return t;
 }
 
-/* Ends those that have failed. What is called may send others, or end everything. */
+/* Ends the transfers that have failed, from the first one each time: a callback may send others,
+ * or end everything. */
 static void
 end_failed(struct remote *r, const char *text)
 {

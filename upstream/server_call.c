@@ -57,7 +57,7 @@ cancel_task(struct server *s, const struct request *request)
 						   "tasks/cancel", "params", params)), 0);
 }
 
-/* The server is told that a request is not waited for any more. */
+/* Tells the server that a request is not awaited any more. */
 static void
 notify_cancelled(struct server *s, const struct request *request, const char *why)
 {
@@ -69,7 +69,7 @@ notify_cancelled(struct server *s, const struct request *request, const char *wh
 		cancel_task(s, request);
 		return;
 	}
-	/* To a modern server the end of the connection says it. */
+	/* For a modern server the end of the connection means that. */
 	if (s->remote && s->is_modern)
 		return;
 	params = xalloc_check(json_pack("{s:I,s:s}", "requestId", (json_int_t)request->id,
@@ -139,8 +139,8 @@ is_task_id(const json_t *id)
 	return true;
 }
 
-/* What has come of a task: it is asked for again after a while. Until 2025-11-25 the server answers
- * tasks/result when it has one. */
+/* Asks for the task again after a while. A server up to revision 2025-11-25 answers tasks/result
+ * only when there is a result, so it is asked at once. */
 static void
 await_task(struct server *s, struct request *request, const json_t *task)
 {
@@ -208,8 +208,8 @@ call_is_task(struct server *s, struct request *request, const json_t *answer,
 	return true;
 }
 
-/* What a resource is to a script: a tool's result with its contents as blocks. Owned; NULL: it is
- * none. */
+/* A resource in the form that scripts get: a tool's result with the contents as blocks. Owned;
+ * NULL: it is malformed. */
 static json_t *
 resource_result(const json_t *result)
 {

@@ -97,8 +97,8 @@ poll_control(void)
 	return n;
 }
 
-/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. -1: also when the run
- * is over, since the control socket is another one's then. */
+/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. -1: an error, or the
+ * run is over and the control socket belongs to another one. */
 static int
 await_bytes(unsigned int run)
 {
@@ -172,7 +172,7 @@ read_answer(unsigned int run)
 	return 0;
 }
 
-/* Until the thread that reads has the answer, or leaves the reading to this one. */
+/* Sleeps until the reading thread has the answer, or leaves the reading to this one. */
 static int
 sleep_until_woken(struct question *q, unsigned int run)
 {
@@ -194,8 +194,8 @@ sleep_until_woken(struct question *q, unsigned int run)
 	return got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0 ? -1 : 0;
 }
 
-/* Waits for the answer. -1: the wait was interrupted, and the question stays open; or there are no
- * answers any more, or the run is over. */
+/* Waits for the answer. -1: there are no more answers, the run is over, or the wait was
+ * interrupted; then the question stays open. */
 static int
 await_answer(struct question *q, unsigned int run)
 {

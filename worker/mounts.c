@@ -130,7 +130,7 @@ static const char *const devices[] = { "null", "full", "random", "urandom", "zer
 static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc",
 				   &ENVIRONMENT_PLACE[1], &VOLUME_PLACE[1] };
 
-/* Paths of a host that no jail shows; from inside, the first one that the host has is tried. */
+/* Paths that no jail shows. The proof from inside tries the first one that the host has. */
 static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",
 				      "/var/lib" };
 

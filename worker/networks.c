@@ -39,7 +39,7 @@ rests(const struct network *n)
 	return n->owner != 0 && n->worker == 0;
 }
 
-/* The one that has rested longest, or NULL. owner 0: of all. */
+/* The owner's network that has rested longest, or NULL. owner 0: of any owner. */
 static struct network *
 longest_resting(uint64_t owner)
 {
@@ -129,8 +129,8 @@ bound_buffers(void)
 	return 0;
 }
 
-/* A place for one more; of those that rest the one that has done so longest gives way. NULL: all
- * are used. */
+/* A free place; if there is none, the network that has rested longest gives way. NULL: all are in
+ * use. */
 static struct network *
 find_place(void)
 {

@@ -78,7 +78,7 @@ is_told(const char *line)
 	return false;
 }
 
-/* As far as is told, one package with a core for each processor. */
+/* Describes one package, with a core for each processor. */
 static void
 write_processor(FILE *file, unsigned int number, const cpu_set_t *set, size_t size)
 {
@@ -231,7 +231,7 @@ procfs_prepare(int root, const char **what_r)
 /* Links into a process's own directory. */
 static const char *const links[] = { "mounts", "net" };
 
-/* Mounts from on the name of procfs, and so keeps the name. A kernel may not have it. */
+/* Mounts from over an entry of /proc. An entry that this kernel lacks is no error. */
 static int
 cover(const char *from, const char *name)
 {
@@ -314,9 +314,9 @@ write_meminfo(int fd, uint64_t memory_bytes)
 
 static int uptime = -1, begun = -1;	/* init's descriptors */
 
-/* Ahead by a second: programs take a process's start from it, as an unsigned number, so it must not
- * be earlier. Without a time namespace it would be the machine's. The time that processors had
- * nothing to do is not told. */
+/* The uptime is a second ahead: programs subtract a process's start from it in unsigned numbers.
+ * Without a time namespace it is given as 0, because it would be the machine's. The idle time is
+ * always 0. */
 static int
 write_uptime(int fd)
 {

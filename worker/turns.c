@@ -93,7 +93,8 @@ elsewhere(long fd)
 	       (turns_is_same(&now, &to->is) || turns_is_same(&now, &to->was)) ? to : NULL;
 }
 
-/* What does not fit is lost: nothing may wait for a reader that comes with the next answer. */
+/* Output that does not fit is lost: the reader comes only with the next answer, so no writer may
+ * wait for it. */
 static PyObject *
 write_elsewhere(const struct background *to, PyObject *data)
 {

@@ -171,8 +171,8 @@ on_ask(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (info->si_code != SI_USER || info->si_pid != 1) {
-		/* A script's own signal does what it does without a handler: it ends the process,
-		 * but not init. */
+		/* A signal of the script itself has its default effect: it ends the process, but
+		 * not init. */
 		raise(signal);
 		return;
 	}

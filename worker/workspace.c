@@ -95,7 +95,7 @@ prepare_path(const struct msg_str *path, bool replace, struct input_path *path_r
 	return 0;
 }
 
-/* What lies at a place at which nothing is mounted is the jail's own, and empty. */
+/* A place without a mount is an empty entry of the jail's own file system. */
 static bool
 is_mounted(const char *place)
 {

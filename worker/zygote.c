@@ -47,7 +47,8 @@
 
 /* ---- the process itself ---- */
 
-/* Whatever the supervisor's own settings are, workers start as programs do on a host. */
+/* Resets what the process has inherited from the supervisor: workers start as programs do on a
+ * host. */
 static int
 default_process(void)
 {
