@@ -581,7 +581,7 @@ begin_dial(struct connection *c)
 		connection_refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
 }
 
-/* False: the request may not have what it asks for. */
+/* Prepares the secrets that the request asks for. False: the request was refused. */
 static bool
 connection_take_secrets(struct connection *c, const char *bytes)
 {

@@ -231,7 +231,7 @@ take(struct take *take, struct why *why_r)
 		r = why_say(why_r, -errno, "", "making room in the store");
 	if (r == 0)
 		r = make_set(take, dir, tree, why_r);
-	/* Of a set in place nothing has this name any more. */
+	/* A set that is in place has another name by now, so this removes what is unfinished. */
 	remove_tree(take->store, take->half, SET_DEPTH_MAX);
 	return r;
 }

@@ -109,7 +109,7 @@ config_new(void)
 		abort();
 	config->origin->holders = 1;
 	set_standards(NULL, config);
-	/* clients cannot ask for these: only the table's ranges bound them */
+	/* no cap: clients cannot ask for these, and the table's ranges bound them */
 	config->limits.cap.output_bytes = UINT64_MAX;
 	config->limits.cap.output_total = UINT64_MAX;
 	add_profile(config, "basic");
@@ -458,7 +458,8 @@ here(const struct reading *reading)
 				     .line = reading->line };
 }
 
-/* The struct of the section that a key of such a section stands in. */
+/* The struct for a key of a section that there can be several of: that of the section being read.
+ */
 static void *
 instance_of(const struct reading *reading, const struct key *key)
 {

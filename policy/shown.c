@@ -171,7 +171,8 @@ walk(struct arguments *arguments, const json_t *value, const struct step *step)
 
 /* ---- texts ---- */
 
-/* Room that one text does not use is left to the others. */
+/* Makes the blocks of all texts, within one bound: room that one does not use is left to the
+ * others. */
 static void
 make_blocks(struct arguments *arguments, const struct shown_bounds *bounds)
 {

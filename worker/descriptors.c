@@ -128,7 +128,7 @@ descriptors_rewind(void)
 
 /* ---- connections ---- */
 
-/* Puts one in the place of fd, with its flags, and closes it. */
+/* Moves the descriptor one to the number fd, with the flags that fd has. */
 static void
 replace(int fd, int one)
 {
@@ -156,7 +156,8 @@ make_closed(bool is_pipe, int mode)
 	return pair[keeps_second ? 1 : 0];
 }
 
-/* A socket that listens where nobody finds it, so that a loop that waits for it sleeps. */
+/* A socket that listens under a name that nobody knows: a loop that waits for connections sleeps.
+ */
 static int
 make_deaf(void)
 {
@@ -217,7 +218,8 @@ has_both_ends(const struct connection *one)
 	return one->mode == O_RDWR;
 }
 
-/* A thread may have closed it before the fork, and opened another of this number. */
+/* Is it still the same file? A thread may have closed it before the fork, and opened another with
+ * this number. */
 static bool
 is_still_open(const struct connection *one)
 {

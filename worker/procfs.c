@@ -180,10 +180,10 @@ write_processors(int place, const char **what_r)
 
 static bool booted;	/* boot_now() was allowed */
 
-/* For the processes that this one makes from now on, the machine has booted now: start times in
- * /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo say how old the zygote is. One
- * namespace for all workers; a kernel without it is no obstacle. CLOCK_MONOTONIC stays, because
- * times by that clock are compared with those of other processes. */
+/* Enters a time namespace for the processes that this one makes from now on, in which the machine
+ * has booted now: start times in /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo
+ * say how old the zygote is. All workers share it; without it in the kernel they run all the same.
+ * CLOCK_MONOTONIC is not changed, because its times are compared with those of other processes. */
 static void
 boot_now(void)
 {
@@ -196,7 +196,7 @@ boot_now(void)
 		return;
 	/* Whole seconds, rounded down: the kernel refuses a time below 0. */
 	len = snprintf(text, sizeof(text), "boottime %lld 0\n", -(long long)since.tv_sec);
-	/* Where it is refused, they count from the machine's boot. */
+	/* If the kernel refuses this, times count from the machine's boot. */
 	booted = write(fd, text, (size_t)len) == len;
 }
 
@@ -365,7 +365,7 @@ procfs_mount(uint64_t memory_bytes)
 		r = -errno;
 	if (r == 0)
 		r = keep_names();
-	/* From now on only names that are mounted on are found. */
+	/* From now on /proc has only processes and the entries that are mounted over. */
 	if (r == 0 && mount(NULL, "/proc", NULL, MS_REMOUNT | FLAGS, "hidepid=2,subset=pid") < 0)
 		r = -errno;
 	return r;

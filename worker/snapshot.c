@@ -266,7 +266,8 @@ tell_of_copy(int line, pid_t pid)
 
 enum forked { IS_COPY, HAS_COPY, HAS_NONE };
 
-/* What a copy shares with its process: more, the descriptor of an order, or -1. */
+/* Does the process have connections that a copy would share? more: the descriptor of an order,
+ * which does not count; or -1. */
 static bool
 has_connections(int line, int more)
 {
@@ -303,9 +304,10 @@ make_copy(int line, bool connected)
 		close(done[0]);
 }
 
-/* When it returns in the process itself, init has been told of the copy. The process between the
- * two shares the memory of this one, which waits for its end: so there is one copy and not two. It
- * returns from nothing, and the handlers of pthread_atfork(3) run around the one real fork. */
+/* Returns in the copy, and in the process itself when init has been told of the copy. A process
+ * between the two makes the copy. It shares the memory of this one, which waits for its end, so
+ * the state is copied once. It never returns from here; the handlers of pthread_atfork(3) run
+ * around the one real fork. */
 static enum forked
 fork_state(int line, bool connected)
 {

@@ -230,8 +230,8 @@ workspace_read_file(struct walk *w, int dir, const char *name, uint64_t *size_io
 
 /* ---- files that are offered ---- */
 
-/* Waits for a message of this type. 0 or -errno. Answers to questions that nobody waits for any
- * more may come first. */
+/* Waits for a message of this type. 0 or -errno. Late answers to abandoned questions may come
+ * first. */
 static int
 await_message(int control, enum msg_type type, struct frame *frame_r)
 {
@@ -283,7 +283,7 @@ offer_file(struct walk *w, int dir, const char *name)
 {
 	own_fd int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* The script may have used up all numbers; the pipe needs one. */
+	/* Reserves a descriptor for the pipe: the script may have used up all others. */
 	own_fd int spare = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), pipe = -1;
 	struct msg msg = { .type = MSG_OFFER, .offer.path = { w->path, w->path_len } };
 	struct frame answer = { 0 };
