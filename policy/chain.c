@@ -14,6 +14,7 @@
 #include <openssl/sha.h>
 
 #include "base/hex.h"
+#include "base/xalloc.h"
 
 #define FIRST "{\"n\":"
 #define PREV ",\"prev\":\""
@@ -48,10 +49,8 @@ chain_append(struct chain_link *link, const char *members, size_t len, size_t *l
 {
 	struct chain_link next = { .n = link->n + 1 };
 	size_t room = len + PREV_LEN + TAIL_LEN + 64, body;
-	char *line = malloc(room), *at;
+	char *line = xalloc_check(malloc(room)), *at;
 
-	if (!line)
-		abort();
 	memcpy(next.prev, link->hash, sizeof(next.prev));
 	at = line + sprintf(line, FIRST "%" PRIu64 ",", next.n);
 	memcpy(at, members, len);

@@ -14,6 +14,7 @@
 #include <ini.h>
 
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "policy/config_parts.h"
 #include "policy/keys.h"
 #include "policy/words.h"
@@ -100,13 +101,9 @@ add_profile(struct config *config, const char *name)
 struct config *
 config_new(void)
 {
-	struct config *config = calloc(1, sizeof(*config));
+	struct config *config = xcalloc(1, sizeof(*config));
 
-	if (!config)
-		abort();
-	config->origin = calloc(1, sizeof(*config->origin));
-	if (!config->origin)
-		abort();
+	config->origin = xcalloc(1, sizeof(*config->origin));
 	config->origin->holders = 1;
 	set_standards(NULL, config);
 	/* no cap: clients cannot ask for these, and the table's ranges bound them */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "policy/config.h"
 #include "policy/words.h"
 
@@ -195,10 +196,8 @@ clear_list(struct config_list *list)
 static void
 append(struct config_list *list, char *word)
 {
-	char **item = realloc(list->item, (list->n + 2) * sizeof(*item));
+	char **item = xrealloc(list->item, (list->n + 2) * sizeof(*item));
 
-	if (!item)
-		abort();
 	item[list->n++] = word;
 	item[list->n] = NULL;
 	list->item = item;

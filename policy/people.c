@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "policy/config_parts.h"
 #include "policy/keys.h"
 
@@ -26,12 +27,9 @@ people_add_word(struct people *people, const char *word, size_t len)
 	people->any |= is_group || begins(word, len, USER);
 	if (!is_group)
 		return;
-	people->group = reallocarray(people->group, people->n + 1, sizeof(*people->group));
-	if (!people->group)
-		abort();
-	people->group[people->n] = strndup(word + strlen(GROUP), len - strlen(GROUP));
-	if (!people->group[people->n++])
-		abort();
+	people->group = xrealloc(people->group, (people->n + 1) * sizeof(*people->group));
+	people->group[people->n++] =
+		xalloc_check(strndup(word + strlen(GROUP), len - strlen(GROUP)));
 }
 
 static void
