@@ -4,6 +4,7 @@
 #include "client/admin.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,46 @@
 #include "policy/shown.h"
 
 #define LINE_MAX_BYTES 1024	/* of one text on a terminal */
+
+int
+admin_read_options(int argc, char **argv, enum admin_takes takes, int words_max, const char *help,
+		   struct admin_options *options_r)
+{
+	static const struct option options[] = {
+		[ADMIN_TAKES_SOCKET] = { "socket", required_argument, NULL, 's' },
+		[ADMIN_TAKES_JSON] = { "json", no_argument, NULL, 'j' },
+		[ADMIN_TAKES_NO_MORE] = { "admin-socket", required_argument, NULL, 'a' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	*options_r = (struct admin_options){ .json = false };
+	while ((option = getopt_long(argc, argv, "", options + takes, NULL)) != -1) {
+		switch (option) {
+		case 's':
+			options_r->socket = optarg;
+			break;
+		case 'j':
+			options_r->json = true;
+			break;
+		case 'a':
+			options_r->admin_socket = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 1;
+		default:
+			return -EX_USAGE;
+		}
+	}
+	options_r->word = argv + optind;
+	options_r->n_words = argc - optind;
+	if (options_r->n_words <= words_max)
+		return 0;
+	say("%s: there is an extra word", argv[0]);
+	return -EX_USAGE;
+}
 
 /* The socket of the user's own service; NULL: there is none. */
 static const char *
@@ -94,7 +135,7 @@ admin_read(FILE *stream)
 	return answer;
 }
 
-json_t *
+static json_t *
 admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size)
 {
 	json_t *answer = admin_send(stream, request) ? admin_read(stream) : NULL;
@@ -115,6 +156,25 @@ admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r, size_t 
 	return admin_ask(stream, json_pack("{s:s}", "do", what), code_r, text_r, size);
 }
 
+json_t *
+admin_ask_once(const char *path, json_t *request, int *code_r)
+{
+	FILE *stream = admin_connect(path, false);
+	char text[1024];
+	json_t *answer;
+
+	if (!stream) {
+		json_decref(request);
+		*code_r = EX_UNAVAILABLE;
+		return NULL;
+	}
+	answer = admin_ask(stream, request, code_r, text, sizeof(text));
+	fclose(stream);
+	if (!answer)
+		say("%s", text);
+	return answer;
+}
+
 void
 admin_bound(FILE *stream, const struct timeval *most)
 {
@@ -127,6 +187,18 @@ admin_text(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+double
+admin_number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+long
+admin_count(const json_t *object, const char *key)
+{
+	return (long)json_integer_value(json_object_get(object, key));
 }
 
 const char *

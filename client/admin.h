@@ -19,6 +19,22 @@
 	"                        $XDG_RUNTIME_DIR/" ADMIN_SOCKET_OWN ", or\n" \
 	"                        " ADMIN_SOCKET "\n"
 
+/* Of a command with few options: how many of the options below it has; --admin-socket and --help it
+ * has always. */
+enum admin_takes { ADMIN_TAKES_SOCKET, ADMIN_TAKES_JSON, ADMIN_TAKES_NO_MORE };
+
+struct admin_options {
+	const char *socket;		/* --socket; NULL: not given, as the next */
+	bool json;
+	const char *admin_socket;
+	char **word;			/* after the options; NULL follows the last one */
+	int n_words;
+};
+
+/* 0; 1: the help was shown; -EX_USAGE: the reason was printed. words_max: INT_MAX for no bound. */
+int admin_read_options(int argc, char **argv, enum admin_takes takes, int words_max,
+		       const char *help, struct admin_options *options_r);
+
 /* The path in use: asked, else $MCP_PYTHON_ADMIN_SOCKET, else that of the user's own service if it
  * is there, else ADMIN_SOCKET. *named_r (may be NULL): somebody said it. */
 const char *admin_path(const char *asked, bool *named_r);
@@ -32,18 +48,23 @@ bool admin_send(FILE *stream, json_t *request);
 /* Reads one answer; NULL: the connection has ended, or the line was not JSON. */
 json_t *admin_read(FILE *stream);
 
-/* Sends a request and reads its answer. NULL: it failed; *code_r is the exit code, and text_r the
- * reason. */
-json_t *admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size);
-
-/* admin_ask() for a request without arguments. */
+/* Sends a request without arguments and reads its answer. NULL: it failed; *code_r is the exit
+ * code, and text_r the reason. */
 json_t *admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r, size_t size);
+
+/* Connects, asks and ends the connection. The request is taken. NULL: the reason was printed, and
+ * *code_r is the exit code. */
+json_t *admin_ask_once(const char *path, json_t *request, int *code_r);
 
 /* Bounds the time for each answer from now on. */
 void admin_bound(FILE *stream, const struct timeval *most);
 
 /* A member's text; "" when there is none. */
 const char *admin_text(const json_t *object, const char *key);
+
+/* A member's value; 0 when there is none. */
+double admin_number(const json_t *object, const char *key);
+long admin_count(const json_t *object, const char *key);
 
 /* "ada" of "uid:1000"; another principal as it is. Until the next call. */
 const char *admin_name(const char *tenant);

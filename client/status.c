@@ -4,7 +4,6 @@
  * the tool check_environment. */
 #include "client/operator.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,24 +41,7 @@ static const char metrics_help[] =
 	"  --admin-socket PATH   as of status\n"
 	"  --help                this text\n";
 
-struct asked {
-	const char *admin_socket, *socket;
-	bool json;
-};
-
 /* ---- showing ---- */
-
-static double
-status_number(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
-
-static long
-status_count(const json_t *object, const char *key)
-{
-	return (long)json_integer_value(json_object_get(object, key));
-}
 
 static const char *
 bytes(const json_t *object, const char *key)
@@ -101,18 +83,18 @@ print_governance(const json_t *answer)
 	const json_t *reload = json_object_get(answer, "reload");
 	const json_t *egress = json_object_get(answer, "egress");
 
-	printf("approvals    %ld pending\n", status_count(json_object_get(answer, "approvals"), "pending"));
+	printf("approvals    %ld pending\n", admin_count(json_object_get(answer, "approvals"), "pending"));
 	printf("audit log    %s, %ld records, %ld lost, %ld left out; %ld MiB, most %ld MiB, "
 	       "free %ld MiB\n",
 	       json_is_true(json_object_get(audit, "failing")) ? "FAILING" : "ok",
-	       status_count(audit, "written"), status_count(audit, "lost"), status_count(audit, "left_out"),
-	       status_count(audit, "bytes") >> 20, status_count(audit, "most_bytes") >> 20,
-	       status_count(audit, "free_bytes") >> 20);
+	       admin_count(audit, "written"), admin_count(audit, "lost"), admin_count(audit, "left_out"),
+	       admin_count(audit, "bytes") >> 20, admin_count(audit, "most_bytes") >> 20,
+	       admin_count(audit, "free_bytes") >> 20);
 	printf("egress       %s, %ld executions may go out\n",
 	       !json_is_true(json_object_get(egress, "installed")) ? "not installed"
 	       : strcmp(admin_text(egress, "state"), "down") == 0 ? "not in use"
 								  : admin_text(egress, "state"),
-	       status_count(egress, "executions"));
+	       admin_count(egress, "executions"));
 	if (*admin_text(egress, "trouble"))
 		print_named("", admin_text(egress, "trouble"));
 	if (!*admin_text(reload, "last")) {
@@ -137,19 +119,19 @@ print_summary(const json_t *answer)
 	if (service)
 		printf("%s %s, up %s\n", admin_text(service, "name"),
 		       admin_text(service, "version"),
-		       figure_time(status_number(service, "uptime_seconds")));
+		       figure_time(admin_number(service, "uptime_seconds")));
 	print_named("enforcement", admin_text(json_object_get(answer, "enforcement"), "summary"));
 	if (!executions)
 		return;
 	printf("clients      %ld connected, %ld over HTTP with %ld sessions\n",
-	       status_count(clients, "connections"), status_count(clients, "http_connections"),
-	       status_count(clients, "http_sessions"));
+	       admin_count(clients, "connections"), admin_count(clients, "http_connections"),
+	       admin_count(clients, "http_sessions"));
 	printf("executions   %ld running, %ld queued; %ld ended, %ld by a limit, %ld refused\n",
-	       status_count(executions, "running"), status_count(executions, "queued"),
-	       status_count(executions, "ended"), status_count(executions, "limits_hit"),
-	       status_count(executions, "refused"));
-	printf("jobs         %ld running, %ld kept for their answer\n", status_count(jobs, "running"),
-	       status_count(jobs, "kept"));
+	       admin_count(executions, "running"), admin_count(executions, "queued"),
+	       admin_count(executions, "ended"), admin_count(executions, "limits_hit"),
+	       admin_count(executions, "refused"));
+	printf("jobs         %ld running, %ld kept for their answer\n", admin_count(jobs, "running"),
+	       admin_count(jobs, "kept"));
 	print_governance(answer);
 }
 
@@ -180,12 +162,12 @@ print_profiles(const json_t *list)
 
 		table_add(table, "%s", admin_text(one, "profile"));
 		table_add(table, "%s", admin_text(one, "zygote"));
-		table_add(table, "%ld", status_count(one, "warm"));
-		table_add(table, "%ld", status_count(one, "starting"));
-		table_add(table, "%ld", status_count(one, "busy"));
-		table_add(table, "%ld", status_count(one, "sessions"));
-		table_add(table, "%ld", status_count(one, "spent") + status_count(one, "ending"));
-		table_add(table, "%ld", status_count(one, "waiting"));
+		table_add(table, "%ld", admin_count(one, "warm"));
+		table_add(table, "%ld", admin_count(one, "starting"));
+		table_add(table, "%ld", admin_count(one, "busy"));
+		table_add(table, "%ld", admin_count(one, "sessions"));
+		table_add(table, "%ld", admin_count(one, "spent") + admin_count(one, "ending"));
+		table_add(table, "%ld", admin_count(one, "waiting"));
 	}
 	putchar('\n');
 	table_print(table, stdout, ROWS, WIDTH, "", "");
@@ -209,8 +191,8 @@ print_tool_servers(const json_t *list)
 		table_add(table, "%s", admin_text(one, "server"));
 		table_add(table, "%s", admin_text(one, "state"));
 		table_add(table, "%s", admin_text(one, "revision"));
-		table_add(table, "%ld", status_count(one, "tools"));
-		table_add(table, "%ld", status_count(one, "left_out"));
+		table_add(table, "%ld", admin_count(one, "tools"));
+		table_add(table, "%ld", admin_count(one, "left_out"));
 	}
 	putchar('\n');
 	table_print(table, stdout, ROWS, WIDTH, "", "");
@@ -230,9 +212,9 @@ status_print_tenants(const json_t *list)
 		const json_t *one = json_array_get(list, i);
 
 		table_add(table, "%s", admin_name(admin_text(one, "tenant")));
-		table_add(table, "%ld/%ld", status_count(one, "running"), status_count(one, "running_most"));
-		table_add(table, "%ld/%ld", status_count(one, "queued"), status_count(one, "queued_most"));
-		table_add(table, "%ld", status_count(one, "sessions"));
+		table_add(table, "%ld/%ld", admin_count(one, "running"), admin_count(one, "running_most"));
+		table_add(table, "%ld/%ld", admin_count(one, "queued"), admin_count(one, "queued_most"));
+		table_add(table, "%ld", admin_count(one, "sessions"));
 		table_add(table, "%s", known(one, "jobs"));
 		table_add(table, "%s", known(one, "workers"));
 		table_add(table, "%s", seconds(one, "cpu_seconds"));
@@ -263,7 +245,7 @@ print_sessions(const json_t *list)
 		table_add(table, "%s", admin_text(one, "profile"));
 		table_add(table, "%s%s", admin_text(one, "state"),
 			  json_is_true(json_object_get(one, "kept")) ? ", kept" : "");
-		table_add(table, "%ld", status_count(one, "cells"));
+		table_add(table, "%ld", admin_count(one, "cells"));
 		table_add(table, "%s", seconds(one, "age_seconds"));
 		table_add(table, "%s", seconds(one, "idle_seconds"));
 		table_add(table, "%s", bytes(one, "memory_bytes"));
@@ -275,9 +257,9 @@ print_sessions(const json_t *list)
 }
 
 static int
-status_show(const struct asked *asked, const json_t *answer)
+status_show(const struct admin_options *options, const json_t *answer)
 {
-	if (asked->json) {
+	if (options->json) {
 		admin_print_json(stdout, answer);
 	} else {
 		print_summary(answer);
@@ -304,7 +286,7 @@ status_make_answer(const json_t *environment)
 	snprintf(self, sizeof(self), "uid:%u", (unsigned int)getuid());
 	for (size_t i = 0; i < json_array_size(theirs); i++) {
 		json_t *one = json_copy(json_array_get(theirs, i));
-		double mb = status_number(one, "memory_mb");
+		double mb = admin_number(one, "memory_mb");
 
 		json_object_set_new(one, "tenant", json_string(self));
 		json_object_set_new(one, "memory_limit_bytes",
@@ -323,9 +305,9 @@ status_make_answer(const json_t *environment)
 }
 
 static int
-ask_as_client(const struct asked *asked)
+ask_as_client(const struct admin_options *options)
 {
-	struct call_channel channel = { .fd = endpoint_connect(asked->socket),
+	struct call_channel channel = { .fd = endpoint_connect(options->socket),
 					.takes_structured = true };
 	struct reply reply;
 	json_t *answer;
@@ -344,7 +326,7 @@ ask_as_client(const struct asked *asked)
 		reply_free(&reply);
 	} else {
 		answer = status_make_answer(reply.outcome);
-		code = status_show(asked, answer);
+		code = status_show(options, answer);
 		json_decref(answer);
 		reply_free(&reply);
 	}
@@ -355,63 +337,26 @@ ask_as_client(const struct asked *asked)
 
 /* ---- commands ---- */
 
-static int
-status_read_options(int argc, char **argv, const char *help, struct asked *asked_r)
-{
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "admin-socket", required_argument, NULL, 'a' },
-		{ "socket", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
-
-	*asked_r = (struct asked){ .json = false };
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			asked_r->json = true;
-			break;
-		case 'a':
-			asked_r->admin_socket = optarg;
-			break;
-		case 's':
-			asked_r->socket = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 1;
-		default:
-			return -EX_USAGE;
-		}
-	}
-	if (optind == argc)
-		return 0;
-	say("%s: there is an extra word", argv[0]);
-	return -EX_USAGE;
-}
-
 int
 status_command(int argc, char **argv)
 {
-	struct asked asked;
+	struct admin_options options;
 	json_t *answer;
 	const char *path;
 	char text[256];
 	FILE *stream;
 	bool named;
-	int code, r = status_read_options(argc, argv, status_help, &asked);
+	int code, r = admin_read_options(argc, argv, ADMIN_TAKES_SOCKET, 0, status_help, &options);
 
 	if (r != 0)
 		return r > 0 ? 0 : -r;
-	path = admin_path(asked.admin_socket, &named);
-	stream = asked.socket && !named ? NULL : admin_connect(path, !named);
+	path = admin_path(options.admin_socket, &named);
+	stream = options.socket && !named ? NULL : admin_connect(path, !named);
 	if (!stream)
-		return named ? EX_UNAVAILABLE : ask_as_client(&asked);
+		return named ? EX_UNAVAILABLE : ask_as_client(&options);
 	answer = admin_ask_for(stream, "status", &code, text, sizeof(text));
 	if (answer)
-		code = status_show(&asked, answer);
+		code = status_show(&options, answer);
 	else
 		say("%s", text);
 	json_decref(answer);
@@ -422,29 +367,18 @@ status_command(int argc, char **argv)
 int
 metrics_command(int argc, char **argv)
 {
-	struct asked asked;
+	struct admin_options options;
 	json_t *answer;
-	char text[256];
-	FILE *stream;
-	int code, r = status_read_options(argc, argv, metrics_help, &asked);
+	int code, r = admin_read_options(argc, argv, ADMIN_TAKES_NO_MORE, 0, metrics_help,
+					 &options);
 
 	if (r != 0)
 		return r > 0 ? 0 : -r;
-	if (asked.json || asked.socket) {
-		say("metrics: has no such option");
-		return EX_USAGE;
-	}
-	stream = admin_connect(admin_path(asked.admin_socket, NULL), false);
-	if (!stream)
-		return EX_UNAVAILABLE;
-	answer = admin_ask_for(stream, "metrics", &code, text, sizeof(text));
-	if (answer) {
-		fputs(admin_text(answer, "metrics"), stdout);
-		code = fflush(stdout) == 0 ? 0 : EX_IOERR;
-	} else {
-		say("%s", text);
-	}
+	answer = admin_ask_once(admin_path(options.admin_socket, NULL),
+				json_pack("{s:s}", "do", "metrics"), &code);
+	if (!answer)
+		return code;
+	fputs(admin_text(answer, "metrics"), stdout);
 	json_decref(answer);
-	fclose(stream);
-	return code;
+	return fflush(stdout) == 0 ? 0 : EX_IOERR;
 }

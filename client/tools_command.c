@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python tools.   Owns: a connection to the operators' socket.
  * Reads:   texts of other MCP servers, hostile to a terminal. */
-#include <getopt.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,12 +29,6 @@ static const char help[] =
 	"  --json                as JSON\n"
 	ADMIN_SOCKET_HELP
 	"  --help                this text\n";
-
-struct asked {
-	const char *what, *socket;
-	bool json;
-	json_t *request;
-};
 
 static int
 tools_command_usage(const char *text)
@@ -101,14 +95,14 @@ print_result(const json_t *result)
 }
 
 static int
-tools_command_show(const struct asked *asked, const json_t *answer)
+tools_command_show(bool as_json, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "tools");
 	const json_t *about = json_object_get(answer, "about");
 	const json_t *result = json_object_get(answer, "result");
 	bool failed = strcmp(admin_text(answer, "status"), "error") == 0;
 
-	if (asked->json)
+	if (as_json)
 		admin_print_json(stdout, list ? list : about ? about : result);
 	else if (list)
 		tools_command_print_list(list);
@@ -119,30 +113,6 @@ tools_command_show(const struct asked *asked, const json_t *answer)
 	if (failed)
 		say("the tool reports an error");
 	return fflush(stdout) != 0 ? EX_IOERR : failed ? 1 : 0;
-}
-
-/* ---- asking ---- */
-
-static int
-tools_command_ask(const struct asked *asked)
-{
-	FILE *stream = admin_connect(admin_path(asked->socket, NULL), false);
-	json_t *answer;
-	char text[1024];
-	int code;
-
-	if (!stream) {
-		json_decref(asked->request);
-		return EX_UNAVAILABLE;
-	}
-	answer = admin_ask(stream, asked->request, &code, text, sizeof(text));
-	fclose(stream);
-	if (answer)
-		code = tools_command_show(asked, answer);
-	else
-		say("%s", text);
-	json_decref(answer);
-	return code;
 }
 
 /* ---- arguments ---- */
@@ -183,58 +153,45 @@ tools_command_read_arguments(int n, char **word, json_t *request)
 }
 
 static int
-tools_command_read_words(int argc, char **argv, struct asked *asked)
+tools_command_read_words(const struct admin_options *options, json_t **request_r)
 {
 	static const char *const actions[][2] = {
 		{ "list", "tools" }, { "describe", "describe-tool" }, { "call", "call-tool" },
 	};
-	const char *word = argc > 0 ? argv[0] : "list", *request = NULL;
-	int code = 0;
+	int n = options->n_words, code = 0;
+	const char *word = n > 0 ? options->word[0] : "list", *request = NULL;
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (strcmp(word, actions[i][0]) == 0)
 			request = actions[i][1];
 	if (!request)
 		return tools_command_usage("tools: list, describe or call");
-	asked->request = json_pack("{s:s}", "do", request);
+	*request_r = json_pack("{s:s}", "do", request);
 	if (strcmp(word, "list") == 0)
-		return argc > 1 ? tools_command_usage("there is an extra word") : 0;
-	code = tools_command_read_name(argc > 1 ? argv[1] : "", asked->request);
+		return n > 1 ? tools_command_usage("there is an extra word") : 0;
+	code = tools_command_read_name(n > 1 ? options->word[1] : "", *request_r);
 	if (code == 0 && strcmp(word, "call") == 0)
-		return tools_command_read_arguments(argc - 2, argv + 2, asked->request);
-	return code ? code : argc > 2 ? tools_command_usage("there is an extra word") : 0;
+		return tools_command_read_arguments(n - 2, options->word + 2, *request_r);
+	return code ? code : n > 2 ? tools_command_usage("there is an extra word") : 0;
 }
 
 int
 tools_command(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "admin-socket", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct asked asked = { .json = false };
-	int option, code;
+	struct admin_options options;
+	json_t *request = NULL, *answer;
+	int code, r = admin_read_options(argc, argv, ADMIN_TAKES_JSON, INT_MAX, help, &options);
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			asked.json = true;
-			break;
-		case 's':
-			asked.socket = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		default:
-			return EX_USAGE;
-		}
+	if (r != 0)
+		return r > 0 ? 0 : -r;
+	code = tools_command_read_words(&options, &request);
+	if (code) {
+		json_decref(request);
+		return code;
 	}
-	code = tools_command_read_words(argc - optind, argv + optind, &asked);
-	if (code == 0)
-		return tools_command_ask(&asked);
-	json_decref(asked.request);
+	answer = admin_ask_once(admin_path(options.admin_socket, NULL), request, &code);
+	if (answer)
+		code = tools_command_show(options.json, answer);
+	json_decref(answer);
 	return code;
 }

@@ -76,18 +76,6 @@ struct top {
 
 /* ---- one look ---- */
 
-static double
-top_number(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
-
-static long
-top_count(const json_t *object, const char *key)
-{
-	return (long)json_integer_value(json_object_get(object, key));
-}
-
 static const json_t *
 find_before(const struct top *top, const char *name)
 {
@@ -102,7 +90,7 @@ find_before(const struct top *top, const char *name)
 static double
 grown(const json_t *now, const json_t *before, const char *key, double seconds)
 {
-	double more = before ? top_number(now, key) - top_number(before, key) : 0;
+	double more = before ? admin_number(now, key) - admin_number(before, key) : 0;
 
 	return more > 0 && seconds > 0 ? more / seconds : 0;
 }
@@ -138,7 +126,7 @@ make_rows(const struct top *top, size_t *n_r)
 		if (top->sort->key == 'c' && top->before)
 			row[i].value = row[i].processors;
 		else if (top->sort->member)
-			row[i].value = top_number(now, top->sort->member);
+			row[i].value = admin_number(now, top->sort->member);
 	}
 	qsort(row, *n_r, sizeof(*row), top_compare);
 	return row;
@@ -160,15 +148,15 @@ top_add_row(struct table *table, const struct top *top, const struct row *row)
 
 	table_add(table, "%s", admin_name(admin_text(tenant, "tenant")));
 	add_rate(table, top, 100 * row->processors);
-	table_add(table, "%s", figure_bytes((uint64_t)top_number(tenant, "memory_bytes")));
-	table_add(table, "%ld", top_count(tenant, "running"));
-	table_add(table, "%ld", top_count(tenant, "queued"));
-	table_add(table, "%ld", top_count(tenant, "sessions"));
-	table_add(table, "%ld", top_count(tenant, "jobs"));
-	table_add(table, "%ld", top_count(tenant, "workers"));
+	table_add(table, "%s", figure_bytes((uint64_t)admin_number(tenant, "memory_bytes")));
+	table_add(table, "%ld", admin_count(tenant, "running"));
+	table_add(table, "%ld", admin_count(tenant, "queued"));
+	table_add(table, "%ld", admin_count(tenant, "sessions"));
+	table_add(table, "%ld", admin_count(tenant, "jobs"));
+	table_add(table, "%ld", admin_count(tenant, "workers"));
 	add_rate(table, top, row->per_second);
-	table_add(table, "%ld", top_count(tenant, "executions"));
-	table_add(table, "%s", figure_time(top_number(tenant, "cpu_seconds")));
+	table_add(table, "%ld", admin_count(tenant, "executions"));
+	table_add(table, "%s", figure_time(admin_number(tenant, "cpu_seconds")));
 }
 
 static void
@@ -183,26 +171,26 @@ print_head(const struct top *top, FILE *out)
 	for (size_t i = 0; i < json_array_size(profiles); i++) {
 		const json_t *one = json_array_get(profiles, i);
 
-		warm += top_count(one, "warm");
-		busy += top_count(one, "busy");
-		sessions += top_count(one, "sessions");
-		waiting += top_count(one, "waiting");
+		warm += admin_count(one, "warm");
+		busy += admin_count(one, "busy");
+		sessions += admin_count(one, "sessions");
+		waiting += admin_count(one, "waiting");
 	}
 	fprintf(out, "%s %s, up %s, sorted by %s\n", admin_text(service, "name"),
-		admin_text(service, "version"), figure_time(top_number(service, "uptime_seconds")),
+		admin_text(service, "version"), figure_time(admin_number(service, "uptime_seconds")),
 		top->sort->name);
 	if (!executions) {
 		fputs("what you use yourself\n\n\n", out);
 		return;
 	}
 	fprintf(out, "%ld running, %ld queued; %ld ended, %ld by a limit\n",
-		top_count(executions, "running"), top_count(executions, "queued"),
-		top_count(executions, "ended"), top_count(executions, "limits_hit"));
+		admin_count(executions, "running"), admin_count(executions, "queued"),
+		admin_count(executions, "ended"), admin_count(executions, "limits_hit"));
 	fprintf(out, "workers: %ld warm, %ld busy, %ld of idle sessions; %ld waiting for one\n",
 		warm, busy, sessions, waiting);
 	fprintf(out, "%ld connected, %ld over HTTP; %ld approvals pending\n",
-		top_count(clients, "connections"), top_count(clients, "http_connections"),
-		top_count(json_object_get(top->answer, "approvals"), "pending"));
+		admin_count(clients, "connections"), admin_count(clients, "http_connections"),
+		admin_count(json_object_get(top->answer, "approvals"), "pending"));
 }
 
 static void

@@ -71,7 +71,8 @@ take_head(struct answer *a, const struct head_answer *head, const char *bytes,
 	return NULL;
 }
 
-/* Takes the heads that are there, the last of which is the answer's. NULL: fine. */
+/* Takes the heads that have come: interim ones, then the answer's. Returns what is wrong, or NULL.
+ */
 static const char *
 take_heads(struct answer *a, struct evbuffer *in, struct evbuffer *out)
 {

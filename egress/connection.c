@@ -207,7 +207,7 @@ phrase_of(int status)
 /* The reason is in the status line too, because most clients show nothing else of a refused
  * tunnel. The inserted texts were checked: host names and our own words. */
 static void
-refuse(struct connection *c, int status, enum egress_verdict verdict, const char *text)
+connection_refuse(struct connection *c, int status, enum egress_verdict verdict, const char *text)
 {
 	const struct network_target *target = &c->head.target;
 	char where[NETWORK_HOST_MAX + 16] = "", why[512];
@@ -243,14 +243,14 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	switch (c->state) {
 	case HEAD:
-		refuse(c, 408, EGRESS_TIMED_OUT, "the request did not come in time");
+		connection_refuse(c, 408, EGRESS_TIMED_OUT, "the request did not come in time");
 		return;
 	case DIAL:
 		dial_free(give_ptr(c->dial));
-		refuse(c, 504, EGRESS_TIMED_OUT, "no connection in time");
+		connection_refuse(c, 504, EGRESS_TIMED_OUT, "no connection in time");
 		return;
 	case GREET:
-		refuse(c, 504, EGRESS_TIMED_OUT, "TLS has not begun in time");
+		connection_refuse(c, 504, EGRESS_TIMED_OUT, "TLS has not begun in time");
 		return;
 	case RELAY:
 		c->verdict = EGRESS_TIMED_OUT;
@@ -299,8 +299,8 @@ settle(struct connection *c)
 {
 	bool over;
 
-	/* A request has one answer, whose end the origin decides: a script that only stops
-	 * writing keeps waiting. */
+	/* The origin ends the answer to a plain request: the end of a script's bytes is not passed
+	 * on. */
 	if (c->head.connect)
 		pass_end(&c->script, &c->origin);
 	pass_end(&c->origin, &c->script);
@@ -391,7 +391,7 @@ relay_masked(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 		return true;
 	}
 	if (!c->answer.has_head) {
-		refuse(c, 502, EGRESS_BAD_ANSWER, why);
+		connection_refuse(c, 502, EGRESS_BAD_ANSWER, why);
 		return false;
 	}
 	/* The script sees that it is not whole. */
@@ -426,7 +426,7 @@ relay_answer(struct connection *c)
 
 static void on_readable(struct bufferevent *io, void *arg);
 static void on_written(struct bufferevent *io, void *arg);
-static void on_event(struct bufferevent *io, short what, void *arg);
+static void connection_on_event(struct bufferevent *io, short what, void *arg);
 
 /* ssl: taken over; NULL: without TLS. */
 static int
@@ -445,7 +445,7 @@ side_open(struct connection *c, struct side *side, int fd, struct ssl_st *ssl)
 	}
 	side->connection = c;
 	side->io = io;
-	bufferevent_setcb(io, on_readable, on_written, on_event, side);
+	bufferevent_setcb(io, on_readable, on_written, connection_on_event, side);
 	bufferevent_setwatermark(io, EV_READ, 0, BUFFER_MAX);
 	bufferevent_setwatermark(io, EV_WRITE, BUFFER_MAX / 4, 0);
 	return bufferevent_add_to_rate_limit_group(io, c->grant->rate);
@@ -511,7 +511,7 @@ begin_greeting(struct connection *c, int fd)
 
 	if (!ssl) {
 		close(fd);
-		refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
+		connection_refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
 	} else if (side_open(c, &c->origin, fd, ssl) < 0) {
 		c->verdict = EGRESS_NO_CONNECTION;
 		end(c);
@@ -532,7 +532,7 @@ on_not_greeted(struct connection *c)
 
 	snprintf(c->why, sizeof(c->why), "TLS could not begin: %s",
 		 why ? why : "the connection was ended");
-	refuse(c, 502, EGRESS_NO_CONNECTION, c->why);
+	connection_refuse(c, 502, EGRESS_NO_CONNECTION, c->why);
 }
 
 static void
@@ -543,9 +543,9 @@ on_dialled(void *arg, const struct dial_outcome *outcome)
 	dial_free(give_ptr(c->dial));
 	network_address_print(&outcome->address, c->address);
 	if (outcome->fd < 0) {
-		refuse(c, outcome->verdict == EGRESS_DENIED_ADDRESS ? 403 :
-		       outcome->verdict == EGRESS_TIMED_OUT ? 504 : 502,
-		       outcome->verdict, outcome->text);
+		connection_refuse(c, outcome->verdict == EGRESS_DENIED_ADDRESS ? 403 :
+				  outcome->verdict == EGRESS_TIMED_OUT ? 504 : 502,
+				  outcome->verdict, outcome->text);
 	} else if (c->secrets.n > 0) {
 		begin_greeting(c, outcome->fd);
 	} else if (side_open(c, &c->origin, outcome->fd, NULL) < 0) {
@@ -566,11 +566,11 @@ begin_dial(struct connection *c)
 
 	c->asked = true;
 	if (!grant_allows(g, &c->head.target)) {
-		refuse(c, 403, EGRESS_DENIED_RULE, "not allowed by the network policy");
+		connection_refuse(c, 403, EGRESS_DENIED_RULE, "not allowed by the network policy");
 		return;
 	}
 	if (g->bytes >= g->bytes_max) {
-		refuse(c, 403, EGRESS_LIMIT_BYTES, "this execution has used up its bytes");
+		connection_refuse(c, 403, EGRESS_LIMIT_BYTES, "this execution has used up its bytes");
 		return;
 	}
 	c->verdict = EGRESS_CARRIED;
@@ -578,12 +578,12 @@ begin_dial(struct connection *c)
 	enter(c, DIAL);
 	c->dial = dial_new(&options, on_dialled, c);
 	if (!c->dial)
-		refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
+		connection_refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
 }
 
-/* False: the request may not have what it asks for. */
+/* Prepares the secrets that the request asks for. False: the request was refused. */
 static bool
-take_secrets(struct connection *c, const char *bytes)
+connection_take_secrets(struct connection *c, const char *bytes)
 {
 	static const struct secrets none;
 	const struct grant *g = c->grant;
@@ -591,7 +591,7 @@ take_secrets(struct connection *c, const char *bytes)
 	const bool is_head = c->head.method_len == 4 && memcmp(bytes, "HEAD", 4) == 0;
 
 	if (secrets_find(secrets, g->secrets, &c->head, bytes, &c->secrets, c->why) < 0) {
-		refuse(c, 403, EGRESS_DENIED_SECRET, c->why);
+		connection_refuse(c, 403, EGRESS_DENIED_SECRET, c->why);
 		return false;
 	}
 	if (c->secrets.n == 0)
@@ -599,7 +599,7 @@ take_secrets(struct connection *c, const char *bytes)
 	if (answer_begin(&c->answer, is_head, c->hidden,
 			 secrets_of_host(secrets, &c->secrets, c->hidden)) == 0)
 		return true;
-	refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
+	connection_refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
 	return false;
 }
 
@@ -617,14 +617,14 @@ read_head(struct connection *c)
 	if (r == 0)
 		return;
 	if (r < 0) {
-		refuse(c, -r, EGRESS_BAD_REQUEST, r == -431 ? "the request's head is too large" :
-		       r == -501 ? "ask for a tunnel with CONNECT, or for http:// with a body of "
+		connection_refuse(c, -r, EGRESS_BAD_REQUEST, r == -431 ? "the request's head is too large" :
+				  r == -501 ? "ask for a tunnel with CONNECT, or for http:// with a body of "
 				   "known length or chunked" :
 		       "not a request to a proxy");
 		return;
 	}
 	c->head = head;
-	if (take_secrets(c, (const char *)evbuffer_pullup(in, (ev_ssize_t)head.len)))
+	if (connection_take_secrets(c, (const char *)evbuffer_pullup(in, (ev_ssize_t)head.len)))
 		begin_dial(c);
 }
 
@@ -676,7 +676,7 @@ on_written(struct bufferevent *io, void *arg)
 }
 
 static void
-on_event(struct bufferevent *io, short what, void *arg)
+connection_on_event(struct bufferevent *io, short what, void *arg)
 {
 	struct side *side = arg;
 	struct connection *c = side->connection;

@@ -130,7 +130,7 @@ take_address(struct dial *dial, const struct network_address *address)
 
 /* ---- connecting ---- */
 
-static void on_event(evutil_socket_t fd, short what, void *arg);
+static void dial_on_event(evutil_socket_t fd, short what, void *arg);
 
 /* Calls back, with a copy: the callback may free the dial. */
 static void
@@ -175,7 +175,7 @@ attempt(struct dial *dial)
 	setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	event_del(&dial->event);
 	event_assign(&dial->event, dial->options.base, dial->fd, EV_WRITE,
-		     on_event, dial);
+		     dial_on_event, dial);
 	event_add(&dial->event, &most);
 }
 
@@ -256,7 +256,7 @@ look_up(struct dial *dial)
 }
 
 static void
-on_event(evutil_socket_t fd, short what, void *arg)
+dial_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct dial *dial = arg;
 
@@ -284,7 +284,7 @@ dial_new(const struct dial_options *options,
 		return NULL;
 	*dial = (struct dial){ .options = *options, .fd = -1, .done = done, .arg = arg,
 			       .outcome = { -1, EGRESS_NO_NAME, "", { 0 } } };
-	evtimer_assign(&dial->event, options->base, on_event, dial);
+	evtimer_assign(&dial->event, options->base, dial_on_event, dial);
 	event_active(&dial->event, EV_TIMEOUT, 0);
 	return dial;
 }

@@ -54,8 +54,8 @@ tell_exhausted(const struct grant *g)
 	g->proxy->tell(g->proxy->tell_arg, &msg);
 }
 
-/* A worker that has kept a copy of its listening socket could change its flags. Without
- * O_NONBLOCK accept() waits until the signal of base/stall.h comes, and returns EINTR. */
+/* Can accept() block? A worker that has kept a copy of its listening socket can clear O_NONBLOCK;
+ * then accept() waits for the signal of base/stall.h, and returns EINTR. */
 static bool
 may_wait(int fd, int error)
 {
@@ -64,7 +64,7 @@ may_wait(int fd, int error)
 
 /* Gives up the listening socket, and the connection just accepted on it (-1: none). */
 static void
-give_up(struct grant *g, int accepted)
+grant_give_up(struct grant *g, int accepted)
 {
 	fprintf(stderr, "mcp-python-egress: the listening socket of execution %llu waits; it is "
 		"closed\n", (unsigned long long)g->execution);
@@ -91,11 +91,12 @@ on_acceptable(evutil_socket_t fd, short what, void *arg)
 		return;
 	accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	error = accepted < 0 ? errno : 0;
-	/* It inherits the flags of the listening socket; but only we have this one. */
+	/* The connection inherits options of the listening socket, but no worker has a descriptor
+	 * of it. */
 	if (accepted >= 0)
 		setsockopt(accepted, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	if (may_wait(fd, error)) {
-		give_up(g, accepted);
+		grant_give_up(g, accepted);
 		return;
 	}
 	if (accepted >= 0) {
@@ -202,8 +203,8 @@ check_listener(int fd)
 	return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* Exactly one for each message EGRESS_OPEN: a second one would speak of a grant that the
- * supervisor has forgotten. */
+/* Sent exactly once for each EGRESS_OPEN: a second one would name a grant that the supervisor has
+ * forgotten. */
 static void
 tell_closed(const struct proxy *proxy, uint64_t execution)
 {
@@ -213,7 +214,7 @@ tell_closed(const struct proxy *proxy, uint64_t execution)
 }
 
 static struct grant *
-find(const struct proxy *proxy, uint64_t execution)
+grant_find(const struct proxy *proxy, uint64_t execution)
 {
 	struct grant *g;
 
@@ -241,7 +242,7 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 	struct grant *g;
 	int r;
 
-	if (find(proxy, open->execution)) {
+	if (grant_find(proxy, open->execution)) {
 		close(fd);
 		return -EEXIST;
 	}
@@ -274,7 +275,7 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 void
 grant_close(struct proxy *proxy, uint64_t execution)
 {
-	struct grant *g = find(proxy, execution);
+	struct grant *g = grant_find(proxy, execution);
 	struct connection *c, *next;
 
 	if (!g)

@@ -147,8 +147,8 @@ parse_length(const struct span *value, uint64_t *length_r)
 	return 0;
 }
 
-/* Two headers about the same body, or one twice, are refused: the next reader may believe the
- * other one. */
+/* Takes a header about the body. A second one is refused: the next reader may believe the other of
+ * the two. */
 static int
 take_body_header(const struct span *name, const struct span *value, enum head_body *body,
 		 uint64_t *len)
@@ -170,7 +170,7 @@ take_body_header(const struct span *name, const struct span *value, enum head_bo
 	return r;
 }
 
-/* Notes the places of secrets. One without an end has a name that no secret has. */
+/* Notes the places for secrets. A place without an end gets a name that no secret has. */
 static int
 take_places(const char *bytes, const struct span *name, const struct span *value,
 	    struct head *head)
@@ -341,7 +341,8 @@ put_line(char *to, const struct span *line, const struct head *head, const char 
 	return put(to, at, (size_t)(end - at));
 }
 
-/* The proxy has to read the answer, and passes no interim one on. */
+/* Would the header get an answer that the proxy cannot read (compressed), or an interim one, which
+ * it does not pass on? */
 static bool
 is_in_the_way(const struct span *name)
 {

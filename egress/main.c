@@ -57,7 +57,7 @@ struct egress {
 };
 
 static _Noreturn void
-give_up(const char *what, int error)
+egress_main_give_up(const char *what, int error)
 {
 	fprintf(stderr, PROGRAM ": %s: %s\n", what, strerror(error));
 	exit(EXIT_FAILURE);
@@ -72,7 +72,7 @@ tell(void *arg, const struct msg *msg)
 
 	/* Without a report connections must not be made. */
 	if (control_send(&e->control, msg) < 0)
-		give_up("a report", ENOBUFS);
+		egress_main_give_up("a report", ENOBUFS);
 }
 
 static void
@@ -85,19 +85,19 @@ on_frame(void *arg, struct frame *frame)
 	if (frame->msg.type == MSG_EGRESS_OPEN) {
 		r = grant_open(&e->proxy, open, frame_take_fd(frame, 0));
 		if (r == -EEXIST)
-			give_up("the supervisor", EBADMSG);
+			egress_main_give_up("the supervisor", EBADMSG);
 		if (r < 0 && r != -ENOTSOCK)
 			fprintf(stderr, PROGRAM ": a grant: %s\n", strerror(-r));
 	} else if (frame->msg.type == MSG_EGRESS_CLOSE) {
 		grant_close(&e->proxy, frame->msg.egress_close.execution);
 	} else {
-		give_up("the supervisor", EBADMSG);
+		egress_main_give_up("the supervisor", EBADMSG);
 	}
 }
 
 /* ---- start ---- */
 
-/* Anybody can make a name server seem broken, as often as they like. */
+/* libevent's warnings are dropped: scripts could cause any number of them, about name servers. */
 static void
 say_nothing(int is_warning, const char *text)
 {
@@ -127,7 +127,7 @@ open_dns(struct event_base *base, const struct msg_egress_configure *configure)
 		if (evdns_base_load_hosts(dns, "/etc/hosts") < 0)
 			evdns_base_load_hosts(dns, NULL);
 		if (evdns_base_nameserver_ip_add(dns, text) != 0)
-			give_up(text, EINVAL);
+			egress_main_give_up(text, EINVAL);
 	} else {
 		/* Without the file libevent uses the server on this machine. */
 		evdns_base_resolv_conf_parse(dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
@@ -156,7 +156,7 @@ connections_max(void)
 
 /* What was copied is not left in the memory of the message. */
 static void
-take_secrets(struct egress *e, const struct msg_egress_configure *configure)
+egress_main_take_secrets(struct egress *e, const struct msg_egress_configure *configure)
 {
 	int r = secrets_take(&e->secrets, configure);
 
@@ -164,7 +164,7 @@ take_secrets(struct egress *e, const struct msg_egress_configure *configure)
 		explicit_bzero((void *)configure->values.item[i].at,
 			       configure->values.item[i].len);
 	if (r < 0)
-		give_up("the secrets", -r);
+		egress_main_give_up("the secrets", -r);
 	e->proxy.secrets = &e->secrets;
 }
 
@@ -178,17 +178,17 @@ start(struct egress *e)
 
 	r = control_configure(&e->control, WRITER_MAX, MSG_EGRESS_CONFIGURE, &frame);
 	if (r < 0)
-		give_up("the configuration", -r);
+		egress_main_give_up("the configuration", -r);
 	e->proxy.base = event_base_new();
 	if (!e->proxy.base || evutil_secure_rng_init() < 0)
-		give_up("the loop", ENOMEM);
+		egress_main_give_up("the loop", ENOMEM);
 	r = turns_guard(e->proxy.base, NULL);
 	if (r < 0)
-		give_up("the guard against waits", -r);
+		egress_main_give_up("the guard against waits", -r);
 	e->proxy.dns = open_dns(e->proxy.base, &frame.msg.egress_configure);
 	if (!e->proxy.dns)
-		give_up("names", ENOMEM);
-	take_secrets(e, &frame.msg.egress_configure);
+		egress_main_give_up("names", ENOMEM);
+	egress_main_take_secrets(e, &frame.msg.egress_configure);
 	frame_done(&frame);
 	e->proxy.connections_max = connections_max();
 	e->proxy.tell = tell;
@@ -196,10 +196,10 @@ start(struct egress *e)
 	LIST_INIT(&e->proxy.grants);
 	r = control_start(&e->control, e->proxy.base, on_frame, e);
 	if (r < 0)
-		give_up("the control socket", -r);
+		egress_main_give_up("the control socket", -r);
 	r = filter_enter(&ready.egress_ready.landlock_abi, &what);
 	if (r < 0)
-		give_up(what, -r);
+		egress_main_give_up(what, -r);
 	ready.egress_ready.build = msg_str(PROTO_BUILD);
 	tell(e, &ready);
 }

@@ -125,22 +125,6 @@ secrets_take(struct secrets *secrets, const struct msg_egress_configure *configu
 	return r;
 }
 
-void
-secrets_free(struct secrets *secrets)
-{
-	for (size_t i = 0; i < secrets->n; i++) {
-		struct secret *s = &secrets->item[i];
-
-		explicit_bzero(s->value, strlen(s->value));
-		SSL_CTX_free(s->tls);
-		free(s->name);
-		free(s->header);
-		free(s->value);
-		free(s->trouble);
-	}
-	secrets->n = 0;
-}
-
 /* ---- use ---- */
 
 static bool
@@ -168,8 +152,8 @@ secrets_named(const struct secrets *secrets, const struct msg_strs *words)
 }
 
 static const struct secret *
-find(const struct secrets *secrets, uint32_t granted, const struct head_part *name,
-     const char *bytes)
+secret_find(const struct secrets *secrets, uint32_t granted, const struct head_part *name,
+	    const char *bytes)
 {
 	for (size_t i = 0; i < secrets->n; i++)
 		if ((granted >> i & 1) && name->len == strlen(secrets->item[i].name) &&
@@ -178,10 +162,11 @@ find(const struct secrets *secrets, uint32_t granted, const struct head_part *na
 	return NULL;
 }
 
-static int refuse(char *why_r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int secret_refuse(char *why_r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static int
-refuse(char *why_r, const char *format, ...)
+secret_refuse(char *why_r, const char *format, ...)
 {
 	va_list args;
 
@@ -199,17 +184,17 @@ judge(const struct secret *s, const struct head *head, const struct head_part *h
 	const struct network_target *target = &head->target;
 
 	if (head->connect)
-		return refuse(why_r, "the secret %s cannot be put into a tunnel: ask for http://, and "
-			      "the proxy speaks TLS", s->name);
+		return secret_refuse(why_r, "the secret %s cannot be put into a tunnel: ask for http://, and "
+				     "the proxy speaks TLS", s->name);
 	if (strcmp(target->host, s->target.host) != 0)
-		return refuse(why_r, "the secret %s is for another host", s->name);
+		return secret_refuse(why_r, "the secret %s is for another host", s->name);
 	if (target->port != 80 && target->port != s->target.port)
-		return refuse(why_r, "the secret %s is for port %u", s->name, s->target.port);
+		return secret_refuse(why_r, "the secret %s is for port %u", s->name, s->target.port);
 	if (header->len != strlen(s->header) ||
 	    strncasecmp(bytes + header->at, s->header, header->len) != 0)
-		return refuse(why_r, "the secret %s is for the header %s", s->name, s->header);
+		return secret_refuse(why_r, "the secret %s is for the header %s", s->name, s->header);
 	if (*s->trouble)
-		return refuse(why_r, "the secret %s cannot be used: %s", s->name, s->trouble);
+		return secret_refuse(why_r, "the secret %s cannot be used: %s", s->name, s->trouble);
 	return 0;
 }
 
@@ -220,18 +205,18 @@ secrets_find(const struct secrets *secrets, uint32_t granted, struct head *head,
 	*use_r = (struct secret_use){ 0 };
 	for (size_t i = 0; i < head->n_secrets; i++) {
 		const struct head_secret *asked = &head->secret[i];
-		const struct secret *s = find(secrets, granted, &asked->name, bytes);
+		const struct secret *s = secret_find(secrets, granted, &asked->name, bytes);
 		int r;
 
 		if (!s)
-			return refuse(why_r, "there is no secret of that name for this script");
+			return secret_refuse(why_r, "there is no secret of that name for this script");
 		r = judge(s, head, &asked->header, bytes, why_r);
 		if (r < 0)
 			return r;
 		use_r->item[use_r->n++] = s;
 		if (s->target.port != use_r->item[0]->target.port)
-			return refuse(why_r, "the secret %s is for port %u", s->name,
-				      s->target.port);
+			return secret_refuse(why_r, "the secret %s is for port %u", s->name,
+					     s->target.port);
 	}
 	if (use_r->n > 0)
 		head->target.port = use_r->item[0]->target.port;

@@ -33,9 +33,6 @@ struct secrets {
  * in one secret affects only that one. 0; -EBADMSG: it is not a valid configuration. */
 int secrets_take(struct secrets *secrets, const struct msg_egress_configure *configure);
 
-/* Wipes and frees them. */
-void secrets_free(struct secrets *secrets);
-
 /* The secrets that a request uses, in the order of head->secret. */
 struct secret_use {
 	const struct secret *item[HEAD_SECRETS_MAX];

@@ -60,7 +60,7 @@ free_grant(struct egress_grant *grant)
 /* Cuts its executions now and not when it is reaped: a script that saw its connection close may
  * have ended by then. Grants of ended executions need no message. */
 static void
-on_ending(void *arg)
+egress_on_ending(void *arg)
 {
 	struct egress *e = arg;
 	struct egress_grant *grant, *next;
@@ -77,13 +77,13 @@ on_ending(void *arg)
 }
 
 static void
-on_down(void *arg)
+egress_on_down(void *arg)
 {
 	struct egress *e = arg;
 	struct child *c = &e->child;
 	struct log_quoted quoted;
 
-	on_ending(e);
+	egress_on_ending(e);
 	if (e->unused)
 		return;
 	log_line(LOG_WARNING, c->has_served ? "egress-lost" : "egress-failed", "text=%s",
@@ -96,7 +96,7 @@ on_down(void *arg)
 }
 
 static void
-on_due(void *arg)
+egress_on_due(void *arg)
 {
 	struct egress *e = arg;
 
@@ -128,7 +128,7 @@ tell(struct egress *e, const struct msg *msg, int fd)
 }
 
 static struct egress_grant *
-find(struct egress *e, uint64_t execution)
+egress_find(struct egress *e, uint64_t execution)
 {
 	struct egress_grant *grant;
 
@@ -186,7 +186,7 @@ tell_observer(const struct egress *e, const struct egress_grant *grant,
 static int
 on_report(struct egress *e, const struct msg_egress_report *report)
 {
-	const struct egress_grant *grant = find(e, report->execution);
+	const struct egress_grant *grant = egress_find(e, report->execution);
 	struct log_quoted host, address;
 
 	if (grant == NULL)
@@ -208,7 +208,7 @@ on_report(struct egress *e, const struct msg_egress_report *report)
 static int
 on_closed(struct egress *e, const struct msg_egress_closed *closed)
 {
-	struct egress_grant *grant = find(e, closed->execution);
+	struct egress_grant *grant = egress_find(e, closed->execution);
 
 	if (grant == NULL)
 		return -EBADMSG;
@@ -224,7 +224,7 @@ on_closed(struct egress *e, const struct msg_egress_closed *closed)
 }
 
 static int
-on_ready(struct egress *e, const struct msg_egress_ready *ready)
+egress_on_ready(struct egress *e, const struct msg_egress_ready *ready)
 {
 	if (e->child.state != CHILD_STARTING)
 		return -EBADMSG;
@@ -237,13 +237,13 @@ on_ready(struct egress *e, const struct msg_egress_ready *ready)
 }
 
 static int
-on_message(void *arg, struct frame *frame)
+egress_on_message(void *arg, struct frame *frame)
 {
 	struct egress *e = arg;
 
 	/* No other messages are let through by the frame's reader. */
 	if (frame->msg.type == MSG_EGRESS_READY)
-		return on_ready(e, &frame->msg.egress_ready);
+		return egress_on_ready(e, &frame->msg.egress_ready);
 	if (frame->msg.type == MSG_EGRESS_REPORT)
 		return on_report(e, &frame->msg.egress_report);
 	if (frame->msg.type == MSG_EGRESS_CLOSED)
@@ -259,15 +259,15 @@ static const struct child_kind egress_kind = {
 	.from = FROM_EGRESS,
 	.writer_max = WRITER_MAX,
 	.start_seconds = START_SECONDS,
-	.on_message = on_message,
-	.on_ending = on_ending,
-	.on_down = on_down,
-	.on_due = on_due,
+	.on_message = egress_on_message,
+	.on_ending = egress_on_ending,
+	.on_down = egress_on_down,
+	.on_due = egress_on_due,
 };
 
 /* The launcher reads the files when the process is started: what they are then. */
 static uint64_t
-stamp_of(const struct egress *e)
+egress_stamp_of(const struct egress *e)
 {
 	const struct config *config = e->options.config;
 	uint64_t stamp = 0;
@@ -278,9 +278,9 @@ stamp_of(const struct egress *e)
 }
 
 static void
-start(struct egress *e)
+egress_start(struct egress *e)
 {
-	e->stamp = stamp_of(e);
+	e->stamp = egress_stamp_of(e);
 	e->unused = false;
 	child_start(&e->child, e->options.launcher, 0);
 }
@@ -405,7 +405,7 @@ is_up(struct egress *e)
 		child_reap(c);
 	/* After a failure the timer decides when the next attempt may be made. */
 	if (c->state == CHILD_DOWN && !evtimer_pending(&c->timer, NULL))
-		start(e);
+		egress_start(e);
 	return child_is_up(c);
 }
 
@@ -467,7 +467,7 @@ egress_grant_end(struct egress_grant *grant)
 void
 egress_renew_credentials(struct egress *e)
 {
-	if (!child_is_up(&e->child) || stamp_of(e) == e->stamp)
+	if (!child_is_up(&e->child) || egress_stamp_of(e) == e->stamp)
 		return;
 	/* At once: no script is without the network meanwhile. */
 	child_note(&e->child, 0, "files of credentials have changed, so it is started again");
@@ -475,5 +475,5 @@ egress_renew_credentials(struct egress *e)
 	child_end(&e->child);
 	child_reap(&e->child);
 	e->renews = false;
-	start(e);
+	egress_start(e);
 }

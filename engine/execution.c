@@ -23,12 +23,12 @@
 #include "engine/worker.h"
 #include "engine/zygote.h"
 
-#define CPU_LOOK_LEAST_MS 10
 #define BURST_BYTES (256 * 1024)	/* read from a stream past its cap, before a pause */
 #define REST_MS 5
 #define GRACE_MS 2000			/* for an interrupted cell to end */
 #define KILL_MS 30000			/* for init to report that the cell was killed */
 #define TELL_MS 2000			/* for a script's init to report files */
+#define OFFERS_MS 60000			/* that keeping files is excused for */
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
@@ -36,18 +36,18 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
 #define TO(state) (1U << (state))
 
-static const unsigned int legal_next[EXECUTION_STATE_COUNT] = {
+static const unsigned int execution_legal_next[EXECUTION_STATE_COUNT] = {
 	[EXECUTION_WAITING] = TO(EXECUTION_RUNNING) | TO(EXECUTION_DUE),
 	[EXECUTION_RUNNING] = TO(EXECUTION_DUE),
 	[EXECUTION_DUE] = 0,
 };
 
 static void
-set_state(struct execution *e, enum execution_state to)
+execution_set_state(struct execution *e, enum execution_state to)
 {
 	struct engine *engine = e->engine;
 
-	assert((legal_next[e->state] & TO(to)) != 0);
+	assert((execution_legal_next[e->state] & TO(to)) != 0);
 	if (e->state == EXECUTION_RUNNING) {
 		TAILQ_REMOVE(&engine->running, e, link);
 		engine->n_running--;
@@ -95,8 +95,9 @@ new_execution(struct engine *engine, struct tenant *tenant,
 	e->facts.watchdog_memory = !engine->memory_counted;
 	e->facts.watchdog_pids = !engine->pids_counted;
 	request_copy_init(&e->request, request);
-	prompts_init(&e->prompts, request->prompts, request->prompt_ms);
-	prompts_init(&e->consents, UINT32_MAX, request->consent_ms);
+	waits_init(&e->prompts, request->prompts, request->prompt_ms);
+	waits_init(&e->consents, UINT32_MAX, request->consent_ms);
+	waits_init(&e->offers, UINT32_MAX, OFFERS_MS);
 	results_init(&e->results, e->serial, &e->limits.results);
 	output_init(&e->output, e->limits.output_bytes);
 	output_init(&e->background, BACKGROUND_MAX);
@@ -171,7 +172,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	    sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
-		set_state(e, EXECUTION_DUE);
+		execution_set_state(e, EXECUTION_DUE);
 		answer_later(e);
 		return 0;
 	}
@@ -195,56 +196,16 @@ execution_id(const struct execution *e)
 	return e->id;
 }
 
-/* ---- its clocks ---- */
-
-static void
-arm_ms(struct execution *e, uint64_t ms)
-{
-	struct timeval delay = { .tv_sec = (time_t)(ms / 1000),
-				 .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
-
-	evtimer_add(&e->deadline, &delay);
-}
-
-static void
-arm_deadline(struct execution *e, uint64_t cpu_used_ms)
-{
-	static unsigned int processors;
-	uint64_t elapsed_ms = execution_wall_us(e) / 1000, ms;
-	uint64_t wall_left =
-		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
-	uint64_t cpu_left =
-		e->limits.cpu_ms > cpu_used_ms ? e->limits.cpu_ms - cpu_used_ms : 0;
-
-	if (processors == 0)
-		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	/* Before that time even all processors together cannot have used it up. */
-	ms = cpu_left / processors;
-	if (ms < CPU_LOOK_LEAST_MS)
-		ms = CPU_LOOK_LEAST_MS;
-	wall_left += prompts_patience_ms(&e->prompts, clock_us()) +
-		     prompts_patience_ms(&e->consents, clock_us()) +
-		     execution_files_patience_ms(&e->files, clock_us());
-	if (ms > wall_left)
-		ms = wall_left;
-	arm_ms(e, ms);
-}
-
-void
-execution_look_at_clocks(struct execution *e)
-{
-	if (e->stopping == GOES_ON)
-		arm_deadline(e, execution_cpu_ms(e));
-}
+/* ---- its clocks and its use ---- */
 
 void
 execution_begin(struct execution *e, struct worker *w)
 {
-	set_state(e, EXECUTION_RUNNING);
+	execution_set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
 	results_begin(&e->results);
 	execution_watch(e);
-	arm_deadline(e, 0);
+	execution_set_deadline(e, 0);
 }
 
 static void stop_cell(struct execution *e, enum stop_reason reason);
@@ -273,7 +234,34 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	if (used >= e->limits.cpu_ms)
 		execution_stop(e, STOP_CPU);
 	else
-		arm_deadline(e, used);
+		execution_set_deadline(e, used);
+}
+
+static void
+execution_on_looked(void *arg)
+{
+	struct execution *e = arg;
+
+	if (!execution_fits_memory(e))
+		execution_stop(e, STOP_MEMORY);
+}
+
+void
+execution_check(struct execution *e)
+{
+	struct worker *w = e->worker;
+	enum stop_reason exceeded;
+
+	/* Init is ending it, and a look would stop init too. */
+	if (e->stopping == KILLED)
+		return;
+	exceeded = execution_measure(e);
+	if (exceeded == STOP_PIDS)
+		execution_stop(e, STOP_PIDS);
+	else if (exceeded == STOP_MEMORY && !watchdog_look_rests(&w->look) &&
+		 watchdog_look(e->engine->watchdog, &w->look, w->pid, w->leaf, true,
+			       execution_on_looked, e))
+		execution_on_looked(e);
 }
 
 /* ---- the end ---- */
@@ -285,7 +273,7 @@ close_run(struct execution *e)
 	struct worker *w = e->worker;
 
 	/* From here on no callback can end it again. */
-	set_state(e, EXECUTION_DUE);
+	execution_set_state(e, EXECUTION_DUE);
 	event_del(&e->deadline);
 	watchdog_look_end(&w->look);
 	execution_files_end(e);
@@ -351,7 +339,7 @@ stop_script(struct execution *e, enum stop_reason reason)
 		execution_lose(e, reason);
 		return;
 	}
-	arm_ms(e, TELL_MS);
+	execution_set_deadline_ms(e, TELL_MS);
 	/* The rest of its pipes is read at its end. */
 	worker_throttle(e->worker, 2 * TELL_MS);
 }
@@ -371,7 +359,7 @@ stop_cell(struct execution *e, enum stop_reason reason)
 	if (e->stopping == KILLED || (!at_once && !interrupt))
 		return;
 	e->stopping = interrupt ? INTERRUPTED : KILLED;
-	arm_ms(e, interrupt ? GRACE_MS : KILL_MS);
+	execution_set_deadline_ms(e, interrupt ? GRACE_MS : KILL_MS);
 	if (!e->repl->stage->stop(e->repl, interrupt, is_to_say_where(e, e->facts.stop)))
 		execution_lose(e, reason);
 }
@@ -515,7 +503,7 @@ execution_stop(struct execution *e, enum stop_reason reason)
 		share_update(&e->tenant->share[e->profile]);
 		e->facts.stop = reason;
 		e->facts.never_ran = true;
-		set_state(e, EXECUTION_DUE);
+		execution_set_state(e, EXECUTION_DUE);
 		answer_later(e);
 		break;
 	case EXECUTION_RUNNING:
@@ -601,9 +589,19 @@ execution_on_output(struct execution *e, enum stream stream, const void *bytes,
 	}
 }
 
+int
+execution_on_listener(struct execution *e, struct frame *frame)
+{
+	if (e->grant == NULL || e->listens || frame->msg.listener.id != e->serial)
+		return -EBADMSG;
+	e->listens = true;
+	egress_grant_listen(e->grant, frame_take_fd(frame, 0));
+	return 0;
+}
+
 /* The answer comes first, the worker's death after it. */
 static void
-finish(struct execution *e)
+execution_finish(struct execution *e)
 {
 	struct engine *engine = e->engine;
 	struct worker *w;
@@ -624,7 +622,7 @@ execution_on_done(struct execution *e, struct frame *frame)
 {
 	execution_keep_done(e, frame);
 	results_end(&e->results);
-	finish(e);
+	execution_finish(e);
 }
 
 void
@@ -633,7 +631,7 @@ execution_on_exited(struct execution *e, int wait_status)
 	e->facts.has_exit = true;
 	e->facts.wait_status = wait_status;
 	results_end(&e->results);
-	finish(e);
+	execution_finish(e);
 }
 
 void
@@ -644,7 +642,7 @@ execution_on_died(struct execution *e, int wait_status)
 		e->facts.has_exit = true;
 		e->facts.wait_status = wait_status;
 	}
-	finish(e);
+	execution_finish(e);
 }
 
 void

@@ -17,38 +17,6 @@
 #include "engine/worker.h"
 #include "host/filestore.h"
 
-/* ---- its time ---- */
-
-uint64_t
-execution_files_excused_us(const struct execution_files *files, uint64_t now_us)
-{
-	uint64_t most = FILES_EXCUSED_MS * 1000ULL, waited = files->waited_us;
-
-	if (files->since_us != 0 && now_us > files->since_us)
-		waited += now_us - files->since_us;
-	return waited < most ? waited : most;
-}
-
-uint64_t
-execution_files_patience_ms(const struct execution_files *files, uint64_t now_us)
-{
-	return files->since_us != 0
-		? FILES_EXCUSED_MS - execution_files_excused_us(files, now_us) / 1000 : 0;
-}
-
-static void
-stop_clock(struct execution_files *files, uint64_t now_us)
-{
-	files->since_us = now_us;
-}
-
-static void
-start_clock(struct execution_files *files, uint64_t now_us)
-{
-	files->waited_us += now_us - files->since_us;
-	files->since_us = 0;
-}
-
 /* ---- the exchange ---- */
 
 /* A failed send means that the process has ended; its end is reported elsewhere. */
@@ -76,7 +44,7 @@ answer_offer(struct execution *e, int error)
 		msg = (struct msg){ .type = MSG_PULLED, .pulled.kept = error == 0 };
 	free(give_ptr(files->uri));
 	files->open = files->pulled = false;
-	start_clock(files, clock_us());
+	waits_close(&e->offers, clock_us());
 	send_worker(e, &msg, -1);
 	execution_look_at_clocks(e);
 }
@@ -118,7 +86,7 @@ execution_on_offer(struct execution *e, struct frame *frame)
 		return -EBADMSG;
 	files->open = true;
 	files->uri = file_uri(e->id, path, path_len);
-	stop_clock(files, clock_us());
+	(void)waits_open(&e->offers, e->offers.number + 1, clock_us());
 	if (store == NULL || e->request.internal || e->stopping != GOES_ON ||
 	    e->state != EXECUTION_RUNNING)
 		answer_offer(e, -ECANCELED);
@@ -145,7 +113,7 @@ execution_files_end(struct execution *e)
 	results_offer_ended(&e->results, files->at, -ECANCELED, NULL);
 	free(give_ptr(files->uri));
 	files->open = files->pulled = false;
-	start_clock(files, clock_us());
+	waits_close(&e->offers, clock_us());
 }
 
 void

@@ -13,9 +13,6 @@ struct execution;
 struct filestore_job;
 struct frame;
 
-/* The total time for keeping files that does not count for the run. */
-#define FILES_EXCUSED_MS 60000
-
 /* Its members belong to execution_files.c. Zeroed: nothing is offered. */
 struct execution_files {
 	bool open;			/* an offer has no answer yet */
@@ -25,7 +22,6 @@ struct execution_files {
 	struct filestore_job *job;	/* NULL: none */
 	char *uri;			/* of the file that is offered */
 	size_t at;			/* its number among the results */
-	uint64_t since_us, waited_us;
 };
 
 /* Takes an OFFER: 0, and the frame is emptied; or -EBADMSG. */
@@ -36,10 +32,5 @@ void execution_files_end(struct execution *execution);
 
 /* Its init reports all files itself: files that were kept already are removed. */
 void execution_files_anew(struct execution *execution);
-
-/* The time that the wall clock does not count so far, and how much more it may be while a file is
- * being kept. */
-uint64_t execution_files_excused_us(const struct execution_files *files, uint64_t now_us);
-uint64_t execution_files_patience_ms(const struct execution_files *files, uint64_t now_us);
 
 #endif

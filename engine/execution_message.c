@@ -11,7 +11,7 @@
 static int
 message_on_prompt(struct execution *e, const struct msg_prompt *prompt)
 {
-	if (prompt->id != e->serial || prompts_open(&e->prompts, prompt->number, clock_us()) < 0)
+	if (prompt->id != e->serial || waits_open(&e->prompts, prompt->number, clock_us()) < 0)
 		return -EBADMSG;
 	if (e->stopping != GOES_ON || e->watcher.on_prompt == NULL)
 		execution_answer_prompt(e, NULL, 0);
@@ -29,7 +29,7 @@ execution_answer_prompt(struct execution *e, const char *line, size_t len)
 
 	if (e->state != EXECUTION_RUNNING)
 		return;
-	msg.answer.number = prompts_close(&e->prompts, clock_us());
+	msg.answer.number = waits_close(&e->prompts, clock_us());
 	if (msg.answer.number == 0)
 		return;
 	/* A failed send means that the process has ended; its end is reported elsewhere. */

@@ -40,7 +40,8 @@ find_place(const struct mount_places *places, const char *uri)
 }
 
 static int
-check(const struct engine *engine, const struct execution_request *request, struct why *why_r)
+mounts_check(const struct engine *engine, const struct execution_request *request,
+	     struct why *why_r)
 {
 	const struct mount_places *places = request->repl ? &request->repl->places : NULL;
 	size_t n = 0;
@@ -96,7 +97,7 @@ execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
 		      struct tenant *tenant, const struct execution_request *request,
 		      struct why *why_r)
 {
-	int r = check(engine, request, why_r);
+	int r = mounts_check(engine, request, why_r);
 
 	memset(mounts, 0, sizeof(*mounts));
 	if (r == 0)

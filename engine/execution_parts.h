@@ -13,7 +13,7 @@
 #include "engine/execution_files.h"
 #include "engine/execution_modules.h"
 #include "engine/execution_mounts.h"
-#include "engine/execution_prompts.h"
+#include "engine/execution_waits.h"
 #include "engine/execution_request.h"
 #include "engine/execution_results.h"
 #include "engine/execution_tools.h"
@@ -74,11 +74,12 @@ struct execution {
 	struct egress_grant *grant;		/* NULL: it has no network */
 	bool listens;				/* its LISTENER came */
 	struct execution_usage usage;
-	struct execution_prompts prompts;
+	struct execution_waits prompts;
 	struct execution_modules modules;
 	struct execution_tools tools;
-	struct execution_prompts consents;	/* about calls of tools; several at a time count as
+	struct execution_waits consents;	/* about calls of tools; several at a time count as
 						 * one */
+	struct execution_waits offers;		/* of files, while each is kept */
 	size_t burst;				/* read since the last rest */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */
@@ -108,7 +109,6 @@ void execution_grant_network(struct execution *execution);
 struct msg_run execution_run_message(const struct execution *execution);
 int execution_make_stdin(const struct execution *execution);	/* a descriptor or -errno */
 void execution_begin(struct execution *execution, struct worker *worker);
-void execution_look_at_clocks(struct execution *execution);	/* their rate has changed */
 void execution_keep_done(struct execution *execution, struct frame *frame);
 /* 0, or -EBADMSG: it belongs to another execution, or is the second. */
 int execution_keep_stake(struct execution *execution, struct frame *frame);
@@ -116,6 +116,9 @@ int execution_keep_stake(struct execution *execution, struct frame *frame);
 int execution_on_where(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
 			     const struct msg_cell_ended *ended);
+
+/* The watchdog's check of a running execution. */
+void execution_check(struct execution *execution);
 
 /* Ends it at once, with its worker. The reason counts only if there was none before. */
 void execution_lose(struct execution *execution, enum stop_reason reason);

@@ -125,16 +125,6 @@ execution_grant_network(struct execution *e)
 		 log_quote(&quoted, why, strlen(why)));
 }
 
-int
-execution_on_listener(struct execution *e, struct frame *frame)
-{
-	if (e->grant == NULL || e->listens || frame->msg.listener.id != e->serial)
-		return -EBADMSG;
-	e->listens = true;
-	egress_grant_listen(e->grant, frame_take_fd(frame, 0));
-	return 0;
-}
-
 /* Asks the keeper to mount the packages. The keeper tells the worker on a pipe, so this process
  * waits for neither. Returns the worker's end, or -errno. */
 static int

@@ -238,8 +238,8 @@ execution_await_consent(struct execution *e, bool awaits)
 	if (e->state != EXECUTION_RUNNING || awaits == (e->consents.since_us != 0))
 		return;
 	if (awaits)
-		(void)prompts_open(&e->consents, e->consents.number + 1, clock_us());
+		(void)waits_open(&e->consents, e->consents.number + 1, clock_us());
 	else
-		prompts_close(&e->consents, clock_us());
+		waits_close(&e->consents, clock_us());
 	execution_look_at_clocks(e);
 }

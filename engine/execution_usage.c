@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Measures what an execution has used: by the kernel's counters where they exist, else by a look
- * at its processes. */
+ * at its processes. Sets the deadline for the next look at its clocks. */
 #include "engine/execution_parts.h"
+
+#include <unistd.h>
+
+#include <event2/event.h>
 
 #include "base/clock.h"
 #include "engine/engine_parts.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
+
+#define CPU_LOOK_LEAST_MS 10
 
 /* ---- time ---- */
 
@@ -27,9 +33,9 @@ uint64_t
 execution_wall_us(const struct execution *e)
 {
 	uint64_t now_us = e->usage.end_us != 0 ? e->usage.end_us : clock_us();
-	uint64_t excused = prompts_excused_us(&e->prompts, now_us) +
-			   prompts_excused_us(&e->consents, now_us) +
-			   execution_files_excused_us(&e->files, now_us);
+	uint64_t excused = waits_excused_us(&e->prompts, now_us) +
+			   waits_excused_us(&e->consents, now_us) +
+			   waits_excused_us(&e->offers, now_us);
 	uint64_t passed = now_us - e->usage.start_us;
 
 	return passed > excused ? passed - excused : 0;
@@ -180,32 +186,59 @@ execution_fits_memory(struct execution *e)
 	return memory <= e->usage.memory_max;
 }
 
-static void
-execution_on_looked(void *arg)
-{
-	struct execution *e = arg;
-
-	if (!execution_fits_memory(e))
-		execution_stop(e, STOP_MEMORY);
-}
-
-void
-execution_check(struct execution *e)
+enum stop_reason
+execution_measure(struct execution *e)
 {
 	const struct engine *engine = e->engine;
 	struct worker *w = e->worker;
 	struct watchdog_usage usage;
 	bool fits;
 
-	/* Init is ending it, and a look would stop init too. */
-	if (e->stopping == KILLED)
-		return;
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	fits = note_usage(e, &usage);
 	if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)
-		execution_stop(e, STOP_PIDS);
-	else if (!engine->memory_counted && !fits && !watchdog_look_rests(&w->look) &&
-		 watchdog_look(engine->watchdog, &w->look, w->pid, w->leaf, true,
-			       execution_on_looked, e))
-		execution_on_looked(e);
+		return STOP_PIDS;
+	return !engine->memory_counted && !fits ? STOP_MEMORY : STOP_NONE;
+}
+
+/* ---- the deadline ---- */
+
+void
+execution_set_deadline_ms(struct execution *e, uint64_t ms)
+{
+	struct timeval delay = { .tv_sec = (time_t)(ms / 1000),
+				 .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	evtimer_add(&e->deadline, &delay);
+}
+
+void
+execution_set_deadline(struct execution *e, uint64_t cpu_used_ms)
+{
+	static unsigned int processors;
+	uint64_t elapsed_ms = execution_wall_us(e) / 1000, ms;
+	uint64_t wall_left =
+		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
+	uint64_t cpu_left =
+		e->limits.cpu_ms > cpu_used_ms ? e->limits.cpu_ms - cpu_used_ms : 0;
+
+	if (processors == 0)
+		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	/* Before that time even all processors together cannot have used it up. */
+	ms = cpu_left / processors;
+	if (ms < CPU_LOOK_LEAST_MS)
+		ms = CPU_LOOK_LEAST_MS;
+	wall_left += waits_patience_ms(&e->prompts, clock_us()) +
+		     waits_patience_ms(&e->consents, clock_us()) +
+		     waits_patience_ms(&e->offers, clock_us());
+	if (ms > wall_left)
+		ms = wall_left;
+	execution_set_deadline_ms(e, ms);
+}
+
+void
+execution_look_at_clocks(struct execution *e)
+{
+	if (e->stopping == GOES_ON)
+		execution_set_deadline(e, execution_cpu_ms(e));
 }

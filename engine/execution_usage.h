@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time, memory and processes that an execution uses, measured by the kernel's counters if they
- * exist, otherwise by looking at its processes. The results go into its facts.
+ * exist, otherwise by looking at its processes. The results go into its facts. The execution itself
+ * ends what uses too much (execution.c).
  */
 #ifndef ENGINE_EXECUTION_USAGE_H
 #define ENGINE_EXECUTION_USAGE_H
@@ -8,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/outcome.h"
 #include "host/watchdog.h"
 
 struct execution;
@@ -42,8 +44,18 @@ uint64_t execution_ran_us(const struct execution *execution);
 /* The processor time that it has used until now. */
 uint64_t execution_cpu_ms(struct execution *execution);
 
-/* The watchdog's check of a running execution. */
-void execution_check(struct execution *execution);
+/* Sets the deadline: in so many milliseconds, or when the execution may first have used up its time
+ * on a clock. */
+void execution_set_deadline_ms(struct execution *execution, uint64_t ms);
+void execution_set_deadline(struct execution *execution, uint64_t cpu_used_ms);
+
+/* A wait has begun or ended: sets the deadline of one that is not being stopped. */
+void execution_look_at_clocks(struct execution *execution);
+
+/* Measures a running execution for the watchdog. STOP_PIDS: it has too many processes; STOP_MEMORY:
+ * it has too much memory if it shares no pages; STOP_NONE: neither. A controller's limits are not
+ * judged. */
+enum stop_reason execution_measure(struct execution *execution);
 
 /* Is it within its limit, if no controller counts memory? If the sum of the processes' own counts
  * is above the limit, the last exact look at the worker decides. */

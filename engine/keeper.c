@@ -49,7 +49,7 @@ struct mounting {
 /* ---- life ---- */
 
 static void
-on_down(void *arg)
+keeper_on_down(void *arg)
 {
 	struct keeper *k = arg;
 	struct child *c = &k->child;
@@ -61,7 +61,7 @@ on_down(void *arg)
 }
 
 static void
-on_due(void *arg)
+keeper_on_due(void *arg)
 {
 	struct keeper *k = arg;
 
@@ -70,7 +70,7 @@ on_due(void *arg)
 }
 
 static int
-on_message(void *arg, struct frame *frame)
+keeper_on_message(void *arg, struct frame *frame)
 {
 	struct keeper *k = arg;
 	const struct msg_keeping *keeping = &frame->msg.keeping;
@@ -101,9 +101,9 @@ static const struct child_kind keeper_kind = {
 	.from = FROM_KEEPER,
 	.writer_max = WRITER_MAX,
 	.start_seconds = START_SECONDS,
-	.on_message = on_message,
-	.on_down = on_down,
-	.on_due = on_due,
+	.on_message = keeper_on_message,
+	.on_down = keeper_on_down,
+	.on_due = keeper_on_due,
 };
 
 int
@@ -241,7 +241,7 @@ free_mounting(struct mounting *mounting)
 }
 
 static void
-on_mounted(evutil_socket_t fd, short what, void *arg)
+keeper_on_mounted(evutil_socket_t fd, short what, void *arg)
 {
 	struct mounting mounting = *(struct mounting *)arg;
 	unsigned char said = EPIPE;
@@ -273,7 +273,7 @@ keeper_mount(struct keeper *k, const char *name, int pidfd,
 	mounting->gate = pair[0];
 	mounting->mounted = mounted;
 	mounting->arg = arg;
-	event_assign(&mounting->readable, k->options.base, pair[0], EV_READ, on_mounted,
+	event_assign(&mounting->readable, k->options.base, pair[0], EV_READ, keeper_on_mounted,
 		     mounting);
 	event_add(&mounting->readable, NULL);
 	*mounting_r = mounting;

@@ -13,7 +13,7 @@ libengine_a_SOURCES = \
 	engine/execution_mounts.c engine/execution_mounts.h \
 	engine/execution_modules.c engine/execution_modules.h \
 	engine/execution_parts.h \
-	engine/execution_prompts.c engine/execution_prompts.h \
+	engine/execution_waits.c engine/execution_waits.h \
 	engine/execution_request.c engine/execution_request.h \
 	engine/execution_results.c engine/execution_results.h \
 	engine/execution_run.c \

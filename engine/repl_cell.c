@@ -35,7 +35,7 @@ repl_close_channel(struct repl *repl)
 }
 
 static int
-on_message(struct execution *e, struct frame *frame)
+cell_on_message(struct execution *e, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 
@@ -68,7 +68,7 @@ read_message(struct repl *repl)
 		return -EBADMSG;
 	}
 	if (r > 0) {
-		int bad = on_message(repl->execution, &frame);
+		int bad = cell_on_message(repl->execution, &frame);
 
 		frame_done(&frame);
 		if (bad < 0)

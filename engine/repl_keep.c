@@ -293,7 +293,7 @@ engine_admits(const struct engine *engine, const struct msg_handover *handover,
 
 /* Does the process match its description? */
 static int
-check(const struct msg_kept *kept, const int fd[REPL_FDS], struct why *why_r)
+keep_check(const struct msg_kept *kept, const int fd[REPL_FDS], struct why *why_r)
 {
 	bool streams = true;
 
@@ -417,7 +417,7 @@ repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[REPL
 {
 	struct tenant *tenant;
 	char *principal;
-	int r = check(kept, fd, why_r);
+	int r = keep_check(kept, fd, why_r);
 
 	if (r == 0) {
 		principal = strndup(kept->tenant.at, kept->tenant.len);

@@ -31,7 +31,7 @@ bucket_of(const char *principal)
 }
 
 static struct tenant *
-find(struct engine *engine, const char *principal)
+tenant_find(struct engine *engine, const char *principal)
 {
 	struct tenant *tenant;
 
@@ -58,7 +58,7 @@ name_directory(struct tenant *tenant)
 }
 
 static struct tenant *
-make(struct engine *engine, const char *principal)
+tenant_make(struct engine *engine, const char *principal)
 {
 	unsigned int n = engine->pool.n_profiles;
 	struct tenant *tenant =
@@ -98,10 +98,10 @@ engine_tenant(struct engine *engine, uid_t uid)
 struct tenant *
 engine_tenant_named(struct engine *engine, const char *principal)
 {
-	struct tenant *tenant = find(engine, principal);
+	struct tenant *tenant = tenant_find(engine, principal);
 
 	if (tenant == NULL)
-		tenant = make(engine, principal);
+		tenant = tenant_make(engine, principal);
 	tenant->holders++;
 	tenant->active_ms = clock_ms();
 	/* Most calls use the default profile; other profiles warm up when they are first used. */

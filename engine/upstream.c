@@ -82,7 +82,7 @@ drop_next(struct server *s)
 }
 
 static void
-set_state(struct server *s, enum tool_server_state state, const char *text, size_t len)
+upstream_set_state(struct server *s, enum tool_server_state state, const char *text, size_t len)
 {
 	free(s->seen.text);
 	s->seen.text = xmemdup0(text, len);
@@ -133,7 +133,7 @@ free_call(struct upstream_call *call)
 }
 
 static void
-finish(struct upstream_call *call, enum tool_status status, const char *body, size_t len)
+upstream_finish(struct upstream_call *call, enum tool_status status, const char *body, size_t len)
 {
 	upstream_done *done = call->done;
 	void *arg = call->arg;
@@ -151,8 +151,8 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	call->text = NULL;
-	finish(call, text != NULL ? TOOL_FAILED : TOOL_RETURNED, text != NULL ? text : "",
-	       text != NULL ? strlen(text) : 0);
+	upstream_finish(call, text != NULL ? TOOL_FAILED : TOOL_RETURNED, text != NULL ? text : "",
+			text != NULL ? strlen(text) : 0);
 	free(text);
 }
 
@@ -343,7 +343,7 @@ on_server(struct upstream *u, const struct msg_tools_server *told)
 	if (told->state == TOOL_SERVER_STARTING && told->text.len == 0)
 		s->seen.state = told->state;
 	else
-		set_state(s, told->state, told->text.at, told->text.len);
+		upstream_set_state(s, told->state, told->text.at, told->text.len);
 	log_server(s, &told->text);
 	if (told->state != TOOL_SERVER_STARTING)
 		finish_waiting(u, s, false);
@@ -388,13 +388,13 @@ on_result(struct upstream *u, const struct msg_tools_result *result)
 		return 0;
 	if (result->status == TOOL_FAILED && result->body.len > TOOL_TROUBLE_MAX)
 		return -EBADMSG;
-	finish(call, result->status, result->body.at != NULL ? result->body.at : "",
-	       result->body.len);
+	upstream_finish(call, result->status, result->body.at != NULL ? result->body.at : "",
+			result->body.len);
 	return 0;
 }
 
 static int
-on_ready(struct upstream *u, const struct msg_tools_ready *ready)
+upstream_on_ready(struct upstream *u, const struct msg_tools_ready *ready)
 {
 	if (u->child.state != CHILD_STARTING)
 		return -EBADMSG;
@@ -406,13 +406,13 @@ on_ready(struct upstream *u, const struct msg_tools_ready *ready)
 }
 
 static int
-on_message(void *arg, struct frame *frame)
+upstream_on_message(void *arg, struct frame *frame)
 {
 	struct upstream *u = arg;
 
 	/* No other messages are let through by the frame's reader. */
 	if (frame->msg.type == MSG_TOOLS_READY)
-		return on_ready(u, &frame->msg.tools_ready);
+		return upstream_on_ready(u, &frame->msg.tools_ready);
 	if (frame->msg.type == MSG_TOOLS_TOOL)
 		return on_tool(u, &frame->msg.tools_tool);
 	if (frame->msg.type == MSG_TOOLS_SERVER)
@@ -427,7 +427,7 @@ on_message(void *arg, struct frame *frame)
 /* ---- life ---- */
 
 static void
-on_down(void *arg)
+upstream_on_down(void *arg)
 {
 	struct upstream *u = arg;
 	struct child *c = &u->child;
@@ -436,7 +436,7 @@ on_down(void *arg)
 	log_line(LOG_WARNING, c->has_served ? "tools-lost" : "tools-failed", "text=%s",
 		 log_quote(&quoted, c->text, strlen(c->text)));
 	for (uint32_t i = 0; i < u->n_servers; i++) {
-		set_state(&u->server[i], TOOL_SERVER_DOWN, c->text, strlen(c->text));
+		upstream_set_state(&u->server[i], TOOL_SERVER_DOWN, c->text, strlen(c->text));
 		drop_next(&u->server[i]);
 	}
 	finish_waiting(u, NULL, true);
@@ -446,7 +446,7 @@ on_down(void *arg)
 
 /* The launcher reads the files when the process is started: what they are then. */
 static uint64_t
-stamp_of(const struct upstream *u)
+upstream_stamp_of(const struct upstream *u)
 {
 	const struct config *config = u->options.config;
 	uint64_t stamp = 0;
@@ -459,21 +459,21 @@ stamp_of(const struct upstream *u)
 }
 
 static void
-start(struct upstream *u)
+upstream_start(struct upstream *u)
 {
-	u->stamp = stamp_of(u);
+	u->stamp = upstream_stamp_of(u);
 	for (uint32_t i = 0; i < u->n_servers; i++)
-		set_state(&u->server[i], TOOL_SERVER_STARTING, "", 0);
+		upstream_set_state(&u->server[i], TOOL_SERVER_STARTING, "", 0);
 	child_start(&u->child, u->options.launcher, 0);
 }
 
 static void
-on_due(void *arg)
+upstream_on_due(void *arg)
 {
 	struct upstream *u = arg;
 
 	if (u->child.state == CHILD_DOWN)
-		start(u);
+		upstream_start(u);
 	else
 		u->child.failed_starts = 0;
 }
@@ -485,9 +485,9 @@ static const struct child_kind upstream_kind = {
 	.writer_max = WRITER_MAX,
 	.start_seconds = START_SECONDS,
 	.grace_ms = GRACE_MS,
-	.on_message = on_message,
-	.on_down = on_down,
-	.on_due = on_due,
+	.on_message = upstream_on_message,
+	.on_down = upstream_on_down,
+	.on_due = upstream_on_due,
 };
 
 struct upstream *
@@ -505,7 +505,7 @@ upstream_new(const struct upstream_options *options)
 		s->seen.revision = xstrdup("");
 	}
 	child_init(&u->child, &upstream_kind, options->base, u);
-	start(u);
+	upstream_start(u);
 	return u;
 }
 
@@ -544,12 +544,12 @@ upstream_pid(const struct upstream *u)
 void
 upstream_renew_credentials(struct upstream *u)
 {
-	if (u == NULL || !child_is_up(&u->child) || stamp_of(u) == u->stamp)
+	if (u == NULL || !child_is_up(&u->child) || upstream_stamp_of(u) == u->stamp)
 		return;
 	child_note(&u->child, 0, "files of credentials have changed, so it is started again");
 	u->renews = true;
 	child_end(&u->child);
 	child_reap(&u->child);
 	u->renews = false;
-	start(u);
+	upstream_start(u);
 }

@@ -31,7 +31,7 @@ struct volume {
 /* ---- whether there can be one ---- */
 
 static int
-check(const struct engine *engine, const char *name, struct why *why_r)
+volume_check(const struct engine *engine, const char *name, struct why *why_r)
 {
 	int error;
 
@@ -61,7 +61,7 @@ check(const struct engine *engine, const char *name, struct why *why_r)
 /* ---- holders ---- */
 
 static struct volume *
-make(struct tenant *tenant, const char *name)
+volume_make(struct tenant *tenant, const char *name)
 {
 	struct volume *volume = xcalloc(1, sizeof(*volume));
 
@@ -107,7 +107,7 @@ make_room(struct tenant *tenant)
 int
 volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r, struct why *why_r)
 {
-	int r = check(tenant->engine, name, why_r);
+	int r = volume_check(tenant->engine, name, why_r);
 	struct volume *volume;
 
 	if (r < 0)
@@ -120,7 +120,7 @@ volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r, s
 			       "and [workspace] volumes allows no more",
 			       tenant->engine->config->workspace.volumes);
 	if (!volume)
-		volume = make(tenant, name);
+		volume = volume_make(tenant, name);
 	volume->holders++;
 	*volume_r = volume;
 	return 0;

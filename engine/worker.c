@@ -36,7 +36,7 @@
 
 #define TO(state) (1u << (state))
 
-static const unsigned int legal_next[WORKER_STATE_COUNT] = {
+static const unsigned int worker_legal_next[WORKER_STATE_COUNT] = {
 	[WORKER_STARTING] = TO(WORKER_WARM) | TO(WORKER_ENDING),
 	[WORKER_WARM] = TO(WORKER_LEASED) | TO(WORKER_RUNNING) | TO(WORKER_ENDING),
 	[WORKER_LEASED] = TO(WORKER_RUNNING) | TO(WORKER_ENDING),
@@ -48,7 +48,7 @@ static const unsigned int legal_next[WORKER_STATE_COUNT] = {
 bool
 worker_may_move(enum worker_state from, enum worker_state to)
 {
-	return (legal_next[from] & TO(to)) != 0;
+	return (worker_legal_next[from] & TO(to)) != 0;
 }
 
 static void

@@ -64,7 +64,7 @@ of_generation(const struct zygote *z, uint64_t generation)
 /* ---- life ---- */
 
 static void
-start(struct process *p)
+zygote_start(struct process *p)
 {
 	p->said_hello = p->was_used = p->is_stale = false;
 	p->generation = ++p->zygote->generations;
@@ -87,7 +87,7 @@ renew(struct zygote *z)
 	struct process *other = other_than(z, z->now);
 
 	if ((z->now->was_used || z->now->is_stale) && other->child.state == CHILD_DOWN)
-		start(other);
+		zygote_start(other);
 	else
 		arm_renewal(z);
 }
@@ -160,7 +160,7 @@ on_now_down(struct process *p)
 }
 
 static void
-on_down(void *arg)
+zygote_on_down(void *arg)
 {
 	struct process *p = arg;
 	struct zygote *z = p->zygote;
@@ -177,13 +177,13 @@ on_down(void *arg)
 
 /* It is down and is to be started, or its successor is. */
 static void
-on_due(void *arg)
+zygote_on_due(void *arg)
 {
 	struct process *p = arg;
 	struct zygote *z = p->zygote;
 
 	if (p == z->now && p->child.state == CHILD_DOWN)
-		start(p);
+		zygote_start(p);
 	else if (z->now->child.state == CHILD_SERVING)
 		renew(z);
 }
@@ -285,7 +285,7 @@ on_spawn_failed(struct process *p, const struct msg_spawn_failed *failed)
 }
 
 static int
-on_message(void *arg, struct frame *frame)
+zygote_on_message(void *arg, struct frame *frame)
 {
 	struct process *p = arg;
 
@@ -335,9 +335,9 @@ static const struct child_kind zygote_kind = {
 	.passes = true,
 	.writer_max = WRITER_MAX,
 	.start_seconds = START_SECONDS,
-	.on_message = on_message,
-	.on_down = on_down,
-	.on_due = on_due,
+	.on_message = zygote_on_message,
+	.on_down = zygote_on_down,
+	.on_due = zygote_on_due,
 };
 
 int

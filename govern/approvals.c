@@ -24,24 +24,13 @@
 #include "policy/config.h"
 
 const char *
-approval_state_name(enum approval_state state)
-{
-	static const char *const names[] = { "pending", "granted", "refused", "expired" };
-
-	return names[state];
-}
-
-const char *
 approval_id(const struct approval *approval)
 {
 	return approval->id;
 }
 
-int64_t
-approvals_now(void)
-{
-	return (int64_t)time(NULL);
-}
+/* Ends the requests that have expired, and sets the timer for the next one. */
+static void approvals_expire(struct approvals *approvals);
 
 /* ---- the file ---- */
 
@@ -105,17 +94,6 @@ may_decide(const struct approvals *approvals, const struct approval *approval,
 				 policy->subject(policy->arg, approval->tenant));
 	config_free(config);
 	return may;
-}
-
-static struct approval *
-approvals_find(const struct approvals *approvals, const char *id)
-{
-	struct approval *approval;
-
-	TAILQ_FOREACH(approval, &approvals->all, link)
-		if (strcmp(approval->id, id) == 0)
-			return approval;
-	return NULL;
 }
 
 /* ---- what was granted ---- */
@@ -185,7 +163,7 @@ is_about(const struct approval *approval, const struct approval_request *request
 static bool
 stands(const struct approval *approval)
 {
-	return approval->state == APPROVAL_REFUSED && approval->denied_until > approvals_now();
+	return approval->state == APPROVAL_REFUSED && approval->denied_until > time(NULL);
 }
 
 /* It can be decided about: it waits, or it is a denial that can be turned round. */
@@ -292,7 +270,7 @@ approvals_make(const struct approval_request *request)
 	approval->once = request->once;
 	approval->shown = request->shown ? json_incref(request->shown) : json_object();
 	approval->shown_bytes = shown_bytes(request);
-	approval->created = approvals_now();
+	approval->created = time(NULL);
 	approval->expires = approval->created + request->config->policy.approval_seconds;
 	return approval;
 }
@@ -376,7 +354,7 @@ denied_until(const struct approvals *approvals, const struct approval *approval)
 	uint32_t seconds = config->policy.denied_seconds;
 
 	config_free(config);
-	return seconds ? approvals_now() + seconds : 0;
+	return seconds ? time(NULL) + seconds : 0;
 }
 
 /* Changes the state of a request; no other function does. */
@@ -389,7 +367,7 @@ decide(struct approvals *approvals, struct approval *approval,
 		.state = state,
 		.by = made->by,
 		.why = made->why,
-		.at = approvals_now(),
+		.at = time(NULL),
 		.denied_until = state == APPROVAL_REFUSED ? denied_until(approvals, approval) : 0,
 		.for_run = made->for_run,
 	};
@@ -508,12 +486,12 @@ approvals_on_expiry(evutil_socket_t fd, short what, void *arg)
 	approvals_expire(arg);
 }
 
-void
+static void
 approvals_expire(struct approvals *approvals)
 {
 	struct timeval wait = { .tv_sec = 0 };
 	struct approval *approval;
-	int64_t now = approvals_now(), next = INT64_MAX;
+	int64_t now = time(NULL), next = INT64_MAX;
 
 	for (approval = TAILQ_FIRST(&approvals->all); approval;) {
 		struct approval *behind = TAILQ_NEXT(approval, link);

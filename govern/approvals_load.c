@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Converts approvals to JSON and back.
+ * The single approval: its state, its end, and its form as JSON, in which the file keeps it.
  * Reads:   the service's own file. A mistake in it is an error, and never a grant. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/utf8.h"
 #include "base/why.h"
@@ -13,6 +14,25 @@
 
 #define FIRST_LINE_MAX 80	/* bytes of a script that lists show */
 #define KEEP_S (30 * 86400)	/* how long a decided request that grants nothing is kept */
+
+struct approval *
+approvals_find(const struct approvals *approvals, const char *id)
+{
+	struct approval *approval;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (id && strcmp(approval->id, id) == 0)
+			return approval;
+	return NULL;
+}
+
+const char *
+approval_state_name(enum approval_state state)
+{
+	static const char *const names[] = { "pending", "granted", "refused", "expired" };
+
+	return names[state];
+}
 
 void
 approval_set_decided(struct approval *approval, const struct approval_decision *decision)
@@ -140,17 +160,6 @@ approvals_load_text_of(const json_t *line, const char *key)
 	return json_string_value(json_object_get(line, key));
 }
 
-static struct approval *
-approvals_load_find(struct approvals *approvals, const char *id)
-{
-	struct approval *approval;
-
-	TAILQ_FOREACH(approval, &approvals->all, link)
-		if (id && strcmp(approval->id, id) == 0)
-			return approval;
-	return NULL;
-}
-
 static bool
 read_state(const char *name, enum approval_state *state_r)
 {
@@ -172,7 +181,7 @@ load_ask(struct approvals *approvals, const json_t *line)
 	struct approval *approval;
 
 	if (!id || strlen(id) > APPROVAL_ID_MAX || !tenant || !tool || !shown ||
-	    json_array_size(items) == 0 || approvals_load_find(approvals, id))
+	    json_array_size(items) == 0 || approvals_find(approvals, id))
 		return false;
 	approval = xcalloc(1, sizeof(*approval));
 	strcpy(approval->id, id);
@@ -216,7 +225,7 @@ load_line(void *arg, const json_t *line)
 {
 	struct loading *loading = arg;
 	const char *what = approvals_load_text_of(line, "do");
-	struct approval *approval = approvals_load_find(loading->approvals, approvals_load_text_of(line, "id"));
+	struct approval *approval = approvals_find(loading->approvals, approvals_load_text_of(line, "id"));
 
 	if (what && strcmp(what, "ask") == 0)
 		loading->wrong |= !load_ask(loading->approvals, line);
@@ -237,7 +246,7 @@ still_matters(const struct approval *approval)
 {
 	return approval->state == APPROVAL_PENDING ||
 	       (approval->state == APPROVAL_GRANTED && !approval->over) ||
-	       approval->decided + KEEP_S > approvals_now();
+	       approval->decided + KEEP_S > time(NULL);
 }
 
 static int

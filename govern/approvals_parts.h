@@ -46,10 +46,8 @@ struct approvals {
 	void *on_change_arg;
 };
 
-int64_t approvals_now(void);
-
-/* Ends the requests that have expired, and sets the timer for the next one. */
-void approvals_expire(struct approvals *approvals);
+/* NULL: there is none with this id, or id is NULL. */
+struct approval *approvals_find(const struct approvals *approvals, const char *id);
 
 /* Copies the texts. */
 void approval_set_decided(struct approval *approval, const struct approval_decision *decision);

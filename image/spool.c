@@ -44,7 +44,8 @@ spool_new(int dir)
 	return fd;
 }
 
-int
+/* Writes at an offset. -EFBIG: there is no room for it. */
+static int
 spool_write(int fd, const void *bytes, size_t len, off_t at, struct spool_room *room)
 {
 	const char *from = bytes;

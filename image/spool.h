@@ -22,9 +22,6 @@ struct spool_room {
 /* A file without a name in a directory. A descriptor of the caller's, or -errno. */
 int spool_new(int dir);
 
-/* Writes at an offset. -EFBIG: there is no room for it. */
-int spool_write(int fd, const void *bytes, size_t len, off_t at, struct spool_room *room);
-
 /* Copies the data of an archive's current entry to fd. If hex_r is given, holes are written too,
  * and it gets the SHA-256 in lower case. 0 or -errno with why_r filled. */
 int spool_entry(struct archive *archive, int fd, struct spool_room *room, char hex_r[SPOOL_HEX + 1],

@@ -24,7 +24,7 @@
 #define LINE_PATH (DIGEST_HEX + strlen("  tree/"))
 
 static int
-say(struct why *why_r, int r)
+compile_say(struct why *why_r, int r)
 {
 	return why_say(why_r, r, "", "the worker that compiles them");
 }
@@ -90,10 +90,10 @@ take_made(struct intake *intake, int worker, const char *path, size_t most, stru
 	int r = intake_bytes(worker, head, sizeof(head));
 
 	if (r < 0)
-		return say(why_r, r);
+		return compile_say(why_r, r);
 	size = (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
 	if (size > most)
-		return say(why_r, -EBADMSG);
+		return compile_say(why_r, -EBADMSG);
 	return size ? intake_file(intake, worker, path, false, size, why_r) : 0;
 }
 
@@ -111,7 +111,7 @@ compile_one(struct intake *intake, int worker, const char *path, const char *tag
 	if (st.st_size > SOURCE_MAX || !name_of_made(path, tag, made))
 		return 0;
 	r = send_source(worker, source, path, (size_t)st.st_size);
-	return r < 0 ? say(why_r, r)
+	return r < 0 ? compile_say(why_r, r)
 		: take_made(intake, worker, made, (size_t)st.st_size * MADE_FACTOR + MADE_FREE,
 			    why_r);
 }
@@ -127,7 +127,7 @@ compile_sources(struct intake *intake, int worker, FILE *sources, long bytes,
 	int r = take_tag(worker, tag);
 
 	if (r < 0)
-		return say(why_r, r);
+		return compile_say(why_r, r);
 	while (r == 0 && bytes > 0 && (len = getline(&line, &size, sources)) > 0) {
 		const char *path = line + LINE_PATH;
 

@@ -56,7 +56,7 @@ pages_of(uint64_t size)
 
 /* Counts used bytes of the disk. */
 static int
-charge(struct intake *intake, uint64_t bytes, struct why *why_r)
+intake_charge(struct intake *intake, uint64_t bytes, struct why *why_r)
 {
 	if (bytes > intake->bytes_max - intake->bytes)
 		return why_say(why_r, -EFBIG, "", "the size of the packages");
@@ -77,7 +77,7 @@ make_way(struct intake *intake, char *path, struct why *why_r)
 		*at = '/';
 		if (r < 0 && errno != EEXIST)
 			return why_say(why_r, -errno, "", "a directory for %.300s", path);
-		if (r == 0 && charge(intake, PAGE, why_r) < 0)
+		if (r == 0 && intake_charge(intake, PAGE, why_r) < 0)
 			return -EFBIG;
 	}
 	return 0;
@@ -86,7 +86,7 @@ make_way(struct intake *intake, char *path, struct why *why_r)
 /* ---- one file ---- */
 
 static int
-copy(int from, int to, uint64_t size, struct digest *digest)
+intake_copy(int from, int to, uint64_t size, struct digest *digest)
 {
 	char bytes[BLOCK];
 	int r = 0;
@@ -155,14 +155,14 @@ list_file(struct intake *intake, struct digest *digest, const char *path)
 }
 
 static int
-write_file(struct intake *intake, int from, int file, const char *path, uint64_t size,
-	   struct why *why_r)
+intake_write_file(struct intake *intake, int from, int file, const char *path, uint64_t size,
+		  struct why *why_r)
 {
 	struct digest digest = { NULL };
 	int r;
 
 	digest_begin(&digest);
-	r = copy(from, file, size, &digest);
+	r = intake_copy(from, file, size, &digest);
 	if (r == 0)
 		list_file(intake, &digest, path);
 	digest_free(&digest);
@@ -189,8 +189,8 @@ put_file(struct intake *intake, int from, char *path, bool executable, uint64_t 
 		return compare(intake, from, path, size, why_r);
 	if (file < 0)
 		return why_say(why_r, -errno, "", "the file %.300s", path);
-	r = charge(intake, pages_of(size), why_r);
-	return r < 0 ? r : write_file(intake, from, file, path, size, why_r);
+	r = intake_charge(intake, pages_of(size), why_r);
+	return r < 0 ? r : intake_write_file(intake, from, file, path, size, why_r);
 }
 
 int

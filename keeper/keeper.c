@@ -58,7 +58,7 @@ struct keeper {
 
 /* 64 hexadecimal digits; text has room for 65. */
 static int
-read_name(const struct msg_str *name, char *text)
+keeper_read_name(const struct msg_str *name, char *text)
 {
 	for (size_t i = 0; i < ENVIRONMENT_NAME; i++)
 		if (!strchr("0123456789abcdef", name->at[i]))
@@ -79,7 +79,7 @@ is_half(const char *name)
 
 /* Removes unfinished sets. Their number, or -errno. */
 static int
-sweep(const struct keeper *keeper)
+keeper_sweep(const struct keeper *keeper)
 {
 	int fd = openat(keeper->store, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -159,7 +159,7 @@ static int
 on_attach(const struct keeper *keeper, const struct frame *frame)
 {
 	char name[ENVIRONMENT_NAME + 1];
-	int r = read_name(&frame->msg.attach.name, name);
+	int r = keeper_read_name(&frame->msg.attach.name, name);
 
 	if (r < 0)
 		return r;
@@ -279,7 +279,7 @@ static int
 on_take(struct keeper *keeper, const struct frame *frame)
 {
 	char name[ENVIRONMENT_NAME + 1];
-	int r = read_name(&frame->msg.take.name, name);
+	int r = keeper_read_name(&frame->msg.take.name, name);
 	pid_t pid;
 
 	if (r < 0)
@@ -297,7 +297,7 @@ static int
 on_discard(struct keeper *keeper, const struct frame *frame)
 {
 	char name[ENVIRONMENT_NAME + 1], half[64];
-	int r = read_name(&frame->msg.discard.name, name);
+	int r = keeper_read_name(&frame->msg.discard.name, name);
 
 	if (r < 0)
 		return r;
@@ -371,7 +371,7 @@ begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 	if (flock(keeper->store, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	*what_r = "what was left half made";
-	return sweep(keeper);
+	return keeper_sweep(keeper);
 }
 
 static int

@@ -53,7 +53,7 @@ read_expected(const struct msg_str *item, struct expected *to)
 
 /* A nameless file in the directory of unfinished sets. */
 static int
-make_file(int dir)
+take_make_file(int dir)
 {
 	int fd = openat(dir, "wheel", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -69,7 +69,7 @@ make_file(int dir)
 
 /* Copies the stream to the file, and computes its digest. */
 static int
-copy(int from, int to, uint64_t size, char hash_r[DIGEST_HEX + 1])
+take_copy(int from, int to, uint64_t size, char hash_r[DIGEST_HEX + 1])
 {
 	unsigned char sum[DIGEST_BYTES];
 	struct digest digest = { NULL };
@@ -100,12 +100,12 @@ take_wheel(const struct take *take, int dir, const struct msg_str *item,
 	const struct msg_str *python = &take->asked->python;
 	struct expected expected;
 	char hash[DIGEST_HEX + 1], interpreter[PYTHON_PATH_MAX + 1];
-	own_fd int file = make_file(dir);
+	own_fd int file = take_make_file(dir);
 	int r = file < 0 ? file : read_expected(item, &expected);
 
 	if (r < 0)
 		return why_say(why_r, r, "", "a file for a wheel");
-	r = copy(take->wheels, file, expected.size, hash);
+	r = take_copy(take->wheels, file, expected.size, hash);
 	if (r < 0)
 		return why_say(why_r, r, "", "the wheel of %s %s", expected.name,
 			       expected.version);
@@ -123,7 +123,7 @@ take_wheel(const struct take *take, int dir, const struct msg_str *item,
 /* ---- the set ---- */
 
 static int
-write_file(int dir, const char *name, const char *text, size_t len)
+take_write_file(int dir, const char *name, const char *text, size_t len)
 {
 	own_fd int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 
@@ -203,7 +203,7 @@ make_set(struct take *take, int dir, int tree, struct why *why_r)
 	struct intake intake = { .tree = tree, .bytes_max = asked->bytes_max,
 				 .files_max = asked->files_max };
 	char size[32];
-	int r = write_file(dir, "manifest", asked->manifest.at, asked->manifest.len);
+	int r = take_write_file(dir, "manifest", asked->manifest.at, asked->manifest.len);
 
 	if (r < 0)
 		return why_say(why_r, r, "", "the manifest of the set");
@@ -213,7 +213,7 @@ make_set(struct take *take, int dir, int tree, struct why *why_r)
 	if (r < 0)
 		return r;
 	snprintf(size, sizeof(size), "%" PRIu64 "\n", intake.bytes);
-	r = write_file(dir, "bytes", size, strlen(size));
+	r = take_write_file(dir, "bytes", size, strlen(size));
 	return r < 0 ? why_say(why_r, r, "", "the size of the set")
 		     : put_in_place(take, why_r);
 }
@@ -231,7 +231,7 @@ take(struct take *take, struct why *why_r)
 		r = why_say(why_r, -errno, "", "making room in the store");
 	if (r == 0)
 		r = make_set(take, dir, tree, why_r);
-	/* Of a set in place nothing has this name any more. */
+	/* A set that is in place has another name by now, so this removes what is unfinished. */
 	remove_tree(take->store, take->half, SET_DEPTH_MAX);
 	return r;
 }

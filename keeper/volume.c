@@ -24,8 +24,8 @@
 #define DATA_MAX (PAGES * 4096U)
 #define IN_MAX (DATA_MAX + 4096U)
 #define OUT_MAX (DATA_MAX + 4096U)
-/* Nobody else changes the directory, so the kernel may remember names. What a file is like it asks
- * each time: it belongs to the one that asks. */
+/* How long the kernel may remember a name: no other process changes the directory. Attributes are
+ * asked for each time, because a file is shown as the property of the process that asks. */
 #define NAMES_SECONDS 86400
 #define LISTS_MAX 512			/* open directories, of which each costs 32 KiB */
 
@@ -40,8 +40,8 @@ struct volume {
 	char *out;			/* the reply behind its head */
 };
 
-/* One answers with the length of the reply in out, -errno, or NO_REPLY. in has at least the bytes
- * of its row. */
+/* Handles one request. Returns the length of the reply in out, -errno, or NO_REPLY. in has at
+ * least as many bytes as its row demands. */
 typedef int handler(struct volume *v, const void *in, size_t len);
 
 static struct volume_node *
@@ -58,7 +58,7 @@ asked(struct volume *v)
 
 /* The text at *at, which ends within len bytes; moves both behind it. NULL: there is none. */
 static const char *
-read_name(const char **at, size_t *len)
+volume_read_name(const char **at, size_t *len)
 {
 	const char *name = *at, *end = memchr(name, '\0', *len);
 
@@ -149,7 +149,7 @@ answer_entry(struct volume *v, const char *name)
 static int
 on_lookup(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 
 	return name ? answer_entry(v, name) : -EINVAL;
 }
@@ -196,7 +196,7 @@ make_name(struct volume *v, const char *name, int (*make)(int dir, const char *n
 }
 
 static int
-make_directory(int dir, const char *name, const void *arg)
+volume_make_directory(int dir, const char *name, const void *arg)
 {
 	return mkdirat(dir, name, *(const mode_t *)arg);
 }
@@ -208,7 +208,7 @@ make_link(int dir, const char *name, const void *arg)
 }
 
 static int
-make_file(int dir, const char *name, const void *arg)
+volume_make_file(int dir, const char *name, const void *arg)
 {
 	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			*(const mode_t *)arg);
@@ -225,8 +225,8 @@ on_mkdir(struct volume *v, const void *in, size_t len)
 	int r;
 
 	len -= sizeof(*mkdir);
-	name = read_name(&at, &len);
-	r = name ? make_name(v, name, make_directory, &mode) : -EINVAL;
+	name = volume_read_name(&at, &len);
+	r = name ? make_name(v, name, volume_make_directory, &mode) : -EINVAL;
 	return r < 0 ? r : answer_entry(v, name);
 }
 
@@ -239,15 +239,16 @@ on_mknod(struct volume *v, const void *in, size_t len)
 	int r;
 
 	len -= sizeof(*mknod);
-	name = read_name(&at, &len);
-	r = !name ? -EINVAL : S_ISREG(mknod->mode) ? make_name(v, name, make_file, &mode) : -EPERM;
+	name = volume_read_name(&at, &len);
+	r = !name ? -EINVAL : !S_ISREG(mknod->mode) ? -EPERM
+						    : make_name(v, name, volume_make_file, &mode);
 	return r < 0 ? r : answer_entry(v, name);
 }
 
 static int
 on_symlink(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 	int r;
 
 	if (!name || len == 0 || !memchr(at, '\0', len))
@@ -284,7 +285,7 @@ on_readlink(struct volume *v, const void *in, size_t len)
 static int
 on_unlink(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 
 	return name ? volume_remove(&v->tree, asked(v), name, 0) : -EINVAL;
 }
@@ -292,7 +293,7 @@ on_unlink(struct volume *v, const void *in, size_t len)
 static int
 on_rmdir(struct volume *v, const void *in, size_t len)
 {
-	const char *at = in, *name = read_name(&at, &len);
+	const char *at = in, *name = volume_read_name(&at, &len);
 
 	return name ? volume_remove(&v->tree, asked(v), name, AT_REMOVEDIR) : -EINVAL;
 }
@@ -300,8 +301,8 @@ on_rmdir(struct volume *v, const void *in, size_t len)
 static int
 move(struct volume *v, uint64_t to, bool without, const char *at, size_t len)
 {
-	const char *name = read_name(&at, &len);
-	const char *new_name = name ? read_name(&at, &len) : NULL;
+	const char *name = volume_read_name(&at, &len);
+	const char *new_name = name ? volume_read_name(&at, &len) : NULL;
 
 	if (!new_name)
 		return -EINVAL;
@@ -468,10 +469,10 @@ on_create(struct volume *v, const void *in, size_t len)
 	int r, n;
 
 	len -= sizeof(*create);
-	name = read_name(&at, &len);
+	name = volume_read_name(&at, &len);
 	if (!name)
 		return -EINVAL;
-	r = make_name(v, name, make_file, &mode);
+	r = make_name(v, name, volume_make_file, &mode);
 	if (r < 0 && (r != -EEXIST || (create->flags & O_EXCL)))
 		return r;
 	n = answer_entry(v, name);
@@ -498,7 +499,7 @@ on_release(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_read(struct volume *v, const void *in, size_t len)
+volume_on_read(struct volume *v, const void *in, size_t len)
 {
 	const struct fuse_read_in *read = in;
 	const size_t most = read->size < DATA_MAX ? read->size : DATA_MAX;
@@ -656,8 +657,8 @@ on_init(struct volume *v, const void *in, size_t len)
 	out->minor = init->minor < FUSE_KERNEL_MINOR_VERSION ? init->minor
 							      : FUSE_KERNEL_MINOR_VERSION;
 	out->max_readahead = init->max_readahead;
-	/* Writes reach this process before they return, so that a full volume is told to the one
-	 * who writes. */
+	/* Without a write-back cache: a write reaches this process before it returns, so the
+	 * writer learns that the volume is full. */
 	out->flags = init->flags & (FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_MAX_PAGES |
 				    FUSE_CACHE_SYMLINKS);
 	out->max_background = 16;
@@ -710,7 +711,7 @@ static const struct {
 	[FUSE_STATFS] = { on_statfs, 0 },
 	[FUSE_OPEN] = { on_open, 0 },
 	[FUSE_CREATE] = { on_create, sizeof(struct fuse_create_in) },
-	[FUSE_READ] = { on_read, sizeof(struct fuse_read_in) },
+	[FUSE_READ] = { volume_on_read, sizeof(struct fuse_read_in) },
 	[FUSE_WRITE] = { on_write, sizeof(struct fuse_write_in) },
 	[FUSE_FALLOCATE] = { on_fallocate, sizeof(struct fuse_fallocate_in) },
 	[FUSE_FSYNC] = { on_fsync, 0 },

@@ -124,7 +124,7 @@ bucket_of(struct volume_tree *tree, const struct volume_node *parent, const char
 }
 
 static struct volume_node *
-find(struct volume_tree *tree, const struct volume_node *parent, const char *name)
+tree_find(struct volume_tree *tree, const struct volume_node *parent, const char *name)
 {
 	struct volume_node *node = *bucket_of(tree, parent, name);
 
@@ -180,7 +180,7 @@ take_out(struct volume_tree *tree, struct volume_node *node)
 }
 
 static struct volume_node *
-make(struct volume_tree *tree, struct volume_node *parent, const char *name)
+tree_make(struct volume_tree *tree, struct volume_node *parent, const char *name)
 {
 	struct volume_node *node = calloc(1, sizeof(*node));
 
@@ -262,7 +262,7 @@ volume_open(const struct volume_tree *tree, const struct volume_node *node, int 
 }
 
 static int
-open_directory(const struct volume_tree *tree, const struct volume_node *node)
+tree_open_directory(const struct volume_tree *tree, const struct volume_node *node)
 {
 	return volume_open(tree, node, O_PATH | O_DIRECTORY);
 }
@@ -282,7 +282,7 @@ int
 volume_look(struct volume_tree *tree, struct volume_node *parent, const char *name,
 	    struct volume_node **node_r, struct stat *st_r)
 {
-	own_fd int dir = open_directory(tree, parent);
+	own_fd int dir = tree_open_directory(tree, parent);
 
 	if (dir < 0)
 		return dir;
@@ -290,9 +290,9 @@ volume_look(struct volume_tree *tree, struct volume_node *parent, const char *na
 		return -errno;
 	if (!is_ours(st_r))
 		return -ENOENT;
-	*node_r = find(tree, parent, name);
+	*node_r = tree_find(tree, parent, name);
 	if (!*node_r)
-		*node_r = make(tree, parent, name);
+		*node_r = tree_make(tree, parent, name);
 	return *node_r ? 0 : -ENOMEM;
 }
 
@@ -371,7 +371,8 @@ note_removed(struct volume_tree *tree, struct volume_node *node, const struct st
 		return;
 	node->gone = true;
 	take_out(tree, node);
-	/* Nothing is looked for there; it is freed with the rest. */
+	/* From now on the node is listed without a parent: no look-up finds it, and it is freed
+	 * with the others. */
 	at = bucket_of(tree, NULL, node->name);
 	node->next = *at;
 	*at = node;
@@ -381,14 +382,14 @@ note_removed(struct volume_tree *tree, struct volume_node *node, const struct st
 int
 volume_remove(struct volume_tree *tree, struct volume_node *parent, const char *name, int flags)
 {
-	own_fd int dir = open_directory(tree, parent);
+	own_fd int dir = tree_open_directory(tree, parent);
 	struct stat st;
 
 	if (dir < 0)
 		return dir;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || unlinkat(dir, name, flags) < 0)
 		return -errno;
-	note_removed(tree, find(tree, parent, name), &st);
+	note_removed(tree, tree_find(tree, parent, name), &st);
 	return 0;
 }
 
@@ -412,8 +413,8 @@ int
 volume_rename(struct volume_tree *tree, struct volume_node *from, const char *name,
 	      struct volume_node *to, const char *new_name, bool without)
 {
-	own_fd int dir = open_directory(tree, from);
-	own_fd int new_dir = open_directory(tree, to);
+	own_fd int dir = tree_open_directory(tree, from);
+	own_fd int new_dir = tree_open_directory(tree, to);
 	struct volume_node *node, *old;
 	struct stat st, old_st;
 	bool replaces;
@@ -432,16 +433,17 @@ volume_rename(struct volume_tree *tree, struct volume_node *from, const char *na
 	copy = r == 0 ? strdup(new_name) : NULL;
 	if (!copy)
 		return r < 0 ? r : -ENOMEM;
-	/* The C library would make another call of it, which the filter refuses. */
+	/* A direct call: without flags the C library's renameat2() calls renameat(), which the
+	 * filter refuses. */
 	if (syscall(SYS_renameat2, dir, name, new_dir, new_name,
 		    without ? RENAME_NOREPLACE : 0) < 0) {
 		free(copy);
 		return -errno;
 	}
-	old = find(tree, to, new_name);
+	old = tree_find(tree, to, new_name);
 	if (replaces)
 		note_removed(tree, old, &old_st);
-	node = find(tree, from, name);
+	node = tree_find(tree, from, name);
 	if (!node) {
 		free(copy);
 		return 0;

@@ -54,7 +54,7 @@ struct server {
 /* ---- the server's process ---- */
 
 static void
-say(int gate, int r)
+volumes_say(int gate, int r)
 {
 	unsigned char said = r < 0 && r > -256 ? (unsigned char)-r : r < 0 ? EIO : 0;
 
@@ -67,7 +67,7 @@ on_ready(void *arg, int error)
 {
 	int *gate = arg;
 
-	say(*gate, error);
+	volumes_say(*gate, error);
 	close(*gate);
 }
 
@@ -110,8 +110,8 @@ arrange(int *fd[], size_t n)
 	return close_range(3 + (unsigned int)n, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* A mount namespace in which nothing but the directory is. root becomes a descriptor of it
- * there. */
+/* Enters a mount namespace that has nothing but the directory. root becomes its descriptor there.
+ */
 static int
 enter_root(int root)
 {
@@ -162,7 +162,7 @@ live_as_server(struct server *server)
 	if (r == 0)
 		r = walls_enter(WALLS_VOLUME);
 	if (r < 0) {
-		say(server->gate, r);
+		volumes_say(server->gate, r);
 		_exit(EXIT_FAILURE);
 	}
 	r = volume_serve(server->fuse, server->root, server->bytes, server->files, on_ready,
@@ -220,8 +220,8 @@ count_all(int top)
 }
 
 static int
-make_directory(const struct volumes *volumes, int tenant, const char *name,
-	       const struct msg_volume *asked)
+volumes_make_directory(const struct volumes *volumes, int tenant, const char *name,
+		       const struct msg_volume *asked)
 {
 	int n = count(tenant, false);
 
@@ -241,8 +241,8 @@ make_directory(const struct volumes *volumes, int tenant, const char *name,
 
 /* The directory of a volume, which is made if there is none. A descriptor or -errno. */
 static int
-open_directory(const struct volumes *volumes, const char *tenant, const char *name,
-	       const struct msg_volume *asked)
+volumes_open_directory(const struct volumes *volumes, const char *tenant, const char *name,
+		       const struct msg_volume *asked)
 {
 	own_fd int dir = -1;
 	int fd, r;
@@ -255,7 +255,7 @@ open_directory(const struct volumes *volumes, const char *tenant, const char *na
 	fd = openat(dir, name, DIRECTORY);
 	if (fd >= 0 || errno != ENOENT)
 		return fd < 0 ? -errno : fd;
-	r = make_directory(volumes, dir, name, asked);
+	r = volumes_make_directory(volumes, dir, name, asked);
 	if (r < 0)
 		return r;
 	fd = openat(dir, name, DIRECTORY);
@@ -301,7 +301,7 @@ unmount(const struct volumes *volumes, const char *path)
 
 /* Mounts a clone in the worker. 0 or -errno. */
 static int
-attach(const struct volumes *volumes, int mount, int worker)
+volumes_attach(const struct volumes *volumes, int mount, int worker)
 {
 	own_fd int tree = open_tree(mount, "",
 				    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -327,7 +327,7 @@ is_alive(const struct row *row)
 
 /* Forgets the volumes whose servers have ended. */
 static void
-sweep(struct volumes *volumes)
+volumes_sweep(struct volumes *volumes)
 {
 	size_t left = 0;
 
@@ -346,7 +346,7 @@ sweep(struct volumes *volumes)
 }
 
 static struct row *
-find(const struct volumes *volumes, const char *path)
+volumes_find(const struct volumes *volumes, const char *path)
 {
 	for (size_t i = 0; i < volumes->n; i++)
 		if (strcmp(volumes->row[i].path, path) == 0)
@@ -379,7 +379,7 @@ start(struct volumes *volumes, const char *path, int root, const struct msg_volu
 	mount = mount_over(root, fuse);
 	if (mount < 0)
 		return mount;
-	r = attach(volumes, mount, frame->fds.fd[0]);
+	r = volumes_attach(volumes, mount, frame->fds.fd[0]);
 	pid = r == 0 ? fork() : -1;
 	if (pid == 0)
 		live_as_server(&(struct server){
@@ -408,19 +408,19 @@ provide(struct volumes *volumes, const char *tenant, const char *name, const str
 	int r;
 
 	snprintf(path, sizeof(path), "%s/%s", tenant, name);
-	sweep(volumes);
-	row = find(volumes, path);
+	volumes_sweep(volumes);
+	row = volumes_find(volumes, path);
 	if (row) {
-		r = attach(volumes, row->mount, frame->fds.fd[0]);
+		r = volumes_attach(volumes, row->mount, frame->fds.fd[0]);
 		return r < 0 ? r : 1;
 	}
-	root = open_directory(volumes, tenant, name, &frame->msg.volume);
+	root = volumes_open_directory(volumes, tenant, name, &frame->msg.volume);
 	return root < 0 ? root : start(volumes, path, root, &frame->msg.volume, frame);
 }
 
 /* A name of a directory that leads nowhere else, and is not hidden. */
 static bool
-read_name(const struct msg_str *from, char *text)
+volumes_read_name(const struct msg_str *from, char *text)
 {
 	for (size_t i = 0; i < from->len; i++)
 		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.",
@@ -438,11 +438,11 @@ volumes_on_message(struct volumes *volumes, int trouble, struct frame *frame)
 	char tenant[VOLUME_TENANT_MAX + 1], name[VOLUME_NAME_MAX + 1];
 	int r;
 
-	if (!read_name(&asked->tenant, tenant) || !read_name(&asked->name, name))
+	if (!volumes_read_name(&asked->tenant, tenant) || !volumes_read_name(&asked->name, name))
 		return -EBADMSG;
 	r = volumes ? provide(volumes, tenant, name, frame) : trouble;
 	if (r != 0)
-		say(frame->fds.fd[1], r < 0 ? r : 0);
+		volumes_say(frame->fds.fd[1], r < 0 ? r : 0);
 	return 0;
 }
 

@@ -95,7 +95,7 @@ refuse(struct wheel *wheel, int code, const char *format, ...)
 /* ---- the archive ---- */
 
 static la_ssize_t
-on_read(struct archive *archive, void *arg, const void **bytes_r)
+wheel_on_read(struct archive *archive, void *arg, const void **bytes_r)
 {
 	struct wheel *wheel = arg;
 	uint64_t left = wheel->size - wheel->at;
@@ -145,7 +145,7 @@ open_archive(struct wheel *wheel)
 	    archive_read_set_options(archive, "zip:ignorecrc32") != ARCHIVE_OK ||
 #endif
 	    archive_read_set_callback_data(archive, wheel) != ARCHIVE_OK ||
-	    archive_read_set_read_callback(archive, on_read) != ARCHIVE_OK ||
+	    archive_read_set_read_callback(archive, wheel_on_read) != ARCHIVE_OK ||
 	    archive_read_set_seek_callback(archive, on_seek) != ARCHIVE_OK ||
 	    archive_read_open1(archive) != ARCHIVE_OK)
 		return refuse_archive(wheel);
@@ -167,16 +167,6 @@ static size_t
 top_of(const char *path)
 {
 	return strcspn(path, "/");
-}
-
-static bool
-same_version(const char *text, size_t len, const char *expected)
-{
-	struct version a, b;
-
-	return version_read(text, len, &a) == 0 &&
-	       version_read(expected, strlen(expected), &b) == 0 &&
-	       version_compare(&a, &b) == 0;
 }
 
 static bool
@@ -203,7 +193,7 @@ is_asked(const struct wheel_asked *asked, const char *text, size_t len)
 		return false;
 	memcpy(version, dash + 1, version_len);
 	return same_name(text, name_len, asked->name) &&
-	       same_version(version, version_len, asked->version);
+	       version_is(version, version_len, asked->version);
 }
 
 /* Does it describe a distribution, by the rules of importlib.metadata? */
@@ -424,7 +414,7 @@ copy_member(struct wheel *wheel, struct member *member, bool executable, bool sc
 
 /* Checks the stated size, before any byte is read. */
 static int
-charge(struct wheel *wheel, const char *path, const la_int64_t size)
+wheel_charge(struct wheel *wheel, const char *path, const la_int64_t size)
 {
 	if (size < 0)
 		return refuse(wheel, -EBADMSG, "no size is said of " SHOWN, path);
@@ -467,7 +457,8 @@ take_entry(struct wheel *wheel, struct archive_entry *entry)
 	if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) ||
 	    archive_entry_is_encrypted(entry) || !is_compressed_as_usual(wheel->archive))
 		return refuse(wheel, -EBADMSG, "no plain file: " SHOWN, path);
-	r = charge(wheel, path, archive_entry_size_is_set(entry) ? archive_entry_size(entry) : -1);
+	r = wheel_charge(wheel, path,
+			 archive_entry_size_is_set(entry) ? archive_entry_size(entry) : -1);
 	if (r == 0)
 		r = check_top(wheel, path);
 	if (r == 0)
@@ -544,7 +535,7 @@ check_infos(struct wheel *wheel)
 	if (find_field(&wheel->text[INFO_METADATA], "Name", &name) < 0 ||
 	    find_field(&wheel->text[INFO_METADATA], "Version", &version) < 0 ||
 	    !same_name(name.at, name.len, asked->name) ||
-	    !same_version(version.at, version.len, asked->version))
+	    !version_is(version.at, version.len, asked->version))
 		return refuse(wheel, -EBADMSG, "its METADATA is of another package");
 	return 0;
 }
@@ -627,7 +618,7 @@ check_record(struct wheel *wheel)
 /* ---- what is made ---- */
 
 static int
-make_file(struct wheel *wheel, char *place, bool executable, const char *text, size_t len)
+wheel_make_file(struct wheel *wheel, char *place, bool executable, const char *text, size_t len)
 {
 	struct member *member = add_member(wheel);
 	int r;
@@ -652,7 +643,7 @@ on_launcher(void *arg, const char *name, const char *text, size_t len, struct wh
 		return why_say(why_r, -EFBIG, "", "it has more scripts than may be installed");
 	if (asprintf(&place, "bin/%s", name) < 0)
 		abort();
-	return make_file(wheel, place, true, text, len);
+	return wheel_make_file(wheel, place, true, text, len);
 }
 
 static int
@@ -707,7 +698,7 @@ make_record(struct wheel *wheel)
 	record_write(to, place, NULL, 0);
 	if (fclose(to) != 0)
 		abort();
-	return make_file(wheel, place, false, text, len);
+	return wheel_make_file(wheel, place, false, text, len);
 }
 
 /* ---- all of it ---- */

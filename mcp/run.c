@@ -373,7 +373,6 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 	run->config = host.config;
 	host.client = run->abilities;
 	host.client_tools = client_tools_server(run->client_tools);
-	host.is_task = run->task;
 	host.on_output = wants_output ? on_tool_output : NULL;
 	host.on_progress = on_tool_progress;
 	host.on_log = on_tool_log;

@@ -59,7 +59,6 @@ run_permission_settle(struct mcp_run *run, bool granted, const char *text)
 	permission->waits = false;
 	run_forget_permission(run);
 	run_enter(run);
-	host.is_task = run->task;
 	if (granted)
 		run_start_tool(run, &host, arguments);
 	else

@@ -188,7 +188,6 @@ struct tool_host {
 	unsigned int client;		/* enum client_ability */
 	const struct upstream_server *client_tools;	/* with CLIENT_HAS_TOOLS: as the client
 						 * has declared them; NULL: none */
-	bool is_task;			/* it became a task before it started: TOOL_TASK_MUST */
 
 	/* Raw output as it arrives. NULL: it is not wanted. */
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);

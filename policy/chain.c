@@ -14,6 +14,7 @@
 #include <openssl/sha.h>
 
 #include "base/hex.h"
+#include "base/xalloc.h"
 
 #define FIRST "{\"n\":"
 #define PREV ",\"prev\":\""
@@ -48,10 +49,8 @@ chain_append(struct chain_link *link, const char *members, size_t len, size_t *l
 {
 	struct chain_link next = { .n = link->n + 1 };
 	size_t room = len + PREV_LEN + TAIL_LEN + 64, body;
-	char *line = malloc(room), *at;
+	char *line = xalloc_check(malloc(room)), *at;
 
-	if (!line)
-		abort();
 	memcpy(next.prev, link->hash, sizeof(next.prev));
 	at = line + sprintf(line, FIRST "%" PRIu64 ",", next.n);
 	memcpy(at, members, len);
@@ -74,7 +73,7 @@ take_digits(const char *from, char digits_r[CHAIN_DIGITS + 1])
 }
 
 static bool
-take_number(const char *line, size_t len, uint64_t *n_r)
+chain_take_number(const char *line, size_t len, uint64_t *n_r)
 {
 	size_t at = strlen(FIRST);
 	uint64_t n = 0;
@@ -104,7 +103,7 @@ chain_read(const char *line, size_t len, struct chain_link *link_r)
 	    memcmp(line + body - PREV_LEN, PREV, strlen(PREV)) != 0 || line[body - 1] != '"' ||
 	    !take_digits(line + body + strlen(HASH), link.hash) ||
 	    !take_digits(line + body - PREV_LEN + strlen(PREV), link.prev) ||
-	    !take_number(line, len, &link.n))
+	    !chain_take_number(line, len, &link.n))
 		return -EBADMSG;
 	chain_hash(line, body, hash);
 	if (strcmp(hash, link.hash) != 0)

@@ -14,6 +14,7 @@
 #include <ini.h>
 
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "policy/config_parts.h"
 #include "policy/keys.h"
 #include "policy/words.h"
@@ -100,16 +101,12 @@ add_profile(struct config *config, const char *name)
 struct config *
 config_new(void)
 {
-	struct config *config = calloc(1, sizeof(*config));
+	struct config *config = xcalloc(1, sizeof(*config));
 
-	if (!config)
-		abort();
-	config->origin = calloc(1, sizeof(*config->origin));
-	if (!config->origin)
-		abort();
+	config->origin = xcalloc(1, sizeof(*config->origin));
 	config->origin->holders = 1;
 	set_standards(NULL, config);
-	/* clients cannot ask for these: only the table's ranges bound them */
+	/* no cap: clients cannot ask for these, and the table's ranges bound them */
 	config->limits.cap.output_bytes = UINT64_MAX;
 	config->limits.cap.output_total = UINT64_MAX;
 	add_profile(config, "basic");
@@ -404,7 +401,7 @@ judge_line(struct reading *reading, char *line)
 
 /* Reads one line into at most size bytes, without its line break. False at the end of the file. */
 static bool
-read_line(struct reading *reading, char *line, int size)
+config_read_line(struct reading *reading, char *line, int size)
 {
 	bool too_long = false, strange = false;
 	int c, len = 0;
@@ -440,11 +437,11 @@ read_line(struct reading *reading, char *line, int size)
 
 /* inih's source of lines, as fgets(). A refused line is passed on as an empty one. */
 static char *
-next_line(char *line, int size, void *arg)
+config_next_line(char *line, int size, void *arg)
 {
 	struct reading *reading = arg;
 
-	if (!read_line(reading, line, size - 1))
+	if (!config_read_line(reading, line, size - 1))
 		return NULL;
 	if (!judge_line(reading, line))
 		line[0] = '\0';
@@ -459,7 +456,8 @@ here(const struct reading *reading)
 				     .line = reading->line };
 }
 
-/* The struct of the section that a key of such a section stands in. */
+/* The struct for a key of a section that there can be several of: that of the section being read.
+ */
 static void *
 instance_of(const struct reading *reading, const struct key *key)
 {
@@ -618,7 +616,7 @@ config_read(struct config *config, const char *path, FILE *errors)
 		return -errno;
 	add_file(config->origin, path);
 	reading.scratch = config_new();
-	r = ini_parse_stream(next_line, &reading, on_value, &reading);
+	r = ini_parse_stream(config_next_line, &reading, on_value, &reading);
 	config_free(reading.scratch);
 	fclose(reading.file);
 	if (reading.error < 0)
@@ -642,7 +640,7 @@ is_conf(const struct dirent *entry)
 }
 
 static int
-by_name(const struct dirent **a, const struct dirent **b)
+config_by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -651,7 +649,7 @@ int
 config_read_directory(struct config *config, const char *path, FILE *errors)
 {
 	struct dirent **entry;
-	int n = scandir(path, &entry, is_conf, by_name), result = 0;
+	int n = scandir(path, &entry, is_conf, config_by_name), result = 0;
 
 	if (n < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;

@@ -28,7 +28,7 @@ said_of(const struct config *config, const char *section, const char *name)
 	return row < 0 ? &config->origin->said[KEYS_MAX - 1] : &config->origin->said[row];
 }
 
-void
+static void
 config_print_said(const struct config *config, const struct config_said *said,
 		  const char *path, FILE *errors)
 {

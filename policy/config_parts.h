@@ -68,7 +68,4 @@ void config_tenant_say(struct config_tenant *tenant, const struct config_setting
 struct config *config_derive(const struct config *config,
 			     const struct config_tenant *const *from, size_t n);
 
-void config_print_said(const struct config *config, const struct config_said *said,
-		       const char *path, FILE *errors);
-
 #endif

@@ -114,7 +114,7 @@ section_differs(const char *section, const void *a, const void *b)
 	return false;
 }
 
-/* Do the sections of one kind differ, in name or in what they say? */
+/* Do the sections of one kind differ, in their names or their settings? */
 static bool
 named_differ(const struct config_section *a, const struct config_section *b)
 {

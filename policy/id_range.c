@@ -19,7 +19,7 @@
 
 /* One line of a map: FIRST PARENT COUNT. A map of a child has to fit into one line. */
 static const char *
-next_line(const char *text, struct id_range *range_r)
+id_range_next_line(const char *text, struct id_range *range_r)
 {
 	uint32_t parent;
 
@@ -61,8 +61,9 @@ id_range_choose(const char *uid_map, const char *gid_map, const struct id_range 
 {
 	struct id_range uids, gids, best = { 0 };
 
-	while ((uid_map = next_line(uid_map, &uids)) != NULL)
-		for (const char *line = gid_map; (line = next_line(line, &gids)) != NULL;) {
+	while ((uid_map = id_range_next_line(uid_map, &uids)) != NULL)
+		for (const char *line = gid_map;
+		     (line = id_range_next_line(line, &gids)) != NULL;) {
 			struct id_range both = common(&uids, &gids);
 
 			if (common(&both, wanted).count == wanted->count) {

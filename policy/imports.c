@@ -6,15 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "policy/config.h"
 
 void
 imports_add_name(struct import_list *list, const char *name)
 {
-	const char **item = reallocarray(list->item, list->n + 2, sizeof(*item));
+	const char **item = xrealloc(list->item, (list->n + 2) * sizeof(*item));
 
-	if (!item)
-		abort();
 	item[list->n++] = name;
 	item[list->n] = NULL;
 	list->item = item;
@@ -24,8 +23,8 @@ void
 imports_add(struct import_list *list, const struct config_list *names)
 {
 	/* An empty list allows nothing; no list allows everything. */
-	if (!list->item && !(list->item = calloc(1, sizeof(*list->item))))
-		abort();
+	if (!list->item)
+		list->item = xcalloc(1, sizeof(*list->item));
 	for (size_t i = 0; i < names->n; i++)
 		imports_add_name(list, names->item[i]);
 }

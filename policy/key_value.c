@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "policy/config.h"
 #include "policy/words.h"
 
@@ -114,7 +115,7 @@ copy_of(const char *text, size_t len)
 /* Digits, then one letter if suffixes are allowed. UINT64_MAX also stands for every larger
  * number: it is above every row's range. */
 static int
-parse_number(const char *value, bool suffixes, uint64_t *number_r)
+key_value_parse_number(const char *value, bool suffixes, uint64_t *number_r)
 {
 	uint64_t number, factor = 1;
 	char *end;
@@ -147,7 +148,7 @@ set_number(const struct key *key, void *base, const char *value, struct why *why
 	bool suffixes = key->kind == KEY_BYTES;
 	uint64_t number;
 
-	if (parse_number(value, suffixes, &number) < 0 ||
+	if (key_value_parse_number(value, suffixes, &number) < 0 ||
 	    number < key->least || number > key->most)
 		return why_say(why_r, -EINVAL, key->name,
 			       "\"%.40s\" is not a %s from %" PRIu64 " to %" PRIu64, value,
@@ -195,18 +196,16 @@ clear_list(struct config_list *list)
 static void
 append(struct config_list *list, char *word)
 {
-	char **item = realloc(list->item, (list->n + 2) * sizeof(*item));
+	char **item = xrealloc(list->item, (list->n + 2) * sizeof(*item));
 
-	if (!item)
-		abort();
 	item[list->n++] = word;
 	item[list->n] = NULL;
 	list->item = item;
 }
 
 static int
-add_word(const struct key *key, struct config_list *list, const char *word, size_t len,
-	 struct why *why_r)
+key_value_add_word(const struct key *key, struct config_list *list, const char *word, size_t len,
+		   struct why *why_r)
 {
 	if (!word_kind(key->kind)->fits(word, len))
 		return why_say(why_r, -EINVAL, key->name, "\"%.*s\" is not %s",
@@ -242,7 +241,7 @@ set_list(const struct key *key, void *base, const char *value, bool more, struct
 		clear_list(list);
 	for (value += strspn(value, between); *value; value += strspn(value, between)) {
 		size_t len = strcspn(value, between);
-		int r = add_word(key, list, value, len, why_r);
+		int r = key_value_add_word(key, list, value, len, why_r);
 
 		if (r < 0)
 			return r;

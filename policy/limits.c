@@ -14,10 +14,10 @@ smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* 0: the limit asked for is allowed, else -ERANGE. unit: converts to the unit of the field's
+/* 0, or -ERANGE: the limit is above the cap. unit: how many there are in the unit of the field's
  * name. */
 static int
-check(uint64_t asked, uint64_t cap, double unit, const char *field, struct why *why_r)
+limits_check(uint64_t asked, uint64_t cap, double unit, const char *field, struct why *why_r)
 {
 	if (asked <= cap)
 		return 0;
@@ -39,11 +39,11 @@ limits_merge(const struct limits_policy *policy, const struct limits_asked *aske
 	uint64_t cpu_ms = standard->cpu_ms;
 	int r;
 
-	if ((r = check(asked->wall_ms, cap->wall_ms, 1000, "timeout_seconds", why_r)) < 0 ||
-	    (r = check(asked->cpu_ms, cap->cpu_ms, 1000, "cpu_seconds", why_r)) < 0 ||
-	    (r = check(asked->memory_bytes, cap->memory_bytes, 1024 * 1024, "memory_mb",
-		       why_r)) < 0 ||
-	    (r = check(asked->pids, cap->pids, 1, "pids", why_r)) < 0)
+	if ((r = limits_check(asked->wall_ms, cap->wall_ms, 1000, "timeout_seconds", why_r)) < 0 ||
+	    (r = limits_check(asked->cpu_ms, cap->cpu_ms, 1000, "cpu_seconds", why_r)) < 0 ||
+	    (r = limits_check(asked->memory_bytes, cap->memory_bytes, 1024 * 1024, "memory_mb",
+			      why_r)) < 0 ||
+	    (r = limits_check(asked->pids, cap->pids, 1, "pids", why_r)) < 0)
 		return r;
 
 	/* a client that asks for more time expects that the script may compute all of it */

@@ -47,7 +47,7 @@ static const struct { const char *name, *variable; } variables[] = {
 };
 
 static void
-skip_spaces(struct reader *reader)
+marker_skip_spaces(struct reader *reader)
 {
 	while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t'))
 		reader->at++;
@@ -61,11 +61,11 @@ is_word(char c)
 
 /* Takes the word if it stands here as a whole. */
 static bool
-take_word(struct reader *reader, const char *word)
+marker_take_word(struct reader *reader, const char *word)
 {
 	size_t len = strlen(word);
 
-	skip_spaces(reader);
+	marker_skip_spaces(reader);
 	if ((size_t)(reader->end - reader->at) < len || memcmp(reader->at, word, len) != 0)
 		return false;
 	if (is_word(word[len - 1]) && reader->at + len < reader->end &&
@@ -97,13 +97,13 @@ static int
 take_operand(struct reader *reader, struct operand *operand)
 {
 	*operand = (struct operand){ .is_extra = false };
-	skip_spaces(reader);
+	marker_skip_spaces(reader);
 	if (reader->at < reader->end && (*reader->at == '"' || *reader->at == '\''))
 		return take_string(reader, operand);
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		const char *value = "";
 
-		if (!take_word(reader, variables[i].name))
+		if (!marker_take_word(reader, variables[i].name))
 			continue;
 		operand->is_extra = strcmp(variables[i].variable, "extra") == 0;
 		if (operand->is_extra)
@@ -126,10 +126,10 @@ take_operator(struct reader *reader)
 						 "in", NULL };
 
 	for (size_t i = 0; operators[i]; i++)
-		if (take_word(reader, operators[i]))
+		if (marker_take_word(reader, operators[i]))
 			return operators[i];
-	if (take_word(reader, "not"))
-		return take_word(reader, "in") ? "not in" : NULL;
+	if (marker_take_word(reader, "not"))
+		return marker_take_word(reader, "in") ? "not in" : NULL;
 	return NULL;
 }
 
@@ -184,12 +184,12 @@ take_atom(struct reader *reader, bool *holds_r)
 	const char *operator;
 	int r;
 
-	if (take_word(reader, "(")) {
+	if (marker_take_word(reader, "(")) {
 		if (++reader->depth > MARKER_DEPTH_MAX)
 			return -EINVAL;
 		r = take_or(reader, holds_r);
 		reader->depth--;
-		return r == 0 && take_word(reader, ")") ? 0 : -EINVAL;
+		return r == 0 && marker_take_word(reader, ")") ? 0 : -EINVAL;
 	}
 	if (take_operand(reader, &left) < 0)
 		return -EINVAL;
@@ -209,7 +209,7 @@ take_and(struct reader *reader, bool *holds_r)
 		if (take_atom(reader, &one) < 0)
 			return -EINVAL;
 		all = all && one;
-	} while (take_word(reader, "and"));
+	} while (marker_take_word(reader, "and"));
 	*holds_r = all;
 	return 0;
 }
@@ -223,7 +223,7 @@ take_or(struct reader *reader, bool *holds_r)
 		if (take_and(reader, &one) < 0)
 			return -EINVAL;
 		any = any || one;
-	} while (take_word(reader, "or"));
+	} while (marker_take_word(reader, "or"));
 	*holds_r = any;
 	return 0;
 }
@@ -236,6 +236,6 @@ marker_check(const char *text, size_t len, const struct marker_environment *envi
 
 	if (take_or(&reader, holds_r) < 0)
 		return -EINVAL;
-	skip_spaces(&reader);
+	marker_skip_spaces(&reader);
 	return reader.at == reader.end ? 0 : -EINVAL;
 }

@@ -65,7 +65,7 @@ static const struct {
 };
 
 static bool
-has_prefix(const uint8_t *byte, const uint8_t *prefix, unsigned int bits)
+network_has_prefix(const uint8_t *byte, const uint8_t *prefix, unsigned int bits)
 {
 	unsigned int rest = bits % 8;
 
@@ -78,7 +78,7 @@ static enum network_class
 classify4(const uint8_t *byte)
 {
 	for (size_t i = 0; i < sizeof(blocks4) / sizeof(blocks4[0]); i++)
-		if (has_prefix(byte, blocks4[i].byte, blocks4[i].bits))
+		if (network_has_prefix(byte, blocks4[i].byte, blocks4[i].bits))
 			return blocks4[i].which;
 	return NETWORK_PUBLIC;
 }
@@ -91,10 +91,10 @@ network_classify(const struct network_address *address)
 	if (address->family != 6)
 		return NETWORK_RESERVED;
 	for (size_t i = 0; i < sizeof(carriers) / sizeof(carriers[0]); i++)
-		if (has_prefix(address->byte, carriers[i].byte, carriers[i].bits))
+		if (network_has_prefix(address->byte, carriers[i].byte, carriers[i].bits))
 			return classify4(address->byte + carriers[i].at);
 	for (size_t i = 0; i < sizeof(blocks6) / sizeof(blocks6[0]); i++)
-		if (has_prefix(address->byte, blocks6[i].byte, blocks6[i].bits))
+		if (network_has_prefix(address->byte, blocks6[i].byte, blocks6[i].bits))
 			return blocks6[i].which;
 	return NETWORK_RESERVED;
 }
@@ -133,8 +133,8 @@ network_address_print(const struct network_address *address,
 
 /* Digits only, from least to most. */
 static int
-parse_number(const char *text, size_t len, unsigned int least, unsigned int most,
-	     unsigned int *number_r)
+network_parse_number(const char *text, size_t len, unsigned int least, unsigned int most,
+		     unsigned int *number_r)
 {
 	unsigned int number = 0;
 
@@ -162,7 +162,7 @@ network_range_parse(const char *text, size_t len, struct network_range *range_r)
 	if (network_address_parse(text, address_len, &range.address) < 0)
 		return -EINVAL;
 	bits = most = range.address.family == 4 ? 32 : 128;
-	if (slash && parse_number(slash + 1, len - address_len - 1, 0, most, &bits) < 0)
+	if (slash && network_parse_number(slash + 1, len - address_len - 1, 0, most, &bits) < 0)
 		return -EINVAL;
 	for (unsigned int i = bits; i < most; i++)
 		if (range.address.byte[i / 8] & (0x80 >> i % 8))
@@ -179,12 +179,12 @@ network_range_has(const struct network_range *range, const struct network_addres
 	uint8_t family = address->family;
 
 	if (family == 6 && range->address.family == 4 &&
-	    has_prefix(byte, carriers[0].byte, carriers[0].bits)) {
+	    network_has_prefix(byte, carriers[0].byte, carriers[0].bits)) {
 		byte += carriers[0].at;
 		family = 4;
 	}
 	return family == range->address.family &&
-	       has_prefix(byte, range->address.byte, range->bits);
+	       network_has_prefix(byte, range->address.byte, range->bits);
 }
 
 /* ---- names ---- */
@@ -273,7 +273,7 @@ parse_port(const char *text, size_t len, uint16_t *port_r)
 {
 	unsigned int number;
 
-	if (parse_number(text, len, 1, UINT16_MAX, &number) < 0)
+	if (network_parse_number(text, len, 1, UINT16_MAX, &number) < 0)
 		return -EINVAL;
 	*port_r = (uint16_t)number;
 	return 0;

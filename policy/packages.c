@@ -42,7 +42,7 @@ find_word(const struct config_list *list, const char *name, const char *version,
 	return NULL;
 }
 
-/* Does a word of the list name this package, whatever versions it adds? */
+/* Does the list name this package, with or without versions? */
 static bool
 is_named(const struct config_list *list, const char *name)
 {
@@ -60,7 +60,7 @@ is_named(const struct config_list *list, const char *name)
 }
 
 static bool
-is_version(const char *text)
+packages_is_version(const char *text)
 {
 	struct version version;
 
@@ -187,7 +187,7 @@ check_url(const struct config *config, const char *name, const char *url,
 static enum policy_verdict
 judge_form(const struct config *config, const struct package *package, struct why *why_r)
 {
-	if (!is_version(package->version))
+	if (!packages_is_version(package->version))
 		return SAY(POLICY_DENY, "%.100s: its version cannot be read", package->name);
 	if (package->url && check_url(config, package->name, package->url, why_r) < 0)
 		return POLICY_DENY;
@@ -299,7 +299,7 @@ packages_expect(const struct config *config, const char *name)
 		return POLICY_DENY;
 	if (find_word(&config->packages.allow, name, NULL, false))
 		return POLICY_ALLOW;
-	/* A rule that names it with versions lets some of them in. */
+	/* A rule that names the package with versions allows some of them. */
 	return others == POLICY_DENY && is_named(&config->packages.allow, name)
 	       ? POLICY_APPROVE : others;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "policy/config_parts.h"
 #include "policy/keys.h"
 
@@ -19,32 +20,29 @@ begins(const char *word, size_t len, const char *start)
 }
 
 static void
-add_word(struct people *people, const char *word, size_t len)
+people_add_word(struct people *people, const char *word, size_t len)
 {
 	bool is_group = begins(word, len, GROUP);
 
 	people->any |= is_group || begins(word, len, USER);
 	if (!is_group)
 		return;
-	people->group = reallocarray(people->group, people->n + 1, sizeof(*people->group));
-	if (!people->group)
-		abort();
-	people->group[people->n] = strndup(word + strlen(GROUP), len - strlen(GROUP));
-	if (!people->group[people->n++])
-		abort();
+	people->group = xrealloc(people->group, (people->n + 1) * sizeof(*people->group));
+	people->group[people->n++] =
+		xalloc_check(strndup(word + strlen(GROUP), len - strlen(GROUP)));
 }
 
 static void
 add_list(struct people *people, const struct config_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		add_word(people, list->item[i], strlen(list->item[i]));
+		people_add_word(people, list->item[i], strlen(list->item[i]));
 }
 
 static void
 add_tenant(struct people *people, const struct config_tenant *tenant)
 {
-	add_word(people, tenant->name, strlen(tenant->name));
+	people_add_word(people, tenant->name, strlen(tenant->name));
 	for (size_t i = 0; i < tenant->n_settings; i++) {
 		const char *text = tenant->setting[i].text;
 
@@ -53,14 +51,14 @@ add_tenant(struct people *people, const struct config_tenant *tenant)
 		for (text += strspn(text, BETWEEN); *text; text += strspn(text, BETWEEN)) {
 			size_t len = strcspn(text, BETWEEN);
 
-			add_word(people, text, len);
+			people_add_word(people, text, len);
 			text += len;
 		}
 	}
 }
 
 static int
-by_name(const void *a, const void *b)
+people_by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -71,7 +69,7 @@ drop_doubles(struct people *people)
 	size_t n = 0;
 
 	if (people->n > 0)
-		qsort(people->group, people->n, sizeof(*people->group), by_name);
+		qsort(people->group, people->n, sizeof(*people->group), people_by_name);
 	for (size_t i = 0; i < people->n; i++)
 		if (n > 0 && strcmp(people->group[n - 1], people->group[i]) == 0)
 			free(people->group[i]);

@@ -22,7 +22,7 @@ struct line {
 /* A run of comment lines, as far as it has been read. */
 struct run {
 	const char *opening, *closing;	/* the block's first and last line; NULL: not seen yet */
-	unsigned int opening_line, closing_line;
+	unsigned int opening_line;
 	bool is_script;
 };
 
@@ -70,7 +70,7 @@ is_opening(const struct line *line)
 }
 
 static void
-read_line(struct run *run, const struct line *line, unsigned int number)
+pep723_read_line(struct run *run, const struct line *line, unsigned int number)
 {
 	if (!run->opening) {
 		if (line->ended && is_opening(line)) {
@@ -80,7 +80,6 @@ read_line(struct run *run, const struct line *line, unsigned int number)
 		}
 	} else if (number >= run->opening_line + 2 && line_is(line, "# ///")) {
 		run->closing = line->at;
-		run->closing_line = number;
 	}
 }
 
@@ -144,7 +143,7 @@ pep723_find(const char *script, size_t len, struct pep723 *found_r)
 		struct line line = take_line(&at, end);
 
 		if (is_comment(&line))
-			read_line(&run, &line, number);
+			pep723_read_line(&run, &line, number);
 		else
 			r = end_run(&run, &found);
 	}

@@ -17,13 +17,13 @@ struct reader {
 };
 
 static bool
-is_alnum(char c)
+requirement_is_alnum(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 static void
-skip_spaces(struct reader *reader)
+requirement_skip_spaces(struct reader *reader)
 {
 	while (reader->at < reader->end && *reader->at == ' ')
 		reader->at++;
@@ -32,7 +32,7 @@ skip_spaces(struct reader *reader)
 static bool
 take(struct reader *reader, char c)
 {
-	skip_spaces(reader);
+	requirement_skip_spaces(reader);
 	if (reader->at == reader->end || *reader->at != c)
 		return false;
 	reader->at++;
@@ -75,12 +75,12 @@ take_name(struct reader *reader, char **name_r)
 {
 	const char *begin = reader->at, *stop = begin;
 
-	while (stop < reader->end && (is_alnum(*stop) || *stop == '.' || *stop == '-' ||
+	while (stop < reader->end && (requirement_is_alnum(*stop) || *stop == '.' || *stop == '-' ||
 				      *stop == '_'))
 		stop++;
-	while (stop > begin && !is_alnum(stop[-1]))
+	while (stop > begin && !requirement_is_alnum(stop[-1]))
 		stop--;
-	if (stop == begin || !is_alnum(*begin))
+	if (stop == begin || !requirement_is_alnum(*begin))
 		return -EINVAL;
 	*name_r = malloc((size_t)(stop - begin) + 1);
 	if (!*name_r)
@@ -139,7 +139,7 @@ take_extras(struct reader *reader, struct requirement *requirement)
 		char *name, *both;
 		int r;
 
-		skip_spaces(reader);
+		requirement_skip_spaces(reader);
 		r = take_name(reader, &name);
 		if (r < 0)
 			return r;
@@ -161,7 +161,7 @@ take_specifiers(struct reader *reader, struct requirement *requirement)
 	bool in_parentheses = take(reader, '('), contained;
 	const char *begin, *stop;
 
-	skip_spaces(reader);
+	requirement_skip_spaces(reader);
 	begin = stop = reader->at;
 	while (reader->at < reader->end && strchr("<>=!~", *reader->at) && *reader->at) {
 		if (specifier_take(&reader->at, reader->end, NULL, &contained) < 0)
@@ -169,7 +169,7 @@ take_specifiers(struct reader *reader, struct requirement *requirement)
 		stop = reader->at;
 		if (!take(reader, ','))
 			break;
-		skip_spaces(reader);
+		requirement_skip_spaces(reader);
 	}
 	requirement->specifiers = copy(begin, stop);
 	if (!requirement->specifiers)
@@ -183,7 +183,7 @@ is_url(const char *url)
 {
 	size_t scheme = 0;
 
-	while (is_alnum(url[scheme]) || (scheme && url[scheme] && strchr("+-.", url[scheme])))
+	while (requirement_is_alnum(url[scheme]) || (scheme && url[scheme] && strchr("+-.", url[scheme])))
 		scheme++;
 	if (scheme == 0 || url[scheme] != ':' || (url[0] >= '0' && url[0] <= '9'))
 		return false;
@@ -199,7 +199,7 @@ take_url(struct reader *reader, struct requirement *requirement)
 {
 	const char *begin;
 
-	skip_spaces(reader);
+	requirement_skip_spaces(reader);
 	begin = reader->at;
 	while (reader->at < reader->end && *reader->at != ' ')
 		reader->at++;
@@ -218,7 +218,7 @@ take_marker(struct reader *reader, struct requirement *requirement)
 	bool holds;
 
 	if (take(reader, ';')) {
-		skip_spaces(reader);
+		requirement_skip_spaces(reader);
 		if (marker_check(reader->at, (size_t)(reader->end - reader->at), NULL, "",
 				 &holds) < 0)
 			return -EINVAL;
@@ -227,7 +227,7 @@ take_marker(struct reader *reader, struct requirement *requirement)
 			return -ENOMEM;
 		reader->at = reader->end;
 	}
-	skip_spaces(reader);
+	requirement_skip_spaces(reader);
 	return reader->at == reader->end ? 0 : -EINVAL;
 }
 
@@ -236,7 +236,7 @@ read_parts(struct reader *reader, struct requirement *requirement)
 {
 	int r;
 
-	skip_spaces(reader);
+	requirement_skip_spaces(reader);
 	r = take_name(reader, &requirement->name);
 	if (r == 0)
 		r = take_extras(reader, requirement);

@@ -115,7 +115,8 @@ shape_tool(const json_t *tool, struct shape_tool *tool_r)
 							  "readOnlyHint")),
 		.about = write_about(about),
 	};
-	/* A script can call it without knowing what it returns. */
+	/* If the description is too long, the schema of results is left out: scripts can call the
+	 * tool without it. */
 	if (!tool_r->about) {
 		json_object_del(about, "outputSchema");
 		tool_r->about = write_about(about);

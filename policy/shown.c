@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/quote.h"
+#include "base/xalloc.h"
 #include "policy/chain.h"
 
 #define DEPTH_MAX 8	/* levels of names; a deeper value is shown as one text */
@@ -40,18 +41,10 @@ struct step {
 	unsigned int depth;
 };
 
-static void *
-checked(void *made)
-{
-	if (!made)
-		abort();
-	return made;
-}
-
 static char *
 dump(const json_t *value, size_t flags)
 {
-	return checked(json_dumps(value, flags | JSON_ENCODE_ANY));
+	return xalloc_check(json_dumps(value, flags | JSON_ENCODE_ANY));
 }
 
 static void
@@ -95,8 +88,8 @@ put_text(struct arguments *arguments, const char *at, size_t len, char *made)
 {
 	if (arguments->n_texts == arguments->room) {
 		arguments->room = arguments->room ? 2 * arguments->room : 16;
-		arguments->text = checked(realloc(arguments->text, arguments->room *
-						  sizeof(*arguments->text)));
+		arguments->text = xrealloc(arguments->text,
+					   arguments->room * sizeof(*arguments->text));
 	}
 	arguments->text[arguments->n_texts++] = (struct text){ .at = at, .len = len,
 							       .made = made };
@@ -171,7 +164,8 @@ walk(struct arguments *arguments, const json_t *value, const struct step *step)
 
 /* ---- texts ---- */
 
-/* Room that one text does not use is left to the others. */
+/* Makes the blocks of all texts, within one bound: room that one does not use is left to the
+ * others. */
 static void
 make_blocks(struct arguments *arguments, const struct shown_bounds *bounds)
 {
@@ -181,7 +175,7 @@ make_blocks(struct arguments *arguments, const struct shown_bounds *bounds)
 		struct text *text = &arguments->text[i];
 		const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, bounds->text_lines,
 						   left / (arguments->n_texts - i) };
-		FILE *to = checked(open_memstream(&text->block, &len));
+		FILE *to = xalloc_check(open_memstream(&text->block, &len));
 
 		text->whole = quote_block(to, &block, text->at, text->len);
 		close_text(to);
@@ -217,10 +211,10 @@ shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds)
 	FILE *stream;
 	bool fits;
 
-	arguments.list = checked(open_memstream(&list, &list_len));
+	arguments.list = xalloc_check(open_memstream(&list, &list_len));
 	walk(&arguments, value, NULL);
 	close_text(arguments.list);
-	stream = checked(open_memstream(&shown, &shown_len));
+	stream = xalloc_check(open_memstream(&shown, &shown_len));
 	fits = quote_block(stream, &block, list, list_len) && arguments.n_texts <= bounds->texts;
 	close_text(stream);
 	if (fits) {
@@ -249,7 +243,7 @@ shown_json(const json_t *value, size_t flags)
 
 	if (!strchr(text, 0x7f))
 		return text;
-	to = checked(open_memstream(&with, &len));
+	to = xalloc_check(open_memstream(&with, &len));
 	for (const char *at = text; *at; at++)
 		if (*at == 0x7f)
 			fputs("\\u007f", to);

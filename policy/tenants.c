@@ -8,16 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "policy/keys.h"
 #include "policy/rules.h"
-
-static void *
-check(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
 
 struct config_tenant *
 config_tenant_find(struct config *config, const char *name)
@@ -30,10 +23,10 @@ config_tenant_find(struct config *config, const char *name)
 			return origin->tenant[i];
 	if (origin->n_tenants == TENANTS_MAX)
 		return NULL;
-	tenant = check(calloc(1, sizeof(*tenant)));
-	tenant->name = check(strdup(name));
-	origin->tenant = check(reallocarray(origin->tenant, origin->n_tenants + 1,
-					    sizeof(struct config_tenant *)));
+	tenant = xcalloc(1, sizeof(*tenant));
+	tenant->name = xstrdup(name);
+	origin->tenant = xrealloc(origin->tenant,
+				  (origin->n_tenants + 1) * sizeof(struct config_tenant *));
 	origin->tenant[origin->n_tenants++] = tenant;
 	return tenant;
 }
@@ -53,9 +46,9 @@ config_tenant_say(struct config_tenant *tenant, const struct config_setting *set
 {
 	struct config_setting copy = *setting;
 
-	copy.text = check(strdup(setting->text));
-	tenant->setting = check(reallocarray(tenant->setting, tenant->n_settings + 1,
-					     sizeof(*tenant->setting)));
+	copy.text = xstrdup(setting->text);
+	tenant->setting = xrealloc(tenant->setting,
+				   (tenant->n_settings + 1) * sizeof(*tenant->setting));
 	tenant->setting[tenant->n_settings++] = copy;
 }
 
@@ -103,8 +96,8 @@ apply(struct config *config, const struct config_setting *setting)
 struct config *
 config_derive(const struct config *config, const struct config_tenant *const *from, size_t n)
 {
-	struct config *derived = check(malloc(sizeof(*derived)));
-	struct config_origin *origin = check(calloc(1, sizeof(*origin)));
+	struct config *derived = xalloc_check(malloc(sizeof(*derived)));
+	struct config_origin *origin = xcalloc(1, sizeof(*origin));
 	int r = 0;
 
 	assert(!config->origin->base);
@@ -113,7 +106,7 @@ config_derive(const struct config *config, const struct config_tenant *const *fr
 	origin->holders = 1;
 	origin->base = config_hold(config);
 	memcpy(origin->said, config->origin->said, sizeof(origin->said));
-	origin->from = check(calloc(n + 1, sizeof(struct config_tenant *)));
+	origin->from = xcalloc(n + 1, sizeof(struct config_tenant *));
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		origin->from[origin->n_from++] = from[i];
 		if (has_preset(from[i]))
@@ -139,7 +132,7 @@ config_for(const struct config *config, const struct policy_subject *subject)
 {
 	const struct config_origin *origin = config->origin;
 	const struct config_tenant **from =
-		check(calloc(origin->n_tenants + 1, sizeof(struct config_tenant *)));
+		xcalloc(origin->n_tenants + 1, sizeof(struct config_tenant *));
 	const struct config *result;
 	size_t n = 0;
 

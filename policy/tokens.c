@@ -16,6 +16,7 @@
 #include "base/base64.h"
 #include "base/hex.h"
 #include "base/why.h"
+#include "base/xalloc.h"
 
 #define PREFIX "mcp_"
 #define FORM 1		/* the version of the file's form */
@@ -279,9 +280,7 @@ tokens_add(struct tokens *tokens, const struct token *token)
 		return -EEXIST;
 	if (tokens->n >= TOKENS_MAX)
 		return -E2BIG;
-	tokens->token = realloc(tokens->token, (tokens->n + 1) * sizeof(*token));
-	if (!tokens->token)
-		abort();
+	tokens->token = xrealloc(tokens->token, (tokens->n + 1) * sizeof(*token));
 	tokens->token[tokens->n++] = *token;
 	return 0;
 }

@@ -30,7 +30,7 @@ is_digit(int c)
 }
 
 static bool
-is_alnum(int c)
+version_is_alnum(int c)
 {
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -42,7 +42,7 @@ is_separator(int c)
 }
 
 static void
-skip_spaces(struct scan *scan)
+version_skip_spaces(struct scan *scan)
 {
 	while (scan->at < scan->end && memchr(" \t\n\v\f\r", *scan->at, 6))
 		scan->at++;
@@ -50,7 +50,7 @@ skip_spaces(struct scan *scan)
 
 /* Takes a number of at least one digit. */
 static int
-take_number(struct scan *scan, uint64_t *number_r)
+version_take_number(struct scan *scan, uint64_t *number_r)
 {
 	uint64_t number = 0;
 	int digits = 0;
@@ -68,7 +68,7 @@ take_number(struct scan *scan, uint64_t *number_r)
 /* Takes one of words (longest first), with or without a separator before it. Its index; -1:
  * none, and the scan stays. */
 static int
-take_word(struct scan *scan, const char *const *words)
+version_take_word(struct scan *scan, const char *const *words)
 {
 	const char *at = scan->at + is_separator(peek(scan, 0));
 
@@ -89,7 +89,7 @@ take_word_number(struct scan *scan, uint64_t *number_r)
 {
 	*number_r = 0;
 	scan->at += is_separator(peek(scan, 0));
-	return is_digit(peek(scan, 0)) ? take_number(scan, number_r) : 0;
+	return is_digit(peek(scan, 0)) ? version_take_number(scan, number_r) : 0;
 }
 
 static int
@@ -103,7 +103,7 @@ take_release(struct scan *scan, struct version *v)
 		uint64_t number;
 
 		if (!is_digit(peek(scan, 0)) || v->n_release == VERSION_PARTS_MAX ||
-		    take_number(scan, &number) < 0)
+		    version_take_number(scan, &number) < 0)
 			return -EINVAL;
 		if (peek(scan, 0) == '!' && v->n_release == 0 && !had_epoch) {
 			scan->at++;
@@ -126,7 +126,7 @@ take_pre_and_post(struct scan *scan, struct version *v)
 	static const char *const post[] = { "post", "rev", "r", NULL };
 	static const char letters[] = "aabbrrrr";
 	uint64_t number;
-	int word = take_word(scan, pre);
+	int word = version_take_word(scan, pre);
 
 	if (word >= 0) {
 		v->pre = letters[word];
@@ -135,10 +135,10 @@ take_pre_and_post(struct scan *scan, struct version *v)
 	}
 	if (peek(scan, 0) == '-' && is_digit(peek(scan, 1))) {
 		scan->at++;
-		if (take_number(scan, &number) < 0)
+		if (version_take_number(scan, &number) < 0)
 			return -EINVAL;
 		v->post = (int64_t)number;
-	} else if (take_word(scan, post) >= 0) {
+	} else if (version_take_word(scan, post) >= 0) {
 		if (take_word_number(scan, &number) < 0)
 			return -EINVAL;
 		v->post = (int64_t)number;
@@ -152,7 +152,7 @@ take_dev(struct scan *scan, struct version *v)
 	static const char *const dev[] = { "dev", NULL };
 	uint64_t number;
 
-	if (take_word(scan, dev) < 0)
+	if (version_take_word(scan, dev) < 0)
 		return 0;
 	if (take_word_number(scan, &number) < 0)
 		return -EINVAL;
@@ -169,14 +169,14 @@ take_local(struct scan *scan, struct version *v)
 		return 0;
 	scan->at++;
 	for (;;) {
-		if (!is_alnum(peek(scan, 0)))
+		if (!version_is_alnum(peek(scan, 0)))
 			return -EINVAL;
-		while (is_alnum(peek(scan, 0))) {
+		while (version_is_alnum(peek(scan, 0))) {
 			if (len + 2 >= sizeof(v->local))
 				return -EINVAL;
 			v->local[len++] = (char)tolower((unsigned char)*scan->at++);
 		}
-		if (!is_separator(peek(scan, 0)) || !is_alnum(peek(scan, 1)))
+		if (!is_separator(peek(scan, 0)) || !version_is_alnum(peek(scan, 1)))
 			break;
 		scan->at++;
 		v->local[len++] = '.';
@@ -199,11 +199,11 @@ version_read(const char *text, size_t len, struct version *version_r)
 
 	if (len > VERSION_MAX)
 		return -EINVAL;
-	skip_spaces(&scan);
+	version_skip_spaces(&scan);
 	if (take_release(&scan, &v) < 0 || take_pre_and_post(&scan, &v) < 0 ||
 	    take_dev(&scan, &v) < 0 || take_local(&scan, &v) < 0)
 		return -EINVAL;
-	skip_spaces(&scan);
+	version_skip_spaces(&scan);
 	if (scan.at < scan.end)
 		return -EINVAL;
 	*version_r = v;
@@ -305,6 +305,16 @@ version_compare(const struct version *a, const struct version *b)
 	return r ? r : compare_local(a->local, b->local);
 }
 
+bool
+version_is(const char *text, size_t len, const char *expected)
+{
+	struct version a, b;
+
+	return version_read(text, len, &a) == 0 &&
+	       version_read(expected, strlen(expected), &b) == 0 &&
+	       version_compare(&a, &b) == 0;
+}
+
 /* ---- specifiers ---- */
 
 enum operator { OP_ARBITRARY, OP_COMPATIBLE, OP_EQUAL, OP_NOT_EQUAL, OP_AT_MOST, OP_AT_LEAST,
@@ -338,7 +348,7 @@ take_version(struct scan *scan, enum operator op, struct version *v, bool *wildc
 }
 
 static bool
-has_prefix(const struct version *v, const struct version *prefix)
+version_has_prefix(const struct version *v, const struct version *prefix)
 {
 	if (v->epoch != prefix->epoch)
 		return false;
@@ -352,7 +362,7 @@ static bool
 is_equal(const struct version *v, const struct version *wanted, bool wildcard)
 {
 	if (wildcard)
-		return has_prefix(v, wanted);
+		return version_has_prefix(v, wanted);
 	return *wanted->local ? version_compare(v, wanted) == 0
 			      : compare_public(v, wanted) == 0;
 }
@@ -365,7 +375,7 @@ is_compatible(const struct version *v, const struct version *wanted)
 	prefix.epoch = wanted->epoch;
 	prefix.n_release = wanted->n_release - 1;
 	memcpy(prefix.release, wanted->release, sizeof(prefix.release));
-	return compare_public(v, wanted) >= 0 && has_prefix(v, &prefix);
+	return compare_public(v, wanted) >= 0 && version_has_prefix(v, &prefix);
 }
 
 /* Versions below 1.0 exclude 1.0's own pre-releases, and versions above 1.0 its own
@@ -431,7 +441,7 @@ specifier_take(const char **at, const char *end, const char *version, bool *cont
 	if (op == OP_COUNT)
 		return -EINVAL;
 	scan.at += strlen(operators[op]);
-	skip_spaces(&scan);
+	version_skip_spaces(&scan);
 	if (op == OP_ARBITRARY) {
 		r = take_arbitrary(&scan, version, contained_r);
 	} else {
@@ -456,11 +466,11 @@ specifiers_check(const char *text, size_t len, const char *version, bool *contai
 		struct scan one = { scan.at, comma ? comma : scan.end };
 		bool contained = true;
 
-		skip_spaces(&one);
+		version_skip_spaces(&one);
 		if (one.at < one.end &&
 		    specifier_take(&one.at, one.end, version, &contained) < 0)
 			return -EINVAL;
-		skip_spaces(&one);
+		version_skip_spaces(&one);
 		if (one.at < one.end)
 			return -EINVAL;
 		all = all && contained;

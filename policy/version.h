@@ -37,6 +37,9 @@ int version_compare(const struct version *a, const struct version *b);
 int specifier_take(const char **at, const char *end, const char *version,
 		   bool *contained_r);
 
+/* Is the text a version, and the same as the expected one? */
+bool version_is(const char *text, size_t len, const char *expected);
+
 /* Checks a whole set, separated by commas; the empty set contains everything. */
 int specifiers_check(const char *text, size_t len, const char *version,
 		     bool *contained_r);

@@ -131,7 +131,7 @@ is_header(const char *word, size_t len)
 	return len > 0;
 }
 
-/* It is copied into headers and JSON strings unchanged; RFC 9728 allows no fragment. */
+/* A URI that can be copied into headers and JSON strings unchanged; RFC 9728 allows no fragment. */
 static bool
 is_uri(const char *word, size_t len)
 {
@@ -146,7 +146,7 @@ is_uri(const char *word, size_t len)
 	return scheme && is_host(word + scheme, host - scheme);
 }
 
-/* unix:PATH, and behind a colon what is asked for: "/mcp" is the standard. */
+/* unix:PATH or unix:PATH:TARGET, with the request's target ("/mcp" if not given), or a URI. */
 static bool
 is_server_url(const char *word, size_t len)
 {
@@ -193,7 +193,7 @@ is_range(const char *word, size_t len)
 
 /* Numbers with dots between them. */
 static bool
-is_version(const char *word, size_t len)
+words_is_version(const char *word, size_t len)
 {
 	bool digit = false;
 
@@ -310,7 +310,7 @@ is_tool_server(const char *word, size_t len)
 	       word_is_tool_server(word, len);
 }
 
-/* What a pattern may hold is what names of tools may, and * and ?. */
+/* A pattern has the characters of tools' names, * and ?. */
 static bool
 is_tool_pattern(const char *word, size_t len)
 {
@@ -341,7 +341,7 @@ word_kind(enum key_kind kind)
 		[KEY_ORIGINS] = { is_origin, "http:// or https:// and the name of a host, "
 				  "with or without a port" },
 		[KEY_SCOPES] = { is_scope, "a scope" },
-		[KEY_VERSION] = { is_version, "a version such as 3.11" },
+		[KEY_VERSION] = { words_is_version, "a version such as 3.11" },
 		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
 		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
 				 "behind them" },

@@ -44,7 +44,7 @@ empty(struct bytes *b)
 
 /* The value of the line, if it is that field; else NULL. */
 static const char *
-value_of(const struct events *e, const char *field)
+events_value_of(const struct events *e, const char *field)
 {
 	const size_t n = strlen(field);
 
@@ -82,15 +82,15 @@ end_line(struct events *e)
 			e->on_message(e->arg, e->data.at, e->data.len);
 		e->has_data = false;
 		empty(&e->data);
-	} else if ((value = value_of(e, "data:"))) {
+	} else if ((value = events_value_of(e, "data:"))) {
 		if (e->has_data)
 			r = bytes_add(&e->data, "\n", 1, e->max);
 		if (r == 0)
 			r = bytes_add(&e->data, value, (size_t)(end - value), e->max);
 		e->has_data = true;
-	} else if ((value = value_of(e, "id:"))) {
+	} else if ((value = events_value_of(e, "id:"))) {
 		take_id(e, value, (size_t)(end - value));
-	} else if ((value = value_of(e, "retry:"))) {
+	} else if ((value = events_value_of(e, "retry:"))) {
 		take_retry(e, value, (size_t)(end - value));
 	}
 	empty(&e->line);

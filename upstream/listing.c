@@ -22,7 +22,7 @@
 /* ---- headers ---- */
 
 static bool
-is_token(const char *name, size_t len)
+listing_is_token(const char *name, size_t len)
 {
 	if (len == 0 || len > HEADER_MAX)
 		return false;
@@ -71,8 +71,9 @@ find_headers(const json_t *schema, const json_t *path, json_t *headers)
 
 		json_array_append_new(here, xalloc_check(json_string(key)));
 		if (said)
-			ok = name && is_token(name, json_string_length(said)) && has_type(one) &&
-			     !is_used(headers, name) && json_array_size(headers) < HEADERS_MAX;
+			ok = name && listing_is_token(name, json_string_length(said)) &&
+			     has_type(one) && !is_used(headers, name) &&
+			     json_array_size(headers) < HEADERS_MAX;
 		if (said && ok) {
 			json_t *header = xalloc_check(json_copy(here));
 
@@ -89,7 +90,7 @@ find_headers(const json_t *schema, const json_t *path, json_t *headers)
 
 /* A JSON value as a header has it; NULL: it is none that a header can have. */
 static json_t *
-value_of(const json_t *argument)
+listing_value_of(const json_t *argument)
 {
 	char text[32];
 
@@ -115,7 +116,7 @@ listing_headers(const struct listing *l, const char *tool, const json_t *argumen
 
 		for (size_t n = 1; n < json_array_size(one); n++)
 			at = json_object_get(at, json_string_value(json_array_get(one, n)));
-		value = value_of(at);
+		value = listing_value_of(at);
 		if (value)
 			json_object_set_new(values, json_string_value(json_array_get(one, 0)),
 					    value);

@@ -52,7 +52,7 @@ struct client {
 };
 
 static _Noreturn void
-give_up(const char *what, int error)
+upstream_main_give_up(const char *what, int error)
 {
 	fprintf(stderr, PROGRAM ": %s: %s\n", what, strerror(error));
 	exit(EXIT_FAILURE);
@@ -67,7 +67,7 @@ tell(void *arg, const struct msg *msg)
 
 	/* A call without a result would be waited for; all are answered when this process ends. */
 	if (control_send(&c->control, msg) < 0)
-		give_up("a result", ENOBUFS);
+		upstream_main_give_up("a result", ENOBUFS);
 }
 
 static void
@@ -82,28 +82,28 @@ on_frame(void *arg, struct frame *frame)
 		for (uint32_t i = 0; i < c->n_servers; i++)
 			server_cancel(c->server[i], msg->tools_cancel.call);
 	else
-		give_up("the supervisor", EBADMSG);
+		upstream_main_give_up("the supervisor", EBADMSG);
 }
 
 /* ---- start ---- */
 
-/* Neither a server's memory hog nor its debugger: the first is bounded here, for this process
- * alone (upstream/process.c), the second is refused by the kernel. */
+/* A server can make this process use memory: that is bounded here, for this process alone
+ * (upstream/process.c). A server could debug it: the kernel refuses that from now on. */
 static void
 confine(void)
 {
 	struct rlimit none = { 0, 0 }, data;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		give_up("no new privileges", errno);
+		upstream_main_give_up("no new privileges", errno);
 	if (setrlimit(RLIMIT_CORE, &none) < 0)
-		give_up("the limit of core dumps", errno);
+		upstream_main_give_up("the limit of core dumps", errno);
 #ifndef WITH_SANITIZERS
 	if (getrlimit(RLIMIT_DATA, &data) < 0)
-		give_up("the limit of memory", errno);
+		upstream_main_give_up("the limit of memory", errno);
 	data.rlim_cur = data.rlim_max < DATA_MAX ? data.rlim_max : DATA_MAX;
 	if (setrlimit(RLIMIT_DATA, &data) < 0)
-		give_up("the limit of memory", errno);
+		upstream_main_give_up("the limit of memory", errno);
 #else
 	(void)data;
 #endif
@@ -127,7 +127,7 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (configure->names.n != all[i]->n)
-			give_up("the configuration", EBADMSG);
+			upstream_main_give_up("the configuration", EBADMSG);
 	for (size_t i = 0; i < configure->names.n; i++) {
 		const struct server_options options = {
 			.base = c->base, .name = text_of(&configure->names, i),
@@ -160,19 +160,19 @@ start(struct client *c)
 
 	r = control_configure(&c->control, WRITER_MAX, MSG_TOOLS_CONFIGURE, &frame);
 	if (r < 0)
-		give_up("the configuration", -r);
+		upstream_main_give_up("the configuration", -r);
 	confine();
 	c->base = event_base_new();
 	if (!c->base)
-		give_up("the loop", ENOMEM);
+		upstream_main_give_up("the loop", ENOMEM);
 	/* No message to this process carries descriptors; an older kernel lets them arrive. */
 	passrights_set(CONTROL_FD, false);
 	r = turns_guard(c->base, NULL);
 	if (r < 0)
-		give_up("the guard against waits", -r);
+		upstream_main_give_up("the guard against waits", -r);
 	r = control_start(&c->control, c->base, on_frame, c);
 	if (r < 0)
-		give_up("the control socket", -r);
+		upstream_main_give_up("the control socket", -r);
 	make_servers(c, &frame.msg.tools_configure);
 	frame_done(&frame);
 	tell(c, &ready);

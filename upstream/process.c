@@ -113,7 +113,7 @@ process_end(struct process *p)
 
 /* why: NULL: it has ended by itself, or is about to. */
 static void
-end_because(struct process *p, const char *why)
+process_end_because(struct process *p, const char *why)
 {
 	char text[PROCESS_SAID_MAX + 128];
 	int status = reap(p);
@@ -137,14 +137,14 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	end_because(arg, NULL);
+	process_end_because(arg, NULL);
 }
 
 /* ---- what it writes ---- */
 
 /* Gives out the whole lines among bytes. False: there is no process any more. */
 static bool
-take(struct process *p, const char *bytes, size_t len)
+process_take(struct process *p, const char *bytes, size_t len)
 {
 	while (len > 0) {
 		const char *end = memchr(bytes, '\n', len);
@@ -152,7 +152,7 @@ take(struct process *p, const char *bytes, size_t len)
 		pid_t pid = p->pid;
 
 		if (p->len + n > PROCESS_LINE_MAX) {
-			end_because(p, "it wrote a line of more than 16 MiB, and was ended");
+			process_end_because(p, "it wrote a line of more than 16 MiB, and was ended");
 			return false;
 		}
 		if (p->len + n + 1 > p->size) {
@@ -192,9 +192,9 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	if (n > 0)
-		take(p, bytes, (size_t)n);
+		process_take(p, bytes, (size_t)n);
 	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-		end_because(p, NULL);
+		process_end_because(p, NULL);
 }
 
 /* ---- what is written to it ---- */
@@ -283,7 +283,7 @@ run_program(char *const *argv, int in, int out, int err, pid_t parent)
 	_exit(127);
 }
 
-/* A pipe whose end at ours does not block: 0 the one to read from, 1 the one to write to. */
+/* A pipe. ours: the end that does not block, 0 for reading, 1 for writing. */
 static int
 make_pipe(int *read_r, int *write_r, int ours)
 {

@@ -16,6 +16,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/base64.h"
 #include "base/mask.h"
 #include "base/own.h"
@@ -113,7 +114,7 @@ on_bytes(char *bytes, size_t size, size_t n, void *arg)
 	return CURL_WRITEFUNC_ERROR;
 }
 
-/* The name of the session, if the line has it. False: it is no name. */
+/* Keeps the session's name if this line of the head has it. False: the name is malformed. */
 static bool
 take_session(struct transfer *t, const char *line, size_t len)
 {
@@ -176,7 +177,7 @@ on_rewind(void *arg, curl_off_t offset, int origin)
 }
 
 static void
-wipe(char **text)
+remote_wipe(char **text)
 {
 	if (*text)
 		explicit_bzero(*text, strlen(*text));
@@ -193,7 +194,7 @@ transfer_forget(struct transfer *t)
 	curl_multi_remove_handle(r->multi, t->easy);
 	curl_easy_cleanup(t->easy);
 	curl_slist_free_all(t->headers);
-	wipe(&t->authorization);
+	remote_wipe(&t->authorization);
 	TAILQ_REMOVE(&r->transfers, t, link);
 	r->n_transfers--;
 	if (r->fetching == t)
@@ -211,7 +212,7 @@ transfer_forget(struct transfer *t)
 static void drop_all(struct remote *r, bool has_ended);
 
 static void
-end_because(struct remote *r, const char *text)
+remote_end_because(struct remote *r, const char *text)
 {
 	drop_all(r, true);
 	r->options.on_end(r->options.arg, text);
@@ -255,7 +256,7 @@ say_status(const struct transfer *t, long status, char *text, size_t size)
 
 /* ---- once more ---- */
 
-static void on_again(evutil_socket_t fd, short what, void *arg);
+static void remote_on_again(evutil_socket_t fd, short what, void *arg);
 
 void
 transfer_reset(struct transfer *t)
@@ -273,7 +274,7 @@ transfer_reset(struct transfer *t)
 static void add_session(struct transfer *t, const char *revision);
 
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+remote_on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct transfer *t = arg;
 	struct remote *r = t->remote;
@@ -285,8 +286,8 @@ on_again(evutil_socket_t fd, short what, void *arg)
 		r->options.on_failed(r->options.arg, id, 0, "it cannot be asked for the rest");
 }
 
-/* Has the stream ended before the answer that is waited for, and can the rest be asked for? Then it
- * is, a little later: the transfer becomes a GET. */
+/* If the stream has ended before the awaited answer and can be resumed, the transfer becomes a
+ * GET, which is sent after a pause. False: it cannot be resumed. */
 static bool
 resume(struct transfer *t)
 {
@@ -332,7 +333,7 @@ on_answered(struct transfer *t)
 	t->body = (struct bytes){ 0 };
 	transfer_forget(t);
 	if (status == 404 && *r->session && !ends) {
-		end_because(r, "it has ended the session");
+		remote_end_because(r, "it has ended the session");
 	} else {
 		if (is_json)
 			give_out(r, &body);
@@ -358,7 +359,7 @@ on_broken(struct transfer *t, CURLcode result)
 	remote_mask(r, text, strlen(text));
 	transfer_forget(t);
 	if (sent == 0 && !refused && !ends)
-		end_because(r, text);
+		remote_end_because(r, text);
 	else if (id != 0)
 		r->options.on_failed(r->options.arg, id, refused ? status : 0, text);
 }
@@ -533,7 +534,7 @@ transfer_add(struct remote *r, uint64_t id)
 	t->id = id;
 	t->easy = xalloc_check(curl_easy_init());
 	t->events = (struct events){ .on_message = keep, .arg = t, .max = REMOTE_MESSAGE_MAX };
-	evtimer_assign(&t->again, r->options.base, on_again, t);
+	evtimer_assign(&t->again, r->options.base, remote_on_again, t);
 	TAILQ_INSERT_TAIL(&r->transfers, t, link);
 	r->n_transfers++;
 	return t;
@@ -562,7 +563,7 @@ authorize(struct transfer *t)
 {
 	const struct remote *r = t->remote;
 
-	wipe(&t->authorization);
+	remote_wipe(&t->authorization);
 	if (r->authorization)
 		t->authorization = xstrdup(r->authorization);
 	else if (r->token.text && !t->is_token &&
@@ -585,14 +586,15 @@ transfer_begin(struct transfer *t)
 {
 	struct remote *r = t->remote;
 
-	t->waits = *r->options.token_url && !token_is_fresh(&r->token, remote_now_ms());
+	t->waits = *r->options.token_url && !token_is_fresh(&r->token, clock_ms());
 	if ((t->waits ? remote_fetch_token(r) : transfer_start(t)) == 0)
 		return 0;
 	transfer_forget(t);
 	return -EINVAL;
 }
 
-/* Is there room for one more? A stream that nobody waits for may go for it. */
+/* Is there room for one more transfer? A stream on which no answer is awaited may be ended for it.
+ */
 static bool
 make_room(struct remote *r)
 {
@@ -608,7 +610,7 @@ make_room(struct remote *r)
 	return t != NULL;
 }
 
-/* As 2026-07-28 wants what is no plain text in a header. Malloc'd. */
+/* The text as a header's value: in the form of revision 2026-07-28 if it is not plain. Malloc'd. */
 static char *
 header_value(const char *text, size_t len)
 {
@@ -747,7 +749,7 @@ say_end(struct remote *r, const char *session)
 	(void)transfer_begin(t);
 }
 
-/* has_ended: the server has said so itself, or cannot be reached. */
+/* has_ended: the server has ended the session itself, or cannot be reached. */
 static void
 drop_all(struct remote *r, bool has_ended)
 {

@@ -96,8 +96,6 @@ void remote_mask(const struct remote *remote, char *text, size_t len);
 
 /* ---- remote_token.c ---- */
 
-uint64_t remote_now_ms(void);
-
 /* Asks for a token, unless that is done already. 0 or -EINVAL. */
 int remote_fetch_token(struct remote *remote);
 

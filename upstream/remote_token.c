@@ -7,19 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
-
-uint64_t
-remote_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static struct transfer *
 find_failed(const struct remote *r)
@@ -32,7 +23,8 @@ find_failed(const struct remote *r)
 	return t;
 }
 
-/* Ends those that have failed. What is called may send others, or end everything. */
+/* Ends the transfers that have failed, from the first one each time: a callback may send others,
+ * or end everything. */
 static void
 end_failed(struct remote *r, const char *text)
 {
@@ -83,7 +75,7 @@ take_token(struct transfer *t, char *text, size_t size)
 	char error[64];
 
 	if (status == 200) {
-		wrong = token_read(t->body.at ? t->body.at : "", t->body.len, remote_now_ms(), &token);
+		wrong = token_read(t->body.at ? t->body.at : "", t->body.len, clock_ms(), &token);
 		if (wrong)
 			return wrong;
 		token_wipe(&r->former);

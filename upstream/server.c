@@ -14,6 +14,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
@@ -22,20 +23,23 @@
 #define TASKS "io.modelcontextprotocol/tasks"
 #define MODERN "2026-07-28"
 #define LEGACY "2025-11-25"
-#define DISCOVER_MS 5000	/* then it does not know the method, and says nothing */
+#define DISCOVER_MS 5000	/* without an answer by then, the server does not know the method */
 #define START_MS 60000		/* for each other answer until it serves */
-#define RELISTEN_MS 2000	/* before an ended stream of changes is opened again, first */
-#define RELISTEN_DOUBLED 5	/* so often it is doubled */
-#define RELIST_MS 1000		/* between two lists, however often it says that it has changed */
+#define RELISTEN_MS 2000	/* pause before an ended stream of changes is opened again, the
+				 * first time */
+#define RELISTEN_DOUBLED 5	/* how often that pause is doubled */
+#define RELIST_MS 1000		/* between two lists, however often the server says that its
+				 * tools have changed */
 #define AGAIN_FIRST_MS 500
 #define AGAIN_MOST_MS 60000
-#define SERVED_MS 60000		/* after so long it is started again without a delay, once */
+#define SERVED_MS 60000		/* a server that has served so long is started again without a
+				 * delay, once */
 #define PAGES_MAX 200
 #define CURSOR_MAX 4096		/* bytes */
 
 static void initialize(struct server *s);
 static void list(struct server *s, const char *cursor);
-static void give_up(struct server *s, const char *format, ...)
+static void server_give_up(struct server *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- to the supervisor ---- */
@@ -182,7 +186,7 @@ ask_first(struct server *s, enum kind kind, const char *method, json_t *params, 
 	int r = request_ask(s, kind, method, params, ms, NULL);
 
 	if (r < 0 && s->state != TOOL_SERVER_SERVING)
-		give_up(s, "it cannot be asked for %s: %s", method, strerror(-r));
+		server_give_up(s, "it cannot be asked for %s: %s", method, strerror(-r));
 	return r;
 }
 
@@ -200,15 +204,6 @@ request_find(struct server *s, const json_t *id)
 
 /* ---- its end ---- */
 
-uint64_t
-server_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void
 server_arm(struct event *timer, uint32_t ms)
 {
@@ -217,7 +212,8 @@ server_arm(struct event *timer, uint32_t ms)
 	event_add(timer, &delay);
 }
 
-/* It has no process or session any more: answers what is open, and plans its next start. */
+/* The server has no process or session any more: answers its open requests, and plans its next
+ * start. */
 static void
 go_down(struct server *s, const char *text)
 {
@@ -238,7 +234,7 @@ go_down(struct server *s, const char *text)
 	listing_drop(&s->listing);
 	event_del(&s->relist);
 	event_del(&s->relisten);
-	if (s->served_since && server_now_ms() - s->served_since > SERVED_MS)
+	if (s->served_since && clock_ms() - s->served_since > SERVED_MS)
 		s->failed = 0;
 	s->served_since = 0;
 	ms = AGAIN_FIRST_MS << (s->failed < 10 ? s->failed : 10);
@@ -254,7 +250,7 @@ on_end(void *arg, const char *text)
 }
 
 static void
-give_up(struct server *s, const char *format, ...)
+server_give_up(struct server *s, const char *format, ...)
 {
 	char text[TOOL_TROUBLE_MAX];
 	va_list args;
@@ -300,7 +296,8 @@ has_word(const json_t *list, const char *word)
 	return false;
 }
 
-/* It is of the newer era, although it was slow to say so. */
+/* The server is of the newer era, although its answer was slow: forgets the start in the older
+ * one. */
 static void
 forget_start(struct server *s)
 {
@@ -313,7 +310,7 @@ forget_start(struct server *s)
 	listing_drop(&s->listing);
 }
 
-/* result: NULL: an error; it may know no such method. */
+/* result NULL: an error; the server may not know the method. */
 static void
 on_discovered(struct server *s, const json_t *result)
 {
@@ -333,7 +330,8 @@ on_discovered(struct server *s, const json_t *result)
 	list(s, NULL);
 }
 
-/* By HTTP messages could pass each other, and some servers list nothing before this one. */
+/* Over HTTP messages could overtake each other, and some servers list nothing before this one: so
+ * the list waits for its end. */
 static void
 say_initialized(struct server *s)
 {
@@ -349,7 +347,7 @@ say_initialized(struct server *s)
 	server_arm(&request->late, START_MS);
 	message = json_pack("{s:s,s:s}", "jsonrpc", "2.0", "method", "notifications/initialized");
 	if (server_write(s, xalloc_check(message), request->id) < 0)
-		give_up(s, "it cannot be told that the session has begun");
+		server_give_up(s, "it cannot be told that the session has begun");
 }
 
 static void
@@ -358,7 +356,7 @@ on_initialized(struct server *s, const json_t *result)
 	const char *revision = json_string_value(json_object_get(result, "protocolVersion"));
 
 	if (!revision) {
-		give_up(s, "its answer to initialize has no protocolVersion");
+		server_give_up(s, "its answer to initialize has no protocolVersion");
 		return;
 	}
 	take_capabilities(s, result);
@@ -386,8 +384,8 @@ list(struct server *s, const char *cursor)
 	}
 }
 
-/* A modern server tells of changes on the answer of a request that stays open, an earlier one by
- * HTTP on the answer of GET. */
+/* Changes come in the answer of a request that stays open (a modern server), or in that of a GET
+ * (an earlier one, over HTTP). */
 static void
 listen_for_changes(struct server *s)
 {
@@ -412,7 +410,7 @@ listen_later(struct server *s)
 	s->relistened++;
 }
 
-/* The stream had ended: what has changed meanwhile was not heard. */
+/* Opens the stream of changes again, and lists the tools: changes in the meantime were missed. */
 static void
 on_relisten(evutil_socket_t fd, short what, void *arg)
 {
@@ -430,7 +428,7 @@ static void
 not_listed(struct server *s, const char *text)
 {
 	if (s->state != TOOL_SERVER_SERVING) {
-		give_up(s, "it does not list its tools: %s", text);
+		server_give_up(s, "it does not list its tools: %s", text);
 		return;
 	}
 	listing_drop(&s->listing);
@@ -458,7 +456,7 @@ on_listed(struct server *s, const json_t *result)
 		listing_add_reader(&s->listing);
 	s->state = TOOL_SERVER_SERVING;
 	if (is_first)
-		s->served_since = server_now_ms();
+		s->served_since = clock_ms();
 	s->n_left_out = s->listing.left_out;
 	s->n_tools = listing_end(&s->listing, s->options.number, s->options.tell, s->options.arg);
 	tell_state(s, "");
@@ -524,7 +522,7 @@ on_answer(struct server *s, struct request *request, const json_t *result, const
 		if (result)
 			on_initialized(s, result);
 		else
-			give_up(s, "it answers initialize with an error: %s", error);
+			server_give_up(s, "it answers initialize with an error: %s", error);
 		break;
 	case LIST:
 		if (result)
@@ -566,8 +564,8 @@ take_answer(struct server *s, const json_t *message, const json_t *id)
 	on_answer(s, &answered, result, text);
 }
 
-/* A server that knows no discovery refuses it in its own way; one that wants a credential, or has
- * trouble, says nothing about its era. */
+/* Does this status mean that the server does not know the method? Statuses about credentials or
+ * trouble say nothing about its era. */
 static bool
 is_unknown(long status)
 {
@@ -596,13 +594,12 @@ on_failed(void *arg, uint64_t id, long status, const char *text)
 	else if (failed.kind == LIST)
 		not_listed(s, text);
 	else if (failed.kind != LISTEN)
-		give_up(s, "%s", text);
+		server_give_up(s, "%s", text);
 	else if (status == 0 || status == 200)
 		listen_later(s);
 }
 
-/* A message that is no JSON, or none that has one meaning: a call whose answer it was meant to be
- * is over. */
+/* The line is not JSON, or is ambiguous: fails the call whose answer it seems to be. */
 static void
 on_unreadable(struct server *s, const char *line, size_t len)
 {
@@ -626,7 +623,7 @@ on_line(void *arg, char *line, size_t len)
 	const json_t *id = json_object_get(message, "id");
 	const char *method = json_string_value(json_object_get(message, "method"));
 
-	/* What else is no message is ignored: some servers write a greeting there. */
+	/* Any other line is ignored: some servers write a greeting. */
 	if (!message)
 		on_unreadable(s, line, len);
 	if (method && id && !json_is_null(id))
@@ -651,7 +648,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 		call_is_late(request);
 		return;
 	}
-	/* A program may still be starting: what it says to this later counts. */
+	/* A program may still be starting: its late answer counts too. */
 	if (late.kind == DISCOVER && !s->remote) {
 		s->discovers_late = true;
 		initialize(s);
@@ -667,7 +664,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 	} else if (late.kind == LIST) {
 		not_listed(s, late_text);
 	} else {
-		give_up(s, "%s", late_text);
+		server_give_up(s, "%s", late_text);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
@@ -56,7 +57,7 @@ cancel_task(struct server *s, const struct request *request)
 						   "tasks/cancel", "params", params)), 0);
 }
 
-/* The server is told that a request is not waited for any more. */
+/* Tells the server that a request is not awaited any more. */
 static void
 notify_cancelled(struct server *s, const struct request *request, const char *why)
 {
@@ -68,7 +69,7 @@ notify_cancelled(struct server *s, const struct request *request, const char *wh
 		cancel_task(s, request);
 		return;
 	}
-	/* To a modern server the end of the connection says it. */
+	/* For a modern server the end of the connection means that. */
 	if (s->remote && s->is_modern)
 		return;
 	params = xalloc_check(json_pack("{s:I,s:s}", "requestId", (json_int_t)request->id,
@@ -88,7 +89,7 @@ call_on_progress(struct server *s, const json_t *params)
 	const json_t *total = json_object_get(params, "total");
 	const char *message = json_string_value(json_object_get(params, "message"));
 	char said[TOOL_PROGRESS_MAX / 2], text[TOOL_PROGRESS_MAX], of[32] = "";
-	uint64_t now = server_now_ms();
+	uint64_t now = clock_ms();
 
 	if (!request || request->kind != CALL || !json_is_number(progress) ||
 	    (request->told_ms != 0 && now - request->told_ms < PROGRESS_MS))
@@ -138,8 +139,8 @@ is_task_id(const json_t *id)
 	return true;
 }
 
-/* What has come of a task: it is asked for again after a while. Until 2025-11-25 the server answers
- * tasks/result when it has one. */
+/* Asks for the task again after a while. A server up to revision 2025-11-25 answers tasks/result
+ * only when there is a result, so it is asked at once. */
 static void
 await_task(struct server *s, struct request *request, const json_t *task)
 {
@@ -207,8 +208,8 @@ call_is_task(struct server *s, struct request *request, const json_t *answer,
 	return true;
 }
 
-/* What a resource is to a script: a tool's result with its contents as blocks. Owned; NULL: it is
- * none. */
+/* A resource in the form that scripts get: a tool's result with the contents as blocks. Owned;
+ * NULL: it is malformed. */
 static json_t *
 resource_result(const json_t *result)
 {

@@ -65,7 +65,6 @@ struct server {
 
 /* ---- requests ---- */
 
-uint64_t server_now_ms(void);
 void server_arm(struct event *timer, uint32_t ms);
 
 /* What every request of the modern era has. */

@@ -26,7 +26,7 @@ wipe(void *mem)
 
 /* b64token of RFC 6750: nothing that would end a header. */
 static bool
-is_token(const char *text, size_t len)
+token_is_token(const char *text, size_t len)
 {
 	if (!text || len < TOKEN_MIN || len > TOKEN_MAX)
 		return false;
@@ -55,14 +55,14 @@ read_end(const json_t *seconds, uint64_t now_ms, uint64_t *renew_ms_r)
 }
 
 static const char *
-take(const json_t *answer, uint64_t now_ms, struct token *token_r)
+token_take(const json_t *answer, uint64_t now_ms, struct token *token_r)
 {
 	const json_t *token = json_object_get(answer, "access_token");
 	const char *type = json_string_value(json_object_get(answer, "token_type"));
 
 	if (!json_is_object(answer))
 		return "its answer is no JSON object";
-	if (!is_token(json_string_value(token), json_string_length(token)))
+	if (!token_is_token(json_string_value(token), json_string_length(token)))
 		return "its answer has no access_token of 8 to 8192 printable characters";
 	if (!type || strcasecmp(type, "bearer") != 0)
 		return "its token_type is not Bearer";
@@ -81,7 +81,7 @@ token_read(const char *json, size_t len, uint64_t now_ms, struct token *token_r)
 	*token_r = (struct token){ 0 };
 	json_set_alloc_funcs(malloc, wipe);
 	answer = json_loadb(json, len, JSON_REJECT_DUPLICATES, NULL);
-	wrong = take(answer, now_ms, token_r);
+	wrong = token_take(answer, now_ms, token_r);
 	json_decref(answer);
 	json_set_alloc_funcs(malloc, free);
 	return wrong;

@@ -22,15 +22,15 @@ static __thread struct {
 	PyThread_type_lock turn;	/* that this thread has */
 	unsigned int run;
 } mine;
-static uint64_t run_id;
-static pid_t run_pid;
+static uint64_t ask_run_id;
+static pid_t ask_run_pid;
 static struct question plain;	/* that of the turn, perhaps an abandoned one */
 static LIST_HEAD(, question) waiting = LIST_HEAD_INITIALIZER(waiting);
 static unsigned long reader;	/* the one of the threads that wait which reads the control socket;
 				 * 0: none */
 
 static void
-wake(struct question *q)
+ask_wake(struct question *q)
 {
 	if (!q->waits)
 		return;
@@ -45,12 +45,12 @@ ask_begin(uint64_t id, bool any)
 
 	/* A thread of an earlier cell may have the lock, wait, or read; it gives up. In a copy of
 	 * the process it does not even exist. */
-	if (run_pid == getpid())
+	if (ask_run_pid == getpid())
 		LIST_FOREACH(q, &waiting, link)
-			wake(q);
+			ask_wake(q);
 	runs++;
-	run_id = any ? id : 0;
-	run_pid = getpid();
+	ask_run_id = any ? id : 0;
+	ask_run_pid = getpid();
 	LIST_INIT(&waiting);
 	plain = (struct question){ .open = false };
 	reader = 0;
@@ -58,13 +58,13 @@ ask_begin(uint64_t id, bool any)
 	if (any)
 		turn = PyThread_allocate_lock();
 	if (any && !turn)
-		run_id = 0;
+		ask_run_id = 0;
 }
 
 uint64_t
 ask_run(void)
 {
-	return getpid() == run_pid ? run_id : 0;
+	return getpid() == ask_run_pid ? ask_run_id : 0;
 }
 
 bool
@@ -97,8 +97,8 @@ poll_control(void)
 	return n;
 }
 
-/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. -1: also when the run
- * is over, since the control socket is another one's then. */
+/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. -1: an error, or the
+ * run is over and the control socket belongs to another one. */
 static int
 await_bytes(unsigned int run)
 {
@@ -123,7 +123,7 @@ pass_reading(void)
 
 	LIST_FOREACH(q, &waiting, link) {
 		if (q->waits) {
-			wake(q);
+			ask_wake(q);
 			return;
 		}
 	}
@@ -146,7 +146,7 @@ deliver(struct frame *frame)
 	q->answer = *frame;
 	q->open = false;
 	LIST_REMOVE(q, link);
-	wake(q);
+	ask_wake(q);
 }
 
 /* Reads one answer, whoever it is for. */
@@ -172,7 +172,7 @@ read_answer(unsigned int run)
 	return 0;
 }
 
-/* Until the thread that reads has the answer, or leaves the reading to this one. */
+/* Sleeps until the reading thread has the answer, or leaves the reading to this one. */
 static int
 sleep_until_woken(struct question *q, unsigned int run)
 {
@@ -194,8 +194,8 @@ sleep_until_woken(struct question *q, unsigned int run)
 	return got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0 ? -1 : 0;
 }
 
-/* Waits for the answer. -1: the wait was interrupted, and the question stays open; or there are no
- * answers any more, or the run is over. */
+/* Waits for the answer. -1: there are no more answers, the run is over, or the wait was
+ * interrupted; then the question stays open. */
 static int
 await_answer(struct question *q, unsigned int run)
 {

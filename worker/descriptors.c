@@ -135,7 +135,7 @@ descriptors_rewind(void)
 
 /* ---- connections ---- */
 
-/* Puts one in the place of fd, with its flags, and closes it. */
+/* Moves the descriptor one to the number fd, with the flags that fd has. */
 static void
 replace(int fd, int one)
 {
@@ -163,7 +163,8 @@ make_closed(bool is_pipe, int mode)
 	return pair[keeps_second ? 1 : 0];
 }
 
-/* A socket that listens where nobody finds it, so that a loop that waits for it sleeps. */
+/* A socket that listens under a name that nobody knows: a loop that waits for connections sleeps.
+ */
 static int
 make_deaf(void)
 {

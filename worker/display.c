@@ -11,21 +11,21 @@
 #include "worker/jail.h"
 #include "worker/where.h"
 
-static uint64_t run_id;		/* 0: nothing runs */
-static pid_t run_pid;
+static uint64_t display_run_id;		/* 0: nothing runs */
+static pid_t display_run_pid;
 
 void
 display_begin(uint64_t id)
 {
-	run_id = id;
-	run_pid = getpid();
+	display_run_id = id;
+	display_run_pid = getpid();
 }
 
 /* The interpreter's lock is kept: two threads must not write frames at once. */
 static PyObject *
 send_display(PyObject *self, PyObject *args)
 {
-	struct msg msg = { .type = MSG_DISPLAY, .display.id = run_id };
+	struct msg msg = { .type = MSG_DISPLAY, .display.id = display_run_id };
 	unsigned int object, kind;
 	Py_ssize_t len;
 	int r;
@@ -37,7 +37,7 @@ send_display(PyObject *self, PyObject *args)
 	msg.display.kind = kind;
 	msg.display.data.len = (size_t)len;
 	/* A process that the script forked has the socket too, but may not use it. */
-	if (run_id == 0 || getpid() != run_pid)
+	if (display_run_id == 0 || getpid() != display_run_pid)
 		Py_RETURN_FALSE;
 	where_hold();
 	r = frame_send(JAIL_CONTROL, &msg, NULL, 0);

@@ -17,9 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "proto/frame.h"
 #include "worker/ask.h"
@@ -82,7 +82,7 @@ await_volume(struct frame *frame)
 
 /* INPUT, LINK or AWAIT_VOLUME. 0 or -errno. */
 static int
-put(struct frame *frame, bool replace)
+execution_put(struct frame *frame, bool replace)
 {
 	switch ((unsigned int)frame->msg.type) {
 	case MSG_INPUT:
@@ -109,7 +109,7 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 			break;
 		if (r == 0)
 			continue;
-		r = put(frame, replace);
+		r = execution_put(frame, replace);
 		if (r < 0)
 			*error_r = -r;
 		frame_done(frame);
@@ -286,19 +286,10 @@ init_signals(sigset_t *set_r)
 	sigaddset(set_r, SIGUSR1);
 }
 
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static int
 left_ms(uint64_t until_ms)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 
 	return until_ms > now ? (int)(until_ms - now) : 0;
 }
@@ -345,9 +336,9 @@ wait_for_script(int signals, pid_t script, int *status_r)
 		signal = await_signal(signals, &runs, until_ms ? left_ms(until_ms) :
 						      runs ? PROCFS_TICK_MS : -1);
 		if (signal == SIGUSR1 && until_ms == 0) {
-			until_ms = now_ms() + WHERE_WAIT_MS;
+			until_ms = clock_ms() + WHERE_WAIT_MS;
 			where_ask(script);
-		} else if (signal == SIGTERM || (until_ms && now_ms() >= until_ms)) {
+		} else if (signal == SIGTERM || (until_ms && clock_ms() >= until_ms)) {
 			kill(-1, SIGKILL);
 		}
 	}

@@ -107,8 +107,8 @@ configure(PyConfig *config)
 	return Py_InitializeFromConfig(config);
 }
 
-/* Whether the loader took the Python that the worker was built for. Where it may not read that
- * one's library, it takes another of the same name without a word. *what_r: static. */
+/* Did the loader take the Python that the worker was built for? If it cannot read that library, it
+ * silently takes another of the same name. *what_r: static. */
 static bool
 is_the_right_one(const char **what_r)
 {
@@ -653,7 +653,8 @@ void
 interpreter_streams_closed(void)
 {
 	turns_divide();
-	/* What one of them has left in a buffer is not the next cell's. */
+	/* Output that a thread of an earlier cell has left in a buffer does not belong to the next
+	 * cell. */
 	if (turns_closed())
 		call_plain("flush_buffers");
 	turns_rest();

@@ -43,7 +43,7 @@ static const struct {
 	/* 0 would still start the host's core handler, if that is a program; with 1 nothing is
 	 * written and nothing is started (core(5)). */
 	{ RLIMIT_CORE, 1, 1 },
-	/* A session's process takes orders with what is beyond (snapshot.c). */
+	/* A session's process receives orders with those above the soft limit (snapshot.c). */
 	{ RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS + 32 },
 	{ RLIMIT_STACK, 8UL << 20, 64UL << 20 },
 	{ RLIMIT_MEMLOCK, 65536, 65536 },
@@ -315,7 +315,8 @@ prove_status(const struct jail *jail)
 		jail_die(JAIL_CONTROL, "proof: groups", EPERM);
 }
 
-/* Exactly these are open: 0, 1, 2, the control socket and the list itself. */
+/* Proves that no other descriptors are open than 0, 1, 2, the control socket and the list itself.
+ */
 static void
 prove_descriptors(void)
 {
@@ -454,7 +455,7 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 
 	if (r == 0)
 		r = set_limit(RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS);
-	/* Init counts too, but is not charged to the script. */
+	/* The kernel counts init too, which is not charged to the script. */
 	if (r == 0 && run->processes)
 		r = set_limit(RLIMIT_NPROC, (rlim_t)run->processes + 1,
 			      (rlim_t)run->processes + 1);

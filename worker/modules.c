@@ -9,13 +9,13 @@
 
 #include "worker/ask.h"
 
-static uint32_t modules_left, number;
+static uint32_t modules_left, modules_number;
 
 void
 modules_begin(uint32_t modules)
 {
 	modules_left = modules;
-	number = 0;
+	modules_number = 0;
 }
 
 static PyObject *
@@ -28,7 +28,7 @@ may_ask(PyObject *self, PyObject *none)
 
 /* True: it is mounted. The caller has the turn. */
 static bool
-exchange(const char *name, size_t len)
+modules_exchange(const char *name, size_t len)
 {
 	struct msg msg = { .type = MSG_MODULE, .module = { .id = ask_run(),
 							   .name = { name, len } } };
@@ -38,7 +38,7 @@ exchange(const char *name, size_t len)
 	if (modules_left == 0 || msg.module.id == 0)
 		return false;
 	modules_left--;
-	msg.module.number = ++number;
+	msg.module.number = ++modules_number;
 	if (ask(&msg, &frame) == 0)
 		mounted = frame.msg.type == MSG_MODULE_ANSWER &&
 			  frame.msg.module_answer.number == msg.module.number &&
@@ -57,7 +57,7 @@ ask_module(PyObject *self, PyObject *name)
 	if (!text && !PyErr_Occurred())
 		return PyErr_Format(PyExc_TypeError, "a module's name has to be a string");
 	if (text && strlen(text) > 0 && strlen(text) <= MODULE_NAME_MAX && ask_enter() == 0) {
-		mounted = exchange(text, strlen(text));
+		mounted = modules_exchange(text, strlen(text));
 		ask_leave();
 	}
 	return PyErr_Occurred() ? NULL : PyBool_FromLong(mounted);

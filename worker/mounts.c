@@ -130,7 +130,7 @@ static const char *const devices[] = { "null", "full", "random", "urandom", "zer
 static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc",
 				   &ENVIRONMENT_PLACE[1], &VOLUME_PLACE[1] };
 
-/* Paths of a host that no jail shows; from inside, the first one that the host has is tried. */
+/* Paths that no jail shows. The proof from inside tries the first one that the host has. */
 static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",
 				      "/var/lib" };
 
@@ -309,8 +309,8 @@ show_path(int root, const char *path)
 }
 
 #ifdef PYTHON_ROOT
-/* Shows a root of its own, which the zygote is in: all but what is a worker's own, and what a
- * system has for itself. */
+/* Shows the profile's own root, which the zygote is in, without the directories that a worker has
+ * for itself and those of the system. */
 static int
 show_whole(int root, const char **what_r)
 {
@@ -349,7 +349,7 @@ show_whole(int root, const char **what_r)
 	return r;
 }
 
-/* Of the built-in paths, those that are not shown with the root. */
+/* Shows the built-in paths that are not shown with the root. */
 static int
 show_built_in(int root, const char **what_r)
 {
@@ -395,8 +395,8 @@ show_program(int root, const char *name)
 	return show_path(root, real);
 }
 
-/* The programs of a Python in a directory of its own stand for the host's, which would lack their
- * standard library. */
+/* Makes a link to a program of the Python that has a directory of its own. The host's program
+ * would lack its standard library. */
 static int
 show_python(int root, const char *name)
 {
@@ -633,14 +633,13 @@ make_own(int root, bool zero, bool terminals, const char **what_r)
 		r = make_dirs(root, &PTS[1], true);
 		if (r == 0)
 			r = make_link(root, "dev/ptmx", "pts/ptmx");
-		/* Whoever opens it gets the terminal of their own session. */
+		/* /dev/tty is the terminal of the session that opens it. */
 		if (r == 0)
 			r = bind_device(root, "tty");
 		if (r < 0)
 			return failed(what_r, "device", "tty", r);
 	}
-	/* The kernel lets a worker mount its own proc only where one is visible.
-	 */
+	/* The kernel lets a worker mount a proc of its own only if one is visible. */
 	r = bind_path(root, "/proc", 0, true);
 	return r < 0 ? failed(what_r, "bind", "/proc", r) : 0;
 }

@@ -39,7 +39,7 @@ rests(const struct network *n)
 	return n->owner != 0 && n->worker == 0;
 }
 
-/* The one that has rested longest, or NULL. owner 0: of all. */
+/* The owner's network that has rested longest, or NULL. owner 0: of any owner. */
 static struct network *
 longest_resting(uint64_t owner)
 {
@@ -129,8 +129,8 @@ bound_buffers(void)
 	return 0;
 }
 
-/* A place for one more; of those that rest the one that has done so longest gives way. NULL: all
- * are used. */
+/* A free place; if there is none, the network that has rested longest gives way. NULL: all are in
+ * use. */
 static struct network *
 find_place(void)
 {
@@ -146,7 +146,7 @@ find_place(void)
 }
 
 static int
-make(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
+networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
 {
 	struct network *n;
 	int r, fd;
@@ -197,7 +197,8 @@ enter_resting(uint64_t owner, uint64_t worker)
 int
 networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
 {
-	return enter_resting(owner, worker) ? 0 : make(owner, worker, small_buffers, what_r);
+	return enter_resting(owner, worker)
+		? 0 : networks_make(owner, worker, small_buffers, what_r);
 }
 
 void

@@ -18,13 +18,14 @@
 #define FUNCTIONS_MAX 16
 #define PAUSE_HARD 2		/* omp_pause_hard: the threads end (OpenMP 5.0) */
 
-/* The environment variables. A library that starts threads while it is loaded has a variable of
- * its own; without it, it reads the last one, as all others do. */
+/* Environment variables that set the number of threads. The first ones are of libraries that start
+ * threads while they are loaded; without its own such a library reads the last one, as all others
+ * do. */
 static const char *variables[] = { "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
 				   "OMP_NUM_THREADS", NULL };
 enum { OWN_VARIABLES = 2, FOR_ALL = 2 };
 
-/* Also as numpy and scipy build it for their wheels. */
+/* The function's names, also those in the wheels of numpy and scipy. */
 static const char *const openblas_names[] = {
 	"openblas_set_num_threads",	  "openblas_set_num_threads64_",
 	"openblas_set_num_threads_64",	  "scipy_openblas_set_num_threads",

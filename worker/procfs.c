@@ -49,7 +49,7 @@ static const struct {
 };
 
 static FILE *
-make(int place, const char *name)
+procfs_make(int place, const char *name)
 {
 	own_fd int fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -78,7 +78,7 @@ is_told(const char *line)
 	return false;
 }
 
-/* As far as is told, one package with a core for each processor. */
+/* Describes one package, with a core for each processor. */
 static void
 write_processor(FILE *file, unsigned int number, const cpu_set_t *set, size_t size)
 {
@@ -160,7 +160,7 @@ write_processors(int place, const char **what_r)
 	if (r == 0 && sched_getaffinity(0, size, set) < 0)
 		r = -errno;
 	for (size_t i = 0; r == 0 && i < sizeof(processors) / sizeof(processors[0]); i++) {
-		FILE *file = make(place, processors[i].name);
+		FILE *file = procfs_make(place, processors[i].name);
 		int error;
 
 		*what_r = processors[i].name;
@@ -180,10 +180,10 @@ write_processors(int place, const char **what_r)
 
 static bool booted;	/* boot_now() was allowed */
 
-/* For the processes that this one makes from now on, the machine has booted now: start times in
- * /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo say how old the zygote is. One
- * namespace for all workers; a kernel without it is no obstacle. CLOCK_MONOTONIC stays, because
- * times by that clock are compared with those of other processes. */
+/* Enters a time namespace for the processes that this one makes from now on, in which the machine
+ * has booted now: start times in /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo
+ * say how old the zygote is. All workers share it; without it in the kernel they run all the same.
+ * CLOCK_MONOTONIC is not changed, because its times are compared with those of other processes. */
 static void
 boot_now(void)
 {
@@ -196,7 +196,7 @@ boot_now(void)
 		return;
 	/* Whole seconds, rounded down: the kernel refuses a time below 0. */
 	len = snprintf(text, sizeof(text), "boottime %lld 0\n", -(long long)since.tv_sec);
-	/* Where it is refused, they count from the machine's boot. */
+	/* If the kernel refuses this, times count from the machine's boot. */
 	booted = write(fd, text, (size_t)len) == len;
 }
 
@@ -214,7 +214,7 @@ procfs_prepare(int root, const char **what_r)
 	if (place < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(constant) / sizeof(constant[0]); i++) {
-		FILE *file = make(place, constant[i].name);
+		FILE *file = procfs_make(place, constant[i].name);
 
 		*what_r = constant[i].name;
 		if (!file)
@@ -231,7 +231,7 @@ procfs_prepare(int root, const char **what_r)
 /* Links into a process's own directory. */
 static const char *const links[] = { "mounts", "net" };
 
-/* Mounts from on the name of procfs, and so keeps the name. A kernel may not have it. */
+/* Mounts from over an entry of /proc. An entry that this kernel lacks is no error. */
 static int
 cover(const char *from, const char *name)
 {
@@ -314,9 +314,9 @@ write_meminfo(int fd, uint64_t memory_bytes)
 
 static int uptime = -1, begun = -1;	/* init's descriptors */
 
-/* Ahead by a second: programs take a process's start from it, as an unsigned number, so it must not
- * be earlier. Without a time namespace it would be the machine's. The time that processors had
- * nothing to do is not told. */
+/* The uptime is a second ahead: programs subtract a process's start from it in unsigned numbers.
+ * Without a time namespace it is given as 0, because it would be the machine's. The idle time is
+ * always 0. */
 static int
 write_uptime(int fd)
 {
@@ -365,7 +365,7 @@ procfs_mount(uint64_t memory_bytes)
 		r = -errno;
 	if (r == 0)
 		r = keep_names();
-	/* From now on only names that are mounted on are found. */
+	/* From now on /proc has only processes and the entries that are mounted over. */
 	if (r == 0 && mount(NULL, "/proc", NULL, MS_REMOUNT | FLAGS, "hidepid=2,subset=pid") < 0)
 		r = -errno;
 	return r;

@@ -22,7 +22,7 @@ program_is_sealed(void)
 /* Programs that scripts start have no library of ours, and resolve their symbols by their own
  * settings. /proc/self/environ shows the memory where a variable was, so its bytes are erased. */
 static void
-forget(const char *name)
+program_forget(const char *name)
 {
 	char *value = getenv(name);
 
@@ -36,8 +36,8 @@ forget(const char *name)
 int
 program_run(void)
 {
-	forget(BIND_NOW);
-	forget(LIBRARIES);
-	forget(PRELOAD);
+	program_forget(BIND_NOW);
+	program_forget(LIBRARIES);
+	program_forget(PRELOAD);
 	return zygote_main();
 }

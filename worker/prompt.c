@@ -17,10 +17,10 @@
 static PyObject *native_input;		/* Python's own */
 static PyObject *asking_input;		/* its replacement */
 static uint32_t prompts_left;
-static uint32_t number;
+static uint32_t prompt_number;
 
 static bool
-may_ask(void)
+prompt_may_ask(void)
 {
 	return prompts_left > 0 && ask_run() != 0;
 }
@@ -55,7 +55,7 @@ fill_text(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *text_r)
 /* The answer: a line (new), or NULL, without an exception if the user gave no line. The caller has
  * the turn. */
 static PyObject *
-exchange(PyObject *prompt)
+prompt_exchange(PyObject *prompt)
 {
 	struct msg msg = { .type = MSG_PROMPT, .prompt.id = ask_run() };
 	const struct msg_answer *answer;
@@ -63,10 +63,10 @@ exchange(PyObject *prompt)
 	char text[PROMPT_MAX];
 	PyObject *line = NULL;
 
-	if (!may_ask() || fill_text(prompt, text, &msg.prompt.text) < 0)
+	if (!prompt_may_ask() || fill_text(prompt, text, &msg.prompt.text) < 0)
 		return NULL;
 	prompts_left--;
-	msg.prompt.number = ++number;
+	msg.prompt.number = ++prompt_number;
 	answer = &frame.msg.answer;
 	if (ask(&msg, &frame) == 0 && frame.msg.type == MSG_ANSWER &&
 	    answer->number == msg.prompt.number && answer->has_line)
@@ -81,7 +81,7 @@ ask_user(PyObject *prompt)
 	PyObject *line = NULL;
 
 	if (ask_enter() == 0) {
-		line = exchange(prompt);
+		line = prompt_exchange(prompt);
 		ask_leave();
 	}
 	/* A cell that is cancelled gets one: then no further prompt is sent. */
@@ -112,7 +112,7 @@ input(PyObject *self, PyObject *const *args, Py_ssize_t n)
 	if (n == 1 && !(prompt = PyObject_Str(args[0])))
 		return NULL;
 	line = PyObject_Vectorcall(native_input, &prompt, (size_t)n, NULL);
-	if (!line && PyErr_ExceptionMatches(PyExc_EOFError) && may_ask() &&
+	if (!line && PyErr_ExceptionMatches(PyExc_EOFError) && prompt_may_ask() &&
 	    reads_given_input()) {
 		PyErr_Clear();
 		line = ask_user(prompt);
@@ -149,7 +149,7 @@ prompt_begin(uint32_t prompts)
 	PyObject *builtins = PyEval_GetBuiltins(), *wanted, *now;
 
 	prompts_left = prompts;
-	number = 0;
+	prompt_number = 0;
 	wanted = prompts > 0 ? asking_input : native_input;
 	now = PyDict_GetItemString(builtins, "input");
 	if (now != wanted && (now == native_input || now == asking_input) &&

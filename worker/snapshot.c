@@ -33,13 +33,13 @@
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
-static uint32_t number;			/* of the order that is carried out */
+static uint32_t snapshot_number;			/* of the order that is carried out */
 static bool goes_on;			/* threads run while the state waits */
 
 static void
 report(enum report_kind kind, int value)
 {
-	struct report r = { .kind = kind, .number = number, .value = value };
+	struct report r = { .kind = kind, .number = snapshot_number, .value = value };
 
 	/* Nobody listens: init is gone, and so are we. */
 	if (fdpass_send(JAIL_LINE, &r, sizeof(r), NULL, 0, 0) != (ssize_t)sizeof(r))
@@ -55,7 +55,7 @@ take_line(int line)
 	close(line);
 }
 
-/* Lifts a limit that the last cell had. What it was. */
+/* Raises the last cell's limit to its maximum. Returns the former one. */
 static struct rlimit
 lift_limit(__rlimit_resource_t what)
 {
@@ -66,8 +66,8 @@ lift_limit(__rlimit_resource_t what)
 	return was;
 }
 
-/* Cells may have used up all descriptors that they may have. So an order, whose descriptors would
- * be lost otherwise, is taken with a few more. */
+/* Cells may have used up their descriptors, and those that come with an order would be lost. So
+ * the limit is raised while an order is received. */
 static rlim_t descriptors;	/* the soft limit of the state */
 
 static void
@@ -88,8 +88,8 @@ reserve_end(void)
 
 /* ---- standard output and error ---- */
 
-/* Where the streams go while the state waits: a thread that a cell has left runs whenever the main
- * thread gives way, and its output belongs to no cell. */
+/* While the state waits, the streams lead to JAIL_BACKGROUND: threads that a cell has left may run
+ * then, and their output belongs to no cell. */
 static struct stream {
 	int fd, kept;		/* kept: a copy of fd; -1: none */
 } stream[] = { { STDOUT_FILENO, -1 }, { STDERR_FILENO, -1 } };
@@ -150,7 +150,8 @@ look_at_state(const struct msg_run *run, struct msg *done)
 	_exit(frame_send(JAIL_CONTROL, done, NULL, 0) < 0);
 }
 
-/* Before anything can go wrong, since afterwards only the copy is left, which had none of it. */
+/* Sent before the cell runs: if the cell fails, only the copy is left, which knows nothing of the
+ * cell. */
 static void
 tell_stake(const struct msg_run *run)
 {
@@ -209,8 +210,8 @@ run_cell(int control, uint32_t port, bool look)
 
 /* ---- signals ---- */
 
-/* The signals that the state has blocked. While the process waits as a snapshot all are blocked:
- * a signal for a cell, such as a group's or a timer's, must not end the earlier state. */
+/* The signals that the state has blocked. A process that waits as a snapshot blocks all: a signal
+ * for a cell, such as a group's or a timer's, must not end the earlier state. */
 static sigset_t state_mask;
 
 static void
@@ -222,8 +223,8 @@ block_signals(void)
 	sigprocmask(SIG_BLOCK, &all, &state_mask);
 }
 
-/* Not the script's: a child's stop and continuation between cells, and the end of the process
- * between this one and a copy. */
+/* Drops signals that do not concern the script: of processes stopped and continued between cells,
+ * and of the end of the process between this one and a copy. */
 static void
 drop_child_signal(void)
 {
@@ -256,7 +257,7 @@ wait_for(pid_t pid)
 static _Noreturn void
 tell_of_copy(int line, pid_t pid)
 {
-	struct report r = { .kind = REPORT_FORKED, .number = number, .value = pid };
+	struct report r = { .kind = REPORT_FORKED, .number = snapshot_number, .value = pid };
 
 	if (pid < 0)
 		_exit(errno);
@@ -282,6 +283,7 @@ own_descriptors(int line, int more, const int *done)
 			       done ? done[1] : -1 } };
 }
 
+/* Does the process have connections that a copy would share? */
 static bool
 has_connections(int line, int more)
 {
@@ -306,7 +308,7 @@ make_copy(const struct copying *how)
 	char none;
 	pid_t pid;
 
-	/* Without a descriptor that is free, nobody waits for it. */
+	/* Without a free descriptor init is told at once. */
 	if (how->gives_up && how->connected && pipe2(done, O_CLOEXEC) < 0)
 		done[0] = done[1] = -1;
 	pid = fork();
@@ -327,9 +329,10 @@ make_copy(const struct copying *how)
 		close(done[0]);
 }
 
-/* When it returns in the process itself, init has been told of the copy. The process between the
- * two shares the memory of this one, which waits for its end: so there is one copy and not two. It
- * returns from nothing, and the handlers of pthread_atfork(3) run around the one real fork. */
+/* Returns in the copy, and in the process itself when init has been told of the copy. A process
+ * between the two makes the copy. It shares the memory of this one, which waits for its end, so
+ * the state is copied once. It never returns from here; the handlers of pthread_atfork(3) run
+ * around the one real fork. */
 static enum forked
 fork_state(const struct copying *how)
 {
@@ -361,7 +364,7 @@ fork_state(const struct copying *how)
 }
 
 static void
-on_copy(struct fdpass_set *fds)
+snapshot_on_copy(struct fdpass_set *fds)
 {
 	const struct copying how = { fds->fd[0], -1, true, has_connections(fds->fd[0], -1) };
 
@@ -371,7 +374,7 @@ on_copy(struct fdpass_set *fds)
 		descriptors_keep();
 }
 
-/* Also if a cell has made the line one that does not block. */
+/* Waits even if a cell has set O_NONBLOCK on the line. */
 static void
 await_order(void)
 {
@@ -405,7 +408,7 @@ begin_cell(int control, uint32_t port, bool look)
 }
 
 static void
-on_cell(struct fdpass_set *fds, const struct order *order)
+snapshot_on_cell(struct fdpass_set *fds, const struct order *order)
 {
 	bool look = order->kind == ORDER_LOOK;
 	struct copying how = { fds->fd[0], fds->fd[1], !look, false };
@@ -437,7 +440,7 @@ on_run(struct fdpass_set *fds, const struct order *order)
 	goes_on = order->goes_on;
 }
 
-/* A signal to the group of a cell came to its copy too, which is the state now. */
+/* Drops signals to a cell's group: they came to the copy too, which is the state now. */
 static void
 drop_signals(void)
 {
@@ -449,7 +452,7 @@ drop_signals(void)
 		;
 }
 
-/* The cell that was to be run has not ended by itself, or it has only looked. */
+/* The state is this copy again: the cell has not ended by itself, or was only an inspection. */
 static void
 on_answer(const struct order *order)
 {
@@ -462,7 +465,7 @@ on_answer(const struct order *order)
 	report(REPORT_HERE, 0);
 }
 
-/* With the signals of a cell: what they start inherits them. */
+/* Runs tasks with the signal mask of a cell, which their children inherit. */
 static void
 run_tasks(void)
 {
@@ -486,7 +489,7 @@ wait_for_orders(void)
 			run_tasks();
 		if (goes_on)
 			interpreter_give_way();
-		/* Threads run meanwhile, which must not have what is reserved. */
+		/* The limit is raised only after the wait, in which threads of cells run. */
 		await_order();
 		reserve_begin();
 		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
@@ -495,13 +498,13 @@ wait_for_orders(void)
 		/* Init is gone, or has given us up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);
-		number = order.number;
+		snapshot_number = order.number;
 		drop_child_signal();
 		interpreter_drop_signals();
 		if (order.kind == ORDER_COPY && fds.n == 1)
-			on_copy(&fds);
+			snapshot_on_copy(&fds);
 		else if ((order.kind == ORDER_CELL || order.kind == ORDER_LOOK) && fds.n == 2)
-			on_cell(&fds, &order);
+			snapshot_on_cell(&fds, &order);
 		else if (order.kind == ORDER_RUN && fds.n == 1)
 			on_run(&fds, &order);
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
@@ -527,7 +530,8 @@ snapshot_live(const struct jail *jail, int line, const int background[2], uint64
 	struct jail_state state;
 	sigset_t none;
 
-	/* Init blocks its signals to wait for them; the state's are those of a script. */
+	/* The state has the signal mask of a script; init has blocked the signals that it waits
+	 * for. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	title_set("python3", "session");

@@ -69,7 +69,7 @@ turns_background(int out, int err)
 }
 
 static bool
-is_same(const struct stat *a, const struct stat *b)
+turns_is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
@@ -89,11 +89,12 @@ elsewhere(long fd)
 	if (self == own_thread || self > newest_thread)
 		return NULL;
 	to = &background[fd - 1];
-	return fstat((int)fd, &now) == 0 && (is_same(&now, &to->is) || is_same(&now, &to->was))
-		? to : NULL;
+	return fstat((int)fd, &now) == 0 &&
+	       (turns_is_same(&now, &to->is) || turns_is_same(&now, &to->was)) ? to : NULL;
 }
 
-/* What does not fit is lost: nothing may wait for a reader that comes with the next answer. */
+/* Output that does not fit is lost: the reader comes only with the next answer, so no writer may
+ * wait for it. */
 static PyObject *
 write_elsewhere(const struct background *to, PyObject *data)
 {
@@ -124,7 +125,7 @@ descriptor_of(PyObject *layer)
 
 /* Counts the threads that are in a function of a stream. */
 static unsigned int
-enter(void)
+turns_enter(void)
 {
 	writing++;
 	return closes;
@@ -188,7 +189,7 @@ turns_write(PyObject *self, PyObject *data)
 
 	if (to)
 		return write_elsewhere(to, data);
-	entered = enter();
+	entered = turns_enter();
 	take_turn(self, fd);
 	written = PyObject_CallFunctionObjArgs(file_write, self, data, NULL);
 	leave(entered);
@@ -207,7 +208,7 @@ buffer_write(PyObject *self, PyObject *data)
 
 	if (to)
 		return write_elsewhere(to, data);
-	entered = enter();
+	entered = turns_enter();
 	written = PyObject_CallFunctionObjArgs(buffered_write, self, data, NULL);
 	leave(entered);
 	return written;
@@ -222,7 +223,7 @@ buffer_flush(PyObject *self, PyObject *none)
 	(void)none;
 	if (divided && elsewhere(descriptor_of(self)))
 		Py_RETURN_NONE;
-	entered = enter();
+	entered = turns_enter();
 	flushed = PyObject_CallFunctionObjArgs(buffered_flush, self, NULL);
 	leave(entered);
 	return flushed;

@@ -66,7 +66,8 @@ add_page(struct learnt *to, size_t first, uintptr_t at, uintptr_t page, bool wri
 {
 	struct range *last = to->n > first ? &to->range[to->n - 1] : NULL;
 
-	/* A page that no run writes costs more, copied and freed again, than one more call. */
+	/* Ranges with a gap are not joined: to copy and free a page that no run writes costs more
+	 * than one more call. */
 	if (last && at <= last->end)
 		last->end = at + page;
 	else if (to->n < RANGES_MAX)

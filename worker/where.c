@@ -127,7 +127,7 @@ send_frame(void)
 }
 
 static void
-tell(bool crashed)
+where_tell(bool crashed)
 {
 	struct msg msg = { .type = MSG_WHERE, .where.id = run.id };
 	size_t len = take_stacks();
@@ -161,7 +161,7 @@ on_crash(int signal)
 	int error = errno;
 
 	if (may_tell())
-		tell(true);
+		where_tell(true);
 	errno = error;
 	raise(signal);
 }
@@ -171,13 +171,13 @@ on_ask(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (info->si_code != SI_USER || info->si_pid != 1) {
-		/* A script's own signal does what it does without a handler: it ends the process,
-		 * but not init. */
+		/* A signal of the script itself has its default effect: it ends the process, but
+		 * not init. */
 		raise(signal);
 		return;
 	}
 	if (may_tell())
-		tell(false);
+		where_tell(false);
 	kill(getpid(), SIGKILL);
 }
 

@@ -95,7 +95,7 @@ prepare_path(const struct msg_str *path, bool replace, struct input_path *path_r
 	return 0;
 }
 
-/* What lies at a place at which nothing is mounted is the jail's own, and empty. */
+/* A place without a mount is an empty entry of the jail's own file system. */
 static bool
 is_mounted(const char *place)
 {
@@ -193,8 +193,8 @@ push_name(struct walk *w, const char *name)
 /* Reads a file for its hash; content then holds the part for the report. Its size is the number
  * of bytes read. False: it cannot be read, or is too large. */
 static bool
-read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
-	  unsigned char digest_r[SHA256_DIGEST_LENGTH])
+workspace_read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
+		    unsigned char digest_r[SHA256_DIGEST_LENGTH])
 {
 	/* Without waiting, in case it became a pipe meanwhile. */
 	own_fd int fd =
@@ -230,8 +230,8 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 
 /* ---- files that are offered ---- */
 
-/* Waits for a message of this type. 0 or -errno. Answers to questions that nobody waits for any
- * more may come first. */
+/* Waits for a message of this type. 0 or -errno. Late answers to abandoned questions may come
+ * first. */
 static int
 await_message(int control, enum msg_type type, struct frame *frame_r)
 {
@@ -283,7 +283,7 @@ offer_file(struct walk *w, int dir, const char *name)
 {
 	own_fd int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* The script may have used up all numbers; the pipe needs one. */
+	/* Reserves a descriptor for the pipe: the script may have used up all others. */
 	own_fd int spare = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), pipe = -1;
 	struct msg msg = { .type = MSG_OFFER, .offer.path = { w->path, w->path_len } };
 	struct frame answer = { 0 };
@@ -318,7 +318,7 @@ is_older(const struct walk *w, const struct stat *st)
 }
 
 static bool
-is_same(const struct stat *a, const struct stat *b)
+workspace_is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
@@ -343,7 +343,7 @@ tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 	    offer_file(w, dir, name))
 		return;
 	if ((uint64_t)st->st_size <= HASH_BYTES_MAX - w->hashed)
-		msg.left.has_sha256 = read_file(w, dir, name, &msg.left.size, digest);
+		msg.left.has_sha256 = workspace_read_file(w, dir, name, &msg.left.size, digest);
 	if (msg.left.has_sha256 && msg.left.size <= workspace_bounds.file_bytes &&
 	    msg.left.size <= workspace_bounds.bytes - w->kept) {
 		msg.left.has_data = true;
@@ -383,7 +383,7 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 			if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 				continue;
 			if (S_ISREG(st.st_mode) &&
-			    (is_older(w, &st) || (w->script && is_same(&st, w->script))))
+			    (is_older(w, &st) || (w->script && workspace_is_same(&st, w->script))))
 				continue;
 			if (!push_name(w, name)) {
 				w->more++;
@@ -408,9 +408,9 @@ is_untouched(const char *root, const struct stat *script)
 {
 	struct stat now;
 
-	if (script && (lstat(WORKSPACE_SCRIPT, &now) < 0 || !is_same(&now, script)))
+	if (script && (lstat(WORKSPACE_SCRIPT, &now) < 0 || !workspace_is_same(&now, script)))
 		return false;
-	return empty.st_nlink > 0 && lstat(root, &now) == 0 && is_same(&now, &empty);
+	return empty.st_nlink > 0 && lstat(root, &now) == 0 && workspace_is_same(&now, &empty);
 }
 
 int

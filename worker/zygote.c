@@ -47,7 +47,8 @@
 
 /* ---- the process itself ---- */
 
-/* Whatever the supervisor's own settings are, workers start as programs do on a host. */
+/* Resets what the process has inherited from the supervisor: workers start as programs do on a
+ * host. */
 static int
 default_process(void)
 {
@@ -143,7 +144,7 @@ is_alone(void)
 /* ---- getting ready ---- */
 
 static int
-receive(struct frame_reader *reader, struct frame *frame)
+zygote_receive(struct frame_reader *reader, struct frame *frame)
 {
 	int r;
 
@@ -384,7 +385,7 @@ zygote_main(void)
 	frame_reader_init(&reader, FROM_SUPERVISOR);
 	if (r == 0) {
 		what = "CONFIGURE";
-		r = receive(&reader, &frame);
+		r = zygote_receive(&reader, &frame);
 		if (r == 0 && frame.msg.type != MSG_CONFIGURE)
 			r = -EBADMSG;
 	}
@@ -420,7 +421,7 @@ zygote_main(void)
 	free(missing.item);
 	frame_done(&frame);
 	/* Ends when the supervisor closes its end of the socket; any other message is a fault. */
-	while (receive(&reader, &frame) == 0) {
+	while (zygote_receive(&reader, &frame) == 0) {
 		if (frame.msg.type == MSG_SPAWN)
 			on_spawn(&jail, &frame);
 		else if (frame.msg.type == MSG_NETWORK_FREE)

@@ -204,7 +204,7 @@ ENGINE_TESTS = \
 	tests/unit/engine/test-mounts \
 	tests/unit/engine/test-outcome \
 	tests/unit/engine/test-output \
-	tests/unit/engine/test-prompts \
+	tests/unit/engine/test-waits \
 	tests/unit/host/test-privilege \
 	tests/unit/host/test-scope \
 	tests/unit/host/test-secret \
@@ -255,9 +255,9 @@ tests_unit_engine_test_outcome_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_output_SOURCES = tests/unit/engine/test-output.c
 tests_unit_engine_test_output_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_output_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_engine_test_prompts_SOURCES = tests/unit/engine/test-prompts.c
-tests_unit_engine_test_prompts_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_engine_test_prompts_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_waits_SOURCES = tests/unit/engine/test-waits.c
+tests_unit_engine_test_waits_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_waits_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_privilege_SOURCES = tests/unit/host/test-privilege.c
 tests_unit_host_test_privilege_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_privilege_LDADD = $(ENGINE_TEST_LDADD)

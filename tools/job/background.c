@@ -279,7 +279,6 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 
 	self.client = 0;
 	self.client_tools = NULL;
-	self.is_task = false;
 	self.on_output = background_on_output;
 	self.on_progress = on_progress;
 	self.on_log = on_log;

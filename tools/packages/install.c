@@ -189,7 +189,6 @@ install_succeed(struct install *install, bool cached)
 		.status = INSTALL_OK,
 		.packages = install->set,
 		.environment = install->name,
-		.cached = cached,
 	};
 	char message[1000];
 	size_t used;

@@ -33,8 +33,6 @@ struct install_result {
 	const json_t *packages;		/* a set (set.h); NULL: not known */
 	const char *environment;	/* with INSTALL_OK: its name in the store */
 	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
-	bool cached;			/* it existed already: no network and no installer was used
-					 */
 	/* Not NULL: the worker that installs ended abnormally, and nothing else is known. */
 	const struct outcome *trouble;
 };

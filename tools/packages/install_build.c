@@ -206,16 +206,6 @@ is_file_name(const char *file)
 	       strspn(file, FILE_CHARACTERS) == len;
 }
 
-static bool
-build_same_version(const char *text, size_t len, const char *expected)
-{
-	struct version a, b;
-
-	return version_read(text, len, &a) == 0 &&
-	       version_read(expected, strlen(expected), &b) == 0 &&
-	       version_compare(&a, &b) == 0;
-}
-
 /* "name-version-python-abi-platform.whl" of this package? */
 static bool
 is_wheel_of(const char *file, const json_t *package)
@@ -231,7 +221,7 @@ is_wheel_of(const char *file, const json_t *package)
 	requirement_normalise(file, name_len, name);
 	version_len = strcspn(version, "-");
 	return strcmp(name, build_text_of(package, "name")) == 0 &&
-	       build_same_version(version, version_len, build_text_of(package, "version"));
+	       version_is(version, version_len, build_text_of(package, "version"));
 }
 
 /* The bytes of all wheels, and of their files' current contents: a build's worker has a

@@ -429,7 +429,7 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 }
 
 static void
-refuse(const char *reason, const char *text, const struct tool_host *host)
+run_script_refuse(const char *reason, const char *text, const struct tool_host *host)
 {
 	run_script_refuse_as(reason, text, NULL, host);
 }
@@ -450,7 +450,7 @@ start_in_background(const struct tool_host *host, const json_t *json)
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, answer, refuse, "run_script" };
+	static const struct script_tool kind = { read_arguments, answer, run_script_refuse, "run_script" };
 
 	if (background_wanted(json)) {
 		start_in_background(host, json);
@@ -481,7 +481,7 @@ run_script_once(const json_t *arguments)
 const struct tool run_script_tool = {
 	.name = "run_script",
 	.policy = "run_script",
-	.refuse = refuse,
+	.refuse = run_script_refuse,
 	.long_status = "the script is running",
 	.describe = describe,
 	.start = start,

@@ -44,7 +44,7 @@ struct environment_ask {
 /* ---- what is remembered ---- */
 
 static struct remembered *
-find(const struct engine *engine, const char *profile)
+environment_find(const struct engine *engine, const char *profile)
 {
 	for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++)
 		if (remembered[i].environment && remembered[i].engine == engine &&
@@ -57,7 +57,7 @@ find(const struct engine *engine, const char *profile)
 static void
 remember(const struct environment_ask *ask, const json_t *environment)
 {
-	struct remembered *place = find(ask->engine, ask->profile);
+	struct remembered *place = environment_find(ask->engine, ask->profile);
 
 	for (size_t i = 0; !place && i < CONFIG_PROFILES_MAX; i++)
 		if (!remembered[i].environment || remembered[i].engine != ask->engine)
@@ -234,7 +234,7 @@ environment_get(const struct tool_host *host, const char *profile, environment_k
 		.program = look_environment,
 		.profile = profile,
 	};
-	const struct remembered *have = find(host->engine, profile);
+	const struct remembered *have = environment_find(host->engine, profile);
 	struct environment_ask *ask;
 	int r;
 

@@ -20,8 +20,8 @@
 #include "tools/shared/links.h"
 #include "tools/shared/media.h"
 
-struct kept {
-	TAILQ_ENTRY(kept) link;
+struct kept_file {
+	TAILQ_ENTRY(kept_file) link;
 	char *principal, *uri, *name;
 	const char *mime_type;
 	char *data;
@@ -30,7 +30,7 @@ struct kept {
 };
 
 /* Oldest first. */
-static TAILQ_HEAD(kept_list, kept) store = TAILQ_HEAD_INITIALIZER(store);
+static TAILQ_HEAD(kept_files, kept_file) store = TAILQ_HEAD_INITIALIZER(store);
 static size_t store_bytes;
 
 static uint64_t (*now_ms)(void) = clock_ms;
@@ -42,7 +42,7 @@ resources_set_clock(uint64_t (*clock)(void))
 }
 
 static void
-forget(struct kept *kept)
+forget(struct kept_file *kept)
 {
 	TAILQ_REMOVE(&store, kept, link);
 	store_bytes -= kept->charge;
@@ -74,7 +74,7 @@ static void
 resources_make_room(const struct config *config, const char *principal, size_t charge)
 {
 	size_t bytes = charge, n = 1;
-	struct kept *kept, *next;
+	struct kept_file *kept, *next;
 
 	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
 		if (strcmp(kept->principal, principal) == 0) {
@@ -141,7 +141,7 @@ static void
 keep(const struct config *config, const char *principal, char *uri, char *name,
      const char *mime_type, const void *data, size_t len)
 {
-	struct kept *kept = xcalloc(1, sizeof(*kept));
+	struct kept_file *kept = xcalloc(1, sizeof(*kept));
 
 	kept->uri = uri;
 	kept->name = name;
@@ -210,10 +210,10 @@ resources_keep(const struct config *config, const struct tenant *tenant,
 /* ---- the provider ---- */
 
 /* In memory. */
-static const struct kept *
+static const struct kept_file *
 next_kept(const char *principal, const char *after)
 {
-	const struct kept *best = NULL, *kept;
+	const struct kept_file *best = NULL, *kept;
 
 	forget_expired();
 	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
@@ -228,7 +228,7 @@ static bool
 resources_next(struct tenant *tenant, const char *after, struct resource *resource_r)
 {
 	const char *principal = tenant_principal(tenant);
-	const struct kept *kept = next_kept(principal, after);
+	const struct kept_file *kept = next_kept(principal, after);
 	struct filestore *files = tenant_filestore(tenant);
 	struct filestore_file file;
 	bool on_disk = files && filestore_next(files, principal, after, &file);
@@ -254,10 +254,10 @@ next_template(struct tenant *tenant, const char *after, struct resource_template
 	return false;
 }
 
-static const struct kept *
+static const struct kept_file *
 find(const struct tenant *tenant, const char *uri)
 {
-	const struct kept *kept;
+	const struct kept_file *kept;
 
 	forget_expired();
 	/* In this order: the response time must not reveal how much of a guess is right about
@@ -273,7 +273,7 @@ bool
 resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
 	       size_t *len_r)
 {
-	const struct kept *kept = find(tenant, uri);
+	const struct kept_file *kept = find(tenant, uri);
 
 	if (!kept)
 		return false;
@@ -313,7 +313,7 @@ static struct tool_run *
 start_range(const struct tool_host *host, const char *uri, const struct file_range *range)
 {
 	const struct tool_failure missing = { .kind = FAIL_NO_RESOURCE, .text = uri };
-	const struct kept *kept = find(host->tenant, range->uri);
+	const struct kept_file *kept = find(host->tenant, range->uri);
 	struct filestore *files = tenant_filestore(host->tenant);
 	struct filestore_file file = { .size = kept ? kept->len : 0 };
 	uint64_t offset;

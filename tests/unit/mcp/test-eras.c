@@ -704,7 +704,7 @@ a_task_has_its_states_and_its_end(void **state)
 	ask_task(same, "tasks/get", TASKS, id, "");
 	expect(same, "\"ttlMs\":3600000,\"pollIntervalMs\":1000,\"result\":{\"resultType\":\"complete\"");
 	ask_task(same, "tasks/get", TASKS, id, "");
-	expect(same, "\"text\":\"task done\"}],\"isError\":true}");
+	expect(same, "\"text\":\"done\"}],\"isError\":true}");
 	ask_task(same, "tasks/cancel", TASKS, id, "");
 	expect(same, "\"resultType\":\"complete\"");
 	ask_task(same, "tasks/get", TASKS, id, "");

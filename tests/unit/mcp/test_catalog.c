@@ -289,7 +289,7 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	say(run, run->host.is_task ? "task done" : "done", true);
+	say(run, "done", true);
 }
 
 static struct tool_run *

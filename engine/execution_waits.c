@@ -2,18 +2,18 @@
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   numbers of prompts, hostile: our own worker sends no more than it may, one at a time,
  * and numbers them. */
-#include "engine/execution_prompts.h"
+#include "engine/execution_waits.h"
 
 #include <errno.h>
 
 void
-prompts_init(struct execution_prompts *p, uint32_t most, uint32_t excused_ms)
+waits_init(struct execution_waits *p, uint32_t most, uint32_t excused_ms)
 {
-	*p = (struct execution_prompts){ .most = most, .excused_ms = excused_ms };
+	*p = (struct execution_waits){ .most = most, .excused_ms = excused_ms };
 }
 
 int
-prompts_open(struct execution_prompts *p, uint32_t number, uint64_t now_us)
+waits_open(struct execution_waits *p, uint32_t number, uint64_t now_us)
 {
 	if (p->since_us != 0 || number != p->number + 1 || number > p->most)
 		return -EBADMSG;
@@ -23,7 +23,7 @@ prompts_open(struct execution_prompts *p, uint32_t number, uint64_t now_us)
 }
 
 uint32_t
-prompts_close(struct execution_prompts *p, uint64_t now_us)
+waits_close(struct execution_waits *p, uint64_t now_us)
 {
 	if (p->since_us == 0)
 		return 0;
@@ -33,7 +33,7 @@ prompts_close(struct execution_prompts *p, uint64_t now_us)
 }
 
 uint64_t
-prompts_excused_us(const struct execution_prompts *p, uint64_t now_us)
+waits_excused_us(const struct execution_waits *p, uint64_t now_us)
 {
 	uint64_t most = (uint64_t)p->excused_ms * 1000, waited = p->waited_us;
 
@@ -43,7 +43,7 @@ prompts_excused_us(const struct execution_prompts *p, uint64_t now_us)
 }
 
 uint64_t
-prompts_patience_ms(const struct execution_prompts *p, uint64_t now_us)
+waits_patience_ms(const struct execution_waits *p, uint64_t now_us)
 {
-	return p->since_us != 0 ? p->excused_ms - prompts_excused_us(p, now_us) / 1000 : 0;
+	return p->since_us != 0 ? p->excused_ms - waits_excused_us(p, now_us) / 1000 : 0;
 }
