@@ -107,7 +107,8 @@ note_of_fall(int status)
 }
 
 static const char held_up[] = "the cell did not begin, because the session's process did not answer: as a rule "
-			      "a thread of an earlier cell does not let go of the interpreter's lock (GIL)";
+			      "a thread of an earlier cell does not let go of the interpreter's lock (GIL); when three cells in a row "
+			      "did not begin, the session goes back to the end of the last one that did, if there is a copy";
 
 /* What the session has lost with the cell. The list and its texts belong to the caller. */
 static size_t
