@@ -480,7 +480,7 @@ on_states(struct repl *repl, const struct msg_states *states)
 	repl->rests_with = states->bytes;
 	repl->spare_bytes = states->spare_bytes;
 	if (repl->phase == REPL_IDLE && repl->snapshots == 0)
-		repl_end(repl, "its last state was lost");
+		repl_end(repl, "its state and the copy of it were killed while no cell ran");
 	return 0;
 }
 

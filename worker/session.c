@@ -595,7 +595,7 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 		spare.slot = now.snapshot;
 	}
 	msg.cell_ended.goes_on = awake >= 0;
-	if (!fallen.told && fallen.slot == now.snapshot && !now.look) {
+	if (!fallen.told && fallen.slot == now.snapshot && !now.look && state != CELL_LOST) {
 		fallen.told = msg.cell_ended.fell = true;
 		msg.cell_ended.fell_status = (uint32_t)fallen.status & 0xffff;
 	} else if (now.fell && state == CELL_ROLLED_BACK) {

@@ -172,6 +172,8 @@ def became(s, seen):
         seen.append((o.status, o.state, o.structured["not_carried"],
                      o.structured.get("background_stderr", "")[-200:], o.text[-300:]))
         if o.state == "lost" or not o.session:
+            assert "state of the session is lost" in o.text or \
+                "no such session any more: its state and the copy" in o.text, repr(seen)
             return LOST
         if o.status == "ok":
             equal((o.state, o.result and o.result["repr"]), ("kept", "[1]"), repr(seen))
