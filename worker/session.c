@@ -1218,7 +1218,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 		close(line);
 		close(out[0]);
 		close(err[0]);
-		snapshot_live(jail, theirs, (int[2]){ out[1], err[1] }, open->data_bytes);
+		snapshot_live(jail, theirs, (int[2]){ out[1], err[1] }, open);
 	}
 	background[0] = out[0];
 	background[1] = err[0];

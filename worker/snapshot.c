@@ -156,8 +156,8 @@ tell_stake(const struct msg_run *run)
 {
 	struct msg msg = { .type = MSG_AT_STAKE };
 
-	if (interpreter_at_stake(run, &msg.at_stake) &&
-	    frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
+	interpreter_at_stake(run, &msg.at_stake);
+	if (frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
 		_exit(1);
 }
 
@@ -302,13 +302,27 @@ make_copy(int line, bool connected)
 		close(done[0]);
 }
 
+/* For the copy and other states. Threads may start processes meanwhile, which keep the limit: so it
+ * is not lifted. What it was. */
+static struct rlimit
+make_room(rlim_t more)
+{
+	struct rlimit was = { RLIM_INFINITY, RLIM_INFINITY }, now;
+
+	getrlimit(RLIMIT_NPROC, &was);
+	now = was;
+	now.rlim_cur = was.rlim_max - was.rlim_cur > more ? was.rlim_cur + more : was.rlim_max;
+	setrlimit(RLIMIT_NPROC, &now);
+	return was;
+}
+
 /* When it returns in the process itself, init has been told of the copy. The process between the
  * two shares the memory of this one, which waits for its end: so there is one copy and not two. It
  * returns from nothing, and the handlers of pthread_atfork(3) run around the one real fork. */
 static enum forked
 fork_state(int line, bool connected)
 {
-	struct rlimit processes = lift_limit(RLIMIT_NPROC);
+	struct rlimit processes = make_room(REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX);
 	pid_t between;
 	int error;
 
@@ -317,6 +331,7 @@ fork_state(int line, bool connected)
 	error = errno;
 	if (between == 0) {
 		make_copy(line, connected);
+		setrlimit(RLIMIT_NPROC, &processes);
 		goes_on = false;
 		interpreter_after_copy(true);
 		take_line(line);
@@ -497,7 +512,8 @@ take_background(const int background[2])
 }
 
 void
-snapshot_live(const struct jail *jail, int line, const int background[2], uint64_t data_bytes)
+snapshot_live(const struct jail *jail, int line, const int background[2],
+	      const struct msg_open *open)
 {
 	struct jail_state state;
 	sigset_t none;
@@ -517,7 +533,8 @@ snapshot_live(const struct jail *jail, int line, const int background[2], uint64
 	    jail_settle(jail, &state) < 0)
 		_exit(1);
 	close(line);
-	if (jail_limit_data(&state, data_bytes) < 0 || interpreter_session() < 0)
+	if (jail_limit_data(&state, open->data_bytes) < 0 ||
+	    jail_limit_processes(open->processes) < 0 || interpreter_session() < 0)
 		_exit(1);
 	wait_for_orders();
 }

@@ -473,6 +473,20 @@ def a_session_without_a_free_descriptor_goes_on(ctx):
 
 
 @test
+def a_session_cannot_lift_its_bound_of_processes(ctx):
+    """A cell's own limit is a soft one. The hard one has room for what two cells may have at most."""
+    if not ctx.fallback:
+        raise Skip("processes are counted here")
+    with begun(ctx, "import resource") as s:
+        for _ in range(2):
+            soft, hard = eval(s.value("resource.getrlimit(resource.RLIMIT_NPROC)"))
+            assert soft < 128 and hard < 1100, (soft, hard)
+        b = s.branch("1")
+        equal(eval(b.value("resource.getrlimit(resource.RLIMIT_NPROC)[1]")), hard)
+        b.well(close=True)
+
+
+@test
 def a_session_with_many_connections_goes_on(ctx):
     """Also where sockets are counted for what they may hold; the copies have as good as none."""
     with begun(ctx, "import os, socket\npairs = [socket.socketpair() for _ in range(200)]",

@@ -18,6 +18,7 @@ import struct, sys, threading, time
 x = [1]
 libc = ctypes.CDLL(None, use_errno=True)
 held = []
+threading.Thread(target=threading.Event().wait, daemon=True, name='waits').start()
 def others():
     return [int(n) for n in os.listdir('/proc') if n.isdigit() and int(n) not in (1, os.getpid())]
 def in_child(what):
@@ -177,7 +178,15 @@ def became(s, seen):
             return LOST
         if o.status == "ok":
             equal((o.state, o.result and o.result["repr"]), ("kept", "[1]"), repr(seen))
-            return UNDONE if any("has ended (" in n for n in o.structured["not_carried"]) else worst
+            told = " ".join(n for e in seen for n in e[2])
+            ended = "thread 'waits' has ended" in told or "earlier cells had started has ended" in told \
+                or "threads and connections of earlier cells, if" in told
+            there = "any(t.name == 'waits' for t in threading.enumerate())"
+            if not ended:
+                o = s.call(there, 60, **LIMITS)
+                seen.append((o.status, o.state, o.structured["not_carried"], "", o.text[-300:]))
+                assert o.status != "ok" or o.result["repr"] == "True", repr(seen)
+            return UNDONE if ended else worst
         assert o.state in ("rolled_back", "kept"), repr(seen)
         worst = UNDONE
     raise AssertionError("never: %r" % seen)

@@ -347,6 +347,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	const struct repl_options options = {
 		.profile = profile,
 		.limits = *limits,
+		.pids_max = host->config->limits.cap.pids,
 		.sessions_max = host->config->repl.sessions_max,
 		.environment = packages ? packages->environment : NULL,
 		.alone = alone,
