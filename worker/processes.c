@@ -222,6 +222,16 @@ processes_signal_left(unsigned int owner, int signal)
 }
 
 unsigned int
+processes_left_gone(unsigned int owner)
+{
+	unsigned int gone = 0;
+
+	for (size_t i = 0; i < n_left; i++)
+		gone += left[i].owner == owner && !processes_is_alive(left[i].pid);
+	return gone;
+}
+
+unsigned int
 processes_end_left(unsigned int owner)
 {
 	unsigned int found = 0;

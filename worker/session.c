@@ -667,6 +667,9 @@ on_committed(void)
 	now.ended = list_new(now.snapshot, now.pid);
 	now.ready = true;
 	await_deaths();
+	/* It has killed its copy, and with it what else it could, such as by kill(-1, SIGKILL). */
+	if (snapshot[now.snapshot].pid == 0 && !alone)
+		now.ended += processes_left_gone(now.snapshot);
 	if (memory_counted)
 		commit();
 	else

@@ -6,13 +6,14 @@ cell has the state, or its answer says what became of it; nobody else notices.
 A suite of tests/integration/run. What goes on in order is cells.py's."""
 
 import os
+import time
 
 from harness import SOMEBODY, equal, main, test, tests
 from repl import Session
 
 tests.clear()	# those of repl.py
 
-LIMITS = {"timeout_seconds": 5, "cpu_seconds": 5, "pids": 24}
+LIMITS = {"timeout_seconds": 3, "cpu_seconds": 5, "pids": 24}
 BEGIN = """import asyncio, ctypes, fcntl, gc, mmap, os, resource, select, signal, socket, subprocess
 import struct, sys, threading, time
 x = [1]
@@ -44,14 +45,14 @@ def fill(fd):
 KEPT, UNDONE, LOST = "kept", "undone", "lost"
 ATTACKS = {
     # ---- memory ----
-    "memory at once": (UNDONE, "held.append(bytearray(b'x') * (1 << 30))"),
+    "memory at once": (KEPT, "held.append(bytearray(b'x') * (1 << 30))"),
     "shared memory at once": (UNDONE, "held.append(mmap.mmap(-1, 1 << 30))\n"
                               "for i in range(0, 1 << 30, 4096): held[-1][i] = 1"),
     "memory slowly": (UNDONE, "while True:\n    m = mmap.mmap(-1, 1 << 20)\n    m.write(b'x' * (1 << 20))\n"
                       "    held.append(m)\n    time.sleep(.002)"),
     "memory of children": (UNDONE, "for _ in range(20):\n"
                            "    in_child(lambda: [held.append(bytearray(b'x') * (40 << 20)), time.sleep(600)])"),
-    "memory of a file without a name": (UNDONE, "fd = os.memfd_create('m')\n"
+    "memory of a file without a name": (KEPT, "fd = os.memfd_create('m')\n"
                                         "for _ in range(1 << 10): os.write(fd, b'x' * (1 << 20))"),
     "memory of a task": (UNDONE, "async def grow():\n    while True:\n        m = mmap.mmap(-1, 4 << 20)\n"
                          "        m.write(b'x' * (4 << 20))\n        held.append(m)\n"
@@ -62,6 +63,9 @@ ATTACKS = {
     "buffers of sockets": (UNDONE, "while True:\n    a, b = socket.socketpair()\n    held.append((a, b))\n"
                            "    fill(a.fileno())"),
     # ---- processes ----
+    "a fork bomb without a limit of its own": (
+        UNDONE, "resource.setrlimit(resource.RLIMIT_NPROC, (60, resource.getrlimit(resource.RLIMIT_NPROC)[1]))\n"
+        "while True:\n    try: os.fork()\n    except OSError: pass"),
     "a fork bomb": (UNDONE, "while True:\n    try: os.fork()\n    except OSError: pass"),
     "a bomb of threads": (UNDONE, "while True:\n    try: threading.Thread(target=time.sleep, args=(600,)).start()\n"
                           "    except RuntimeError: time.sleep(.001)"),
@@ -161,14 +165,16 @@ ATTACKS = {
                                       "    except OSError: pass"),
 }
 
+NAMED = ("thread 'waits' has ended", "what earlier cells had started has ended",
+         "threads and connections of earlier cells, if there were any, have ended")
 # What becomes of a state, from the best on.
 ORDER = [KEPT, UNDONE, LOST]
 
 
-def became(s, seen):
-    """The next cells, up to one that has the state, or until it is lost."""
-    worst = KEPT
-    for _ in range(6):
+def became(ctx, s, seen):
+    """The next cells, up to one that has the state after the attack has begun, or until it is lost."""
+    failed, end = 0, time.monotonic() + ctx.seconds(60)
+    while failed < 6:
         o = s.call("x if __import__('os').path.exists('/workspace/begun') else 0", 60, **LIMITS)
         seen.append((o.status, o.state, o.structured["not_carried"],
                      o.structured.get("background_stderr", "")[-200:], o.text[-300:]))
@@ -176,19 +182,22 @@ def became(s, seen):
             assert "state of the session is lost" in o.text or \
                 "no such session any more: its state and the copy" in o.text, repr(seen)
             return LOST
-        if o.status == "ok":
-            equal((o.state, o.result and o.result["repr"]), ("kept", "[1]"), repr(seen))
-            told = " ".join(n for e in seen for n in e[2])
-            ended = "thread 'waits' has ended" in told or "earlier cells had started has ended" in told \
-                or "threads and connections of earlier cells, if" in told
-            there = "any(t.name == 'waits' for t in threading.enumerate())"
-            if not ended:
-                o = s.call(there, 60, **LIMITS)
-                seen.append((o.status, o.state, o.structured["not_carried"], "", o.text[-300:]))
-                assert o.status != "ok" or o.result["repr"] == "True", repr(seen)
-            return UNDONE if ended else worst
-        assert o.state in ("rolled_back", "kept"), repr(seen)
-        worst = UNDONE
+        if o.status != "ok" or o.state != "kept":
+            assert o.state in ("rolled_back", "kept"), repr(seen)
+            failed += 1
+            continue
+        if o.result["repr"] == "0" and not failed:
+            assert time.monotonic() < end, "it does not begin: %r" % seen
+            continue
+        equal(o.result["repr"], "[1]", repr(seen))
+        told = " ".join(n for e in seen for n in e[2])
+        if any(words in told for words in NAMED):
+            return UNDONE
+        # What is gone has to be named.
+        o = s.call("any(t.name == 'waits' for t in threading.enumerate())", 60, **LIMITS)
+        seen.append((o.status, o.state, o.structured["not_carried"], "", o.text[-300:]))
+        assert o.status != "ok" or o.result and o.result["repr"] == "True", repr(seen)
+        return UNDONE if failed else KEPT
     raise AssertionError("never: %r" % seen)
 
 
@@ -207,7 +216,7 @@ def attack(ctx, most, code):
         for i in range(15):
             o = other.run("print(%d)" % i)
             equal((o.status, o.stdout), ("ok", "%d\n" % i), "another tenant: %r" % o)
-        got = became(s, seen)
+        got = became(ctx, s, seen)
         assert ORDER.index(got) <= ORDER.index(most), "%s: %r" % (got, seen)
         if s.handle and got != LOST:
             s.call("y = 1", 60, **LIMITS)
