@@ -482,7 +482,7 @@ on_states(struct repl *repl, const struct msg_states *states)
 	repl->rests_with = states->bytes;
 	repl->spare_bytes = states->spare_bytes;
 	if (repl->phase == REPL_IDLE && repl->snapshots == 0)
-		repl_end(repl, "its state and the copy of it were killed while no cell ran");
+		repl_end(repl, "what held its state ended while no cell ran, and there is no copy");
 	return 0;
 }
 

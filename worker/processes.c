@@ -116,6 +116,16 @@ read_status(pid_t pid, struct status *status_r)
 				    &status_r->pending) == 4;
 }
 
+bool
+processes_has_main_thread(pid_t pid)
+{
+	char text[FILE_MAX], *at;
+
+	read_file(pid, "stat", text);
+	at = strrchr(text, ')');
+	return at != NULL && strncmp(at, ") Z", 3) != 0;
+}
+
 unsigned int
 processes_threads(pid_t pid)
 {

@@ -853,7 +853,9 @@ look_again(void)
 	 * unless they never do. */
 	if (now.what != CELL || some || now.looks++ != LOOKS_MAX)
 		return;
-	if (now.pid == 0 && !now.look && has_spare(now.snapshot) && ++unheard >= UNHEARD_MAX) {
+	if (now.pid == 0 && !now.look &&
+	    (!processes_has_main_thread(snapshot[now.snapshot].pid) ||
+	     (has_spare(now.snapshot) && ++unheard >= UNHEARD_MAX))) {
 		unheard = 0;
 		empty(&snapshot[now.snapshot]);
 	}
