@@ -420,6 +420,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	e->processes_ended = ended->ended;
 	e->fell = ended->fell;
 	e->held_up = ended->error == EBUSY;
+	e->not_made = ended->error != 0;
 	e->fell_status = (int)ended->fell_status;
 	output_add(&e->background, STREAM_STDOUT, ended->background_stdout.at,
 		   ended->background_stdout.len);

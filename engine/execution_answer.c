@@ -91,7 +91,7 @@ free_done(struct done_texts *t)
 
 /* Those of its process, the processes that were ended, and what was undone before it or was in its
  * way. */
-#define NOTES_OF_CELL (NOTES_MAX + 3)
+#define NOTES_OF_CELL (NOTES_MAX + 2)
 
 static char *
 note_of_fall(int status)
@@ -107,7 +107,11 @@ note_of_fall(int status)
 }
 
 static const char held_up[] = "the cell did not begin, because the session's process did not answer: as a rule "
-			      "a thread of an earlier cell does not let go of the interpreter's lock (GIL)";
+			      "a thread of an earlier cell does not let go of the interpreter's lock (GIL); when three cells in a row "
+			      "did not begin, the session goes back to the end of the last one that did, if there is a copy";
+
+static const char unnamed[] = "the cell was ended before it had begun: threads and connections of earlier cells, if "
+			      "there were any, have ended";
 
 /* What the session has lost with the cell. The list and its texts belong to the caller. */
 static size_t
@@ -116,7 +120,7 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 	const struct msg_at_stake *stake = &e->stake.msg.at_stake;
 	size_t n = 0;
 
-	if (e->became == STATE_ROLLED_BACK && e->stake.body != NULL)
+	if (e->became == STATE_ROLLED_BACK && e->stake.body != NULL && stake->has_notes)
 		for (size_t i = 0; i < stake->notes.n; i++)
 			note_r[n++] =
 				answer_copy(stake->notes.item[i].at, stake->notes.item[i].len);
@@ -127,8 +131,11 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 		abort();
 	if (e->fell)
 		note_r[n++] = note_of_fall(e->fell_status);
-	if (e->held_up)
+	else if (e->held_up)
 		note_r[n++] = answer_copy(held_up, strlen(held_up));
+	else if (e->became == STATE_ROLLED_BACK && e->stake.body == NULL && !e->not_made &&
+		 !e->request.inspect)
+		note_r[n++] = answer_copy(unnamed, strlen(unnamed));
 	return n;
 }
 

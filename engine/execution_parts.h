@@ -65,6 +65,7 @@ struct execution {
 	bool fell;				/* the process with the state ended before it */
 	int fell_status;			/* how its process ended, as wait(2) gives it */
 	bool held_up;				/* it did not answer when the cell should begin */
+	bool not_made;				/* there was no process for the cell */
 	struct frame stake;			/* its AT_STAKE, kept for the texts in it */
 	struct output background;		/* of threads of earlier cells */
 	/* While it runs. */

@@ -263,6 +263,8 @@ repl_lease(struct repl *repl, struct worker *w)
 	assert(repl->phase == REPL_WAITING);
 	if (!engine->memory_counted)
 		open.open.data_bytes = repl->memory_bytes;
+	if (!engine->pids_counted)
+		open.open.processes = REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX + 2 * repl->pids_max;
 	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);
 	if (r == 0 && w->leaf != NULL)
@@ -480,7 +482,7 @@ on_states(struct repl *repl, const struct msg_states *states)
 	repl->rests_with = states->bytes;
 	repl->spare_bytes = states->spare_bytes;
 	if (repl->phase == REPL_IDLE && repl->snapshots == 0)
-		repl_end(repl, "its last state was lost");
+		repl_end(repl, "what held its state ended while no cell ran, and there is no copy");
 	return 0;
 }
 
@@ -614,6 +616,7 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 			       "come back later");
 	repl = repl_make(engine, tenant, index, options->limits.memory_bytes, watcher);
 	repl->alone = options->alone;
+	repl->pids_max = options->pids_max > 0 ? options->pids_max : options->limits.pids;
 	if (options->environment != NULL)
 		snprintf(repl->environment, sizeof(repl->environment), "%s",
 			 options->environment);

@@ -47,6 +47,7 @@ struct repl_options {
 	/* memory_bytes is the limit of the whole session: all its snapshots and the running cell.
 	 * The other limits are not used: each cell has its own. */
 	struct limits limits;
+	uint32_t pids_max;		/* the most that a cell may ask for; 0: those of limits */
 	unsigned int sessions_max;	/* of the tenant, this one included */
 	const char *environment;	/* mounted before its first cell; NULL: none */
 	/* No copies: a cell that does not end by itself ends the session. The caller asks for no

@@ -85,6 +85,7 @@ struct repl {
 						 * reported */
 	bool frozen;
 	bool alone;				/* as in repl_options, when it is opened */
+	uint32_t pids_max;		/* the most that one of its cells may have */
 	bool adopted;				/* from the supervisor before this one */
 	bool held;				/* its init has stopped its processes, or is
 						 * about to */

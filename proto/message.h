@@ -47,6 +47,7 @@
 #define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of one that is kept */
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
 #define REPL_SNAPSHOTS_MAX 16		/* states of a session */
+#define REPL_COPYING_MAX 8		/* init, the spare, and others while a copy is made */
 #define HANDOVER_SESSIONS_MAX 1023	/* that one supervisor leaves to the next: with four
 					 * descriptors each, and their table, systemd's store */
 #define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */

@@ -137,7 +137,7 @@ descriptors_rewind(void)
 
 /* Moves the descriptor one to the number fd, with the flags that fd has. */
 static void
-replace(int fd, int one)
+put_over(int fd, int one)
 {
 	int status = fcntl(fd, F_GETFL), flags = fcntl(fd, F_GETFD);
 
@@ -146,7 +146,15 @@ replace(int fd, int one)
 	if (status & O_NONBLOCK)
 		fcntl(one, F_SETFL, O_NONBLOCK);
 	dup3(one, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-	close(one);
+}
+
+/* Likewise, and closes it. */
+static void
+replace(int fd, int one)
+{
+	put_over(fd, one);
+	if (one >= 0)
+		close(one);
 }
 
 /* A descriptor whose other side has closed: reading gives the end, writing EPIPE. */
@@ -161,6 +169,18 @@ make_closed(bool is_pipe, int mode)
 		return -1;
 	close(pair[keeps_second ? 0 : 1]);
 	return pair[keeps_second ? 1 : 0];
+}
+
+/* All that were connections are the same socket, or one of two: where sockets are counted for what
+ * they may hold, the copies of a session with many would use up its memory. */
+static void
+put_closed(int fd, int closed[2])
+{
+	int *one = &closed[(fcntl(fd, F_GETFL) & O_NONBLOCK) != 0];
+
+	if (*one < 0)
+		*one = make_closed(false, O_RDWR);
+	put_over(fd, *one);
 }
 
 /* A socket that listens under a name that nobody knows: a loop that waits for connections sleeps.
@@ -190,7 +210,7 @@ option(int fd, int name)
 }
 
 static void
-disconnect_socket(int fd)
+disconnect_socket(int fd, int closed[2])
 {
 	int domain = option(fd, SO_DOMAIN), type = option(fd, SO_TYPE);
 	struct listener *l = &listener[n_listeners];
@@ -210,7 +230,7 @@ disconnect_socket(int fd)
 	} else if (type == SOCK_DGRAM) {
 		replace(fd, socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	} else if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0) {
-		replace(fd, make_closed(false, O_RDWR));
+		put_closed(fd, closed);
 	}
 }
 
@@ -272,17 +292,22 @@ copy_pipe(size_t first)
 void
 descriptors_disconnect(const int *own, size_t n_own)
 {
+	int closed[2] = { -1, -1 };
+
 	n_connections = 0;
 	look_at_all(own, n_own, false);
 	for (size_t i = 0; i < n_connections; i++)
 		if (!is_still_open(&connection[i]))
 			continue;
 		else if (!connection[i].is_pipe)
-			disconnect_socket(connection[i].fd);
+			disconnect_socket(connection[i].fd, closed);
 		else if (!has_both_ends(&connection[i]))
 			replace(connection[i].fd, make_closed(true, connection[i].mode));
 		else if (connection[i].mode != O_RDWR)
 			copy_pipe(i);
+	for (size_t i = 0; i < 2; i++)
+		if (closed[i] >= 0)
+			close(closed[i]);
 	n_connections = 0;
 }
 

@@ -660,7 +660,7 @@ interpreter_streams_closed(void)
 	turns_rest();
 }
 
-bool
+void
 interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r)
 {
 	static struct msg_str note[NOTES_MAX];
@@ -671,8 +671,9 @@ interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r)
 	Py_XDECREF(none);
 	PyErr_Clear();
 	*stake_r = (struct msg_at_stake){ .id = run->id };
-	return last_stake && take_texts(last_stake, note, NOTES_MAX, &stake_r->notes) &&
-	       stake_r->notes.n > 0;
+	stake_r->has_notes = last_stake &&
+			     take_texts(last_stake, note, NOTES_MAX, &stake_r->notes) &&
+			     stake_r->notes.n > 0;
 }
 
 void

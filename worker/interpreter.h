@@ -73,9 +73,9 @@ void interpreter_after_copy(bool is_copy);
  * Waits up to a second until other threads have finished their current write. */
 void interpreter_streams_closed(void);
 
-/* Lists what is lost if the cell that begins now does not end by itself. False: nothing. The texts
+/* Lists what is lost if the cell that begins now does not end by itself. The texts
  * live until the next call. */
-bool interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r);
+void interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r);
 
 /* In a copy that is the state now: the cell that was to take its place is gone, with all that its
  * process had. The first n of end: children that had ended by then. */

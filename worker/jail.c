@@ -465,6 +465,12 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 	return r;
 }
 
+int
+jail_limit_processes(uint32_t processes)
+{
+	return processes ? set_limit(RLIMIT_NPROC, processes, processes) : 0;
+}
+
 /* Sets the soft limit only: a hard limit could not be raised for the next cell. */
 static int
 set_soft_limit(int what, rlim_t soft)

@@ -84,6 +84,10 @@ int jail_limit(const struct jail_state *state, const struct msg_run *run);
 /* Sets only RLIMIT_DATA, for all processes of a session. */
 int jail_limit_data(const struct jail_state *state, uint64_t data_bytes);
 
+/* Bounds the processes of a session, whatever its scripts do to the limit of a cell. 0: not. 0 or
+ * -errno. */
+int jail_limit_processes(uint32_t processes);
+
 /* Sets the other limits for a cell. Its process also runs the next cell, so the limits are soft,
  * and run->processes is for the whole worker. The supervisor's count is the hard limit. */
 int jail_limit_cell(const struct msg_run *run);

@@ -116,6 +116,16 @@ read_status(pid_t pid, struct status *status_r)
 				    &status_r->pending) == 4;
 }
 
+bool
+processes_has_main_thread(pid_t pid)
+{
+	char text[FILE_MAX], *at;
+
+	read_file(pid, "stat", text);
+	at = strrchr(text, ')');
+	return at != NULL && strncmp(at, ") Z", 3) != 0;
+}
+
 unsigned int
 processes_threads(pid_t pid)
 {
@@ -219,6 +229,16 @@ processes_signal_left(unsigned int owner, int signal)
 	for (size_t i = 0; i < n_left; i++)
 		if (left[i].owner == owner)
 			kill(left[i].pid, signal);
+}
+
+unsigned int
+processes_left_gone(unsigned int owner)
+{
+	unsigned int gone = 0;
+
+	for (size_t i = 0; i < n_left; i++)
+		gone += left[i].owner == owner && !processes_is_alive(left[i].pid);
+	return gone;
 }
 
 unsigned int

@@ -34,6 +34,12 @@ void processes_signal_left(unsigned int owner, int signal);
  * end together with the process at the other end of its pipe. */
 unsigned int processes_end_left(unsigned int owner);
 
+/* Whether its first thread runs; others may go on without it. */
+bool processes_has_main_thread(pid_t pid);
+
+/* How many of an owner have ended since the last signal to them. */
+unsigned int processes_left_gone(unsigned int owner);
+
 /* Will a process of this owner still run? One that was killed will not. */
 bool processes_go_on(unsigned int owner);
 

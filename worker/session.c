@@ -45,6 +45,7 @@
 #define SPARE_ROOM (16 << 20)	/* below the memory limit */
 #define MEASURE_MS 300		/* after a copy was made, and nothing has happened since */
 #define MEASURE_PAUSE 20	/* so many times what the last measurement has taken */
+#define UNHEARD_MAX 3		/* cells in a row that a process keeps from beginning */
 #define STALE_MAX 256		/* reports about earlier orders, during one operation */
 
 static bool memory_counted;	/* by a controller: sampling is not needed */
@@ -82,6 +83,8 @@ static struct {
 	int status;		/* if gone */
 	bool interrupt;		/* as soon as the pid is known */
 	bool kill;		/* likewise */
+	bool begun;		/* its code may have run: what is new may be its own */
+	bool fell;		/* it has not begun, and what went on before it is gone */
 	bool ready;		/* it has ended by itself, and waits for COMMIT */
 	bool tasks;		/* then: its event loop has something to do */
 	unsigned int ended;	/* processes of earlier cells that were ended */
@@ -117,6 +120,9 @@ static struct {
 static int held = -1;
 
 static uint32_t orders;		/* the number of the last one */
+
+/* How many cells in a row have not begun because the process did not answer. */
+static unsigned int unheard;
 
 /* Children of a process that is gone which had ended before it: init reaps them. A state that is
  * used again has objects for them. The last of them. */
@@ -589,9 +595,12 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 		spare.slot = now.snapshot;
 	}
 	msg.cell_ended.goes_on = awake >= 0;
-	if (!fallen.told && fallen.slot == now.snapshot && !now.look) {
+	if (!fallen.told && fallen.slot == now.snapshot && !now.look && state != CELL_LOST) {
 		fallen.told = msg.cell_ended.fell = true;
 		msg.cell_ended.fell_status = (uint32_t)fallen.status & 0xffff;
+	} else if (now.fell && state == CELL_ROLLED_BACK) {
+		msg.cell_ended.fell = true;
+		msg.cell_ended.fell_status = (uint32_t)status & 0xffff;
 	}
 	tell_states();
 	tell(&msg);
@@ -608,7 +617,6 @@ end_others(pid_t one)
 	size_t n = list_states(keep, one);
 
 	now.ended += found;
-
 	for (int i = 0; processes_end_others(keep, n, &first) < 0; i++) {
 		if (i == TRIES_MAX)
 			_exit(1);
@@ -616,6 +624,8 @@ end_others(pid_t one)
 		reap();
 		processes_pause(TRY_NS);
 	}
+	if (!now.begun && !now.look)
+		now.ended += first;
 	return found + first;
 }
 
@@ -657,6 +667,9 @@ on_committed(void)
 	now.ended = list_new(now.snapshot, now.pid);
 	now.ready = true;
 	await_deaths();
+	/* It has killed its copy, and with it what else it could, such as by kill(-1, SIGKILL). */
+	if (snapshot[now.snapshot].pid == 0 && !alone)
+		now.ended += processes_left_gone(now.snapshot);
 	if (memory_counted)
 		commit();
 	else
@@ -756,6 +769,8 @@ roll_back(int status, int error)
 {
 	struct snapshot *p = &snapshot[now.snapshot];
 
+	if (now.pid == 0 && error == 0)
+		now.fell = true;
 	if (now.pid > 0 && !now.gone)
 		kill(now.pid, SIGKILL);
 	end_others(0);
@@ -834,9 +849,17 @@ look_again(void)
 
 	reap();
 	check();
-	/* Freeing much memory takes time. A state whose threads do not let it fork is as it was. */
-	if (now.what == CELL && !some && now.looks++ == LOOKS_MAX)
-		roll_back(SIGKILL, now.pid == 0 ? EBUSY : 0);
+	/* Freeing much memory takes time. A state whose threads do not let it fork is as it was,
+	 * unless they never do. */
+	if (now.what != CELL || some || now.looks++ != LOOKS_MAX)
+		return;
+	if (now.pid == 0 && !now.look &&
+	    (!processes_has_main_thread(snapshot[now.snapshot].pid) ||
+	     (has_spare(now.snapshot) && ++unheard >= UNHEARD_MAX))) {
+		unheard = 0;
+		empty(&snapshot[now.snapshot]);
+	}
+	roll_back(SIGKILL, now.pid == 0 && snapshot[now.snapshot].pid > 0 ? EBUSY : 0);
 }
 
 /* ---- what is reported ---- */
@@ -884,11 +907,14 @@ after_forked(void)
 	struct order begin = { .kind = ORDER_BEGIN };
 
 	weigh(now.pid, WEIGHT_CELL);
-	if (now.kill || fdpass_send_patiently(now.line, &begin, sizeof(begin), NULL, 0,
-					      MSG_DONTWAIT) != (ssize_t)sizeof(begin))
+	now.begun = !now.kill && fdpass_send_patiently(now.line, &begin, sizeof(begin), NULL, 0,
+						       MSG_DONTWAIT) == (ssize_t)sizeof(begin);
+	if (!now.begun) {
+		now.fell = !now.look && processes_threads(now.pid) > 1;
 		end_cell();
-	else if (now.interrupt)
+	} else if (now.interrupt) {
 		kill(now.pid, SIGINT);
+	}
 }
 
 static void
@@ -917,6 +943,7 @@ on_forked(pid_t pid)
 		after_forked();
 		return;
 	}
+	unheard = 0;
 	head = snapshot[now.snapshot];
 	snapshot[now.snapshot] = (struct snapshot){ .pid = pid, .line = now.line };
 	now.pid = head.pid;
@@ -969,17 +996,16 @@ begin_at_once(struct snapshot *p, uint16_t port, int control)
 	return 0;
 }
 
-static void
-on_cell(const struct msg_cell *cell, struct frame *frame)
+/* listener: as in now. As send_order. */
+static int
+try_cell(const struct msg_cell *cell, int control, int listener, uint16_t port)
 {
-	own_fd int control = frame_take_fd(frame, 0);
 	bool at_once = alone;
-	uint16_t port = 0;
-	int r = 0;
 
 	memset(&now, 0, sizeof(now));
 	now.what = CELL;
-	now.listener = -1;
+	now.line = -1;
+	now.listener = listener;
 	now.snapshot = cell->snapshot;
 	now.id = cell->id;
 	now.look = cell->inspect;
@@ -999,22 +1025,33 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	/* What the cell before has closed is free, such as the room of a removed file. */
 	if (spent > 0)
 		processes_outlives(spent, DROP_MS);
-	if (cell->network)
-		r = now.listener = listener_offer(cell->id, &port);
+	if (cell->network && listener < 0)
+		return listener;
 	signal_slot(cell->snapshot, SIGCONT);
-	if (r >= 0 && at_once)
-		r = begin_at_once(&snapshot[cell->snapshot], port, control);
-	else if (r >= 0)
-		r = give_order(&snapshot[cell->snapshot], now.look ? ORDER_LOOK : ORDER_CELL, port,
-			       control);
+	return at_once ? begin_at_once(&snapshot[cell->snapshot], port, control)
+		       : give_order(&snapshot[cell->snapshot], now.look ? ORDER_LOOK : ORDER_CELL,
+				    port, control);
+}
+
+static void
+on_cell(const struct msg_cell *cell, struct frame *frame)
+{
+	own_fd int control = frame_take_fd(frame, 0);
+	uint16_t port = 0;
+	int listener = cell->network ? listener_offer(cell->id, &port) : -1, r;
+
+	r = try_cell(cell, control, listener, port);
+
+	/* The process that went on does not listen any more: it is another program, or has closed
+	 * its line. */
 	if (r == -ENOENT && has_spare(cell->snapshot)) {
-		now.line = -1;
-		roll_back(SIGKILL, 0);
-	} else if (r == -ENOENT) {
-		cell_ended(CELL_LOST, 0, ENOENT, true);
-	} else if (r < 0) {
-		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
+		use_spare();
+		r = try_cell(cell, control, listener, port);
 	}
+	if (r == -ENOENT)
+		cell_ended(CELL_LOST, 0, ENOENT, true);
+	else if (r < 0)
+		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
 }
 
 /* Nothing can grow meanwhile. A session that stays waits for the end of the socket, and each of its
@@ -1186,7 +1223,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 		close(line);
 		close(out[0]);
 		close(err[0]);
-		snapshot_live(jail, theirs, (int[2]){ out[1], err[1] }, open->data_bytes);
+		snapshot_live(jail, theirs, (int[2]){ out[1], err[1] }, open);
 	}
 	background[0] = out[0];
 	background[1] = err[0];

@@ -157,8 +157,8 @@ tell_stake(const struct msg_run *run)
 {
 	struct msg msg = { .type = MSG_AT_STAKE };
 
-	if (interpreter_at_stake(run, &msg.at_stake) &&
-	    frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
+	interpreter_at_stake(run, &msg.at_stake);
+	if (frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
 		_exit(1);
 }
 
@@ -329,6 +329,20 @@ make_copy(const struct copying *how)
 		close(done[0]);
 }
 
+/* For the copy and other states. Threads may start processes meanwhile, which keep the limit: so it
+ * is not lifted. What it was. */
+static struct rlimit
+make_room(rlim_t more)
+{
+	struct rlimit was = { RLIM_INFINITY, RLIM_INFINITY }, now;
+
+	getrlimit(RLIMIT_NPROC, &was);
+	now = was;
+	now.rlim_cur = was.rlim_max - was.rlim_cur > more ? was.rlim_cur + more : was.rlim_max;
+	setrlimit(RLIMIT_NPROC, &now);
+	return was;
+}
+
 /* Returns in the copy, and in the process itself when init has been told of the copy. A process
  * between the two makes the copy. It shares the memory of this one, which waits for its end, so
  * the state is copied once. It never returns from here; the handlers of pthread_atfork(3) run
@@ -336,7 +350,7 @@ make_copy(const struct copying *how)
 static enum forked
 fork_state(const struct copying *how)
 {
-	struct rlimit processes = lift_limit(RLIMIT_NPROC);
+	struct rlimit processes = make_room(REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX);
 	pid_t between;
 	int error;
 
@@ -345,6 +359,7 @@ fork_state(const struct copying *how)
 	error = errno;
 	if (between == 0) {
 		make_copy(how);
+		setrlimit(RLIMIT_NPROC, &processes);
 		goes_on = false;
 		interpreter_after_copy(true);
 		take_line(how->line);
@@ -525,7 +540,8 @@ take_background(const int background[2])
 }
 
 void
-snapshot_live(const struct jail *jail, int line, const int background[2], uint64_t data_bytes)
+snapshot_live(const struct jail *jail, int line, const int background[2],
+	      const struct msg_open *open)
 {
 	struct jail_state state;
 	sigset_t none;
@@ -546,7 +562,8 @@ snapshot_live(const struct jail *jail, int line, const int background[2], uint64
 	    jail_settle(jail, &state) < 0)
 		_exit(1);
 	close(line);
-	if (jail_limit_data(&state, data_bytes) < 0 || interpreter_session() < 0)
+	if (jail_limit_data(&state, open->data_bytes) < 0 ||
+	    jail_limit_processes(open->processes) < 0 || interpreter_session() < 0)
 		_exit(1);
 	wait_for_orders();
 }

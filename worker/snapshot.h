@@ -11,8 +11,8 @@
 
 /* Called in a process forked from init: becomes the first snapshot of a session, with a fresh
  * interpreter. line: its end, CLOEXEC, of the socket to init. background: pipes that do not block,
- * for the standard output and error of threads of earlier cells. data_bytes: as in OPEN. */
+ * for the standard output and error of threads of earlier cells. */
 _Noreturn void snapshot_live(const struct jail *jail, int line, const int background[2],
-			     uint64_t data_bytes);
+			     const struct msg_open *open);
 
 #endif

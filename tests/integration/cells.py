@@ -473,6 +473,35 @@ def a_session_without_a_free_descriptor_goes_on(ctx):
 
 
 @test
+def a_session_cannot_lift_its_bound_of_processes(ctx):
+    """A cell's own limit is a soft one. The hard one has room for what two cells may have at most."""
+    if not ctx.fallback:
+        raise Skip("processes are counted here")
+    with begun(ctx, "import resource") as s:
+        for _ in range(2):
+            soft, hard = eval(s.value("resource.getrlimit(resource.RLIMIT_NPROC)"))
+            assert soft < 128 and hard < 1100, (soft, hard)
+        b = s.branch("1")
+        equal(eval(b.value("resource.getrlimit(resource.RLIMIT_NPROC)[1]")), hard)
+        b.well(close=True)
+
+
+@test
+def a_session_with_many_connections_goes_on(ctx):
+    """Also where sockets are counted for what they may hold; the copies have as good as none."""
+    with begun(ctx, "import os, socket\npairs = [socket.socketpair() for _ in range(200)]",
+               memory_mb=128) as s:
+        for _ in range(3):
+            equal(s.call("pairs[2][0].send(b'x')\nos._exit(3)").state, "rolled_back")
+            equal(s.value("len({a.fileno() for pair in pairs for a in pair}),"
+                          " [a.recv(1) for a in pairs[1]]"), "(400, [b'', b''])")
+            s.well("for pair in pairs[2:]:\n    for a in pair: a.close()\n"
+                   "pairs[2:] = [socket.socketpair() for _ in range(198)]\n"
+                   "pairs[1] = socket.socketpair()\nx = pairs[2][0].send(b'y')")
+            equal(s.value("pairs[2][1].recv(1)"), "b'y'")
+
+
+@test
 def connections_end_with_the_cell_that_is_undone(ctx):
     """The other side has closed; a socket listens again, and pipes inside the process are whole."""
     with begun(ctx, "import asyncio, os, socket\n"

@@ -396,7 +396,9 @@ def what_ends_all_but_itself_ends_well_and_is_named(ctx):
     with begun(ctx) as s:
         s.well(STARTED)
         o = s.well("x = 1\nos.kill(-1, 9)\nlong.wait()")
-        equal((o.result["repr"], o.structured["not_carried"]), ("-9", []))
+        equal(o.result["repr"], "-9")
+        assert any("processes that cells had started were ended" in t
+                   for t in o.structured["not_carried"]), o.structured
         equal(s.value("x, db.in_transaction, list(executor.map(abs, [-3]))"), "(1, True, [3])")
         o = s.call("x = 2\nos._exit(3)")
         equal(o.state, "rolled_back")

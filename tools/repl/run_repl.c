@@ -146,6 +146,19 @@ check_together(const struct run_script_arguments *arguments, struct why *why_r)
 	return 0;
 }
 
+static int
+refuse_unknown(const struct tool_run *run, const char **reason_r, struct why *why_r)
+{
+	const char *text = repl_session_end_text(run->host.tenant, run->arguments.session);
+
+	*reason_r = RUN_NO_SESSION;
+	if (text)
+		return why_say(why_r, -ESRCH, "session", "there is no such session any more: %s; "
+			       "a call without session begins one", text);
+	return why_say(why_r, -ESRCH, "session", "there is no such session: it was closed, "
+		       "it expired, or it never was; a call without session begins one");
+}
+
 /* Begins a session, or waits for the turn in one. 0, or negative: the caller refuses. */
 static int
 find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
@@ -161,11 +174,8 @@ find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
 		return r;
 	}
 	session = repl_session_find(run->host.tenant, arguments->session);
-	if (!session) {
-		*reason_r = RUN_NO_SESSION;
-		return why_say(why_r, -ESRCH, "session", "there is no such session: it was closed, "
-			       "it expired, or it never was; a call without session begins one");
-	}
+	if (!session)
+		return refuse_unknown(run, reason_r, why_r);
 	if (repl_run_only_closes(arguments)) {
 		repl_session_enter_to_close(session, &run->turn);
 		return 0;

@@ -21,6 +21,7 @@
 #include "policy/config.h"
 
 #define MIB (1024 * 1024)
+#define ENDED_MAX 256		/* sessions that have ended and whose end is told */
 
 static TAILQ_HEAD(session_list, repl_session) sessions = TAILQ_HEAD_INITIALIZER(sessions);
 static LIST_HEAD(, origin) origins = LIST_HEAD_INITIALIZER(origins);
@@ -84,12 +85,41 @@ is_too_old(const struct repl_session *session)
 	return clock_ms() >= session->born_ms + session->age_ms;
 }
 
+/* The last sessions that have ended, and why. A session may end while no call waits for it. */
+static struct ended {
+	char *handle, *principal, *text;
+} ended[ENDED_MAX];
+static size_t n_ended;
+
+static void
+note_end(const struct repl_session *session, const char *text)
+{
+	struct ended *e = &ended[n_ended++ % ENDED_MAX];
+
+	free(e->handle);
+	free(e->principal);
+	free(e->text);
+	*e = (struct ended){ xstrdup(session->handle),
+			     xstrdup(tenant_principal(session->tenant)), xstrdup(text) };
+}
+
+const char *
+repl_session_end_text(const struct tenant *tenant, const char *handle)
+{
+	for (size_t i = 0; i < ENDED_MAX && ended[i].handle; i++)
+		if (strcmp(ended[i].handle, handle) == 0 &&
+		    strcmp(ended[i].principal, tenant_principal(tenant)) == 0)
+			return ended[i].text;
+	return NULL;
+}
+
 /* Tells all waiting calls, and the holder of the turn unless the holder ends it. */
 static void
 end_session(struct repl_session *session, const char *text)
 {
 	struct repl_turn *turn;
 
+	note_end(session, text);
 	TAILQ_REMOVE(&sessions, session, link);
 	if ((turn = session->holder)) {
 		turn->session = NULL;
@@ -317,6 +347,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	const struct repl_options options = {
 		.profile = profile,
 		.limits = *limits,
+		.pids_max = host->config->limits.cap.pids,
 		.sessions_max = host->config->repl.sessions_max,
 		.environment = packages ? packages->environment : NULL,
 		.alone = alone,

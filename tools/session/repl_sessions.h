@@ -67,6 +67,9 @@ int repl_session_new(const struct tool_host *host, const char *profile,
  * distinguished. */
 struct repl_session *repl_session_find(const struct tenant *tenant, const char *handle);
 
+/* Why the tenant's session of this handle has ended. NULL: that is not known, or it has not. */
+const char *repl_session_end_text(const struct tenant *tenant, const char *handle);
+
 /* Waits for a turn. 0, or -EBUSY: too many wait. */
 int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
 
