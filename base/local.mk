@@ -8,6 +8,7 @@ libbase_a_SOURCES = \
 	base/hash.h \
 	base/hex.h \
 	base/id.c base/id.h \
+	base/jsonbound.c base/jsonbound.h \
 	base/jsonout.c base/jsonout.h \
 	base/kept.c base/kept.h \
 	base/log.c base/log.h \

@@ -15,6 +15,7 @@
 #include <event2/event_struct.h>
 #include <jansson.h>
 
+#include "base/jsonbound.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/child.h"
@@ -43,7 +44,7 @@ struct upstream_call {
 struct server {
 	struct upstream_server seen;
 	struct upstream_tool *next;	/* of the list that is coming */
-	size_t n_next, next_bytes;
+	size_t n_next, next_bytes, next_values;
 };
 
 struct upstream {
@@ -78,7 +79,7 @@ drop_next(struct server *s)
 {
 	free_tools(s->next, s->n_next);
 	s->next = NULL;
-	s->n_next = s->next_bytes = 0;
+	s->n_next = s->next_bytes = s->next_values = 0;
 }
 
 static void
@@ -289,11 +290,15 @@ is_object(const struct msg_str *text)
 static int
 on_tool(struct upstream *u, const struct msg_tools_tool *tool)
 {
+	size_t values = jsonbound_values(tool->about.at, tool->about.len);
 	struct server *s;
 
-	if (tool->server >= u->n_servers || !is_name(&tool->name) || !is_object(&tool->about))
+	if (tool->server >= u->n_servers || !is_name(&tool->name))
 		return -EBADMSG;
 	s = &u->server[tool->server];
+	if (values > TOOLS_VALUES_MAX - s->next_values || !is_object(&tool->about))
+		return -EBADMSG;
+	s->next_values += values;
 	s->next_bytes += tool->about.len;
 	if (s->n_next == TOOLS_MAX || s->next_bytes > TOOLS_ABOUT_MAX)
 		return -EBADMSG;

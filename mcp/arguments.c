@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/jsonbound.h"
 #include "base/xalloc.h"
 
 static const char *
@@ -87,15 +88,22 @@ is_nothing(const json_t *value, const json_t *property)
 	return json_is_null(value) && !takes(property, "null");
 }
 
-/* What a string holds, when that is wanted and a string is not; NULL: it is as good as any. */
+/* What a string holds, when that is wanted and a string is not; NULL: it is as good as any.
+ * *values: how many values the strings of one call may hold. */
 static json_t *
-read_string(const json_t *value, const json_t *property)
+read_string(const json_t *value, const json_t *property, size_t *values)
 {
+	const char *text = json_string_value(value);
+	size_t len = json_string_length(value), n;
 	json_t *held;
 
-	if (!json_is_string(value) || takes(property, "string"))
+	if (!text || takes(property, "string"))
 		return NULL;
-	held = json_loadb(json_string_value(value), json_string_length(value),
+	n = jsonbound_values(text, len);
+	if (n > *values)
+		return NULL;
+	*values -= n;
+	held = json_loadb(text, len,
 			  JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	if (held && is_of_type(held, property))
 		return held;
@@ -122,6 +130,7 @@ arguments_settle(const json_t *given, const json_t *schema)
 {
 	const json_t *properties = json_object_get(schema, "properties");
 	json_t *settled = xalloc_check(json_object());
+	size_t values = JSON_VALUES_MAX;
 	const char *said;
 	json_t *value;
 
@@ -132,7 +141,7 @@ arguments_settle(const json_t *given, const json_t *schema)
 
 		if (property && is_nothing(value, property) && !is_required(schema, name))
 			continue;
-		held = property ? read_string(value, property) : NULL;
+		held = property ? read_string(value, property, &values) : NULL;
 		if (json_object_set_new(settled, name, held ? held : json_incref(value)) < 0)
 			xalloc_check(NULL);
 	}

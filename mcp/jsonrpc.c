@@ -207,10 +207,7 @@ is_digits(const struct span *span)
 bool
 jsonrpc_is_bounded(const char *text, size_t len)
 {
-	struct look look = { 0 };
-
-	look_over(text, len, &look);
-	return !look.too_deep && !look.too_many;
+	return jsonbound_values(text, len) <= JSONRPC_VALUES_MAX;
 }
 
 /* Fills *id_r from the text of an id; false: the id is not allowed. */

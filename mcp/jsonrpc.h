@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include "base/jsonbound.h"
+
 struct jsonout;
 
 enum jsonrpc_code {
@@ -20,9 +22,8 @@ enum jsonrpc_code {
 	JSONRPC_INTERNAL_ERROR = -32603,
 };
 
-#define JSONRPC_DEPTH_MAX 64		/* arrays and objects within each other */
-#define JSONRPC_VALUES_MAX 20000	/* of one line: a value takes much more memory than its text
-*/
+#define JSONRPC_DEPTH_MAX JSON_DEPTH_MAX
+#define JSONRPC_VALUES_MAX JSON_VALUES_MAX	/* of one line */
 #define JSONRPC_BATCH_MAX 100		/* messages of one line */
 #define JSONRPC_LONG (64 * 1024)	/* bytes of a line that is parsed in its turn:
 					 * base/rota.h */

@@ -69,6 +69,7 @@
 #define TOOLS_MAX 512			/* of one server */
 #define TOOL_ABOUT_MAX (64 * 1024)	/* bytes of the description of a tool, as JSON */
 #define TOOLS_ABOUT_MAX (2 * 1024 * 1024)	/* bytes of those of all tools of a server */
+#define TOOLS_VALUES_MAX 100000		/* values of these (base/jsonbound.h) */
 #define TOOL_CALLS_MAX 10000		/* of a run; the configuration may allow fewer */
 #define TOOL_CALLS_AT_ONCE 64		/* likewise */
 #define TOOL_ARGUMENTS_MAX (1024 * 1024)	/* bytes of the arguments of a call, as JSON */

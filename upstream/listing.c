@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/jsonbound.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
 #include "proto/message.h"
@@ -138,7 +139,7 @@ listing_begin(struct listing *l)
 {
 	listing_drop(l);
 	l->tools = xalloc_check(json_array());
-	l->bytes = 0;
+	l->bytes = l->values = 0;
 	l->pages = l->left_out = 0;
 }
 
@@ -168,6 +169,7 @@ take(struct listing *l, const json_t *tool, bool with_headers)
 {
 	json_t *headers = xalloc_check(json_array()), *path;
 	struct shape_tool shaped;
+	size_t values;
 	bool ok;
 
 	path = xalloc_check(json_pack("[n]"));
@@ -177,9 +179,12 @@ take(struct listing *l, const json_t *tool, bool with_headers)
 		json_decref(headers);
 		return false;
 	}
-	ok = l->bytes + strlen(shaped.about) <= TOOLS_ABOUT_MAX && !is_listed(l, shaped.name);
+	values = jsonbound_values(shaped.about, strlen(shaped.about));
+	ok = l->bytes + strlen(shaped.about) <= TOOLS_ABOUT_MAX &&
+	     values <= TOOLS_VALUES_MAX - l->values && !is_listed(l, shaped.name);
 	if (ok) {
 		l->bytes += strlen(shaped.about);
+		l->values += values;
 		json_array_append_new(l->tools, xalloc_check(json_pack(
 			"{s:s,s:b,s:s,s:b,s:O}", "name", shaped.name, "read_only",
 			shaped.read_only, "about", shaped.about, "task", is_required(tool),

@@ -16,7 +16,7 @@ struct msg;
 /* All zero: none is being read, and none is known. */
 struct listing {
 	json_t *tools;		/* of the list that is being read; NULL: none is */
-	size_t bytes;
+	size_t bytes, values;
 	unsigned int pages;
 	uint32_t left_out;
 	json_t *known;		/* of the last whole list: tools with wants, by name; or NULL */

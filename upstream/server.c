@@ -15,6 +15,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/jsonbound.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
@@ -36,6 +37,7 @@
 				 * delay, once */
 #define PAGES_MAX 200
 #define CURSOR_MAX 4096		/* bytes */
+#define MESSAGE_VALUES_MAX 200000	/* of a message: more takes this process too long */
 
 static void initialize(struct server *s);
 static void list(struct server *s, const char *cursor);
@@ -599,9 +601,10 @@ on_failed(void *arg, uint64_t id, long status, const char *text)
 		listen_later(s);
 }
 
-/* The line is not JSON, or is ambiguous: fails the call whose answer it seems to be. */
+/* The line is not JSON, is ambiguous, or holds too much: fails the call whose answer it seems to
+ * be. */
 static void
-on_unreadable(struct server *s, const char *line, size_t len)
+on_unreadable(struct server *s, const char *line, size_t len, const char *why)
 {
 	static const char key[] = "\"id\":";
 	const char *end = line + len, *at = line;
@@ -611,7 +614,7 @@ on_unreadable(struct server *s, const char *line, size_t len)
 	       (at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
 		at += strlen(key);
 		at += strspn(at, " ");
-		on_failed(s, strtoull(at, NULL, 10), 200, "its answer cannot be read as JSON");
+		on_failed(s, strtoull(at, NULL, 10), 200, why);
 	}
 }
 
@@ -619,13 +622,16 @@ static void
 on_line(void *arg, char *line, size_t len)
 {
 	struct server *s = arg;
-	json_t *message = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	bool fits = jsonbound_values(line, len) <= MESSAGE_VALUES_MAX;
+	json_t *message = fits ? json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+					    NULL) : NULL;
 	const json_t *id = json_object_get(message, "id");
 	const char *method = json_string_value(json_object_get(message, "method"));
 
 	/* Any other line is ignored: some servers write a greeting. */
 	if (!message)
-		on_unreadable(s, line, len);
+		on_unreadable(s, line, len, fits ? "its answer cannot be read as JSON"
+			      : "its answer has too many values, or is nested too deeply");
 	if (method && id && !json_is_null(id))
 		on_request(s, id, method);
 	else if (method)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/jsonbound.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -129,13 +130,17 @@ operator_tools_on_called(void *arg, enum tool_status status, const char *body, s
 {
 	struct operator_call call = *(struct operator_call *)arg;
 	bool has_result = status == TOOL_RETURNED || status == TOOL_RAISED;
-	json_t *result = has_result ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
+	bool fits = !has_result || jsonbound_values(body, len) <= JSON_VALUES_MAX;
+	json_t *result = has_result && fits ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
 
 	operator_tools_record_end(&call, status, body, len);
 	operator_tools_free_call(arg);
 	if (result)
 		call.done(call.arg, json_pack("{s:b,s:s,s:o}", "ok", 1, "status",
 					      tool_end_name(status), "result", result));
+	else if (!fits)
+		call.done(call.arg, json_pack("{s:b,s:s}", "ok", 0, "error", "the tool has "
+					      "returned, and its result has too many values"));
 	else
 		call.done(call.arg, json_pack("{s:b,s:s%}", "ok", 0, "error", body, len));
 }

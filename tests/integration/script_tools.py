@@ -197,6 +197,29 @@ def a_server_that_floods_is_ended(ctx):
 
 
 @test(private=True)
+def values_are_bounded(ctx):
+    """What is parsed takes up to forty times the memory of its text, and the time of everybody."""
+    script = ERRORS + """
+m = tools.modern
+print(len(m.large(values=190000)["list"])); print(error(lambda: m.large(values=200001)))
+print(len(m.echo(more=[0] * 19000)["more"]))
+deep = []
+for _ in range(64): deep = [deep]
+for more in [{}] * 20001, deep: print(error(lambda: m.echo(more=more)))
+print(error(lambda: m.write(line="x", more=[0] * 5000)))
+"""
+    with service(ctx, "modern", more="[tool-calls]\nresult_bytes = 1M\n") as s, \
+            ctx.client(path=s.socket) as c:
+        o = run(c, script)
+        equal(o.stdout.splitlines(), [
+            "190000", "modern.large: the server modern has not answered the call, which may have been done or "
+            "not: its answer has too many values, or is nested too deeply", "19000",
+            *2 * ["modern.echo: the arguments have more than 20000 values, or are nested more than 64 deep"],
+            "modern.write: the call has to be approved, and its arguments have more than 4096 values"])
+        wait_words(c, "modern")
+
+
+@test(private=True)
 def a_start_that_fails_harms_no_other_server(ctx):
     with service(ctx, "garbled", "legacy") as s, ctx.client(path=s.socket) as c:
         s.servers.wait_line("garbled")

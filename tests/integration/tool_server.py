@@ -41,7 +41,7 @@ TOOLS = [
     tool("slow", "Answers when all slow calls have come.", properties={"n": {"type": "integer"}}),
     tool("die", "Ends the server."),
     tool("flood", "Writes without an end."),
-    tool("large", "Returns many bytes.", properties={"bytes": {"type": "integer"}}),
+    tool("large", "Returns many bytes.", properties={"bytes": {"type": "integer"}, "values": {"type": "integer"}}),
     tool("lie", "Answers other ids, then its own twice."),
     tool("strange", "Answers with what is no result."),
     tool("odd", "Answers with blocks that are none.", properties={"n": {"type": "integer"}}),
@@ -106,7 +106,11 @@ def call(id, name, arguments):
         for _ in range(16384):
             os.write(1, b"x" * 65536)
     elif name == "large":
-        text(id, "x" * arguments["bytes"])
+        if "values" in arguments:
+            say({"jsonrpc": "2.0", "id": id, "result": {"content": [], "structuredContent": {
+                "list": [0] * arguments["values"]}}})
+        else:
+            text(id, "x" * arguments["bytes"])
     elif name == "lie":
         for other in (id + 1, id - 1, 0, -1, 2 ** 63 - 1, str(id), None, [id]):
             text(other, "a lie")

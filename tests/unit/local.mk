@@ -293,6 +293,7 @@ MCP_TESTS = \
 	tests/unit/mcp/test-arguments \
 	tests/unit/mcp/test-eras \
 	tests/unit/mcp/test-listing \
+	tests/unit/base/test-jsonbound \
 	tests/unit/base/test-jsonout \
 	tests/unit/mcp/test-jsonrpc \
 	tests/unit/supervisor/test-handover \
@@ -349,6 +350,9 @@ tests_unit_tools_test_handover_table_SOURCES = \
 	tests/unit/tools/test-handover-table.c
 tests_unit_tools_test_handover_table_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_handover_table_LDADD = $(MCP_TEST_LDADD)
+tests_unit_base_test_jsonbound_SOURCES = tests/unit/base/test-jsonbound.c
+tests_unit_base_test_jsonbound_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_base_test_jsonbound_LDADD = $(MCP_TEST_LDADD)
 tests_unit_base_test_jsonout_SOURCES = tests/unit/base/test-jsonout.c
 tests_unit_base_test_jsonout_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_base_test_jsonout_LDADD = $(MCP_TEST_LDADD)

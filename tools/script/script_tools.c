@@ -11,6 +11,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/jsonbound.h"
 #include "base/own.h"
 #include "base/quote.h"
 #include "base/why.h"
@@ -26,6 +27,8 @@
 #include "policy/tools.h"
 #include "tools/script/script_input.h"
 
+#define STRING(x) STRING_(x)
+#define STRING_(x) #x
 #define TEXT_MAX 512	/* bytes of our own sentences */
 
 struct script_call {
@@ -672,6 +675,12 @@ approve(struct script_call *c, const json_t *arguments)
 	}
 	if (make_if_granted(c, false))
 		return;
+	/* A parsed value takes much more memory than its text, and a person has to read them. */
+	if (jsonbound_values(c->arguments, strlen(c->arguments)) > APPROVAL_ITEMS_MAX) {
+		refuse(c, "the call has to be approved, and its arguments have more than "
+		       STRING(APPROVAL_ITEMS_MAX) " values");
+		return;
+	}
 	c->shown = xalloc_check(json_pack("{s:s,s:s,s:O}", "server", c->server->name, "tool",
 					  c->tool, "arguments", arguments));
 	request = request_of(c, items);
@@ -734,6 +743,11 @@ script_tools_call(struct script_tools *t, struct execution *execution,
 				   .server = other_tools_find(&t->others, asked->server),
 				   .tool = xstrdup(asked->tool) };
 	LIST_INSERT_HEAD(&t->calls, c, link);
+	if (jsonbound_values(asked->arguments, asked->arguments_len) > JSON_VALUES_MAX) {
+		refuse(c, "the arguments have more than " STRING(JSON_VALUES_MAX) " values, or "
+		       "are nested more than " STRING(JSON_DEPTH_MAX) " deep");
+		return;
+	}
 	arguments = json_loadb(asked->arguments, asked->arguments_len,
 			       JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 	if (json_is_object(arguments)) {

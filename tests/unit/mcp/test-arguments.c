@@ -7,8 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "base/jsonbound.h"
 
 static const char schema_text[] =
 	"{\"type\":\"object\",\"required\":[\"script\"],\"properties\":{"
@@ -98,6 +101,34 @@ what_is_meant_is_taken(void **state)
 	json_decref(schema);
 }
 
+/* A string with more values than a line may have, in one argument or in several, is a string. */
+static void
+strings_hold_no_more_than_a_line(void **state)
+{
+	json_t *schema = json_loads(schema_text, 0, NULL), *given, *settled;
+	char list[JSON_VALUES_MAX + 2] = "[", deep[JSON_DEPTH_MAX + 2];
+
+	(void)state;
+	for (size_t i = 0; i < JSON_VALUES_MAX / 2; i++)
+		memcpy(list + 1 + 2 * i, "1,", 2);
+	list[JSON_VALUES_MAX] = ']';
+	given = json_pack("{s:s,s:s,s:s}", "args", list, "files", list, "imports", list);
+	settled = arguments_settle(given, schema);
+	assert_int_equal(json_is_array(json_object_get(settled, "args")) +
+			 json_is_array(json_object_get(settled, "files")) +
+			 json_is_array(json_object_get(settled, "imports")), 2);
+	json_decref(settled);
+	json_decref(given);
+	memset(deep, '[', JSON_DEPTH_MAX + 1);
+	deep[JSON_DEPTH_MAX + 1] = '\0';
+	given = json_pack("{s:s}", "args", deep);
+	settled = arguments_settle(given, schema);
+	assert_true(json_is_string(json_object_get(settled, "args")));
+	json_decref(settled);
+	json_decref(given);
+	json_decref(schema);
+}
+
 /* A tool without properties gets what was sent. */
 static void
 schemas_may_say_little(void **state)
@@ -126,6 +157,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_meant_is_taken),
+		cmocka_unit_test(strings_hold_no_more_than_a_line),
 		cmocka_unit_test(schemas_may_say_little),
 	};
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bounds of JSON text from strangers, checked before it is parsed: a parsed value takes up to forty
+ * times the memory of its text.
+ */
+#ifndef BASE_JSONBOUND_H
+#define BASE_JSONBOUND_H
+
+#include <stddef.h>
+
+#define JSON_DEPTH_MAX 64	/* arrays and objects within each other */
+#define JSON_VALUES_MAX 20000	/* of a text that the supervisor parses */
+
+/* Counts the arrays and objects of a text, and the elements behind a comma: at least half of its
+ * values. SIZE_MAX: the text is nested more than JSON_DEPTH_MAX deep. The text may be no JSON; the
+ * parser finds that out. */
+size_t jsonbound_values(const char *text, size_t len);
+
+#endif
