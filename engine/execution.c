@@ -258,6 +258,8 @@ execution_check(struct execution *e)
 	exceeded = execution_measure(e);
 	if (exceeded == STOP_PIDS)
 		execution_stop(e, STOP_PIDS);
+	else if (exceeded == STOP_MEMORY && w->has_volume)
+		execution_stop(e, STOP_MEMORY);
 	else if (exceeded == STOP_MEMORY && !watchdog_look_rests(&w->look) &&
 		 watchdog_look(e->engine->watchdog, &w->look, w->pid, w->leaf, true,
 			       execution_on_looked, e))

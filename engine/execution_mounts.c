@@ -207,7 +207,8 @@ pass_on(struct execution_mounts *mounts, struct mount_places *places)
 
 /* Asks for the volume, once in a session; the worker waits for the keeper's word. 0 or -errno. */
 static int
-put_volume(struct execution *e, int pidfd, struct mount_places *places, struct frame_writer *to)
+put_volume(struct execution *e, struct worker *w, struct mount_places *places,
+	   struct frame_writer *to)
 {
 	const struct msg msg = { .type = MSG_AWAIT_VOLUME,
 				 .await_volume.place = msg_str(VOLUME_PLACE) };
@@ -219,7 +220,8 @@ put_volume(struct execution *e, int pidfd, struct mount_places *places, struct f
 		if (pipe2(pair, O_CLOEXEC) < 0)
 			return -errno;
 		gate = pair[0];
-		r = volume_attach(places ? places->volume : e->mounts.volume, pidfd, pair[1]);
+		r = volume_attach(places ? places->volume : e->mounts.volume, w->pidfd,
+				  pair[1]);
 	}
 	if (r < 0)
 		close(gate);
@@ -227,18 +229,20 @@ put_volume(struct execution *e, int pidfd, struct mount_places *places, struct f
 		r = frame_writer_put(to, &msg, &gate, gate >= 0 ? 1 : 0);
 	if (r == 0 && places)
 		places->has_volume = true;
+	if (r == 0)
+		w->has_volume = true;
 	return r;
 }
 
 int
-execution_mounts_put(struct execution *e, int pidfd, struct mount_places *places,
+execution_mounts_put(struct execution *e, struct worker *w, struct mount_places *places,
 		     struct frame_writer *to)
 {
-	int gate = -ENODATA, r = put_volume(e, pidfd, places, to);
+	int gate = -ENODATA, r = put_volume(e, w, places, to);
 
 	if (r < 0 || e->mounts.n == 0)
 		return r;
-	gate = attach(e, pidfd, places);
+	gate = attach(e, w->pidfd, places);
 	if (gate < 0 && gate != -ENODATA)
 		return gate;
 	for (size_t i = 0; r == 0 && i < e->mounts.n; i++) {

@@ -22,6 +22,7 @@ struct filestore_hold;
 struct frame_writer;
 struct tenant;
 struct volume;
+struct worker;
 struct why;
 
 /* Its members belong to execution_mounts.c. Zeroed: none. */
@@ -50,8 +51,8 @@ void execution_mounts_done(struct execution_mounts *mounts);
 /* Asks the keeper to mount them, and adds the orders for the links, which wait for the mounts, to
  * the worker's messages. places: those of the session, NULL for a script. 0 or -errno; -ENOTCONN:
  * there is no keeper, and the worker is unchanged. */
-int execution_mounts_put(struct execution *execution, int pidfd, struct mount_places *places,
-			 struct frame_writer *to);
+int execution_mounts_put(struct execution *execution, struct worker *worker,
+			 struct mount_places *places, struct frame_writer *to);
 
 /* The worker is gone. */
 void mount_places_done(struct mount_places *places);

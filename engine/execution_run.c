@@ -189,7 +189,7 @@ execution_lease(struct execution *e, struct worker *w)
 	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);
 	if (r == 0)
-		r = execution_mounts_put(e, w->pidfd, NULL, &w->writer);
+		r = execution_mounts_put(e, w, NULL, &w->writer);
 	if (r == 0)
 		r = run_descriptors(e, w, fd, &n_fds);
 	/* No other tenant may get a worker that has these files, or will have them soon. */

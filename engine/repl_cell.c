@@ -192,7 +192,7 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 		r = frame_writer_put(&repl->writer, &input, NULL, 0);
 	}
 	if (r == 0)
-		r = execution_mounts_put(e, repl->worker->pidfd, &repl->places, &repl->writer);
+		r = execution_mounts_put(e, repl->worker, &repl->places, &repl->writer);
 	if (r == 0)
 		r = frame_writer_put(&repl->writer, &msg, &in, in >= 0 ? 1 : 0);
 	else if (in >= 0)

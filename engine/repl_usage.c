@@ -93,7 +93,7 @@ repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg))
 	if (repl->engine->memory_counted)
 		return true;
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
-	if (watchdog_memory_since(&w->baseline, &usage) <= limit) {
+	if (watchdog_memory_since(&w->baseline, &usage) <= limit || w->has_volume) {
 		/* What an earlier look has found is not true any more. */
 		w->look.bytes = 0;
 		return true;

@@ -85,6 +85,9 @@ struct worker {
 	struct watchdog_usage baseline;		/* at READY */
 	struct watchdog_seen seen;
 	struct watchdog_look look;		/* at its memory */
+	bool has_volume;			/* then there is no look: a fault on a page of the
+						 * volume holds what the look waits for, until
+						 * the volume's server has time */
 	struct cgroup_counters before;		/* a session's, at the start of the cell */
 	uint64_t cpu_baseline_us;
 	struct frame_reader reader;

@@ -568,14 +568,6 @@ on_fallocate(struct volume *v, const void *in, size_t len)
 				  allocate_piece, &piece);
 }
 
-static int
-on_fsync(struct volume *v, const void *in, size_t len)
-{
-	(void)in;
-	(void)len;
-	return asked(v)->fd < 0 ? -EBADF : fdatasync(asked(v)->fd) < 0 ? -errno : 0;
-}
-
 /* ---- directories ---- */
 
 static int
@@ -714,7 +706,6 @@ static const struct {
 	[FUSE_READ] = { volume_on_read, sizeof(struct fuse_read_in) },
 	[FUSE_WRITE] = { on_write, sizeof(struct fuse_write_in) },
 	[FUSE_FALLOCATE] = { on_fallocate, sizeof(struct fuse_fallocate_in) },
-	[FUSE_FSYNC] = { on_fsync, 0 },
 	[FUSE_RELEASE] = { on_release, 0 },
 	[FUSE_OPENDIR] = { on_opendir, 0 },
 	[FUSE_READDIR] = { on_readdir, sizeof(struct fuse_read_in) },

@@ -218,7 +218,7 @@ static const struct seccomp_row rows[] = {
 		"out of sight; worker/sharedmap.c has a file in its place"),
 	ALLOW("munmap", "memory"),		ALLOW("mremap", "memory"),
 	ALLOW("mprotect", "memory, ctypes callbacks"), ALLOW("mincore", "memory"),
-	ALLOW("msync", "mmap.flush; of files that are open for reading only it syncs nothing"),
+	ALLOW("msync", "mmap.flush; nothing that a script can write is synced with a disk"),
 	ALLOW_UP_TO("madvise", 2, MADV_COLLAPSE, "memory"),
 	PAIR("madvise", SECCOMP_EINVAL, 2, MADV_MERGEABLE, "would tell what others hold"),
 	PAIR("madvise", SECCOMP_EINVAL, 2, MADV_COLD, "of files, would drop what others read"),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every process of the worker program; replaces the C library's fsync() and
  * fdatasync().   Owns: nothing.
- * The filter makes both calls succeed without reading the descriptor: a script can write only to
- * memory, and syncing a file of the host would flush the host's disk. So these functions check
- * the descriptor instead. Programs that a script starts have the library's own functions, and
- * always succeed. The keeper has no filter; its calls reach the kernel. */
+ * The filter makes both calls succeed without reading the descriptor: a script writes to memory or
+ * to a volume, and syncing a file of the host or of a volume would flush the host's disk. So these
+ * functions check the descriptor instead. Programs that a script starts have the library's own
+ * functions, and always succeed. The keeper has no filter; its calls reach the kernel. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -12,6 +12,7 @@ import os
 import re
 import time
 
+from disks import flushes
 from harness import OWN_CORPUS, Skip, equal, main, proto_version, test
 from mcpclient import RpcError
 
@@ -138,16 +139,6 @@ def half_a_frame_is_told(ctx):
                 o = client.run(write % bytes_ + end)
                 equal(o.status, "worker_protocol_error", "%r, %s: %r" % (bytes_, end, o))
         ctx.healthy(client)
-
-
-def flushes():
-    """How often this machine's disks were told to write out their caches; one number of each."""
-    total = 0
-    for disk in os.listdir("/sys/block"):
-        with open("/sys/block/%s/stat" % disk, encoding="ascii") as f:
-            numbers = f.read().split()
-        total += int(numbers[15]) if len(numbers) > 15 else 0
-    return total
 
 
 @test
