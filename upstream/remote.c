@@ -495,6 +495,8 @@ set_options(struct transfer *t)
 	SET(CURLOPT_PROXY, "");
 	SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	SET(CURLOPT_NOSIGNAL, 1L);
+	/* A name server that is silent holds up its own transfer, and not the loop that ends it. */
+	SET(CURLOPT_QUICK_EXIT, 1L);
 	SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	SET(CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(CURLOPT_USERAGENT, "mcp-pythond/" PACKAGE_VERSION);
