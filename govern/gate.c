@@ -99,6 +99,7 @@ deny_everything(void)
 	struct config *config = config_new();
 
 	key_clear(key_at((size_t)key_find("policy", "approvers")), config);
+	key_clear(key_at((size_t)key_find("tool-calls", "servers")), config);
 	config->policy.run_script = POLICY_DENY;
 	config->policy.run_repl = POLICY_DENY;
 	config->policy.install_package = POLICY_DENY;

@@ -273,6 +273,7 @@ a_directory_that_is_down_is_not_no_groups(void **state)
 
 		assert_int_equal(policy_tool(config, "run_repl"), POLICY_DENY);
 		assert_int_equal(policy_tool(config, "install_package"), POLICY_DENY);
+		assert_int_equal(config->tool_calls.servers.n, 0);
 		assert_false(policy_may_approve(config, &root, gate_subject(gate, BEN)));
 		config_free(config);
 	}
