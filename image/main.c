@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/quote.h"
 #include "base/remove.h"
 #include "base/why.h"
 #include "image/image.h"
@@ -104,6 +105,7 @@ int
 main(int argc, char **argv)
 {
 	struct why why = { .text = "" };
+	char text[2048];
 	bool image = argc == 4 && strcmp(argv[1], "--image") == 0;
 
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
@@ -122,7 +124,9 @@ main(int argc, char **argv)
 	umask(0);
 	raise_files();
 	if (unpack(argv[2], image ? NULL : argv[3], argv[argc - 1], &why) < 0) {
-		fprintf(stderr, PROGRAM ": %s: %s\n", argv[2], why.text);
+		/* Names of the archive's entries are a stranger's. */
+		quote_line(text, sizeof(text), why.text, strlen(why.text));
+		fprintf(stderr, PROGRAM ": %s: %s\n", argv[2], text);
 		return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;

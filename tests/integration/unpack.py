@@ -293,6 +293,7 @@ def what_is_not_what_it_says(ctx):
         (tar(entry("manifest.json", data=b"[1]")), ": "),
         (tar(entry("index.json", data=b'{"manifests": [{"digest": "md5:1"}]}')), "without its SHA-256"),
         (tar(entry("index.json", data=b'{"manifests": []}')), "it holds 0 images for this machine"),
+        (docker(tar(entry("a\x9b31m\u202e/../b"))), "a\\u009b31m\\u202e"),
     )
     for data, why in cases:
         with place(ctx) as p:
