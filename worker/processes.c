@@ -21,10 +21,11 @@
 #include "base/stall.h"
 
 /* For killed processes to die: large ones take long, and each look slows them down. */
+#define PAUSE_LEAST_NS 25000
 #define PAUSE_FIRST_NS 200000
 #define PAUSE_MOST_NS 20000000
 #define END_MS 1000
-#define OURS_LOOKS_MAX 500	/* with a pause of the first kind after each */
+#define OURS_LOOKS_MAX 500
 
 static pid_t seen = 1;		/* processes with this number or a lower one were met before */
 
@@ -167,10 +168,15 @@ bool
 processes_becomes_ours(pid_t pid)
 {
 	struct status status = { .parent = 1 };
+	long pause_ns = PAUSE_LEAST_NS;
 
+	/* As a rule its parent is about to end: a cell may wait for this. */
 	for (int i = 0; i < OURS_LOOKS_MAX && read_status(pid, &status) && status.parent != 1;
-	     i++)
-		processes_pause(PAUSE_FIRST_NS);
+	     i++) {
+		processes_pause(pause_ns);
+		if (pause_ns < PAUSE_FIRST_NS)
+			pause_ns *= 2;
+	}
 	return status.parent == 1;
 }
 
