@@ -6,9 +6,11 @@ TEST_LIBS = $(CMOCKA_LIBS)
 AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
 
 dist_check_SCRIPTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh \
+	tests/check-standalone.sh \
 	tests/check-threats tests/check-format tests/check-format-fails.sh tests/check-schemas \
 	tests/check-schemas-fails.sh tests/check-license
 TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh tests/check-threats \
+	tests/check-standalone.sh \
 	tests/check-format tests/check-format-fails.sh tests/check-schemas \
 	tests/check-schemas-fails.sh tests/check-license
 EXTRA_DIST += tests/check-all tests/check-podman tests/check-pythons tests/check-releases tests/in-root.sh tests/conformance tests/corpus tests/integration tests/schema \

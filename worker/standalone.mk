@@ -28,8 +28,9 @@ FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables notebook ipy
 	tools_module import_check multiarch)
 MAIN := main preloaded
 WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))
-LIBRARY := $(WORKER:%=worker/%.o) base/quote.o base/stall.o base/utf8.o \
-	$(patsubst $(SOURCES)/%.c,%.o,$(wildcard $(SOURCES)/proto/*.c))
+# control.c is for programs with a loop of libevent's.
+PROTO := $(filter-out control,$(basename $(notdir $(wildcard $(SOURCES)/proto/*.c))))
+LIBRARY := $(WORKER:%=worker/%.o) $(PROTO:%=proto/%.o) base/quote.o base/stall.o base/utf8.o
 # As configure has them.
 CFLAGS := -std=gnu17 -O2 -g -fPIC -fstack-protector-strong -fstack-clash-protection \
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -ffile-prefix-map=$(SOURCES)/= -ffile-prefix-map=$(CURDIR)=.
