@@ -94,7 +94,7 @@ blobs_read(struct blobs *blobs, int file, struct why *why_r)
 	struct archive_entry *entry;
 	int r = 0, next = ARCHIVE_EOF;
 
-	if (archive_read_support_filter_all(archive) < ARCHIVE_WARN ||
+	if (!spool_knows_compression(archive) ||
 	    archive_read_support_format_tar(archive) != ARCHIVE_OK ||
 	    archive_read_open_fd(archive, file, BLOCK) != ARCHIVE_OK)
 		r = spool_refuse(archive, why_r);

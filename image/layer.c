@@ -242,7 +242,7 @@ open_archive(struct pass *pass, int file)
 {
 	struct archive *archive = pass->archive;
 
-	if (archive_read_support_filter_all(archive) < ARCHIVE_WARN ||
+	if (!spool_knows_compression(archive) ||
 	    archive_read_support_format_tar(archive) != ARCHIVE_OK ||
 	    archive_read_support_format_empty(archive) != ARCHIVE_OK ||
 	    lseek(file, 0, SEEK_SET) < 0 ||

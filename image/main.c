@@ -20,6 +20,7 @@
 #include "image/place.h"
 
 #define PROGRAM "mcp-python-unpack"
+#define MEMORY_MAX (512UL << 20)	/* bytes */
 
 static const char help[] =
 	"Usage: " PROGRAM " --image FILE DIR\n"
@@ -61,12 +62,16 @@ unpack_tree(struct layer_tree *tree, int file, const char *sha256, struct why *w
 	return layer_unpack(tree, copy, false, why_r);
 }
 
-/* The copies of an archive's files are open at the same time. */
+/* The copies of an archive's files are open at the same time. What is compressed says how much
+ * memory its reader takes. */
 static void
-raise_files(void)
+set_limits(void)
 {
-	struct rlimit limit;
+	struct rlimit limit = { MEMORY_MAX, MEMORY_MAX };
 
+#ifndef WITH_SANITIZERS			/* their shadow counts */
+	setrlimit(RLIMIT_DATA, &limit);
+#endif
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -122,7 +127,7 @@ main(int argc, char **argv)
 	}
 	setlocale(LC_CTYPE, "C.UTF-8");
 	umask(0);
-	raise_files();
+	set_limits();
 	if (unpack(argv[2], image ? NULL : argv[3], argv[argc - 1], &why) < 0) {
 		/* Names of the archive's entries are a stranger's. */
 		quote_line(text, sizeof(text), why.text, strlen(why.text));

@@ -180,7 +180,7 @@ copy_unpacked(int from, int to, struct spool_room *room, char hex_r[SPOOL_HEX + 
 	struct archive_entry *entry;
 	int r;
 
-	if (archive_read_support_filter_all(archive) < ARCHIVE_WARN ||
+	if (!spool_knows_compression(archive) ||
 	    archive_read_support_format_raw(archive) != ARCHIVE_OK ||
 	    lseek(from, 0, SEEK_SET) < 0 ||
 	    archive_read_open_fd(archive, from, BLOCK) != ARCHIVE_OK ||
@@ -190,6 +190,15 @@ copy_unpacked(int from, int to, struct spool_room *room, char hex_r[SPOOL_HEX + 
 		r = spool_entry(archive, to, room, hex_r, why_r);
 	archive_read_free(archive);
 	return r;
+}
+
+bool
+spool_knows_compression(struct archive *archive)
+{
+	return archive_read_support_filter_gzip(archive) == ARCHIVE_OK &&
+	       archive_read_support_filter_bzip2(archive) == ARCHIVE_OK &&
+	       archive_read_support_filter_xz(archive) == ARCHIVE_OK &&
+	       archive_read_support_filter_zstd(archive) == ARCHIVE_OK;
 }
 
 int

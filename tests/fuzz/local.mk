@@ -37,7 +37,8 @@ fuzz-short: $(FUZZ_TARGETS)
 	@printf '%s\n' $(FUZZ_TARGETS) | xargs -P $(FUZZ_JOBS) -I '{}' $(SHELL) -c ' \
 		target={}; name=$${target#tests/fuzz/fuzz-}; \
 		mkdir -p tests/fuzz/found/$$name && \
-		$$target -max_total_time=$(FUZZ_SECONDS) -malloc_limit_mb=64 -rss_limit_mb=1024 \
+		case $$name in image) most=2048;; *) most=64;; esac; \
+		$$target -max_total_time=$(FUZZ_SECONDS) -malloc_limit_mb=$$most -rss_limit_mb=1024 \
 			-print_final_stats=1 -artifact_prefix=crash-$$name- \
 			tests/fuzz/found/$$name $(srcdir)/tests/fuzz/corpus/$$name'
 
@@ -172,3 +173,9 @@ tests_fuzz_fuzz_shape_LDADD = libmcp.a libpolicy.a libproto.a libbase.a $(JANSSO
 tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz-token.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_token_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_token_LDADD = libupstream.a libpolicy.a libbase.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
+
+# ---- images of containers; what is compressed says how much memory is asked for ----
+FUZZ_TARGETS += tests/fuzz/fuzz-image
+tests_fuzz_fuzz_image_SOURCES = tests/fuzz/fuzz-image.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_image_CPPFLAGS = $(AM_CPPFLAGS) $(ARCHIVE_CFLAGS) $(CRYPTO_CFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_image_LDADD = $(IMAGE_LIBS) $(FUZZ_ENGINE)

@@ -4,17 +4,20 @@
 
 A suite of tests/integration/run. No service runs in it."""
 
+import bz2
 import contextlib
 import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import platform
 import stat
 import subprocess
 import tarfile
 import tempfile
+import zlib
 
 from harness import equal, main, test
 
@@ -273,6 +276,32 @@ def no_rights_for_others(ctx):
             st = os.stat(p.root + "/" + name)
             equal((stat.S_IMODE(st.st_mode), st.st_uid, st.st_gid), (mode, os.getuid(), os.getgid()), name)
         equal(os.listxattr(p.root + "/able"), [])
+
+
+def with_dictionary(data, code):
+    """data as xz, whose reader is told to take a dictionary of another size."""
+    made = bytearray(lzma.compress(data, lzma.FORMAT_XZ))
+    end = 12 + (made[12] + 1) * 4			# of the header of the first block
+    at = made.index(b"\x21\x01", 12) + 2
+    made[at] = code
+    made[end - 4:end] = zlib.crc32(bytes(made[12:end - 4])).to_bytes(4, "little")
+    return bytes(made)
+
+
+@test
+def compressions_are_few_and_take_little(ctx):
+    """Some others make libarchive start programs; and a header says how much memory its reader takes."""
+    good, _ = LAYERS
+    for compressed in gzip.compress(good), lzma.compress(good), bz2.compress(good), with_dictionary(good, 24):
+        with place(ctx) as p:
+            equal(p.image(docker(compressed, config=config_of([good])))[0], 0)
+    for compressed in (lzma.compress(good, lzma.FORMAT_ALONE), b"LRZI\0\6" + bytes(100) + good,
+                       b"\x89LZO\0\r\n\x1a\n" + bytes(100) + good):
+        with place(ctx) as p:
+            p.refused(docker(compressed, config=config_of([good])), "the layer ")
+    if "ASAN_OPTIONS" not in os.environ:		# it needs more than the program may have
+        with place(ctx) as p:				# 768 MiB
+            p.refused(docker(with_dictionary(good, 35), config=config_of([good])), "the layer ")
 
 
 @test
