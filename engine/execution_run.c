@@ -96,8 +96,8 @@ execution_run_message(const struct execution *e)
 	if (!engine->memory_counted)
 		run.data_bytes = e->limits.memory_bytes;
 	/* Unlike pids.max, RLIMIT_NPROC does not count the worker's init (seen on Linux 6.18), so
-	 * the limit is not raised by one. A higher one would let a script exceed its limit, and the
-	 * watchdog would end a script that has only reached it. */
+	 * INIT_PROCESSES is not added here. With one process more, a script could exceed its limit,
+	 * and the watchdog, if it looked just then, would end a script that has only reached it. */
 	if (!engine->pids_counted)
 		run.processes = e->limits.pids;
 	return run;
