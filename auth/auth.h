@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may use the service over HTTP, by a token: one that the service made, or one of an OAuth 2.1
- * issuer, of which this is a resource server (RFC 6750, RFC 9728). http/principal.h handles users
- * that the kernel or a proxy identifies.
+/* Authentication over HTTP by a token (RFC 6750). The token was made for this service by mcp-python
+ * token, or an OAuth 2.1 issuer has issued it; for the issuer this service is a resource server
+ * (RFC 9728). http/principal.h is for users that the kernel or a proxy identifies.
  */
 #ifndef AUTH_AUTH_H
 #define AUTH_AUTH_H
@@ -18,30 +18,32 @@ struct why;
 #define HTTP_PATH "/mcp"	/* the protected path, where MCP is served */
 #define AUTH_PRINCIPAL_MAX (4 + AUTH_SUB_MAX + 1 + 255)	/* sub:SUB@ISSUER */
 
-/* "uid:1000", "token:TENANT", "sub:SUB@ISSUER", "user:NAME": visible ASCII; or a refusal. */
+/* A principal, or a refusal. */
 struct auth_verdict {
-	int status;			/* 0: admitted; 400, 401 or 403 */
-	char principal[AUTH_PRINCIPAL_MAX + 1];
-	char profile[65];		/* the only one for its scripts; "": any */
+	int status;			/* 0: admitted; else refused: 400, 401 or 403 */
+	char principal[AUTH_PRINCIPAL_MAX + 1];	/* "uid:1000", "token:TENANT", "sub:SUB@ISSUER" or
+						 * "user:NAME", visible ASCII */
+	char profile[65];		/* the only profile for its scripts; "": any */
 	const char *challenge;		/* WWW-Authenticate; NULL: none; lives as long as auth */
 	const char *text;		/* of a refusal, for people; static */
 };
 
-/* Reads the files that config names; config must outlive the result. Call it after privilege was
- * dropped, because the files are read again later. 0 or -errno with why_r filled. */
+/* Reads the files that config names. config must outlive *auth_r. To be called after privilege was
+ * dropped, because the files are read again later. 0 or -errno with why_r. */
 int auth_new(const struct config *config, struct auth **auth_r, struct why *why_r);
 void auth_free(struct auth *auth);	/* NULL is fine */
 
-/* Are there tokens at all? */
+/* Are tokens configured? */
 bool auth_has_tokens(const struct auth *auth);
 
-/* Judges the header Authorization; NULL: it is missing. */
+/* Decides by the header Authorization. authorization NULL: the header is missing. */
 void auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *verdict_r);
 
-/* Was the token of an admitted request revoked since? */
+/* Was the token of a request revoked after the request was admitted? */
 bool auth_is_withdrawn(struct auth *auth, const char *authorization);
 
-/* The header that a proxy may set (NULL: none), and the user that the proxy runs as. */
+/* The header by which a trusted proxy names the user (NULL: none), and the uid that the proxy runs
+ * as. */
 const char *auth_trusted_header(const struct auth *auth);
 uid_t auth_trusted_uid(const struct auth *auth);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor, after it has dropped privilege: a file that it cannot read then it
- * could not read again later.   Owns: nothing.
+/* Runs in: the supervisor, only after it has dropped privilege. So a file that can be read once can
+ * also be read again later.   Owns: nothing.
  * Reads:   a file of the administrator. */
 #include "auth/file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that administrators change while the service runs. It is checked at most once a second,
- * and read completely if it has changed. Files are small and local; a FIFO in the place of one does
- * not block.
+/* A file that administrators may change while the service runs. It is checked at most once a
+ * second, and read completely if it has changed. Such files are small and local, so reading them
+ * does not hold up the loop; a FIFO in the place of a file does not block.
  */
 #ifndef AUTH_FILE_H
 #define AUTH_FILE_H
@@ -20,7 +20,7 @@ struct auth_file {
 				 */
 	uint64_t looked_ms;
 	int error;		/* of the last check; 0: none */
-	struct stat stat;	/* what was read last */
+	struct stat stat;	/* of the file as it was last read */
 };
 
 /* Checks the file, at most once a second. now_ms: of CLOCK_MONOTONIC. 1: it has changed, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress.   Owns: content that is held back.
- * Reads:   answers of origins, hostile from the first byte. A head is bounded by HEAD_MAX, what is
- * held back by the longest form of a secret. */
+ * Reads:   answers of origins, hostile from the first byte. HEAD_MAX bounds a head; the longest
+ * form of a secret bounds the content that is held back. */
 #include "egress/answer.h"
 
 #include <errno.h>

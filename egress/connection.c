@@ -3,13 +3,13 @@
  * Reads:   both, hostile from the first byte; bounded in time, bytes and memory.
  *
  *   HEAD      a request arrives
- *   DIAL      its target was allowed, is looked up and connected to
+ *   DIAL      its target was allowed, and is being looked up and connected to
  *   GREET     for a request with a secret, TLS with the origin begins: its certificate is checked
  *   RELAY     bytes go both ways, until both sides have ended or a limit is reached
  *   FAREWELL  a refusal was written, and the script may still be writing
  *
- * A connection serves one request. In absolute form the origin is told to close, so bytes that a
- * script sends after its request are dropped. */
+ * A connection serves one request. For a request in absolute form the origin is told to close the
+ * connection, and bytes that the script sends after its request are dropped. */
 #include "egress/proxy.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a connected socket for a target: looks it up once, judges each address, and connects to the
- * judged address.
+/* Makes a connected socket for a target: looks its name up once, checks each address by the policy,
+ * and connects to an address that was allowed, without a second lookup.
  */
 #ifndef EGRESS_DIAL_H
 #define EGRESS_DIAL_H
@@ -18,13 +18,13 @@ struct dial_options {
 	struct event_base *base;		/* all borrowed, for as long as the dial */
 	struct evdns_base *dns;
 	const struct network_target *target;
-	const struct network_range *range;	/* not public, but allowed */
+	const struct network_range *range;	/* ranges that are not public, but allowed */
 	size_t n_ranges;
 };
 
-/* The result. fd >= 0: it belongs to the callee, and is connected to address. Otherwise verdict and
- * text (static) give the reason, and address is the one that was refused or failed (family 0:
- * none). */
+/* The result. fd >= 0: a socket that is connected to address, and belongs to the callee. Otherwise
+ * verdict and text (static) give the reason, and address is the one that was refused or failed
+ * (family 0: none). */
 struct dial_outcome {
 	int fd;
 	enum egress_verdict verdict;
@@ -32,8 +32,8 @@ struct dial_outcome {
 	struct network_address address;
 };
 
-/* Calls done once, from a later turn of the loop; the dial is the caller's and may be freed
- * there. NULL: no memory. */
+/* Begins to dial. done is called once, from a later turn of the loop. The dial belongs to the
+ * caller, and may be freed from within done. NULL: no memory. */
 struct dial *dial_new(const struct dial_options *options,
 		      void (*done)(void *arg, const struct dial_outcome *outcome), void *arg);
 void dial_free(struct dial *dial);	/* also while it is in progress; NULL is fine */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress, once, before it receives the first listening socket.
  * Owns:    nothing.
- * Two barriers against files, because a kernel may lack Landlock. */
+ * Files are refused by two barriers, the filter and Landlock, because a kernel may lack Landlock.
+ */
 #include "egress/filter.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* Enters the jail permanently, and proves it from inside. Everything that needs a file must be done
- * before. 0 with *landlock_r (0: the kernel has none), or -errno with *what_r (static): then the
- * process must end. */
+ * before. 0 with *landlock_r, the version of Landlock (0: the kernel has none); or -errno with
+ * *what_r (static), and the process must end. */
 int filter_enter(uint32_t *landlock_r, const char **what_r);
 
 #endif

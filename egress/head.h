@@ -2,7 +2,7 @@
 /* Parses the head of a request to a proxy strictly, and writes a new one for the origin. Parses the
  * head of an origin's answer in the same way. Pure.
  *
- * The value of a request's header can contain {{secret:NAME}}, which is the place of a secret.
+ * The value of a header in a request can contain {{secret:NAME}}: the proxy puts a secret there.
  */
 #ifndef EGRESS_HEAD_H
 #define EGRESS_HEAD_H
@@ -26,31 +26,32 @@ struct head_part {
 
 struct head_secret {
 	struct head_part header;	/* the name of the header */
-	struct head_part place;		/* {{secret:NAME}}, or an incomplete one */
-	struct head_part name;
+	struct head_part place;		/* {{secret:NAME}}, or an incomplete form of it */
+	struct head_part name;		/* NAME */
 };
 
 struct head {
 	struct network_target target;
 	size_t len;		/* bytes of the head */
-	bool connect;		/* a tunnel; else a request in absolute form */
+	bool connect;		/* CONNECT: a tunnel; otherwise a request in absolute form */
 	enum head_body body;
 	uint64_t body_len;	/* of HEAD_BODY_LENGTH */
-	/* Inside the bytes that were parsed. */
+	/* Positions in the bytes that were parsed. */
 	size_t method_len, path, path_len;
 	struct head_secret secret[HEAD_SECRETS_MAX];
 	size_t n_secrets;
 };
 
-/* Looks for a whole head at the start. 1: *head_r is filled; 0: more bytes are needed; or the
- * status of the answer, negative: -400, -431 (too large, or too many secrets), -501 (not
- * supported). */
+/* Parses a head at the start of bytes. 1: *head_r is filled in; 0: more bytes are needed; or the
+ * negative status of the answer: -400, -431 (too large, or too many secrets), -501 (not supported).
+ */
 int head_parse(const char *bytes, size_t len, struct head *head_r);
 
-/* The head for the origin, of a request in absolute form: its path, the target as Host,
- * "Connection: close", and the other lines that are meant for the origin. values: the values of
- * head->secret, which replace their places. Such a request goes over TLS, and asks the origin not
- * to compress or to wait. Without secrets values may be NULL. malloc'ed; NULL: out of memory. */
+/* Makes the head for the origin from a request in absolute form. It has the path, the target as
+ * Host, "Connection: close", and the other lines that are meant for the origin. values: the values
+ * of head->secret, which replace their places; without secrets it may be NULL. A request with
+ * secrets goes over TLS; its head asks the origin not to compress, and not to wait for the body.
+ * malloc'ed; NULL: out of memory. */
 char *head_for_origin(const struct head *head, const char *bytes, const char *const *values,
 		      size_t *len_r);
 
@@ -59,36 +60,38 @@ char *head_for_origin(const struct head *head, const char *bytes, const char *co
 struct head_answer {
 	size_t len;			/* bytes of the head */
 	unsigned int status;
-	enum head_body body;		/* HEAD_BODY_NONE: until the connection ends */
+	enum head_body body;		/* HEAD_BODY_NONE: the end of the connection ends it */
 	uint64_t body_len;
 	bool is_encoded;		/* its Content-Encoding is not identity */
 };
 
-/* As head_parse(), for an answer. 1, 0, or -502: it is not a head, or exceeds the bounds. */
+/* As head_parse(), for an answer. 1; 0; or -502: it is not a valid head, or exceeds the bounds. */
 int head_parse_answer(const char *bytes, size_t len, struct head_answer *head_r);
 
-/* The head for the script: "Connection: close", and the other lines that are about the answer and
- * not about the connection to the origin. malloc'ed; NULL: out of memory. */
+/* Makes the head for the script: "Connection: close", and the lines that are about the answer
+ * itself, without those about the connection to the origin. malloc'ed; NULL: out of memory. */
 char *head_for_script(const struct head_answer *head, const char *bytes, size_t *len_r);
 
 /* ---- bodies ---- */
 
-/* The position in a body. Chunked bodies are followed, not changed. */
+/* The position in a body. The form of a chunked body is parsed to find its end; it is not changed.
+ */
 struct head_body_state {
 	enum head_body kind;
-	unsigned int at;	/* in a chunked body: the part of it */
-	uint64_t left;		/* bytes of the body, or of this chunk */
+	unsigned int at;	/* in a chunked body: the current part of the syntax */
+	uint64_t left;		/* bytes that are left of the body, or of the current chunk */
 	size_t line;		/* bytes of the current line of a chunked body */
 };
 
-/* len: of HEAD_BODY_LENGTH. */
+/* Begins a body. len: with HEAD_BODY_LENGTH. */
 void head_body_begin(struct head_body_state *state, enum head_body kind, uint64_t len);
 
-/* How many of the next bytes are content. 0: the next byte is not content. */
+/* How many of the next bytes are content, and not part of the chunks' syntax. 0: the next byte is
+ * not content. */
 uint64_t head_body_content(const struct head_body_state *state);
 
-/* How many of the bytes belong to the body; *over_r: it ends with them. -400: it is not a valid
- * body. */
+/* Finds how many of the bytes belong to the body: *taken_r; *over_r: the body ends with them. 0; or
+ * -400: it is not a valid body. */
 int head_body_take(struct head_body_state *state, const char *bytes, size_t len,
 		   size_t *taken_r, bool *over_r);
 

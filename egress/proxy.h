@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the proxy: grants, one for each execution that may have a network, and their
- * connections. Everything runs in one loop, and no call in it waits.
+ * connections. Everything runs in one loop, in which no call may wait.
  */
 #ifndef EGRESS_PROXY_H
 #define EGRESS_PROXY_H
@@ -40,9 +40,9 @@ struct grant {
 	struct network_rule *rule;
 	struct network_range *range;
 	size_t n_rules, n_ranges;
-	uint32_t secrets;			/* that it may use: secrets_named() */
+	uint32_t secrets;			/* those that it may use: secrets_named() */
 	uint64_t bytes_max;
-	unsigned int at_once, in_all;		/* connections */
+	unsigned int at_once, in_all;		/* the most connections, at a time and in total */
 	unsigned int idle_seconds, connection_seconds;
 	int fd;					/* the listening socket in the worker's namespace;
 						 * -1: closed */
@@ -50,31 +50,35 @@ struct grant {
 	struct bufferevent_rate_limit_group *rate;
 	LIST_HEAD(, connection) connections;
 	unsigned int n_connections, n_accepted;
-	uint64_t bytes;				/* both ways */
+	uint64_t bytes;				/* of all connections, in both directions */
 };
 
 /* ---- grant.c ---- */
 
-/* Serves a listening socket, which belongs to the grant from the call on, even if it fails. 0;
- * -EEXIST: the execution has a grant already; or -errno, and EGRESS_CLOSED was sent. -ENOTSOCK: it
- * does not listen, because its cell has ended or its worker is hostile. */
+/* Makes a grant, which serves the listening socket fd. fd belongs to the grant from now on, also
+ * after a failure. 0; -EEXIST: the execution has a grant already; or another -errno, and
+ * EGRESS_CLOSED was sent. -ENOTSOCK: fd is not a listening socket, because the cell has ended or
+ * the worker is hostile.
+ */
 int grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd);
 
-/* Cuts its remaining connections, and sends EGRESS_CLOSED after its last report. Does nothing if
- * there is no such grant: it was closed before, and EGRESS_CLOSED was sent then. */
+/* Ends the grant of an execution: cuts its connections, and sends EGRESS_CLOSED after the last
+ * report. Does nothing if there is no grant: it was closed before, and EGRESS_CLOSED was sent then.
+ */
 void grant_close(struct proxy *proxy, uint64_t execution);
 
 bool grant_allows(const struct grant *grant, const struct network_target *target);
 
-/* To be called when a connection was freed. */
+/* To be called when a connection of the grant was freed. */
 void grant_release(struct grant *grant);
 
 /* ---- connection.c ---- */
 
-/* Takes an accepted socket. 0 or -errno; then it is closed. */
+/* Makes a connection from an accepted socket, which belongs to it. 0; or -errno, and fd was closed.
+ */
 int connection_new(struct grant *grant, int fd);
 
-/* Ends it at once. */
+/* Ends a connection at once. */
 void connection_cut(struct connection *connection);
 
 struct connection *connection_next(struct connection *connection);	/* of its grant */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets that the proxy puts into requests: a script requests http://HOST/... with {{secret:NAME}}
- * in a header; each secret is for one host and one header. The proxy sends the request to that host
- * over TLS. Scripts never have the text.
+/* Secrets that the proxy puts into requests. A script requests http://HOST/... with {{secret:NAME}}
+ * in a header; the proxy replaces it by the secret, and sends the request to HOST over TLS. Each
+ * secret is for one host and one header. Scripts never see the text.
  */
 #ifndef EGRESS_SECRET_H
 #define EGRESS_SECRET_H
@@ -29,8 +29,10 @@ struct secrets {
 	size_t n;
 };
 
-/* Copies them from the configuration, and reads certificates. Before the jail is entered. A mistake
- * in one secret affects only that one. 0; -EBADMSG: it is not a valid configuration. */
+/* Copies the secrets from the configuration, and reads certificates. To be called before the jail
+ * is entered. A mistake in one secret affects only that one. 0; -EBADMSG: the configuration is not
+ * valid.
+ */
 int secrets_take(struct secrets *secrets, const struct msg_egress_configure *configure);
 
 /* The secrets that a request uses, in the order of head->secret. */
@@ -41,11 +43,11 @@ struct secret_use {
 
 #define SECRET_WHY_MAX 256
 
-/* The secrets with these names, or all for "*": a bit for each. */
+/* The secrets with these names, as a bit for each; "*": all. */
 uint32_t secrets_named(const struct secrets *secrets, const struct msg_strs *names);
 
-/* Finds the secrets that a request asks for. They must be for its host and its header, and in
- * granted (secrets_named). The head's target gets the port for TLS. 0; -EACCES: why_r
+/* Finds the secrets that a request asks for. They must be for the host and the header of the
+ * request, and in granted (secrets_named). head->target gets the port for TLS. 0; or -EACCES: why_r
  * (SECRET_WHY_MAX bytes) has the reason. */
 int secrets_find(const struct secrets *secrets, uint32_t granted, struct head *head,
 		 const char *bytes, struct secret_use *use_r, char *why_r);
@@ -55,8 +57,8 @@ int secrets_find(const struct secrets *secrets, uint32_t granted, struct head *h
 size_t secrets_of_host(const struct secrets *secrets, const struct secret_use *use,
 		       const char *values_r[EGRESS_SECRETS_MAX]);
 
-/* A client's side of TLS with the host of a secret; its certificate must be valid for it. NULL: no
- * memory. SSL_free(). */
+/* Makes the client's side of a TLS connection to the host of a secret. The certificate must be
+ * valid for that host. The caller frees it by SSL_free(). NULL: no memory. */
 struct ssl_st *secret_tls(const struct secret *secret);
 
 #endif

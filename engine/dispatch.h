@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives warm workers to waiting executions and sessions, and starts waiting cells. For struct
- * pool_hooks.
+/* Gives warm workers to waiting executions and sessions, and starts waiting cells. The pool calls
+ * these functions through struct pool_hooks.
  */
 #ifndef ENGINE_DISPATCH_H
 #define ENGINE_DISPATCH_H
@@ -8,15 +8,15 @@
 struct share;
 struct tenant;
 
-/* Gives warm workers to executions and sessions that wait, then asks the zygotes for as many as are
- * still needed. */
+/* Gives warm workers to executions and sessions that wait, then asks the zygotes for the workers
+ * that are still missing. */
 void dispatch_workers(struct tenant *tenant, unsigned int profile);
 
 /* Starts cells that wait because too many executions of their tenant run. */
 void dispatch_cells(struct tenant *tenant);
 
-/* Ends the executions and sessions that wait in the share, because its jail cannot be built, for
- * the reason in text. */
+/* Ends the executions and sessions that wait in the share, because the jail for its workers cannot
+ * be built. text: the reason. */
 void dispatch_refuse(struct share *share, const char *text);
 
 #endif

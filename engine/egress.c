@@ -23,7 +23,8 @@
 #include "proto/frame.h"
 
 #define START_SECONDS 10
-#define UNUSED_MS 60000			/* then it is ended; the next one reads resolv.conf again */
+#define UNUSED_MS 60000			/* an unused proxy is ended after this time; the next one
+					 * reads resolv.conf again */
 #define WRITER_MAX (16 * 1024 * 1024)
 
 struct egress_grant {
@@ -38,8 +39,9 @@ struct egress_grant {
 struct egress {
 	struct egress_options options;
 	struct child child;
-	uint64_t stamp;			/* of the files of credentials, at its start */
-	bool renews;			/* it is ended for other credentials */
+	uint64_t stamp;			/* of the files of credentials, at the process's start */
+	bool renews;			/* it is being ended, so that the next one gets new
+					 * credentials */
 	bool unused;			/* it was ended because it was not needed */
 	LIST_HEAD(, egress_grant) grants;
 };
@@ -57,8 +59,8 @@ free_grant(struct egress_grant *grant)
 		child_arm(&e->child, UNUSED_MS);
 }
 
-/* Cuts its executions now and not when it is reaped: a script that saw its connection close may
- * have ended by then. Grants of ended executions need no message. */
+/* Ends the grants when the proxy begins to end, not when it is reaped: a script that has seen its
+ * connection close may have ended by then. Grants of ended executions need no message. */
 static void
 egress_on_ending(void *arg)
 {
@@ -90,8 +92,8 @@ egress_on_down(void *arg)
 		 log_quote(&quoted, c->text, strlen(c->text)));
 	if (e->renews)
 		return;
-	/* A process that served is restarted with a delay, too: connections made it end, and may
-	 * do so again. */
+	/* A process that has served is restarted with a delay, too: a connection may have made it
+	 * end, and may do so again. */
 	child_arm(c, child_backoff_ms(c));
 }
 
@@ -100,7 +102,7 @@ egress_on_due(void *arg)
 {
 	struct egress *e = arg;
 
-	/* Once it is down, the next grant may start another. */
+	/* Once the process is down, the next grant starts another one. */
 	if (e->child.state != CHILD_SERVING)
 		return;
 	if (!LIST_EMPTY(&e->grants)) {
@@ -113,8 +115,8 @@ egress_on_due(void *arg)
 
 /* ---- messages ---- */
 
-/* fd: -1: none; else the child takes it. If the message cannot be sent, the process is ended: it
- * would act on a state that is over. */
+/* Sends a message. fd: -1: none; else it belongs to the child. If the message cannot be sent, the
+ * process is ended, because it would act on an old state. */
 static int
 tell(struct egress *e, const struct msg *msg, int fd)
 {
@@ -241,7 +243,7 @@ egress_on_message(void *arg, struct frame *frame)
 {
 	struct egress *e = arg;
 
-	/* No other messages are let through by the frame's reader. */
+	/* The frame reader lets no other messages through. */
 	if (frame->msg.type == MSG_EGRESS_READY)
 		return egress_on_ready(e, &frame->msg.egress_ready);
 	if (frame->msg.type == MSG_EGRESS_REPORT)
@@ -265,7 +267,8 @@ static const struct child_kind egress_kind = {
 	.on_due = egress_on_due,
 };
 
-/* The launcher reads the files when the process is started: what they are then. */
+/* The stamp of the files of credentials. The launcher reads these files when the process is
+ * started. */
 static uint64_t
 egress_stamp_of(const struct egress *e)
 {
@@ -400,7 +403,7 @@ is_up(struct egress *e)
 		child_note(c, -ENOENT, "mcp-python-egress is not installed");
 		return false;
 	}
-	/* It was killed: that takes no longer than a fork. */
+	/* The unused process was killed: the wait for its end takes no longer than a fork. */
 	if (c->state == CHILD_ENDING && e->unused)
 		child_reap(c);
 	/* After a failure the timer decides when the next attempt may be made. */
@@ -469,7 +472,7 @@ egress_renew_credentials(struct egress *e)
 {
 	if (!child_is_up(&e->child) || egress_stamp_of(e) == e->stamp)
 		return;
-	/* At once: no script is without the network meanwhile. */
+	/* The restart has no delay, so that no script is without the network for long. */
 	child_note(&e->child, 0, "files of credentials have changed, so it is started again");
 	e->renews = true;
 	child_end(&e->child);

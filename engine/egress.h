@@ -23,7 +23,8 @@ struct survey_egress;
 struct egress_options {
 	struct event_base *base;		/* all borrowed */
 	struct launcher *launcher;
-	const struct config *config;		/* of the start: its [secret NAME] */
+	const struct config *config;		/* as read at the start: its [secret NAME] sections
+						 * count */
 	const struct engine_observer *observer;	/* hears of connections; NULL: none */
 };
 
@@ -33,33 +34,33 @@ struct egress *egress_new(const struct egress_options *options);
 /* Kills the process at once. No grant may be left. NULL is fine. */
 void egress_free(struct egress *egress);
 
-/* Files of secrets may have changed: then the process is started again, with what they have now.
- * Open connections end. */
+/* To be called when files of secrets may have changed. If one has, the process is started again
+ * with the new contents, and open connections end. */
 void egress_renew_credentials(struct egress *egress);
 
-/* Its state, for operators. */
+/* The state of the proxy, for operators. */
 void egress_look(const struct egress *egress, struct survey_egress *egress_r);
 
-pid_t egress_pid(const struct egress *egress);	/* 0: there is none now */
+pid_t egress_pid(const struct egress *egress);	/* 0: there is no process now */
 
-/* ---- what an execution may do ---- */
+/* ---- the rights of an execution ---- */
 
 /* The network rules of a configuration as one malloc'd block. NULL: nothing is allowed. */
 struct msg_egress_open *egress_terms(const struct config_network *network);
 
-/* Grants an execution the network by terms. terms, id and tenant are borrowed for as long as the
- * grant lives. NULL and *why_r (until the next call): there is no proxy now. */
+/* Grants an execution the network within terms. terms, id and tenant are borrowed for as long as
+ * the grant lives. NULL: there is no proxy now; *why_r is the reason, valid until the next call. */
 struct egress_grant *egress_grant_new(struct egress *egress, uint64_t execution,
 				      const char *id, const char *tenant,
 				      const struct msg_egress_open *terms,
 				      const char **why_r);
 
-/* Gives the proxy the worker's listening socket, which belongs to the grant from the call on. 0; or
- * -errno: the socket was closed, so the script's connections are refused. */
+/* Gives the proxy the worker's listening socket. fd belongs to the grant from now on, also after a
+ * failure. 0; or -errno: the socket was closed, so the script's connections are refused. */
 int egress_grant_listen(struct egress_grant *grant, int fd);
 
-/* Ends the grant with its execution. Reports of its last connections may still arrive. NULL is
- * fine. */
+/* Ends the grant, because its execution has ended. Reports of its last connections may still
+ * arrive. NULL is fine. */
 void egress_grant_end(struct egress_grant *grant);
 
 #endif

@@ -33,7 +33,7 @@
 #include "host/watchdog.h"
 
 #define SHUTDOWN_MOST_MS 1800
-#define KEEPING_MOST_MS 5000	/* the time that sessions have to come to rest */
+#define KEEPING_MOST_MS 5000	/* the time that sessions have, at a shutdown, to come to rest */
 
 static void
 each_tenant(struct engine *engine, void (*visit)(struct tenant *tenant))
@@ -276,7 +276,8 @@ set_up(struct engine *engine)
 	evtimer_assign(&engine->deliver, engine->base, on_deliver, engine);
 	evtimer_assign(&engine->tell_ready, engine->base, on_tell_ready, engine);
 	evtimer_assign(&engine->shutdown_timer, engine->base, on_shutdown_over, engine);
-	/* The last ids belong to strangers: the proxy, and the client of other servers' tools. */
+	/* The last ids belong to two processes that are not workers: the proxy, and the client of
+	 * other servers' tools. */
 	strangers = slots > 2 && engine->config->n_tools > 0 ? 2 : slots > 1 ? 1 : 0;
 	worker_slots_init(&engine->slots, slots - strangers);
 	engine->egress = egress_new(&(struct egress_options){
@@ -351,7 +352,8 @@ on_host_changed(void *arg)
 	pool_renew_zygotes(arg);
 }
 
-/* Without it zygotes see what the host has when they are replaced anyway (zygote_seconds). */
+/* Starts to watch the host's files. Without this, a change is seen only by the next zygote process,
+ * which the time (zygote_seconds) makes. */
 static void
 set_up_renewal(struct engine *engine)
 {

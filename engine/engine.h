@@ -57,9 +57,9 @@ void engine_keep_sessions(struct engine *engine);
 void engine_when_ready(struct engine *engine,
 		       void (*on_ready)(void *arg, int error, const char *text), void *arg);
 
-/* The tenant of a peer uid; at first use it is made and gets warm workers. Held until
- * tenant_release. A tenant without holders and without running work is freed after the idle time.
- */
+/* The tenant of a peer uid. The first call for a uid makes the tenant and its warm workers. The
+ * caller holds it until tenant_release. A tenant without holders and without running work is freed
+ * after the idle time. */
 struct tenant *engine_tenant(struct engine *engine, uid_t uid);
 
 /* The tenant of any principal that a carrier has authenticated: "uid:1000", "token:ci",
@@ -69,14 +69,15 @@ struct tenant *engine_tenant_named(struct engine *engine, const char *principal)
 void tenant_hold(struct tenant *tenant);	/* until one more tenant_release */
 void tenant_release(struct tenant *tenant);
 
-/* From now on its scripts run in this profile only, and a call that names another is refused; "":
- * any profile. */
+/* From now on the tenant's scripts run in this profile only, and a call that names another profile
+ * is refused. "": any profile. */
 void tenant_restrict(struct tenant *tenant, const char *profile);
 
-/* Sets how many of its executions may run and may wait. running_max > 0. */
+/* Sets how many executions of the tenant may run at the same time, and how many may wait.
+ * running_max > 0. */
 void tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max);
 
-/* Its principal, such as "uid:1000", which is the same after a restart. Valid as long as the
+/* The tenant's principal, such as "uid:1000". A restart does not change it. Valid as long as the
  * tenant. */
 const char *tenant_principal(const struct tenant *tenant);
 
@@ -86,15 +87,15 @@ struct filestore *tenant_filestore(const struct tenant *tenant);
 /* The profile that tenant_restrict has set; "": any. */
 const char *tenant_profile(const struct tenant *tenant);
 
-/* Its current numbers. */
+/* The tenant's current numbers. */
 struct tenant_counts {
 	unsigned int sessions, running, queued;
 	unsigned int running_max, queued_max;
 };
 void tenant_count(const struct tenant *tenant, struct tenant_counts *counts_r);
 
-/* What this machine enforces: "cgroup" or "watchdog" for memory and pids, and one sentence
- * for people. Strings are static or live as long as the engine. */
+/* The limits that the kernel enforces on this machine, and one sentence about them for people.
+ * text lives as long as the engine. */
 struct engine_enforcement {
 	bool cgroups, memory_controller, pids_controller, cpu_controller, landlock, own_uids;
 	const char *text;
@@ -105,7 +106,7 @@ void engine_enforcement(const struct engine *engine, struct engine_enforcement *
  * (engine/zygote.h). */
 const char *engine_packages(const struct engine *engine);
 
-/* Files of credentials and secrets may have changed. */
+/* To be called when files of credentials and secrets may have changed. */
 void engine_renew_credentials(struct engine *engine);
 
 /* The client of other MCP servers; NULL: none is configured (engine/upstream.h). */
@@ -114,8 +115,7 @@ struct upstream *engine_upstream(const struct engine *engine);
 /* The keeper of installed packages; NULL: no store is configured (engine/keeper.h). */
 struct keeper *engine_keeper(const struct engine *engine);
 
-/* Is this environment of the store in use, or about to be: by an execution that runs or waits, or
- * by a session? */
+/* Is this environment of the store used by an execution that runs or waits, or by a session? */
 bool engine_uses(const struct engine *engine, const char *environment);
 
 /* Counts for status lines and tests. */

@@ -23,7 +23,7 @@ struct upstream;
 struct watchdog;
 
 #define TENANT_BUCKETS 256
-#define SCRATCH_BYTES 65536	/* read at once from a pipe */
+#define SCRATCH_BYTES 65536	/* the most that one read of a pipe takes */
 
 struct engine {
 	struct engine_options options;
@@ -35,7 +35,7 @@ struct engine {
 	struct watchdog *watchdog;		/* NULL: not needed */
 	struct keeper *keeper;			/* NULL: there is no store */
 	int children_fd;			/* the kernel's list of our children; -1: none */
-	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
+	struct cgroup_limits standard;		/* a leaf's limits, made from the standard ones */
 
 	struct egress *egress;			/* the proxy; its process is started when it is
 						 * needed */
@@ -46,7 +46,8 @@ struct engine {
 	struct worker_slots slots;
 	uint64_t next_serial, next_share;
 	struct renewal *renewal;	/* NULL: changes of the host are not seen */
-	uint64_t next_look_us;		/* at the memory of adopted sessions: repl_keep.c */
+	uint64_t next_look_us;		/* the earliest time of the next look at the memory of
+					 * adopted sessions: repl_keep.c */
 
 	LIST_HEAD(, tenant) tenants[TENANT_BUCKETS];
 	unsigned int n_tenants;
@@ -59,7 +60,7 @@ struct engine {
 	struct event deliver;
 	unsigned int n_running;
 	uint64_t executions;
-	uint64_t spilled;			/* as in struct tenant, for all tenants */
+	uint64_t spilled;			/* the sum over all tenants of tenant->spilled */
 
 	/* Called once, for the default profile's zygote. */
 	void (*on_ready)(void *arg, int error, const char *text);
@@ -70,7 +71,7 @@ struct engine {
 	struct event tell_ready;
 
 	bool shutting_down, shut_down;
-	bool keeps_sessions;			/* when it shuts down */
+	bool keeps_sessions;			/* a shutdown does not end sessions */
 	void (*on_shut_down)(void *arg);
 	void *on_shut_down_arg;
 	struct event shutdown_timer;

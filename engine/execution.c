@@ -23,12 +23,13 @@
 #include "engine/worker.h"
 #include "engine/zygote.h"
 
-#define BURST_BYTES (256 * 1024)	/* read from a stream past its cap, before a pause */
+#define BURST_BYTES (256 * 1024)	/* so many bytes beyond a stream's cap are read, then comes
+					 * a pause */
 #define REST_MS 5
 #define GRACE_MS 2000			/* for an interrupted cell to end */
 #define KILL_MS 30000			/* for init to report that the cell was killed */
 #define TELL_MS 2000			/* for a script's init to report files */
-#define OFFERS_MS 60000			/* that keeping files is excused for */
+#define OFFERS_MS 60000			/* the most wall time that is excused for keeping files */
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
@@ -59,7 +60,7 @@ execution_set_state(struct execution *e, enum execution_state to)
 	e->state = to;
 }
 
-/* One that is DUE is answered in the next turn of the loop. */
+/* Answers an execution that is DUE in the next turn of the loop. */
 static void
 answer_later(struct execution *e)
 {
@@ -252,7 +253,7 @@ execution_check(struct execution *e)
 	struct worker *w = e->worker;
 	enum stop_reason exceeded;
 
-	/* Init is ending it, and a look would stop init too. */
+	/* Init is ending the script, and an exact look at the memory would stop init, too. */
 	if (e->stopping == KILLED)
 		return;
 	exceeded = execution_measure(e);
@@ -274,7 +275,7 @@ close_run(struct execution *e)
 {
 	struct worker *w = e->worker;
 
-	/* From here on no callback can end it again. */
+	/* From here on no callback can end the execution a second time. */
 	execution_set_state(e, EXECUTION_DUE);
 	event_del(&e->deadline);
 	watchdog_look_end(&w->look);
@@ -316,7 +317,7 @@ is_to_tell(const struct execution *e, enum stop_reason reason)
 		e->facts.cancel == CANCEL_BY_OPERATOR);
 }
 
-/* Whether readers of the answer want to know where the script was. */
+/* Does the answer say where the script was when it was stopped? */
 static bool
 is_to_say_where(const struct execution *e, enum stop_reason reason)
 {
@@ -324,7 +325,7 @@ is_to_say_where(const struct execution *e, enum stop_reason reason)
 	       (reason == STOP_WALL || reason == STOP_CPU);
 }
 
-/* Its init ends it and reports the files; EXITED is the end. */
+/* Makes the worker's init end the script and report the files. The run ends with EXITED. */
 static void
 stop_script(struct execution *e, enum stop_reason reason)
 {
@@ -332,23 +333,23 @@ stop_script(struct execution *e, enum stop_reason reason)
 		return;
 	e->facts.stop = reason;
 	e->stopping = KILLED;
-	/* Now: what its init does from here on is not charged to it. */
+	/* The count comes now: what init does from here on is not charged to the script. */
 	execution_count(e);
-	/* First, or connections that close with the script would look as if the script had
-	 * closed them. */
+	/* The grant ends before the script: otherwise connections that are cut would look as if the
+	 * script had closed them. */
 	egress_grant_end(give_ptr(e->grant));
 	if (worker_stop(e->worker, is_to_say_where(e, reason)) < 0) {
 		execution_lose(e, reason);
 		return;
 	}
 	execution_set_deadline_ms(e, TELL_MS);
-	/* The rest of its pipes is read at its end. */
+	/* The rest of the output is read at the end of the run. */
 	worker_throttle(e->worker, 2 * TELL_MS);
 }
 
 /* ---- the end of a cell ---- */
 
-/* The cell ends when its init reports the end. */
+/* Begins to stop the cell. The cell ends when the worker's init reports it. */
 static void
 stop_cell(struct execution *e, enum stop_reason reason)
 {
@@ -396,7 +397,7 @@ execution_keep_stake(struct execution *e, struct frame *frame)
 	return 0;
 }
 
-/* Did the cell end because of the interrupt? Else the interrupt came too late. */
+/* Did the cell end because of the interrupt? False: the interrupt came too late. */
 static bool
 was_interrupted(const struct execution *e)
 {
@@ -412,7 +413,8 @@ void
 execution_on_cell_ended(struct execution *e, enum outcome_state became,
 			const struct msg_cell_ended *ended)
 {
-	/* What looked at the state has ended with its answer, and was to leave nothing. */
+	/* The process that listed the state's variables has ended with its answer. It changes
+	 * nothing, so the state counts as untouched. */
 	bool looked = e->request.inspect && e->facts.has_done && e->facts.stop == STOP_NONE &&
 		      became == STATE_ROLLED_BACK;
 	struct worker *w;
@@ -431,7 +433,8 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	e->facts.committed = became == STATE_COMMITTED;
 	if (e->facts.committed && !was_interrupted(e))
 		e->facts.stop = STOP_NONE;
-	/* An end that the cell reported before it was ended otherwise does not count. */
+	/* The cell has reported its end, but its changes were not kept, because it was killed: the
+	 * report does not count. */
 	if (!e->facts.committed && !looked)
 		e->facts.has_done = e->facts.raised = false;
 	if (ended->error != 0 && e->facts.stop == STOP_NONE) {
@@ -550,7 +553,8 @@ execution_unwatch(struct execution *e)
 	memset(&e->watcher, 0, sizeof(e->watcher));
 }
 
-/* Output that is kept for spilling has the bounds of what is kept afterwards. */
+/* Charges the unchanged output that is kept for spilling. Its bounds are those of the files that
+ * are kept after the run. */
 static void
 charge_spill(struct execution *e, enum stream stream, size_t len)
 {
@@ -583,7 +587,8 @@ execution_on_output(struct execution *e, enum stream stream, const void *bytes,
 	if (total > e->limits.output_total) {
 		execution_stop(e, STOP_OUTPUT);
 	} else if (output_is_full(&e->output, stream)) {
-		/* Only the tail changes any more: a flood need not be read fast. */
+		/* The stream is longer than its cap, and only its tail still changes: it need not
+		 * be read fast. */
 		e->burst += len;
 		if (e->burst >= BURST_BYTES) {
 			e->burst = 0;
@@ -602,7 +607,8 @@ execution_on_listener(struct execution *e, struct frame *frame)
 	return 0;
 }
 
-/* The answer comes first, the worker's death after it. */
+/* Ends a run that came to its end by itself. The answer is given first, the worker is ended after
+ * it. */
 static void
 execution_finish(struct execution *e)
 {
@@ -640,7 +646,7 @@ execution_on_exited(struct execution *e, int wait_status)
 void
 execution_on_died(struct execution *e, int wait_status)
 {
-	/* Init never ends well without a report, unless it was killed. */
+	/* Init that ends without a report was killed. */
 	if ((wait_status & 0x7f) != 0) {
 		e->facts.has_exit = true;
 		e->facts.wait_status = wait_status;

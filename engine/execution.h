@@ -2,7 +2,7 @@
 /* One execution, from the call that asked for it to its single answer.
  *
  * Tools use only this header: they start an execution, may watch its output and cancel it, and get
- * exactly one outcome. They do not see the scheduler's queues, the pool, the worker and its leaf.
+ * exactly one outcome. They do not see the scheduler's queues, the pool, or the worker.
  * Runs in the supervisor; never blocks.
  */
 #ifndef ENGINE_EXECUTION_H
@@ -63,8 +63,8 @@ struct outcome_stream {
 	uint64_t dropped;	/* bytes of these that are not in text */
 };
 
-/* One form of one object that the script showed, in this order. The bytes come from the script: a
- * picture may be invalid. */
+/* One form of one object that the script showed. An outcome has them in the order in which they
+ * were shown. The bytes come from the script: a picture may be invalid. */
 struct outcome_display {
 	unsigned int object;	/* forms of the same object have the same number, from 0 */
 	enum display_kind kind;
@@ -74,8 +74,8 @@ struct outcome_display {
 
 /* A regular file in /workspace when the script had ended. */
 struct outcome_file {
-	const char *path;	/* relative to it; UTF-8, with other bytes escaped; no NUL follows
-				 */
+	const char *path;	/* relative to /workspace; UTF-8, with other bytes escaped; no NUL
+				 * follows */
 	size_t path_len;
 	uint64_t size;
 	const unsigned char *sha256;	/* 32 bytes; NULL: it was not read */
@@ -83,8 +83,8 @@ struct outcome_file {
 	size_t len;
 	bool stored;		/* it is in the tenant's store (host/filestore.h), at
 				 * file_uri() of the outcome's id and the path */
-	int error;		/* why it is not stored, as filestore_calls.end; 0: this was not
-				 * tried */
+	int error;		/* why it is not stored, a code of filestore_calls.end; 0: it is
+				 * stored, or storing it was not tried */
 };
 
 /* An unchanged part of a stream that is longer than its cap. If more follows, the part ends after a
@@ -117,7 +117,7 @@ tool_end_name(unsigned int end)
 	return names[end];
 }
 
-#define OUTCOME_ARGUMENTS_MAX 120	/* bytes of the arguments of a call */
+#define OUTCOME_ARGUMENTS_MAX 120	/* bytes of a call's arguments that an outcome has */
 #define OUTCOME_CALLS_MAX 32		/* calls that an outcome names */
 
 /* A call of another server's tool, in the order of the calls. The texts come from the script; they
@@ -133,7 +133,7 @@ struct outcome_tool_call {
 
 /* The effect of a cell on its session's state (engine/repl.h). */
 enum outcome_state {
-	STATE_NONE,		/* it was not a cell, or never ran */
+	STATE_NONE,		/* the execution was not a cell, or never ran */
 	STATE_COMMITTED,	/* the snapshot's state has the cell's changes */
 	STATE_ROLLED_BACK,	/* the snapshot's state is as before the cell */
 	STATE_LOST,		/* the snapshot holds no state any more; if that was the last state,
@@ -145,7 +145,8 @@ struct outcome {
 	enum outcome_status status;
 	const char *id;			/* "x-" and 26 letters or digits, unguessable */
 	struct outcome_stream stream[STREAM_COUNT];
-	const char *transcript;		/* both streams in the order of arrival, capped likewise */
+	const char *transcript;		/* both streams in the order of arrival; its cap is that of
+					 * a stream */
 	size_t transcript_len;
 	const char *value_repr;		/* NULL: no trailing expression, or it was None */
 	const char *value_json;		/* NULL: no JSON form; else one JSON text */
@@ -157,8 +158,8 @@ struct outcome {
 	const char *error_message;
 	const char *error_traceback;
 	uint32_t error_line;		/* 0: not known */
-	const char *message;		/* one sentence for people about its end, with the limit and
-					 * the peak */
+	const char *message;		/* one sentence for people about the execution's end, with
+					 * the limit and the peak */
 	int exit_code;			/* as in a shell: 128 + signal if it was killed; -1: never
 					 * ran */
 	int signal;			/* 0: none */
@@ -168,42 +169,43 @@ struct outcome {
 	const struct outcome_file *file;	/* ordered by path */
 	size_t n_files;
 	uint32_t more_files;		/* how many are not reported, at least */
-	bool files_unknown;		/* there may be others: after its end no process was left to
-					 * report them, or no time */
-	const struct outcome_part *part;	/* with spill; by stream and offset */
+	bool files_unknown;		/* there may be other files: after the script's end there
+					 * was no process to report them, or no time */
+	const struct outcome_part *part;	/* with spill; ordered by stream and offset */
 	size_t n_parts;
 	enum outcome_state state;
 	struct outcome_stream background[STREAM_COUNT];	/* what threads of earlier cells have
 						 * written since the last answer; only the text and
 						 * its length are set */
-	const char *const *note;	/* sentences that name what earlier cells had started and is
-					 * now lost */
+	const char *const *note;	/* sentences that name the threads, processes and
+					 * connections of earlier cells that are now lost */
 	size_t n_notes;
 	const char *environment;	/* a set of packages that imports have found; NULL: none */
 	const char *const *found_module;	/* the modules found in it, in this order */
 	size_t n_found_modules;		/* at most MODULES_OF_RUN_MAX */
-	const char *const *refused_import;	/* the first names that its list of modules did not
-						 * allow, as reported by the script's process */
+	const char *const *refused_import;	/* the first names that the request's list of
+						 * modules did not allow, as the script's process
+						 * reports */
 	size_t n_refused_imports;	/* at most REFUSED_IMPORTS_MAX, of IMPORT_NAME_MAX bytes */
 	const struct outcome_tool_call *tool_call;
 	size_t n_tool_calls;		/* at most OUTCOME_CALLS_MAX */
-	uint32_t more_tool_calls;	/* how many are left out: calls that only read and ended
-					 * well are left out first */
+	uint32_t more_tool_calls;	/* how many calls are left out; those that only read and
+					 * ended well are left out first */
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
 	const struct limits *limits;
 };
 
-/* A file that is put into /workspace first. The caller has checked its path: it is relative, stays
- * below /workspace, and is unique. */
+/* A file that is put into /workspace before the script runs. The caller has checked the path: it is
+ * relative, stays below /workspace, and is unique. */
 struct execution_input {
 	const char *path;
 	size_t path_len;
 	const void *data;
 	size_t len;
-	const char *uri;		/* NULL; or, in place of data, the tenant's stored file at
-					 * this uri is mounted there */
+	const char *uri;		/* NULL: the file has data; else the tenant's stored file at
+					 * this uri is mounted in place of data */
 };
 
 struct execution_request {
@@ -217,7 +219,7 @@ struct execution_request {
 	const struct execution_input *input;
 	size_t n_inputs;
 	const char *profile;		/* NULL: the default one */
-	const struct config_network *network;	/* NULL, or one that allows nothing: none */
+	const struct config_network *network;	/* NULL, or rules that allow nothing: no network */
 	bool spill;			/* also keep the whole of a stream that is longer than its
 					 * cap */
 	const char *const *imports;	/* modules that it may import; NULL: any. This is policy:
@@ -228,37 +230,40 @@ struct execution_request {
 					 * none */
 	bool tell_names;		/* the outcome has names, and the value is that of the
 					 * variable result, if there is one */
-	const char *volume;		/* name of one that is mounted at VOLUME_PLACE; NULL: none,
-					 * or that of its session */
-	const char *environment;	/* of the store: its packages are there; NULL: none */
-	const int *channel;		/* standard input instead of stdin_text: any descriptor,
-					 * the execution's from now on, also on failure; NULL */
+	const char *volume;		/* the name of the volume that is mounted at VOLUME_PLACE;
+					 * NULL: none, or that of the session */
+	const char *environment;	/* of the store: the script can import its packages; NULL:
+					 * none */
+	const int *channel;		/* the descriptor of standard input, in place of stdin_text;
+					 * it belongs to the execution from now on, also on failure.
+					 * NULL: stdin_text counts */
 	struct limits limits;
-	/* The session, if it is a cell; NULL: a script in a fresh worker. For a cell args and
-	 * profile must be empty, memory_bytes of the limits is that of the session, reported files
-	 * are those that the cell made or changed, and inputs replace files of the same name. */
+	/* The session of a cell; NULL: a script in a fresh worker. For a cell, args and profile
+	 * must be empty, limits.memory_bytes is the limit of the session, the reported files are
+	 * those that the cell made or changed, and inputs replace files of the same name. */
 	struct repl *repl;
-	unsigned int snapshot;		/* where it runs */
-	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1>; 0: none */
-	bool inspect;			/* in place of running a cell: the value is a list of the
-					 * state's variables, and the state does not change
-					 * (STATE_NONE) */
+	unsigned int snapshot;		/* in which the cell runs */
+	unsigned int cell;		/* the cell's number, from 1: tracebacks say <cell 1>; 0:
+					 * none */
+	bool inspect;			/* no cell runs: the value is a list of the state's
+					 * variables, and the state does not change (STATE_NONE) */
 	enum background_mode background;	/* what happens to threads and processes of the cell
 					 * when it has ended by itself */
-	uint32_t background_ms;		/* BACKGROUND_RUN: how long after its end */
+	uint32_t background_ms;		/* BACKGROUND_RUN: how long they may run after the cell's
+					 * end */
 	bool internal;			/* one of the service's own programs, run for a tenant */
 	uint32_t prompts;		/* how many prompts input() may show when standard input is
 					 * at its end, at most PROMPTS_OF_RUN_MAX; 0: none */
-	uint32_t prompt_ms;		/* the total time for answers that does not count as wall_ms
-					 */
+	uint32_t prompt_ms;		/* so many milliseconds of waiting for answers, in total, do
+					 * not count as wall time */
 	uint32_t modules;		/* how many missing modules its imports may ask for, at most
 					 * MODULES_OF_RUN_MAX; 0: none */
 	const char *const *tools;	/* names of other MCP servers, whose tools it may call */
 	size_t n_tools;			/* at most TOOL_SERVERS_MAX; 0: none */
-	uint32_t consent_ms;		/* the total time for people to decide about these calls
-					 * that does not count as wall_ms */
-	uint32_t tool_calls, tool_calls_at_once;	/* at most TOOL_CALLS_MAX and
-							 * TOOL_CALLS_AT_ONCE; with tools */
+	uint32_t consent_ms;		/* so many milliseconds of waiting for people's consent to
+					 * these calls, in total, do not count as wall time */
+	uint32_t tool_calls, tool_calls_at_once;	/* if n_tools > 0: at most TOOL_CALLS_MAX
+							 * and TOOL_CALLS_AT_ONCE */
 };
 
 /* A module that an import has not found. Valid only during the call. */
@@ -281,7 +286,7 @@ struct execution_tool {
 };
 
 /* The callbacks to the starter of an execution. on_output may be NULL; it gets raw bytes, as they
- * were read. Neither is called from within execution_start: the outcome always comes in a later
+ * were read. No callback is called from within execution_start: the outcome always comes in a later
  * turn of the loop. */
 struct execution_watcher {
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
@@ -290,29 +295,32 @@ struct execution_watcher {
 	 * from the script: UTF-8 without NUL, at most PROMPT_MAX bytes. If this is NULL, no user
 	 * can be asked. */
 	void (*on_prompt)(void *arg, unsigned int number, const char *prompt, size_t len);
-	/* The script waits for a set of packages: call execution_answer_module, now or later. If
-	 * this is NULL, there is no set for it. */
+	/* The script waits for a set of packages that has this module: call
+	 * execution_answer_module, now or later. NULL: there is no such set. */
 	void (*on_module)(void *arg, const struct execution_module *module);
 	/* The script waits for a tool's result: call execution_answer_tool, now or later. Several
-	 * calls may wait at the same time. If this is NULL, it can call no tool. */
+	 * calls may wait at the same time. NULL: the script can call no tool. */
 	void (*on_tool)(void *arg, const struct execution_tool *tool);
-	/* The set of the answer is mounted. May be NULL. */
+	/* The set of packages that execution_answer_module named is mounted. May be NULL. */
 	void (*on_mounted)(void *arg);
 	void *arg;
 };
 
-/* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid until
- * on_outcome returns), or with why_r filled -ENOENT: the profile is not configured; -EACCES: the
- * tenant may not use the profile; -EFBIG: its disk has no room for the input files; -ESRCH: the
- * session has ended. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
+/* Starts an execution. The request is copied. Returns 0 and *execution_r (borrowed: valid until
+ * on_outcome returns). Or fills why_r and returns -ENOENT: the profile is not configured; -EACCES:
+ * the tenant may not use the profile; -EFBIG: the profile's disk has no room for the input files;
+ * -EINVAL: a stored file or the volume cannot be mounted; -ESRCH: the session has ended; or the
+ * error of engine_observer.on_start. A full queue is not an error: the outcome is
+ * OUTCOME_OVERLOADED. */
 int execution_start(struct engine *engine, struct tenant *tenant,
 		    const struct execution_request *request,
 		    const struct execution_watcher *watcher,
 		    struct execution **execution_r, struct why *why_r);
 
-/* Stops it; on_outcome still follows, once, with OUTCOME_CANCELLED (or the status of an end that
- * came first). A cell gets KeyboardInterrupt first, and is killed if it has not ended two seconds
- * later; at shutdown, and for CANCEL_SESSION_ENDED, it is killed at once. Safe to call twice. */
+/* Stops the execution. on_outcome still follows, once, with OUTCOME_CANCELLED, or with the status
+ * of an end that came first. A cell gets KeyboardInterrupt first, and is killed if it has not ended
+ * two seconds later; at shutdown, and for CANCEL_SESSION_ENDED, it is killed at once. Safe to call
+ * twice. */
 void execution_cancel(struct execution *execution, enum cancel_reason reason);
 
 /* The answer to the open prompt: a line of UTF-8 without NUL or line break, at most 4 *
@@ -320,9 +328,9 @@ void execution_cancel(struct execution *execution, enum cancel_reason reason);
  * prompt is open. */
 void execution_answer_prompt(struct execution *execution, const char *line, size_t len);
 
-/* The answer for the module that was asked for last: a set of the store that has it, which is
- * mounted in place of the earlier one; NULL: there is none. Does nothing if no module was asked
- * for. */
+/* The answer for the module that was asked for last. environment: a set of the store that has the
+ * module, which is mounted in place of the earlier set; NULL: there is no such set. Does nothing if
+ * no module was asked for. */
 void execution_answer_module(struct execution *execution, const char *environment);
 
 /* The answer to a call of a tool. body: JSON with TOOL_RETURNED and TOOL_RAISED, otherwise a
@@ -331,12 +339,12 @@ void execution_answer_module(struct execution *execution, const char *environmen
 void execution_answer_tool(struct execution *execution, uint32_t number, enum tool_status status,
 			   const char *body, size_t len);
 
-/* To be called when a call of a tool is sent to its server: before that it had no effect. reads: by
- * its server's word it changes nothing. */
+/* To be called when a call of a tool is sent to its server: a call that was not sent had no effect.
+ * reads: the server says that the tool changes nothing. */
 void execution_begin_tool(struct execution *execution, uint32_t number, bool reads);
 
-/* Says whether a person is being asked about a call of a tool. Meanwhile the wall clock is stopped,
- * for consent_ms at most. */
+/* Says whether a person is being asked about a call of a tool. While awaits is true, the wall clock
+ * is stopped, in total for consent_ms at most. */
 void execution_await_consent(struct execution *execution, bool awaits);
 
 /* Reports the result of a prompt to the engine's observer; only the code that asks the user knows

@@ -63,7 +63,7 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	outcome->undisplayed = done->has_undisplayed ? done->undisplayed : 0;
 }
 
-/* In place of a traceback, which nothing was left to make. */
+/* Puts the reported stacks in the place of the traceback: the script ended without one. */
 static void
 take_where(const struct execution *e, struct done_texts *t, struct outcome *outcome)
 {
@@ -89,8 +89,8 @@ free_done(struct done_texts *t)
 	free(t->names);
 }
 
-/* Those of its process, the processes that were ended, and what was undone before it or was in its
- * way. */
+/* The notes of the cell's process; one about the processes that were ended; one about what happened
+ * before the cell began. */
 #define NOTES_OF_CELL (NOTES_MAX + 2)
 
 static char *
@@ -113,7 +113,8 @@ static const char held_up[] = "the cell did not begin, because the session's pro
 static const char unnamed[] = "the cell was ended before it had begun: threads and connections of earlier cells, if "
 			      "there were any, have ended";
 
-/* What the session has lost with the cell. The list and its texts belong to the caller. */
+/* Makes the notes about what the session has lost with the cell. Returns their number. The texts
+ * belong to the caller. */
 static size_t
 make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 {
@@ -139,7 +140,7 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 	return n;
 }
 
-/* The outcome's texts are the caller's. */
+/* Puts the output of threads of earlier cells into the outcome. The texts belong to the caller. */
 static void
 answer_take_background(struct execution *e, struct output_text text_r[STREAM_COUNT],
 		       struct outcome *outcome)
@@ -151,7 +152,8 @@ answer_take_background(struct execution *e, struct output_text text_r[STREAM_COU
 	}
 }
 
-/* What a script tells that had no list of modules means nothing. As make_notes. */
+/* Makes the list of refused imports, as make_notes. The report of a script that had no list of
+ * modules is ignored. */
 static size_t
 make_refused(const struct execution *e, char *refused_r[REFUSED_IMPORTS_MAX])
 {
@@ -180,7 +182,7 @@ event_of(const struct execution *e)
 		.script = e->request.script.at,
 		.script_len = e->request.script.len,
 		.profile = profile->name,
-		/* A session has its disk already, even if it ends before its cell. */
+		/* The disk of a session was charged with the session, not with the cell. */
 		.disk_bytes = e->item.kind == SCHED_CELLS ? 0 : profile->disk_bytes,
 		.limits = &e->limits,
 		.internal = e->request.internal,

@@ -16,12 +16,12 @@ struct frame;
 /* Its members belong to execution_files.c. Zeroed: nothing is offered. */
 struct execution_files {
 	bool open;			/* an offer has no answer yet */
-	bool pulled;			/* ... but its worker has the pipe */
-	bool no_place;			/* one file has waited without success: no further one waits
-					 */
+	bool pulled;			/* open, and the worker has the pipe for the file's bytes */
+	bool no_place;			/* one file has waited for a place of the store without
+					 * success: later files do not wait, and are not kept */
 	struct filestore_job *job;	/* NULL: none */
 	char *uri;			/* of the file that is offered */
-	size_t at;			/* its number among the results */
+	size_t at;			/* the number of this file among the results */
 };
 
 /* Takes an OFFER: 0, and the frame is emptied; or -EBADMSG. */
@@ -30,7 +30,8 @@ int execution_on_offer(struct execution *execution, struct frame *frame);
 /* The run has ended: no further file is kept. */
 void execution_files_end(struct execution *execution);
 
-/* Its init reports all files itself: files that were kept already are removed. */
+/* To be called when the execution's init begins to report all files itself, in place of the script:
+ * removes the files that were kept already. */
 void execution_files_anew(struct execution *execution);
 
 #endif

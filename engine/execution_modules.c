@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the wait for a mount.
- * Reads:   names of modules, hostile: our own worker asks for no more than it may, one at a time,
- * and numbers them. */
+ * Reads:   names of modules, from a script's process, which is hostile. An honest worker asks for
+ * no more modules than it may, one at a time, and numbers them; anything else is a breach of the
+ * protocol. */
 #include "engine/execution_parts.h"
 
 #include <ctype.h>
@@ -16,7 +17,7 @@
 #include "engine/worker.h"
 #include "engine/zygote.h"
 
-/* ASCII alone, so that a name is a part of a path and of a record as it is. */
+/* Only ASCII is accepted, so that a name can be part of a path and of a record unchanged. */
 static bool
 modules_is_identifier(const struct msg_str *name)
 {
@@ -57,7 +58,8 @@ modules_on_mounted(void *arg, int error)
 	modules_answer(e, error == 0);
 }
 
-/* While it runs, and until its session ends, the set stays in the store: engine_uses. */
+/* Asks the keeper to mount the set. While the execution runs, and until its session ends, the set
+ * stays in the store (engine_uses). */
 static int
 mount(struct execution *e, const char *environment)
 {

@@ -26,11 +26,11 @@ struct execution_modules {
 	char environment[ENVIRONMENT_NAME + 1];	/* the mounted one; "": no import has found one */
 };
 
-/* The execution asks for a module. 0; or -EBADMSG: it may not, or not now, or this is not a name.
- */
+/* The execution asks for a module. 0; or -EBADMSG: it may not ask, or not now, or the name is not
+ * valid. */
 int modules_take(struct execution *execution, const struct msg_module *module);
 
-/* Their execution has ended: stops waiting. */
+/* To be called when the execution has ended: stops waiting for a mount. */
 void modules_end(struct execution_modules *modules);
 
 /* The names of the modules that were found. Returns their number. Borrowed. */

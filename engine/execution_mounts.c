@@ -29,7 +29,7 @@ struct execution_mount {
 
 /* ---- what a request names ---- */
 
-/* The session's place of the file, or FILE_PLACES. */
+/* The place at which the session has the file of this uri; FILE_PLACES: none. */
 static unsigned int
 find_place(const struct mount_places *places, const char *uri)
 {
@@ -55,7 +55,8 @@ mounts_check(const struct engine *engine, const struct execution_request *reques
 		return why_say(why_r, -EINVAL, "files",
 			       "files: at most %d large files can be mounted in a %s",
 			       FILE_PLACES, places ? "session" : "script");
-	/* Its worker is in the namespaces of the supervisor before this one. */
+	/* The worker of an adopted session is in the namespaces of the supervisor before this one,
+	 * where the keeper cannot mount. */
 	if (request->repl && request->repl->adopted)
 		return why_say(why_r, -EINVAL, "files",
 			       "files: large files cannot be mounted in a session that has outlived "
@@ -146,8 +147,8 @@ mount_places_done(struct mount_places *places)
 
 /* ---- mounting ---- */
 
-/* Gives each file its place. What is new to the worker has the places from *first_r on; its number,
- * or -EMFILE. */
+/* Gives each file its place. The files that the worker does not have yet get the places from
+ * *first_r on. Returns their number, or -EMFILE. */
 static int
 choose_places(struct execution_mounts *mounts, const struct mount_places *places,
 	      const char *name_r[FILE_PLACES], unsigned int *first_r)
@@ -174,7 +175,8 @@ choose_places(struct execution_mounts *mounts, const struct mount_places *places
 	return (int)n;
 }
 
-/* Returns a pipe on which the keeper says that they are mounted, -ENODATA: all are; or -errno. */
+/* Asks the keeper to mount the files. Returns the reading end of a pipe on which the keeper says
+ * that they are mounted; -ENODATA: all are mounted already; or another -errno. */
 static int
 attach(struct execution *e, int pidfd, const struct mount_places *places)
 {
@@ -196,7 +198,7 @@ attach(struct execution *e, int pidfd, const struct mount_places *places)
 	return r < 0 ? r : give_fd(gate);
 }
 
-/* The session holds what is mounted in it from now on. */
+/* Passes the holds of the mounted files from the cell to the session. */
 static void
 pass_on(struct execution_mounts *mounts, struct mount_places *places)
 {
@@ -205,7 +207,8 @@ pass_on(struct execution_mounts *mounts, struct mount_places *places)
 			places->file[places->n++] = give_ptr(mounts->item[i].file);
 }
 
-/* Asks for the volume, once in a session; the worker waits for the keeper's word. 0 or -errno. */
+/* Asks the keeper to mount the volume, once in a session. The worker waits for the keeper's answer.
+ * 0 or -errno. */
 static int
 put_volume(struct execution *e, struct worker *w, struct mount_places *places,
 	   struct frame_writer *to)
@@ -250,7 +253,7 @@ execution_mounts_put(struct execution *e, struct worker *w, struct mount_places 
 		struct msg msg = { .type = MSG_LINK, .link = { .path = msg_str(mount->path),
 							       .place = mount->place } };
 
-		/* The first one takes the pipe. */
+		/* The pipe goes with the first message. */
 		r = frame_writer_put(to, &msg, &gate, gate >= 0 ? 1 : 0);
 		gate = -ENODATA;
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an execution's script reads where it is. Stored files (host/filestore.h): the keeper
- * mounts each, read-only, at a place of the worker, and in /workspace is a link to that; nothing is
- * copied. And a volume (engine/volume.h), which the keeper mounts at VOLUME_PLACE.
+/* Files and directories that are mounted for an execution, and not copied. Stored files
+ * (host/filestore.h): the keeper mounts each of them, read-only, at a place of the worker, and
+ * /workspace has a link to that place. A volume (engine/volume.h): the keeper mounts it at
+ * VOLUME_PLACE.
  *
  * A script has all places of its worker. In a session the places fill up: the files of a cell stay
- * mounted until the session ends, because its links stay too.
+ * mounted until the session ends, because the links in /workspace stay too.
  */
 #ifndef ENGINE_EXECUTION_MOUNTS_H
 #define ENGINE_EXECUTION_MOUNTS_H
@@ -38,23 +39,24 @@ struct mount_places {
 	struct filestore_hold *file[FILE_PLACES];	/* NULL: mounted by an earlier supervisor */
 	unsigned int n;
 	struct volume *volume;		/* NULL: none */
-	bool has_volume;		/* the keeper was asked to mount it */
+	bool has_volume;		/* the keeper was asked to mount the volume */
 };
 
-/* Holds the files and the volume that the request names. 0; or -errno with why_r, and nothing is
- * held. */
+/* Holds the files and the volume that the request names, until execution_mounts_done. 0; or -errno
+ * with why_r, and nothing is held. */
 int execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
 			  struct tenant *tenant, const struct execution_request *request,
 			  struct why *why_r);
 void execution_mounts_done(struct execution_mounts *mounts);
 
-/* Asks the keeper to mount them, and adds the orders for the links, which wait for the mounts, to
- * the worker's messages. places: those of the session, NULL for a script. 0 or -errno; -ENOTCONN:
- * there is no keeper, and the worker is unchanged. */
+/* Asks the keeper to mount the files and the volume in the worker, and appends the orders for the
+ * links to the worker's messages. The worker waits for the mounts before it makes the links.
+ * places: those of the session; NULL: a script. 0 or -errno; -ENOTCONN: there is no keeper, and the
+ * worker is unchanged. */
 int execution_mounts_put(struct execution *execution, struct worker *worker,
 			 struct mount_places *places, struct frame_writer *to);
 
-/* The worker is gone. */
+/* Releases the files and the volume of a session whose worker is gone. */
 void mount_places_done(struct mount_places *places);
 
 #endif

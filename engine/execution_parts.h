@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions, for the engine's other modules.
+/* The inside of an execution, for the engine's other modules. No file outside of engine/ includes
+ * it.
  */
 #ifndef ENGINE_EXECUTION_PARTS_H
 #define ENGINE_EXECUTION_PARTS_H
@@ -36,11 +37,11 @@ enum execution_state {
 	EXECUTION_STATE_COUNT
 };
 
-/* How far its stop is. */
+/* How far an execution has been stopped. */
 enum stopping {
 	GOES_ON,
-	INTERRUPTED,		/* a cell, by KeyboardInterrupt; has some time left */
-	KILLED,			/* init has the order, and reports the files */
+	INTERRUPTED,		/* a cell that got KeyboardInterrupt, and has some time left */
+	KILLED,			/* init has the order to kill it, and reports the files */
 };
 
 struct execution {
@@ -61,31 +62,36 @@ struct execution {
 	struct repl *repl;			/* NULL: none, or it is over */
 	struct repl_job job;			/* WAITING */
 	enum outcome_state became;
-	uint32_t processes_ended;		/* of earlier cells, with it */
-	bool fell;				/* the process with the state ended before it */
-	int fell_status;			/* how its process ended, as wait(2) gives it */
-	bool held_up;				/* it did not answer when the cell should begin */
-	bool not_made;				/* there was no process for the cell */
+	uint32_t processes_ended;		/* processes that cells had started and that ended
+						 * with this cell */
+	bool fell;				/* the process with the state ended before the cell
+						 * began */
+	int fell_status;			/* how that process ended, as wait(2) gives it */
+	bool held_up;				/* the process with the state did not answer when
+						 * the cell should begin */
+	bool not_made;				/* no process could be made for the cell */
 	struct frame stake;			/* its AT_STAKE, kept for the texts in it */
-	struct output background;		/* of threads of earlier cells */
+	struct output background;		/* output of threads and processes of earlier cells
+						 */
 	/* While it runs. */
 	struct worker *worker;
 	enum stopping stopping;
-	struct event deadline;			/* of the wall clock, or a look at cpu time */
+	struct event deadline;			/* the end of its wall time, or the next look at its
+						 * processor time */
 	struct egress_grant *grant;		/* NULL: it has no network */
 	bool listens;				/* its LISTENER came */
 	struct execution_usage usage;
 	struct execution_waits prompts;
 	struct execution_modules modules;
 	struct execution_tools tools;
-	struct execution_waits consents;	/* about calls of tools; several at a time count as
-						 * one */
-	struct execution_waits offers;		/* of files, while each is kept */
-	size_t burst;				/* read since the last rest */
+	struct execution_waits consents;	/* for people's consent to calls of tools; several
+						 * at a time count as one */
+	struct execution_waits offers;		/* for the store, which keeps one file at a time */
+	size_t burst;				/* bytes read since the last pause in reading */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */
 	struct frame done;			/* its DONE, kept for the texts in it */
-	struct frame where;			/* its WHERE, likewise */
+	struct frame where;			/* its WHERE, kept for the text in it */
 	struct execution_results results;
 	struct execution_files files;
 	struct execution_mounts mounts;
@@ -105,15 +111,17 @@ execution_of(struct sched_item *item)
  * may be tried; any other -errno: it cannot be run at all. */
 int execution_lease(struct execution *execution, struct worker *worker);
 
-/* Runs in a session: after its message was sent execution_begin, and what ends it. */
+/* The parts of a run. For a cell the session calls them (repl_cell.c): it builds and sends the
+ * messages, then calls execution_begin, and then reports what the worker says of the cell. */
 void execution_grant_network(struct execution *execution);
 struct msg_run execution_run_message(const struct execution *execution);
 int execution_make_stdin(const struct execution *execution);	/* a descriptor or -errno */
 void execution_begin(struct execution *execution, struct worker *worker);
 void execution_keep_done(struct execution *execution, struct frame *frame);
-/* 0, or -EBADMSG: it belongs to another execution, or is the second. */
+/* Takes AT_STAKE: 0, and the frame is emptied; or -EBADMSG: it belongs to another execution, or is
+ * the second. */
 int execution_keep_stake(struct execution *execution, struct frame *frame);
-/* 0, or -EBADMSG: it belongs to another execution, or is the second. */
+/* Takes WHERE: as execution_keep_stake. */
 int execution_on_where(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
 			     const struct msg_cell_ended *ended);
@@ -121,22 +129,23 @@ void execution_on_cell_ended(struct execution *execution, enum outcome_state bec
 /* The watchdog's check of a running execution. */
 void execution_check(struct execution *execution);
 
-/* Ends it at once, with its worker. The reason counts only if there was none before. */
+/* Ends the execution at once, together with its worker. The reason counts only if the execution was
+ * not being stopped before. */
 void execution_lose(struct execution *execution, enum stop_reason reason);
 
-/* Ends it because the jail of its profile cannot be built. text names the wall. */
+/* Ends a waiting execution because the jail of its profile cannot be built. text names the wall. */
 void execution_fail(struct execution *execution, const char *text);
 
-/* Events of its worker. All except the first end it. */
+/* Events of its worker. All except the first end the execution. */
 void execution_on_output(struct execution *execution, enum stream stream,
 			 const void *bytes, size_t len);
 void execution_on_done(struct execution *execution, struct frame *frame);
 void execution_on_exited(struct execution *execution, int wait_status);
-void execution_on_died(struct execution *execution, int wait_status);	/* its init */
+void execution_on_died(struct execution *execution, int wait_status);	/* the worker's init */
 void execution_on_broken(struct execution *execution);
 
-/* Takes its LISTENER: 0, and the frame is emptied; or -EBADMSG: it may have none, or has one
- * already. */
+/* Takes LISTENER: 0, and the frame is emptied; or -EBADMSG: the execution may have no listener, or
+ * has one already. */
 int execution_on_listener(struct execution *execution, struct frame *frame);
 
 /* ---- execution_message.c ---- */
@@ -144,11 +153,11 @@ int execution_on_listener(struct execution *execution, struct frame *frame);
 /* The user of a worker that runs a script. */
 extern const struct worker_user execution_user;
 
-/* Takes a message that a script or a cell sends before DONE: a question, its stacks, or results. 0
- * or -EBADMSG. */
+/* Takes a message that a script or a cell sends before DONE: a request (for an answer to a prompt,
+ * a module or a tool), the stacks of its threads, or results. 0 or -EBADMSG. */
 int execution_take(struct execution *execution, struct frame *frame);
 
-/* Ends it by force, for this reason. */
+/* Stops an execution in any state, for this reason. */
 void execution_stop(struct execution *execution, enum stop_reason reason);
 
 /* Delivers the outcomes that are due. */
@@ -158,7 +167,7 @@ void execution_free(struct execution *execution);
 
 /* ---- execution_answer.c ---- */
 
-/* Asks the engine's observer whether it may run. */
+/* Asks the engine's observer whether the execution may run. 0, or -errno with why_r. */
 int execution_announce(struct execution *execution, struct why *why_r);
 
 /* Gives the outcome to the observer and to its watcher. */

@@ -106,7 +106,7 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		const struct execution_input *input = &request->input[i];
 		struct msg_input *to = &copy->input[copy->n_inputs];
 
-		/* What is mounted belongs to execution_mounts.c. */
+		/* Files that are mounted belong to execution_mounts.c. */
 		if (input->uri != NULL)
 			continue;
 		copy->n_inputs++;

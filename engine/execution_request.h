@@ -16,7 +16,7 @@ struct config_profile;
 struct request_copy {
 	struct msg_str script;			/* followed by NUL */
 	struct msg_str script_name;		/* at NULL: the usual one */
-	struct msg_str stdin_text;		/* at NULL: none */
+	struct msg_str stdin_text;		/* at NULL: empty standard input */
 	struct msg_strs args;
 	struct msg_strs imports;		/* item NULL: any */
 	struct msg_str globals;			/* at NULL: none */
@@ -28,8 +28,8 @@ struct request_copy {
 	unsigned int snapshot, cell;
 	enum background_mode background;
 	uint32_t background_ms;
-	uint32_t prompts;			/* that it may ask */
-	uint32_t modules;			/* that it may ask for */
+	uint32_t prompts;			/* how many prompts it may show */
+	uint32_t modules;			/* how many modules it may ask for */
 	struct msg_strs tools;			/* n 0: none */
 	uint32_t tool_calls, tool_calls_at_once;
 	bool tell_names, internal, inspect;

@@ -12,26 +12,27 @@
 #include "engine/execution.h"
 #include "proto/frame.h"
 
-/* The result of an offered file. */
+/* The result for an offered file. */
 struct results_offer {
 	bool kept;
-	int error;				/* why it is not kept; 0: it is kept, or is not
+	int error;				/* why it is not kept; 0: it is kept, or this is not
 						 * decided yet */
 	unsigned char sha256[32];
 };
 
 /* Its members belong to execution_results.c. */
 struct execution_results {
-	uint64_t id;				/* that displays carry */
+	uint64_t id;				/* the execution's serial, which each DISPLAY names
+						 */
 	const struct results_limits *limits;
-	struct frame *display, *left;		/* left: LEFT or OFFER */
+	struct frame *display, *left;		/* frames of DISPLAY; frames of LEFT and OFFER */
 	size_t n_displays, n_left;
 	struct results_offer *offer;		/* for each file; NULL: no file was offered */
 	size_t display_bytes, left_bytes;
-	size_t forms;				/* of the object shown last */
-	uint32_t more_left;
-	bool files_unknown;			/* not all of them have been reported */
-	bool is_anew;				/* init reports the files */
+	size_t forms;				/* how many forms the object shown last has */
+	uint32_t more_left;			/* how many files are not reported */
+	bool files_unknown;			/* perhaps not all files have been reported */
+	bool is_anew;				/* init reports the files, in place of the script */
 	/* While the answer is given. */
 	struct outcome_display *shown;
 	struct outcome_file *file;
@@ -42,7 +43,7 @@ void results_init(struct execution_results *results, uint64_t id,
 		  const struct results_limits *limits);
 void results_done(struct execution_results *results);
 
-/* It begins to run: until results_end there may be files that are not reported. */
+/* The execution begins to run: until results_end there may be files that are not reported. */
 void results_begin(struct execution_results *results);
 void results_end(struct execution_results *results);
 
@@ -53,18 +54,18 @@ int results_take(struct execution_results *results, struct frame *frame);
 /* Takes OFFER, as results_take; *at_r is the number of the file. */
 int results_take_offer(struct execution_results *results, struct frame *frame, size_t *at_r);
 
-/* The file with this number is kept (error 0, with its sum), or is not: -errno, as
- * filestore_calls.end. */
+/* Notes the result for the file with this number. error 0: it is kept, and sha256 is its hash;
+ * else it is not kept, and error is a code of filestore_calls.end. */
 void results_offer_ended(struct execution_results *results, size_t at, int error,
 			 const unsigned char *sha256);
 
-/* The path of the first file, from number *at_io on, that is kept on disk; *at_io gets its number.
- * NULL: there is none. */
+/* The path of the first file, from number *at_io on, that is kept on disk. *at_io gets the number
+ * of this file. NULL: there is none. */
 const struct msg_str *results_offer_kept(const struct execution_results *results,
 					 size_t *at_io);
 
-/* Drops the files that the script has reported, because init reports all of them itself. False:
- * that was done before. */
+/* Drops the files that the script has reported, because init now reports all files itself. False:
+ * they were dropped before. */
 bool results_anew(struct execution_results *results);
 
 /* Puts the results into an outcome, which borrows them. Called once. */

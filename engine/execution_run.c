@@ -55,9 +55,10 @@ value_max(const struct execution *e)
 	return max < 256 ? 256 : max > VALUE_MAX ? VALUE_MAX : (uint32_t)max;
 }
 
-/* The limits that the worker sets for itself: a second safeguard beside controllers, and the
- * first without them. Beside pids.max RLIMIT_NPROC stays unchanged: it would refuse first, and
- * the kernel would not count it as the limit's work. */
+/* RUN, with the limits that the worker sets for itself: a second safeguard if there are
+ * controllers, and the first one without them. With pids.max, RLIMIT_NPROC stays unchanged: it
+ * would refuse a fork before pids.max does, and the kernel would not count this as a hit of the
+ * limit. */
 struct msg_run
 execution_run_message(const struct execution *e)
 {
@@ -94,17 +95,17 @@ execution_run_message(const struct execution *e)
 
 	if (!engine->memory_counted)
 		run.data_bytes = e->limits.memory_bytes;
-	/* Unlike pids.max, RLIMIT_NPROC does not count the worker's init (seen on Linux 6.18).
-	 * One more would let a script exceed its limit, and the watchdog, if it looked just
-	 * then, would end a script that only reached it. */
+	/* Unlike pids.max, RLIMIT_NPROC does not count the worker's init (seen on Linux 6.18), so
+	 * INIT_PROCESSES is not added here. With one process more, a script could exceed its limit,
+	 * and the watchdog, if it looked just then, would end a script that has only reached it. */
 	if (!engine->pids_counted)
 		run.processes = e->limits.pids;
 	return run;
 }
 
-/* Runs before RUN, which tells the worker of it. On a second attempt with another worker the
- * grant exists already. A script that fails without a network must be able to say that it was
- * promised one. */
+/* Grants the network, if the request has one. To be called before RUN is made, which tells the
+ * worker of the grant. On a second attempt with another worker the grant exists already. If there
+ * is no proxy, a line on the script's standard error says why it has no network. */
 void
 execution_grant_network(struct execution *e)
 {
@@ -125,8 +126,8 @@ execution_grant_network(struct execution *e)
 		 log_quote(&quoted, why, strlen(why)));
 }
 
-/* Asks the keeper to mount the packages. The keeper tells the worker on a pipe, so this process
- * waits for neither. Returns the worker's end, or -errno. */
+/* Asks the keeper to mount the packages. The keeper answers the worker on a pipe, so this process
+ * does not wait. Returns the worker's end of the pipe, or -errno. */
 static int
 attach_environment(const struct execution *e, const struct worker *w)
 {
@@ -151,7 +152,7 @@ run_descriptors(struct execution *e, const struct worker *w, int fd_r[2], size_t
 	int fd = -1;
 
 	*n_r = 0;
-	/* A copy: if this worker does not take it, another may. */
+	/* The descriptor is duplicated: if this worker fails, another one gets it. */
 	if (request->channel >= 0)
 		fd = fcntl(request->channel, F_DUPFD_CLOEXEC, 3);
 	else if (has_text)
@@ -192,7 +193,7 @@ execution_lease(struct execution *e, struct worker *w)
 		r = execution_mounts_put(e, w, NULL, &w->writer);
 	if (r == 0)
 		r = run_descriptors(e, w, fd, &n_fds);
-	/* No other tenant may get a worker that has these files, or will have them soon. */
+	/* A worker in which these files are mounted, or will be soon, is not used again. */
 	if (r < 0 && (e->mounts.n > 0 || e->mounts.wants_volume))
 		worker_end(w);
 	if (r < 0)

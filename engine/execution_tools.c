@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: what is told of calls.
- * Reads:   calls of tools, hostile: our own worker makes no more than it may, at once and in all,
- * numbers them, and names servers that it was told of. */
+/* Runs in: the supervisor.   Owns: the record of an execution's calls.
+ * Reads:   calls of tools, from a script's process, which is hostile. An honest worker makes no
+ * more calls than it may, at a time and in all, numbers them, and names servers that it was told
+ * of; anything else is a breach of the protocol. */
 #include "engine/execution_tools.h"
 
 #include <errno.h>
@@ -37,8 +38,8 @@ tools_forget(struct execution_tools *t, size_t at)
 	memmove(&t->call[at], &t->call[at + 1], (--t->n - at) * sizeof(*t->call));
 }
 
-/* Which of the ended calls is told of least: the first one that only read and ended well, or else
- * the first one. */
+/* The ended call that says least: the first one that only read and ended well, or else the first
+ * one. */
 static size_t
 dullest(const struct execution_tools *t)
 {
@@ -72,7 +73,7 @@ tools_add(struct execution_tools *t, const struct msg_tool_call *call)
 	t->n_open++;
 }
 
-/* NULL: it is not open. */
+/* The open call with this number. NULL: there is none. */
 static struct tool_call *
 find_open(const struct execution_tools *t, uint32_t number)
 {
@@ -101,7 +102,8 @@ end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t b
 	if (observer != NULL && observer->on_tool_call != NULL)
 		observer->on_tool_call(observer->arg, &(struct engine_tool_call){
 			.server = call->told.server,
-			/* What clients call their tools would fill up the names. */
+			/* The tools of clients have no name here: clients choose the names, and
+			 * could make any number of them. */
 			.tool = call->began_us && strcmp(call->told.server, TOOLS_CLIENT) != 0
 				? call->told.tool : NULL,
 			.end = call->told.end, .ms = call->told.ms, .bytes = call->told.bytes });
@@ -224,7 +226,8 @@ execution_answer_tool(struct execution *e, uint32_t number, enum tool_status sta
 	if (e->state != EXECUTION_RUNNING || call == NULL)
 		return;
 	end_call(e, call, status, len);
-	/* Another failed send means that the process has ended; its end is reported elsewhere. */
+	/* -ENOBUFS: the result does not fit. Any other failed send means that the process has
+	 * ended; its end is reported elsewhere. */
 	if (tools_answer(e, &result) == -ENOBUFS) {
 		result.status = TOOL_FAILED;
 		result.body = msg_str("the script has not read its earlier results");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of other servers' tools by an execution: the open ones, of which there is a bounded
- * number at a time and in all, and those that its outcome reports. The watcher (engine/execution.h)
- * answers them.
+/* The calls of other servers' tools by an execution: the open calls, and the ended calls that the
+ * outcome reports. The number of calls is bounded, at a time and in all. The watcher
+ * (engine/execution.h) answers them.
  */
 #ifndef ENGINE_EXECUTION_TOOLS_H
 #define ENGINE_EXECUTION_TOOLS_H
@@ -19,13 +19,13 @@ struct tool_call {
 	bool open;			/* it has no answer yet */
 	bool is_list;			/* it asks which tools a server has: it is not reported */
 	bool reads;
-	uint64_t began_us;		/* 0: it was not sent to its server */
+	uint64_t began_us;		/* when it was sent to its server; 0: it was not */
 };
 
 /* Its members belong to execution_tools.c. Zeroed: none was made. */
 struct execution_tools {
-	uint32_t number;			/* of the last one; 0: none */
-	uint32_t n_lists;			/* how many of them asked for a list */
+	uint32_t number;			/* of the last call; 0: none */
+	uint32_t n_lists;			/* how many calls asked for a list */
 	struct tool_call *call;			/* in their order: the open calls, and at most
 						 * OUTCOME_CALLS_MAX ended ones */
 	size_t n, n_open;
@@ -33,7 +33,8 @@ struct execution_tools {
 	struct outcome_tool_call *shown;	/* while the answer is given */
 };
 
-/* The execution calls a tool, or asks for a list. 0; or -EBADMSG: it may not, or not now. */
+/* The execution calls a tool, or asks which tools a server has. 0; or -EBADMSG: it may not do so,
+ * or not now. */
 int tools_take(struct execution *execution, const struct msg_tool_call *call);
 
 /* The execution has ended: cancels the open calls. */

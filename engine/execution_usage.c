@@ -69,7 +69,8 @@ note_memory(struct execution *e, uint64_t bytes)
 		e->facts.peak_memory_bytes = bytes;
 }
 
-/* False: its memory may exceed the limit if it shares no pages; nothing is noted then. */
+/* Notes what was measured. False: the memory exceeds the limit, unless processes share pages;
+ * nothing is noted then. */
 static bool
 note_usage(struct execution *e, const struct watchdog_usage *usage)
 {
@@ -112,7 +113,7 @@ usage_count(struct execution *e)
 
 	if (w->leaf != NULL)
 		cgroup_leaf_counters(w->leaf, !well || e->repl != NULL, &counters);
-	/* An execution that ended well by itself shows nothing more but its time. */
+	/* Of an execution that has ended well by itself, only the time is counted here. */
 	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {
 		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 		note_usage(e, &usage);
@@ -127,7 +128,8 @@ usage_count(struct execution *e)
 	}
 	cpu_us = w->leaf != NULL ? counters.cpu_us : usage.cpu_us;
 	cpu_us = cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0;
-	/* Processes that have ended took their sampled values with them. */
+	/* The values of processes that have ended cannot be sampled any more: the larger one
+	 * counts. */
 	if (cpu_us / 1000 > e->facts.cpu_ms)
 		e->facts.cpu_ms = cpu_us / 1000;
 }
@@ -224,7 +226,7 @@ execution_set_deadline(struct execution *e, uint64_t cpu_used_ms)
 
 	if (processors == 0)
 		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	/* Before that time even all processors together cannot have used it up. */
+	/* Even on all processors together the rest of the time lasts so long. */
 	ms = cpu_left / processors;
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time, memory and processes that an execution uses, measured by the kernel's counters if they
- * exist, otherwise by looking at its processes. The results go into its facts. The execution itself
- * ends what uses too much (execution.c).
+ * exist, otherwise by looking at its processes. The results go into execution->facts. execution.c
+ * stops an execution that uses too much.
  */
 #ifndef ENGINE_EXECUTION_USAGE_H
 #define ENGINE_EXECUTION_USAGE_H
@@ -16,25 +16,27 @@ struct execution;
 
 struct execution_usage {
 	uint64_t asked_us;		/* when the execution was made */
-	uint64_t start_us, end_us;	/* 0: not yet */
+	uint64_t start_us, end_us;	/* of its run; 0: not yet */
 	uint64_t memory_max;		/* the bound for the watchdog: limits.memory_bytes, or
 					 * somewhat more */
 	struct watchdog_link watchdog;
 };
 
-/* Starts its wall clock; starts it again if it gets another worker. */
+/* Starts the execution's wall clock. If the execution gets another worker, the clock starts again
+ * at 0. */
 void execution_start_clock(struct execution *execution);
 
-/* It has its worker: the watchdog begins to look at it. */
+/* The execution has its worker: the watchdog begins to look at it. */
 void execution_watch(struct execution *execution);
 
-/* At its end: stops its clock and the watchdog, and counts its use. Further calls do nothing. */
+/* To be called at the execution's end: stops its clock and the watchdog, and counts its use.
+ * Further calls do nothing. */
 void execution_count(struct execution *execution);
 
 /* Was execution_count called? */
 bool execution_has_run(const struct execution *execution);
 
-/* The time on its wall clock: since its start, without the excused time. */
+/* The time on its wall clock: since its start, without the excused waits (execution_waits.h). */
 uint64_t execution_wall_us(const struct execution *execution);
 
 /* The time from the request until it ran, and from then until its end; 0: it did not run. */
@@ -44,21 +46,22 @@ uint64_t execution_ran_us(const struct execution *execution);
 /* The processor time that it has used until now. */
 uint64_t execution_cpu_ms(struct execution *execution);
 
-/* Sets the deadline: in so many milliseconds, or when the execution may first have used up its time
- * on a clock. */
+/* Set the deadline. The first: in ms milliseconds. The second: at the earliest time at which the
+ * execution can have used up its wall time or its processor time. */
 void execution_set_deadline_ms(struct execution *execution, uint64_t ms);
 void execution_set_deadline(struct execution *execution, uint64_t cpu_used_ms);
 
-/* A wait has begun or ended: sets the deadline of one that is not being stopped. */
+/* To be called when a wait has begun or ended: sets the deadline, unless the execution is being
+ * stopped. */
 void execution_look_at_clocks(struct execution *execution);
 
-/* Measures a running execution for the watchdog. STOP_PIDS: it has too many processes; STOP_MEMORY:
- * it has too much memory if it shares no pages; STOP_NONE: neither. A controller's limits are not
- * judged. */
+/* Measures a running execution for the watchdog. STOP_PIDS: it has too many processes. STOP_MEMORY:
+ * it has too much memory, unless its processes share pages. STOP_NONE: neither. Limits that a
+ * controller enforces are not checked. */
 enum stop_reason execution_measure(struct execution *execution);
 
-/* Is it within its limit, if no controller counts memory? If the sum of the processes' own counts
- * is above the limit, the last exact look at the worker decides. */
+/* Is the execution within its memory limit? For use without a memory controller. If the sum of the
+ * processes' own counts is above the limit, the last exact look at the worker decides. */
 bool execution_fits_memory(struct execution *execution);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   numbers of prompts, hostile: our own worker sends no more than it may, one at a time,
- * and numbers them. */
+ * Reads:   numbers of prompts, from a script's process, which is hostile. An honest worker shows no
+ * more prompts than it may, one at a time, and numbers them; anything else is a breach of the
+ * protocol. */
 #include "engine/execution_waits.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of files that executions left. */
+/* Addresses of stored files: files that executions left, and uploads. */
 #ifndef ENGINE_FILE_URI_H
 #define ENGINE_FILE_URI_H
 

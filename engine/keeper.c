@@ -152,8 +152,8 @@ keeper_trouble(const struct keeper *k)
 
 /* ---- what it is asked for ---- */
 
-/* Passes the descriptors to the keeper. A keeper that is just starting reads the message when it
- * serves, or its end closes the descriptors. */
+/* Sends a message with descriptors, which belong to the keeper from now on. A keeper that is still
+ * starting reads the message once it serves. If it ends before, its end closes the descriptors. */
 static int
 put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
 {
@@ -327,7 +327,7 @@ on_taken(evutil_socket_t fd, short what, void *arg)
 		error = (int)taken->error;
 		bytes = taken->bytes;
 		files = taken->files;
-		/* The reason against a wheel is a sentence. */
+		/* With EBADMSG, what is a whole sentence: why a wheel was refused. */
 		snprintf(text, sizeof(text), "%.*s%s%s", (int)taken->what.len, taken->what.at,
 			 error == EBADMSG ? "" : ": ", error == EBADMSG ? "" : strerror(error));
 	}

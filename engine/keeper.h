@@ -22,7 +22,7 @@ struct taking;
 struct keeper_options {
 	struct event_base *base;		/* all borrowed */
 	struct launcher *launcher;		/* sends it the path of its store */
-	bool wants_volumes;			/* says so if there can be none */
+	bool wants_volumes;			/* logs it if volumes cannot be mounted here */
 };
 
 /* Starts it. 0 or -errno; a start that fails is logged and tried again. */
@@ -33,27 +33,29 @@ void keeper_free(struct keeper *keeper);
 
 pid_t keeper_pid(const struct keeper *keeper);	/* 0: there is none now; NULL is fine */
 
-/* Does it serve, or is it starting without a failure so far? Requests wait until it serves. */
+/* Does the keeper serve, or is it starting without a failure so far? Requests wait until it serves.
+ */
 bool keeper_is_there(const struct keeper *keeper);
 
 /* Why it does not serve; "" if it does. Valid until the next start. */
 const char *keeper_trouble(const struct keeper *keeper);
 
-/* Mounts an environment in a worker. pidfd is borrowed. gate, a pipe, belongs to the keeper from
- * now on. It gets one byte: 0, or an errno; no byte if the keeper ends first. 0 or -errno:
- * -ENOTCONN if the keeper is not running. */
+/* Mounts an environment in the worker of pidfd, which is borrowed. gate is the writing end of a
+ * pipe, and belongs to the keeper from now on. The reader of the pipe gets one byte: 0, or an
+ * errno; or no byte, if the keeper ends first. 0 or -errno: -ENOTCONN if the keeper is not running.
+ */
 int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
 
-/* The same, with an answer instead of a gate: mounted is called once, from the loop, with 0 or a
- * positive errno. */
+/* As keeper_attach, but with a callback instead of a gate: mounted is called once, from the loop,
+ * with 0 or a positive errno. */
 int keeper_mount(struct keeper *keeper, const char *name, int pidfd,
 		 void (*mounted)(void *arg, int error), void *arg,
 		 struct mounting **mounting_r);
 void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more */
 
-/* Mounts stored files in a worker, at places from first on. directory and names: from
- * filestore_hold_directory and filestore_hold_name. n: 1 to FILE_PLACES. gate and the result as
- * keeper_attach. */
+/* Mounts n stored files in a worker, at the places from number first on. directory and names: from
+ * filestore_hold_directory and filestore_hold_name. n: 1 to FILE_PLACES. pidfd, gate and the
+ * result: as in keeper_attach. */
 int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
 			size_t n, unsigned int first, int pidfd, int gate);
 
@@ -62,13 +64,14 @@ int keeper_no_volumes(const struct keeper *keeper);
 
 struct keeper_volume {
 	const char *tenant, *name;	/* at most VOLUME_TENANT_MAX and VOLUME_NAME_MAX bytes */
-	uint64_t bytes, files;		/* that it may have */
-	unsigned int names_max;		/* volumes of the tenant */
-	uint64_t bytes_max;		/* that all volumes may have */
+	uint64_t bytes, files;		/* the most that the volume may have */
+	unsigned int names_max;		/* the most volumes that the tenant may have */
+	uint64_t bytes_max;		/* the most that all volumes together may have */
 };
 
-/* Mounts a volume in a worker. Its process is put into cgroup, a directory, borrowed; it ends when
- * its cgroup is killed. gate and the result as keeper_attach. */
+/* Mounts a volume in a worker. A process serves the volume; it is put into cgroup (a borrowed
+ * descriptor of the directory), and ends when that cgroup is killed. pidfd, gate and the result: as
+ * in keeper_attach. */
 int keeper_attach_volume(struct keeper *keeper, const struct keeper_volume *volume, int cgroup,
 			 int pidfd, int gate);
 
@@ -92,12 +95,12 @@ struct taking_request {
 typedef void keeper_taken(void *arg, int error, const char *text, uint64_t bytes,
 			  uint32_t files);
 
-/* Has the keeper make an environment; taken is called once, from the loop. 0 and *taking_r,
- * which is valid until then, or -errno. */
+/* Makes the keeper build an environment. taken is called once, from the loop. 0 and *taking_r,
+ * which is valid until taken is called; or -errno. */
 int keeper_take(struct keeper *keeper, const struct taking_request *request,
 		keeper_taken *taken, void *arg, struct taking **taking_r);
 
-/* taken is not called any more. The work ends when its stream does. */
+/* From now on taken is not called. The keeper's work ends when the stream of wheels ends. */
 void keeper_forget(struct taking *taking);
 
 /* Removes an environment that is not in use. 0 or -errno. */

@@ -3,7 +3,7 @@
 #include "engine/load.h"
 
 #define HALF_MS 1000
-#define LIGHT_PERMILLE 100	/* up to here a tenant weighs the most */
+#define LIGHT_PERMILLE 100	/* up to this use a tenant has the largest weight */
 #define PERMILLE_MOST 1000000	/* a thousand processors */
 
 void
@@ -21,7 +21,8 @@ load_note(struct load *load, uint64_t now_ms, uint64_t used_us)
 	permille = (used_us - load->used_us) / ms;
 	if (permille > PERMILLE_MOST)
 		permille = PERMILLE_MOST;
-	/* A share of ms / (ms + HALF_MS), which is a half for looks one second apart. */
+	/* The new value's part of the average is ms / (ms + HALF_MS): a half, if the last
+	 * measurement was a second ago. */
 	load->permille = (uint32_t)((load->permille * (uint64_t)HALF_MS + permille * ms) /
 				    (ms + HALF_MS));
 	load->seen_ms = now_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The observer gets every execution, and may refuse one. The engine itself has no quotas and no
- * audit log.
+/* The observer is told of every execution, and may refuse it. Quotas, the audit log and metrics are
+ * made this way: the engine itself has none.
  */
 #ifndef ENGINE_OBSERVER_H
 #define ENGINE_OBSERVER_H
@@ -21,7 +21,7 @@ struct engine_event {
 	const char *script;
 	size_t script_len;
 	const char *profile;
-	uint64_t disk_bytes;		/* that the execution may use */
+	uint64_t disk_bytes;		/* the disk space that the execution may use */
 	const struct limits *limits;
 	bool internal;			/* one of the service's own programs */
 	/* Set at its end; 0 if it never ran. */
@@ -31,17 +31,17 @@ struct engine_event {
 
 /* A connection from a worker to the outside that has ended, or was refused. */
 struct engine_connection {
-	const char *tenant, *execution;	/* a principal, an id */
+	const char *tenant, *execution;	/* the tenant's principal; the execution's id */
 	const char *verdict;		/* "carried", "denied-by-rule" ... */
-	bool connected;			/* to the outside, however it ended */
-	const char *host, *address;	/* hostile, no NUL follows; NULL: not known */
+	bool connected;			/* a connection to the outside was made */
+	const char *host, *address;	/* from the script; no NUL follows; NULL: not known */
 	size_t host_len, address_len;
 	unsigned int port;
 	uint64_t sent, received;	/* bytes */
 	uint64_t milliseconds;
 };
 
-/* A script asks its user for a line (INPUT_ASKED); one of the others follows with the result. */
+/* A script asks its user for a line (INPUT_ASKED); another value follows with the result. */
 enum engine_input {
 	INPUT_ASKED,
 	INPUT_LINE,
@@ -70,8 +70,9 @@ engine_input_name(enum engine_input what)
 /* A call of another server's tool that has ended. */
 struct engine_tool_call {
 	const char *server;
-	const char *tool;		/* NULL: it was not sent to its server, which may have no
-					 * such tool */
+	const char *tool;		/* NULL: the call was not sent to its server, which may have
+					 * no tool of this name; or the tool belongs to the client
+					 */
 	unsigned int end;		/* as in struct outcome_tool_call, like the following */
 	uint64_t ms, bytes;
 };
@@ -80,11 +81,11 @@ struct engine_observer {
 	/* Before it runs. 0, or -errno and why_r: it does not run, and execution_start returns
 	 * that. */
 	int (*on_start)(void *arg, const struct engine_event *event, struct why *why_r);
-	/* Once for each execution that was not refused, before its caller gets the outcome: its use
-	 * must count when the caller starts the next one. */
+	/* Called once for each execution that was not refused, before its caller gets the outcome,
+	 * so that its use counts when the caller starts the next execution. */
 	void (*on_end)(void *arg, const struct engine_event *event,
 		       const struct outcome *outcome);
-	/* The same, right after the outcome was delivered: for work that need not delay it. */
+	/* As on_end, but right after the outcome was delivered: for work that must not delay it. */
 	void (*on_answered)(void *arg, const struct engine_event *event,
 			    const struct outcome *outcome);
 	/* Charges the processor time that a session of the tenant has used between cells. False:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * The kernel's facts go before the supervisor's actions, and those before the worker's report:
- * DONE can make an outcome worse, never better. */
+ * The kernel's facts take precedence over the supervisor's actions, and both over the worker's
+ * report: DONE can make an outcome worse, never better. */
 #include "engine/outcome.h"
 
 #include <assert.h>
@@ -101,8 +101,9 @@ HOLDS(stopped_for_wall, f->stop == STOP_WALL)
 HOLDS(stopped_for_cpu, f->stop == STOP_CPU)
 HOLDS(ended_badly, !ended_well(f))
 
-/* Without a controller refused forks are not counted. A script that ends because of one may have
- * been too quick for a sample, but its exception shows it. */
+/* Did a script without a pids controller end because a fork was refused? Such forks are not
+ * counted, and the script may have ended before the watchdog looked; but its exception names the
+ * error. */
 static bool
 says_fork_was_refused(const struct outcome_facts *f)
 {
@@ -123,7 +124,8 @@ hit_pids(const struct outcome_facts *f)
 	return f->peak_pids >= f->limits->pids || says_fork_was_refused(f);
 }
 
-/* Without a controller RLIMIT_DATA limits memory, and the script sees its errors first. */
+/* Did a script without a memory controller end because of RLIMIT_DATA, which limits its memory? The
+ * script's report shows this. */
 static bool
 ran_out_of_data(const struct outcome_facts *f)
 {
@@ -132,8 +134,8 @@ ran_out_of_data(const struct outcome_facts *f)
 		(raised(f, "OSError") && message_has_errno(f, ENOMEM)));
 }
 
-/* RLIMIT_CPU is the second safeguard; a process that sends itself such a signal has not used up
- * its time. */
+/* Was the script ended by the signal of RLIMIT_CPU, the second safeguard? A process that has sent
+ * itself this signal has not used up its time. */
 static bool
 cpu_signal(const struct outcome_facts *f)
 {
@@ -227,7 +229,8 @@ time_text(uint64_t ms, char *text, size_t size)
 		snprintf(text, size, "%.2f s", (double)ms / 1000);
 }
 
-/* A cell runs in a copy of the state, which shares with it what neither changes. */
+/* Adds a sentence about the memory of the session's state. A cell runs in a copy of the state; both
+ * share the memory that neither changes. */
 static void
 state_message(const struct outcome_facts *f, char *m, size_t size)
 {
@@ -260,7 +263,8 @@ memory_message(const struct outcome_facts *f, char *m, size_t size)
 		state_message(f, m + n, size - (size_t)n);
 }
 
-/* The kernel has one error for both. */
+/* Adds a sentence about the limits of the volume, for bytes and for files: the kernel has one error
+ * for both. */
 static void
 volume_message(const struct outcome_facts *f, char *m, size_t size)
 {

@@ -11,30 +11,31 @@
 
 #include "engine/execution.h"
 
-/* Why the supervisor itself ended it. */
+/* Why the supervisor itself ended the execution. */
 enum stop_reason {
 	STOP_NONE,
 	STOP_CANCEL,		/* see cancel in struct outcome_facts */
 	STOP_WALL,
 	STOP_CPU,
 	STOP_OUTPUT,
-	STOP_MEMORY,		/* by the watchdog, if there is no controller */
-	STOP_PIDS,		/* likewise */
+	STOP_MEMORY,		/* by the watchdog, if there is no controller for memory */
+	STOP_PIDS,		/* by the watchdog, if there is no controller for pids */
 	STOP_PROTOCOL,		/* the worker sent a message that is not allowed */
 };
 
 struct outcome_facts {
 	/* Before it ran. */
 	bool never_ran, overloaded;
-	const char *jail_text;		/* which wall, or NULL */
-	bool by_state;			/* never_ran, and the cause is in the session's own
+	const char *jail_text;		/* the wall of the jail that could not be built; or NULL */
+	bool by_state;			/* it never ran, and the cause is in the session's own
 					 * processes */
 
 	/* Counted by the kernel. */
 	uint64_t oom_kills, pids_hits;
 	uint64_t peak_memory_bytes;	/* 0: not known */
-	uint64_t state_bytes;		/* memory of its session before it; 0: none, or not known */
-	uint32_t peak_pids;		/* the watchdog's; 0: not known */
+	uint64_t state_bytes;		/* memory of the session before the cell; 0: none, or not
+					 * known */
+	uint32_t peak_pids;		/* as the watchdog has seen it; 0: not known */
 	uint64_t cpu_ms;
 
 	/* Actions of the supervisor. */
@@ -43,7 +44,8 @@ struct outcome_facts {
 
 	/* Reported by the script's process. */
 	bool has_done, raised;
-	bool committed;			/* a cell came to its end, even if it was interrupted */
+	bool committed;			/* a cell came to its end, and its changes are kept; it may
+					 * have been interrupted */
 	uint32_t done_code;		/* 0 to 255 */
 	const char *error_type;		/* NULL or text */
 	const char *error_message;	/* NULL or text */
@@ -55,8 +57,9 @@ struct outcome_facts {
 
 	bool watchdog_memory, watchdog_pids;	/* no controller: see outcome.c */
 	const struct limits *limits;
-	uint64_t disk_bytes, disk_inodes;	/* of the files it may write */
-	uint64_t volume_bytes, volume_files;	/* likewise, in its volume; 0: it has none */
+	uint64_t disk_bytes, disk_inodes;	/* its limits for files in the jail */
+	uint64_t volume_bytes, volume_files;	/* its limits for files in its volume; 0: it has
+						 * no volume */
 };
 
 struct outcome_verdict {

@@ -15,7 +15,8 @@ static const char replacement[] = "\xef\xbf\xbd";	/* U+FFFD */
 
 /* ---- UTF-8 ---- */
 
-/* The number of bytes at the start that can only be the rest of a character cut before them. */
+/* The number of bytes at the start that do not begin a character: the rest of a character whose
+ * beginning was cut off. */
 static size_t
 rest_of_cut(const unsigned char *at, size_t len)
 {
@@ -74,7 +75,7 @@ head_cap(const struct output_capture *capture)
 	return capture->cap / 2;
 }
 
-/* Makes room for len bytes in total, at most cap. */
+/* Makes the buffer large enough for len bytes in total, at most cap. */
 static void
 reserve(struct output_capture *capture, size_t len)
 {
@@ -228,7 +229,7 @@ transcribe(struct output *output, enum stream stream, const unsigned char *bytes
 		len--;
 		if (utf8_begun(held, *n_held) == *n_held)
 			continue;
-		/* It is complete, or its last byte does not belong to it. */
+		/* The character is complete, or its last byte does not belong to it. */
 		if (utf8_character(held, *n_held, &bad) == 0 && bad < *n_held) {
 			(*n_held)--;
 			bytes--;

@@ -17,7 +17,8 @@
 struct output_capture {
 	unsigned char *at;
 	size_t len, size, cap;
-	size_t tail;		/* position of the oldest byte of the tail, after it has wrapped */
+	size_t tail;		/* position of the oldest byte of the tail; 0: nothing is dropped
+				 * yet */
 	uint64_t written;
 };
 
@@ -26,7 +27,7 @@ struct output {
 	struct output_capture both;
 	unsigned char held[STREAM_COUNT][4];	/* incomplete characters, not yet in both */
 	size_t n_held[STREAM_COUNT];
-	struct output_capture whole[STREAM_COUNT];	/* unchanged; cap 0: not wanted */
+	struct output_capture whole[STREAM_COUNT];	/* the unchanged bytes; cap 0: not wanted */
 	bool finished;
 };
 
@@ -57,17 +58,20 @@ uint64_t output_written(const struct output *output);
 /* Is a stream longer than its cap, so that only its tail still changes? */
 bool output_is_full(const struct output *output, enum stream stream);
 
-/* Also keeps the streams unchanged, up to cap bytes of each. Before anything is added. */
+/* Makes output keep the unchanged bytes of the streams, too, up to cap of each. To be called before
+ * anything is added. */
 void output_keep_whole(struct output *output, uint64_t cap);
 
-/* How many more bytes output_keep_whole would keep if this many were added. */
+/* By how much the number of unchanged bytes that are kept would grow if len bytes were added to the
+ * stream. */
 size_t output_whole_growth(const struct output *output, enum stream stream, size_t len);
 
-/* From now on the number of unchanged bytes does not grow: new ones replace those of the tail. */
+/* From now on the number of unchanged bytes that are kept does not grow: new ones replace those of
+ * the tail. */
 void output_keep_no_more(struct output *output);
 
 /* The unchanged bytes that are kept of a stream: all of it, or its head and its tail. Returns the
- * number of pieces, at most 2; they are the output's. */
+ * number of pieces, at most 2. The bytes belong to the output. */
 size_t output_whole(struct output *output, enum stream stream,
 		    struct output_piece piece_r[2]);
 
@@ -75,7 +79,8 @@ size_t output_whole(struct output *output, enum stream stream,
  * belong to the output. */
 struct outcome_part *output_parts(struct output *output, size_t *n_r);
 
-/* Makes the texts; nothing is added afterwards. The caller frees text. */
+/* Make the texts of a stream, and of both streams together. Nothing may be added afterwards. The
+ * caller frees text. */
 struct output_text output_stream_text(struct output *output, enum stream stream);
 struct output_text output_transcript(struct output *output);
 

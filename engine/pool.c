@@ -23,12 +23,15 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
-#define BACKOFF_CALL_MS 250	/* the longest pause while a call waits */
-#define FAILURES_TELL 3		/* failures in a row, before waiting calls are told */
-#define QUIET_US 6000		/* on a clock of 4 ms: at least 2 ms */
-#define SPENT_US 20000		/* roughly the time between an answer and the end of its worker */
+#define BACKOFF_CALL_MS 250	/* the longest pause between starts while a call waits */
+#define FAILURES_TELL 3		/* after so many failures in a row, waiting calls are refused */
+#define QUIET_US 6000		/* a quiet moment: at least 2 ms, because the clock has steps of 4
+				 * ms */
+#define SPENT_US 20000		/* so long, roughly, a spent worker is kept if calls follow each
+				 * other */
 #define SPENT_MOST 16
-#define ENDING_MOST 8		/* workers that were given up for others and have not ended yet */
+#define ENDING_MOST 8		/* warm workers are ended for waiting calls only while fewer workers
+				 * are ENDING */
 
 #define NO_ZYGOTE "as many tenants as may have a zygote of their own are busy"
 
@@ -76,7 +79,7 @@ arm_retry(struct pool_profile *profile, uint32_t ms)
 	evtimer_add(&profile->retry, &delay);
 }
 
-/* A waiting call is answered soon, with a worker or with an error. */
+/* Brings the next try forward, so that a waiting call soon gets a worker or an error. */
 static void
 hasten_retry(struct pool_profile *profile)
 {
@@ -86,8 +89,8 @@ hasten_retry(struct pool_profile *profile)
 		arm_retry(profile, due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 0);
 }
 
-/* After some failures in a row. A call for which other workers are still being made is not told
- * before the last of these has failed. */
+/* Refuses waiting calls after FAILURES_TELL failures in a row. A call for which other workers are
+ * still being made is not refused before the last of these has failed. */
 static void
 pool_tell_trouble(struct pool_profile *profile)
 {
@@ -129,7 +132,7 @@ pool_make_room(struct pool *pool)
 	if (pool->n_spent > 0)
 		end_spent(pool);
 	else if (w != NULL && pool->n_ending < ENDING_MOST) {
-		/* Its tenant must not replace it at once. */
+		/* The target is lowered, or the share would replace the worker at once. */
 		if (w->share->target > 0)
 			w->share->target--;
 		worker_end(w);
@@ -158,14 +161,14 @@ is_busy(const struct pool_profile *own)
 	return queue->n_running > 0 || queue->n_waiting > 0 || own->share->n_opening > 0;
 }
 
-/* It may be given up now. One that is not busy will soon be idle. */
+/* May this zygote be given up now? A zygote that is not busy will soon be idle. */
 static bool
 is_idle(const struct pool_profile *own)
 {
 	return !is_busy(own) && own->share->n_starting == 0 && !zygote_owes(own->zygote);
 }
 
-/* Neither is one about to stop. */
+/* Are the tenants of all own zygotes busy? A zygote that is stopping counts as not busy. */
 static bool
 are_all_busy(const struct pool *pool)
 {
@@ -188,7 +191,7 @@ is_one_stopping(const struct pool *pool)
 	return false;
 }
 
-/* Of the idle ones that whose tenant has been so for longest; NULL: none is. */
+/* The idle zygote whose tenant has been idle for longest; NULL: none is idle. */
 static struct pool_profile *
 longest_idle(const struct pool *pool)
 {
@@ -214,7 +217,7 @@ pool_may_serve(const struct share *share)
 	       !are_all_busy(pool);
 }
 
-/* The share wants workers of the profile's again. */
+/* Separates a share from its own zygote: from now on it waits in the profile's ring. */
 static void
 detach(struct pool_profile *own)
 {
@@ -236,7 +239,7 @@ pool_give_zygote_up(struct share *share)
 		return;
 	share_cool(share);
 	detach(own);
-	/* Frees it, now or when its process is reaped. */
+	/* on_stopped frees own, now or when the process is reaped. */
 	zygote_stop(own->zygote);
 }
 
@@ -247,8 +250,8 @@ pool_rest_zygote(struct share *share)
 		pool_give_zygote_up(share);
 }
 
-/* Ends the zygote of an idle tenant. The next one starts when that process is gone, so that the
- * bound holds for processes, in the launcher too. */
+/* Ends the zygote of an idle tenant. The next zygote starts when that process is gone, so that the
+ * bound holds for the processes of the launcher, too. */
 static void
 make_room_for_own(struct pool *pool)
 {
@@ -258,7 +261,7 @@ make_room_for_own(struct pool *pool)
 		pool_give_zygote_up(idle->share);
 }
 
-/* 0 or -errno; -EAGAIN: there are as many as may be. */
+/* Starts a zygote for the share. 0 or -errno; -EAGAIN: there are as many own zygotes as allowed. */
 static int
 take_own(struct share *share)
 {
@@ -299,8 +302,8 @@ may_warm(const struct engine *engine)
 	       pool->n_warm + pool->n_starting < engine->config->pool.warm_max;
 }
 
-/* Where the bounds leave no room to make the worker that replaces a stale one first, the stale
- * one goes first: one at a time. */
+/* Ends one stale worker, to make room for its successor. Usually the successor is made first; this
+ * is for bounds that leave no room for it. One worker at a time is ended. */
 static void
 end_one_stale(struct pool *pool)
 {
@@ -351,9 +354,10 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 	}
 }
 
-/* Gives each share that wants workers a zygote of its own, which then makes them. At the bound an
- * idle tenant gives up its zygote for a call, not for a tenant that is only kept warm. A call waits
- * for that, unless all have become busy since it came. */
+/* Gives each share that wants workers a zygote of its own, which then makes them. If there are as
+ * many zygotes as allowed, one of an idle tenant is ended, but only for a waiting call, not to keep
+ * workers warm. The call waits for that. It is refused if all tenants have become busy meanwhile.
+ */
 static void
 hand_out_zygotes(struct pool_profile *profile, bool warming)
 {
@@ -469,8 +473,8 @@ pool_settle(struct engine *engine, const struct share *share)
 
 		if (pool->n_spent == 1)
 			pool->spent_us = now;
-		/* Each short call of a row delays it, but not for long: a process that a script
-		 * left would run on. */
+		/* Each call in a row of short calls postpones the end of spent workers, but not
+		 * beyond SPENT_US: processes that scripts left behind run until then. */
 		if (now - pool->spent_us < SPENT_US || !evtimer_pending(&pool->quiet, NULL))
 			await_quiet(engine);
 	}
@@ -578,11 +582,11 @@ pool_on_failed(struct worker *w, const char *text)
 {
 	struct pool_profile *profile = w->share->profile;
 
-	/* A worker whose zygote died while making it says nothing about workers. */
+	/* If the zygote has died, the failure does not count as one of workers. */
 	if (w->engine->shutting_down || !zygote_is_alive(profile->zygote, w->generation))
 		return;
-	/* Those that were started together fail together when the machine is busy: that is one
-	 * failure in a row. */
+	/* Workers that were started together fail together when the machine is busy: this counts as
+	 * one failure. */
 	if (w->started_ms > profile->failed_ms) {
 		back_off(profile, text);
 		return;
@@ -665,7 +669,7 @@ on_zygote_lost(void *arg, uint64_t generation)
 		}
 }
 
-/* Nobody waits for the new one: the warm workers serve until others have been made. */
+/* Marks the workers of earlier processes as stale. They serve until new ones have been made. */
 static void
 on_zygote_renewed(void *arg)
 {
@@ -703,7 +707,7 @@ on_zygote_spawn_failed(void *arg, uint64_t serial, int error, const char *text)
 	struct pool_profile *profile = arg;
 	struct worker *w = pool_find(profile->engine, serial);
 
-	(void)error;		/* text says it */
+	(void)error;		/* text names it */
 	if (w != NULL && w->share->profile == profile)
 		worker_on_spawn_failed(w, text);
 	pool_pump(profile->engine);
@@ -716,7 +720,7 @@ on_zygote_stopped(void *arg)
 	struct engine *engine = profile->engine;
 
 	engine->pool.zygotes_running--;
-	/* One that was given up owed nothing. */
+	/* A zygote that was given up had answered everything, so it left no stray workers. */
 	if (!profile->is_own || profile->share != NULL)
 		worker_adopt_strays(engine);
 	if (profile->share != NULL)
@@ -811,7 +815,7 @@ pool_stop(struct engine *engine)
 			if (engine->keeps_sessions && pool->hooks->may_stay(w))
 				continue;
 			worker_end(w);
-			/* Its zygote is about to end too, and reports no more. */
+			/* The zygote is about to end, too, and will not name this worker. */
 			if (w->pidfd < 0)
 				worker_on_orphaned(w);
 		}
@@ -822,7 +826,7 @@ pool_stop(struct engine *engine)
 	for (own = LIST_FIRST(&pool->own); own != NULL; own = next_own) {
 		next_own = LIST_NEXT(own, link);
 		event_del(&own->retry);
-		if (own->share != NULL)		/* else it is stopped already */
+		if (own->share != NULL)		/* NULL: it is being stopped already */
 			zygote_stop(own->zygote);
 	}
 }

@@ -23,13 +23,14 @@ struct worker_stray;
 struct zygote;
 
 /* A profile in the pool: its zygote, and the shares that want workers of it. With zygote_per_tenant
- * there is one more of these for each share that has a zygote of its own. Then the profile's own
- * zygote makes no workers: it only shows that zygotes of the profile can be started. Shares that
- * want workers and have no zygote wait in the profile's ring. */
+ * there is another struct pool_profile for each share that has a zygote of its own. Then the
+ * profile's shared zygote makes no workers: it only shows that zygotes of the profile can be
+ * started. Shares that want workers and have no zygote wait in the shared profile's ring. */
 struct pool_profile {
-	LIST_ENTRY(pool_profile) link;	/* a share's own: of the pool */
-	struct share *share;		/* the share that owns it; NULL: shared, or given up */
-	bool is_own;
+	LIST_ENTRY(pool_profile) link;	/* is_own: in the pool's list */
+	struct share *share;		/* is_own: the share that it belongs to; NULL: it was given
+					 * up */
+	bool is_own;			/* it was made for one share */
 	struct engine *engine;
 	unsigned int index;		/* in the configuration; the kind in scheduler.h */
 	struct zygote *zygote;
@@ -37,10 +38,10 @@ struct pool_profile {
 	struct event retry;		/* after failed starts of workers */
 	unsigned int failed_starts;
 	uint64_t failed_ms, retry_ms;	/* time of the last failure, and of the next try */
-	char trouble[512];		/* why it failed */
+	char trouble[512];		/* why the last start of a worker failed */
 };
 
-/* Calls to the modules above; given by engine.c. */
+/* Callbacks to the modules that use the pool. engine.c fills them in. */
 struct pool_hooks {
 	/* The zygote of the default profile is ready, or failed: -errno and a sentence. */
 	void (*on_ready)(struct engine *engine, int error, const char *text);
@@ -66,10 +67,10 @@ struct pool {
 	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
 	LIST_HEAD(pool_workers, worker) *by_serial;
 	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
-	struct pool_ages spent;			/* their execution was answered; they are not yet
-						 * ended */
-	struct event quiet;
-	uint64_t spent_us;		/* when the first of spent became so */
+	struct pool_ages spent;			/* workers whose execution was answered, and that
+						 * are not ended yet */
+	struct event quiet;		/* a quiet moment: see pool_settle */
+	uint64_t spent_us;		/* when the first worker entered spent */
 	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
 	bool has_told_host_name;	/* the log has a line that workers have the host's name */
@@ -86,27 +87,30 @@ bool pool_is_empty(const struct engine *engine);
 /* The host has changed: starts a successor for every zygote. */
 void pool_renew_zygotes(struct engine *engine);
 
-/* Asks zygotes for workers, within the bounds: at once for executions that wait; for workers
- * that are only kept warm after a pause while something runs, because making them would slow
- * that down. */
+/* Asks zygotes for workers, within the bounds. Workers for executions that wait are asked for at
+ * once. Workers that are only kept warm are asked for after a pause if something runs, because
+ * making them would slow it down. */
 void pool_pump(struct engine *engine);
 
-/* An execution has been answered and its worker is spent. To end that worker and make another takes
- * longer than a small script runs, and would delay the client's next call. So both wait for a quiet
- * moment, unless an execution waits or the share has few workers. */
+/* To be called when an execution has been answered and its worker is spent. To end that worker and
+ * make another takes longer than a small script runs, and would delay the client's next call. So
+ * both wait for a quiet moment, unless an execution waits or the share has no other worker. */
 void pool_settle(struct engine *engine, const struct share *share);
 
-/* Has the share a zygote, or can it get one? False: the bound of zygotes is reached, and their
- * tenants are all busy. */
+/* Has the share a zygote, or can it get one? False: the bound of zygotes is reached, and the
+ * tenants that have them are all busy. */
 bool pool_may_serve(const struct share *share);
 
-/* The share's tenant is idle: ends the share's own zygote, if it has answered everything. */
+/* To be called when the share's tenant is idle: ends the share's own zygote, if the zygote has
+ * answered everything. */
 void pool_rest_zygote(struct share *share);
 
-/* The share's tenant is about to be freed, without workers. */
+/* Ends the share's own zygote, and the share's warm workers. Also called before the tenant is
+ * freed.
+ */
 void pool_give_zygote_up(struct share *share);
 
-/* Call the hooks. */
+/* These call the hooks of the same names. */
 void pool_dispatch(struct tenant *tenant, unsigned int profile);
 void pool_dispatch_cells(struct tenant *tenant);
 void pool_tell_change(struct engine *engine);

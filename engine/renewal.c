@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the inotify descriptor.
- * Reads:   the kernel's events. A user who may write to such a directory chooses their names. */
+ * Reads:   the kernel's events. Users who may write to a watched directory choose the names in
+ * them.
+ */
 #include "engine/renewal.h"
 
 #include <errno.h>
@@ -20,14 +22,16 @@
 #include "policy/config.h"
 
 #define QUIET_S 5
-#define LONGEST_S 60		/* since the first change: one that never rests is told too */
-/* What is written into a file that stays is seen in workers at once. */
+#define LONGEST_S 60		/* after the first change: then it is reported, even if changes go
+				 * on */
+/* Writes into an existing file are not watched: workers see them at once. */
 #define CHANGES (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 
-/* What worker/mounts.c copies, or mounts as it was; and where packages leave a trace. */
+/* The files that worker/mounts.c copies, or mounts as they were when the zygote started; and
+ * directories that change when packages are installed. */
 static const struct {
 	const char *directory;
-	const char *name;	/* of the only file that counts; NULL: all do */
+	const char *name;	/* the only file that counts; NULL: all files count */
 } watched[] = {
 	{ "/etc", "ld.so.cache" },
 	{ "/etc/alternatives", NULL },
@@ -38,7 +42,7 @@ static const struct {
 	{ "/usr/lib/python3/dist-packages", NULL },
 };
 
-/* A watch, by the kernel's number. */
+/* A watch, with the number that the kernel has given it. */
 struct watch {
 	int number;
 	char *name;		/* NULL: any */
@@ -47,14 +51,14 @@ struct watch {
 struct renewal {
 	struct event *readable, *quiet;
 	int fd;
-	uint64_t since_ms;	/* the first change that was not told; 0: none */
+	uint64_t since_ms;	/* the time of the first change that is not reported yet; 0: none */
 	struct watch *watch;
 	size_t n;
 	void (*changed)(void *arg);
 	void *arg;
 };
 
-/* A directory that is not there cannot be watched, and is left out. */
+/* Watches a directory. One that does not exist is left out. */
 static void
 watch(struct renewal *renewal, const char *directory, const char *name)
 {
@@ -67,7 +71,8 @@ watch(struct renewal *renewal, const char *directory, const char *name)
 	renewal->watch[renewal->n++] = (struct watch){ number, name ? xstrdup(name) : NULL };
 }
 
-/* What is mounted is the file or directory that had this path when the zygote started. */
+/* Watches the parent directory of a mounted path: workers have the file or directory that had this
+ * path when the zygote started. */
 static void
 watch_path(struct renewal *renewal, const char *path)
 {
@@ -79,7 +84,7 @@ watch_path(struct renewal *renewal, const char *path)
 static bool
 counts(const struct renewal *renewal, const struct inotify_event *event)
 {
-	/* Some were lost: they may have counted. */
+	/* Events were lost: one of them may have counted. */
 	if (event->mask & IN_Q_OVERFLOW)
 		return true;
 	for (size_t i = 0; i < renewal->n; i++) {

@@ -23,7 +23,7 @@
 #include "engine/worker.h"
 #include "host/cgroup.h"
 
-#define ANSWER_MS 10000		/* for a snapshot to be made or copied */
+#define ANSWER_MS 10000		/* the time that init has to make or copy a snapshot */
 
 /* ---- phases ---- */
 
@@ -112,7 +112,7 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 		snprintf(repl->end_text, sizeof(repl->end_text), "%s", text);
 	while ((job = TAILQ_FIRST(&repl->jobs)) != NULL) {
 		if (job->kind == JOB_CELL) {
-			/* This takes it out of the list. */
+			/* This takes the job out of the list. */
 			execution_cancel(job->execution, CANCEL_SESSION_ENDED);
 			continue;
 		}
@@ -123,7 +123,7 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 	event_active(&repl->tell, EV_TIMEOUT, 0);
 }
 
-/* One per turn: a callback may close the session. */
+/* Calls one callback per turn of the loop, because a callback may close the session. */
 static void
 on_tell(evutil_socket_t fd, short what, void *arg)
 {
@@ -219,7 +219,8 @@ repl_send(struct repl *repl, const struct msg *msg, int fd)
 	return worker_send(repl->worker, msg, fd);
 }
 
-/* The packages are mounted, or not; the first cell waits for this and for the first snapshot. */
+/* The packages are mounted, or could not be mounted. The first cell waits for this, and for the
+ * first snapshot. */
 static void
 on_mounted(void *arg, int error)
 {
@@ -407,7 +408,7 @@ repl_rest(struct repl *repl)
 		repl_turn(repl);
 }
 
-/* The copy exceeds the session's memory: it is given up again. */
+/* Gives up a copy that exceeds the session's memory. */
 static int
 undo_copy(struct repl *repl, unsigned int snapshot)
 {
@@ -443,7 +444,7 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	struct repl_job *job;
 	int error = -(int)copied->error;
 
-	/* Nothing was asked for, or it is answered and its memory is being looked at. */
+	/* No copy was asked for, or it was answered already and its memory is being measured. */
 	if (!evtimer_pending(&repl->timer, NULL))
 		return -EBADMSG;
 	event_del(&repl->timer);
@@ -465,8 +466,9 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	return 0;
 }
 
-/* The state that a worker may have made by now. What it tells may have been sent before it took a
- * drop: a state that is not being made and is not known was given up meanwhile. */
+/* The snapshot that the worker may be making now, as a bit. STATES may have been sent before init
+ * read a drop: a snapshot in it that is neither known nor being made was dropped meanwhile, and
+ * does not count. */
 static uint32_t
 state_being_made(const struct repl *repl)
 {
@@ -515,7 +517,7 @@ on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
 	execution_on_output(w->execution, stream, bytes, len);
 }
 
-/* The control socket, on which only init speaks, is broken. */
+/* The control socket, on which only init sends, has broken the protocol. */
 static void
 on_broken(struct worker *w)
 {
@@ -558,8 +560,8 @@ static const struct repl_stage repl_stage = {
 
 /* ---- the beginning ---- */
 
-/* Sessions hold their workers for hours: a quarter of all workers stays free for scripts, and
- * for tenants that have none. */
+/* May there be one more session? Sessions hold their workers for hours, so a quarter of all workers
+ * stays free for scripts. */
 static bool
 leaves_room(const struct engine *engine)
 {
@@ -651,7 +653,7 @@ repl_mount(struct repl *repl, const char *environment, void (*mounted)(void *arg
 
 	if (repl->worker == NULL || repl->engine->keeper == NULL)
 		return -EAGAIN;
-	/* Its namespaces are not below those of this service's keeper. */
+	/* The namespaces of an adopted session are not below those of this service's keeper. */
 	if (repl->adopted)
 		return -EXDEV;
 	r = keeper_mount(repl->engine->keeper, environment, repl->worker->pidfd, mounted, arg,

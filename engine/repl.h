@@ -3,17 +3,17 @@
  * from one execution to the next. An execution in a session is a cell (struct execution_request).
  *
  * A session has snapshots, numbered from 0. A snapshot holds a state of the interpreter in a
- * process. Its cells run in that process, and a copy waits meanwhile. If a cell ends by itself,
- * also by an exception or sys.exit, the copy ends. If it is killed, crashes or calls os._exit, the
- * copy becomes the snapshot's process, so its state is as before the cell. Snapshot 0 exists from
- * the start; the others are made by copying: a checkpoint is a copy in which no cell runs,
- * restoring is copying it back, a branch is a copy in which cells run. Files belong to the session,
- * not to a snapshot: a rollback does not undo writes to them.
+ * process. Its cells run in that process. While a cell runs, a copy of the process waits. If the
+ * cell ends by itself, also by an exception or sys.exit, the copy ends. If the cell is killed,
+ * crashes or calls os._exit, the copy becomes the snapshot's process, so the state is as before the
+ * cell. Snapshot 0 exists from the start; the others are made by copying: a checkpoint is a copy in
+ * which no cell runs, a restore copies it back, and a branch is a copy in which cells run. Files
+ * belong to the session, not to a snapshot: a rollback does not undo writes to them.
  *
  * A session does one cell or copy at a time; others wait in the order of the calls. Threads and
- * processes that a cell has started continue in the next cells of its snapshot, and between them as
- * the cell's request says. They end when a cell is undone, or the state's process ends between
- * cells, and are not copied.
+ * processes that a cell has started continue during the next cells of its snapshot. Between cells
+ * they continue if the cell's request allows it. They end when a cell is undone, or when the
+ * state's process ends between cells. Copies do not have them.
  *
  * Runs in the supervisor. No function blocks, and none calls back from within.
  */
@@ -50,15 +50,15 @@ struct repl_options {
 	uint32_t pids_max;		/* the most that a cell may ask for; 0: those of limits */
 	unsigned int sessions_max;	/* of the tenant, this one included */
 	const char *environment;	/* mounted before its first cell; NULL: none */
-	/* No copies: a cell that does not end by itself ends the session. The caller asks for no
-	 * copy (repl_copy, or a cell that inspects). */
+	/* The session makes no copies: a cell that does not end by itself ends the session. The
+	 * caller must not ask for a copy (repl_copy, or a cell that inspects). */
 	bool alone;
 };
 
 /* Starts a session for a tenant, which is held while the session lives. Cells may be started at
- * once; they wait for the worker. 0 and *repl_r, which the caller owns until repl_close. Or, with
- * why_r filled, -ENOENT or -EACCES for the profile as in execution_start, -EDQUOT: the tenant has
- * sessions_max sessions, -ESHUTDOWN. */
+ * once; they wait for the worker. 0 and *repl_r, which the caller owns until repl_close. Or fills
+ * why_r and returns -ENOENT or -EACCES: the profile, as in execution_start; -EDQUOT: the tenant has
+ * sessions_max sessions, or all sessions together have too many workers; -ESHUTDOWN. */
 int repl_open(struct engine *engine, struct tenant *tenant,
 	      const struct repl_options *options, const struct repl_watcher *watcher,
 	      struct repl **repl_r, struct why *why_r);
@@ -67,15 +67,15 @@ int repl_open(struct engine *engine, struct tenant *tenant,
  * later turn of the loop; copies that wait are not answered. NULL is fine. */
 void repl_close(struct repl *repl);
 
-/* Copies the state of snapshot from to snapshot to, and drops the state that to held. from must
- * hold a state when the copy's turn comes. on_copied (may be NULL) is called once: 0; -ENOENT: from
- * holds no state; -EAGAIN: no process could be made; -ENOMEM: to was empty and the session has no
- * memory for one more; -ESRCH: the session has ended. After an error nothing has changed. Snapshots
- * are below REPL_SNAPSHOTS_MAX. */
+/* Copies the state of the snapshot "from" to the snapshot "to", and drops the state that "to" held.
+ * "from" must hold a state when the copy's turn comes. on_copied (may be NULL) is called once with
+ * 0; -ENOENT: "from" holds no state; -EAGAIN: no process could be made; -ENOMEM: "to" was empty and
+ * the session has no memory for one more state; -ESRCH: the session has ended. After an error
+ * nothing has changed. Both are below REPL_SNAPSHOTS_MAX. */
 void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	       void (*on_copied)(void *arg, int error), void *arg);
 
-/* Drops the state in a snapshot, in the order of the calls. */
+/* Drops the state in a snapshot, after the cells and copies that were asked for before. */
 void repl_drop(struct repl *repl, unsigned int snapshot);
 
 /* Does a snapshot hold a state? In a session that is still starting, snapshot 0 does. A state is
@@ -83,9 +83,9 @@ void repl_drop(struct repl *repl, unsigned int snapshot);
 bool repl_holds(const struct repl *repl, unsigned int snapshot);
 
 /* Mounts an environment of the store (engine/keeper.h) in the session, over the earlier one. From
- * the next cell on, cells import from it. mounted is called once from the loop. 0 and *mounting_r
- * (keeper_unwait), or -errno: -EAGAIN: it has no worker yet, -EXDEV: it began before the service
- * was restarted. */
+ * the next cell on, cells import from it. mounted is called once from the loop, with 0 or a
+ * positive errno. 0 and *mounting_r (for keeper_unwait), or -errno: -EAGAIN: the session has no
+ * worker yet; -EXDEV: the session began before the service was restarted. */
 int repl_mount(struct repl *repl, const char *environment,
 	       void (*mounted)(void *arg, int error), void *arg,
 	       struct mounting **mounting_r);
@@ -95,14 +95,14 @@ struct repl_usage {
 	bool busy;			/* a cell or a copy runs or waits */
 	bool frozen;			/* idle, and frozen by the kernel */
 	uint32_t snapshots;		/* bit n: snapshot n holds a state */
-	uint64_t memory_bytes;		/* all of it, now; 0: not known yet */
-	uint64_t spare_bytes;		/* of it, what the copy that waits has alone, when last
-					 * measured; 0: not known yet */
+	uint64_t memory_bytes;		/* the session's whole memory, now; 0: not known yet */
+	uint64_t spare_bytes;		/* the part of memory_bytes that only the waiting copy has,
+					 * when last measured; 0: not known yet */
 	uint64_t idle_ms;		/* since the last cell or copy; 0 while busy */
 };
 
-/* Costs a few reads of small files, and without a memory controller more, depending on the memory.
- * So do not call it for every request. */
+/* Measures the session. With a memory controller this reads a few small files; without one it costs
+ * more, the more memory the session has. So do not call it for every request. */
 void repl_usage(struct repl *repl, struct repl_usage *usage_r);
 
 /* Is the session frozen? If there is a cgroup, a session is frozen after a second without use, and

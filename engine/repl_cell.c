@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the socket of the cell that runs in a session.
- * Reads:   messages of the cell's process, hostile from the first byte: a breach of the protocol
- * ends the cell; and init's report of how the cell ended. */
+ * Reads:   messages of the cell's process, hostile from the first byte; a breach of the protocol
+ * ends the cell. Also init's report of how the cell ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -52,7 +52,7 @@ cell_on_message(struct execution *e, struct frame *frame)
 	return 0;
 }
 
-/* Reads one message. 1: done; 0: there is none for now; or -errno. */
+/* Reads one message. 1: it was taken; 0: there is none now; or -errno. */
 static int
 read_message(struct repl *repl)
 {
@@ -87,7 +87,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (r >= 0)
 		return;
-	/* The socket's end: init reports what it means. */
+	/* The socket was closed, or is broken. Init reports how the cell ended. */
 	event_del(&repl->readable);
 	if (r == -EBADMSG)
 		execution_on_broken(repl->execution);
@@ -112,7 +112,7 @@ make_channel(struct repl *repl, int *theirs_r)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	/* Our end only: the cell blocks in reads and writes. */
+	/* Only this end does not block: the cell blocks in reads and writes. */
 	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
 		close(pair[0]);
 		close(pair[1]);
@@ -131,9 +131,9 @@ make_channel(struct repl *repl, int *theirs_r)
 
 /* ---- its beginning ---- */
 
-/* What is not charged to a cell, of so many tasks that exist before it: the states, init, and of
- * what earlier cells have left as much as one of them may have. Otherwise a session could grow by
- * its limit with each cell. */
+/* How many of the tasks that exist before a cell are not charged to it: init, one for each state,
+ * and of those that earlier cells have left as many as one cell may have. If all were free, each
+ * cell could leave as many tasks as its limit allows. */
 static uint32_t
 uncharged_tasks(const struct repl *repl, const struct execution *e, uint32_t tasks)
 {
@@ -142,8 +142,8 @@ uncharged_tasks(const struct repl *repl, const struct execution *e, uint32_t tas
 	return tasks < most ? tasks : most;
 }
 
-/* Notes what exists before the cell and is not charged to it. Memory is charged to the session
- * as a whole. */
+/* Notes the tasks and the processor time that exist before the cell and are not charged to it.
+ * Memory is charged to the session as a whole. Returns the number of tasks. */
 static uint32_t
 take_stock(struct repl *repl, const struct execution *e, struct watchdog_usage *usage_r)
 {
@@ -163,7 +163,7 @@ take_stock(struct repl *repl, const struct execution *e, struct watchdog_usage *
 		cgroup_leaf_pids(w->leaf, &tasks);
 	w->cpu_baseline_us = w->leaf != NULL ? w->before.cpu_us : usage.cpu_us;
 	tasks = uncharged_tasks(repl, e, tasks);
-	/* Of a script's tasks one is its own. */
+	/* The baseline of a script has one task more: the script's own process. */
 	w->baseline.tasks = tasks + 1;
 	*usage_r = usage;
 	return tasks;
@@ -178,7 +178,7 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 	msg.run = execution_run_message(e);
 	msg.run.has_cell = e->request.cell != 0;
 	msg.run.cell = e->request.cell;
-	/* The session's limit was set when it was opened. */
+	/* The limit for data was set when the session was opened. */
 	msg.run.data_bytes = 0;
 	if (!repl->engine->pids_counted)
 		msg.run.processes = tasks + e->limits.pids;
@@ -209,8 +209,8 @@ roomy_bytes(const struct repl *repl)
 	return repl->memory_bytes > CELL_ROOM ? repl->memory_bytes - CELL_ROOM : 0;
 }
 
-/* A sum of all processes has the copy that waits for the cell, too, which shares its memory with
- * the state. */
+/* The usage without the memory of the waiting copy. The sum over all processes counts that memory
+ * twice, because the copy shares it with the state. */
 static struct watchdog_usage
 counted_once(const struct repl *repl, const struct watchdog_usage *usage)
 {
@@ -222,7 +222,7 @@ counted_once(const struct repl *repl, const struct watchdog_usage *usage)
 	return once;
 }
 
-/* What the session holds in memory, of which *kept_r are files. */
+/* The bytes that the session holds in memory. *kept_r: the part of them that is files. */
 static uint64_t
 held_memory(const struct repl *repl, const struct watchdog_usage *usage, uint64_t *kept_r)
 {
@@ -234,8 +234,8 @@ held_memory(const struct repl *repl, const struct watchdog_usage *usage, uint64_
 		struct watchdog_usage once = counted_once(repl, usage);
 
 		used = watchdog_looked_memory(&w->look, &w->baseline, &once);
-		/* More than the limit by what was written between two looks; the file system's
-		 * size bounds it. */
+		/* This can be above the limit, by the bytes that were written between two looks;
+		 * the size of the file system bounds it. */
 		*kept_r = usage->kept_bytes < used ? usage->kept_bytes : used;
 	} else if (cgroup_leaf_memory(w->leaf, &used) < 0) {
 		used = 0;
@@ -243,8 +243,9 @@ held_memory(const struct repl *repl, const struct watchdog_usage *usage, uint64_
 	return used;
 }
 
-/* Files outlive the cell that filled the memory with them. A later cell, which may remove them,
- * gets room to run beyond the limit, once and not each time. */
+/* The memory limit for the next cell. Files outlive the cell that filled the memory with them. A
+ * later cell must be able to run and to remove them, so it gets CELL_ROOM beyond the limit. This
+ * room does not add up from cell to cell. */
 static uint64_t
 memory_limit(const struct repl *repl, uint64_t used, uint64_t kept)
 {
@@ -254,7 +255,8 @@ memory_limit(const struct repl *repl, uint64_t used, uint64_t kept)
 	return kept + (used < repl->memory_bytes ? used : repl->memory_bytes) + CELL_ROOM;
 }
 
-/* What earlier cells' threads and processes have written to the pipes since the last cell. */
+/* Takes the output that threads and processes of earlier cells have written to the pipes since the
+ * last cell. */
 static void
 take_background(const struct repl *repl, struct execution *e)
 {
@@ -267,7 +269,7 @@ take_background(const struct repl *repl, struct execution *e)
 		if (n > 0)
 			output_add(&e->background, (enum stream)i, text, (size_t)n);
 	}
-	/* A thread of an earlier cell may have been in the middle of a write. */
+	/* The pipes are emptied, because a thread may have been in the middle of a write. */
 	worker_output_discard(w);
 }
 
@@ -349,7 +351,7 @@ read_messages(struct repl *repl)
 		;
 }
 
-/* The cell has ended, and waits. */
+/* The memory of a cell that has ended by itself, and waits for COMMIT, is known. */
 static void
 repl_on_cell_looked(void *arg)
 {
@@ -372,11 +374,11 @@ repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready)
 	    repl->engine->memory_counted)
 		return -EBADMSG;
 	repl->ready = true;
-	/* It was stopped already: init knows, or will know at once. */
+	/* The cell was stopped already, and init has the order or will get it. */
 	if (e->stopping == KILLED)
 		return 0;
 	read_messages(repl);
-	/* The look is also for memory_limit() of the next cell. */
+	/* memory_limit() of the next cell uses this measurement, too. */
 	if (repl_look(repl, roomy_bytes(repl), repl_on_cell_looked))
 		repl_on_cell_looked(repl);
 	return 0;

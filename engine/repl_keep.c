@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at its start and its end.   Owns: nothing: an adopted session belongs
  * to repl.c, its worker to worker.c.
- * Reads:   /proc and the kernel's facts about processes whose numbers another process wrote
- * down. Any difference from the description refuses the adoption. */
+ * Reads:   the description of each session, which another process has written, and /proc about the
+ * session's processes. If they differ, the session is not adopted. */
 #include "engine/repl_keep.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@
 #include "host/usage.h"
 #include "host/watchdog.h"
 
-#define LOOK_PAUSE 20	/* the pause is so many times the looks' duration: they take 5 % of the
-			 * time */
+#define LOOK_PAUSE 20	/* the pause after a look is so many times as long as the look, so that
+			 * looks take 5 % of the time */
 
 static uint64_t
 smaller(uint64_t a, uint64_t b)
@@ -104,9 +104,10 @@ read_charged(const struct cgroup_leaf *leaf, struct charged *charged_r)
 	return 0;
 }
 
-/* After the adoption the kernel charges new memory only. Private memory from before is visible
- * only in the processes themselves, and can have shrunk since. The rest may hang on a descriptor
- * alone, where it cannot be seen: it counts for as long as the session lives. */
+/* The private memory from before the adoption, which the kernel does not charge to the new leaf. It
+ * is visible only in the processes themselves, and can have shrunk since. The rest of the memory
+ * from before, such as that of an open but removed file, cannot be measured: it counts for as long
+ * as the session lives (uncounted_lasting). */
 static uint64_t
 look_for_uncounted(const struct repl *repl)
 {
@@ -122,9 +123,9 @@ look_for_uncounted(const struct repl *repl)
 	return all - smaller(all, now.private);
 }
 
-/* The session decides how expensive a look is (a second, with many mappings in many snapshots),
- * and it holds up everything else. The last value is never too small, because this memory only
- * shrinks. */
+/* A look holds up the whole supervisor, and the session decides how long it takes (a second, with
+ * many mappings in many snapshots). So looks are rare, and the last value is used between them. It
+ * is never too small, because this memory only shrinks. */
 uint64_t
 repl_uncounted(struct repl *repl)
 {
@@ -141,7 +142,7 @@ repl_uncounted(struct repl *repl)
 
 /* ---- what is known of a process ---- */
 
-/* The number after key in a file of /proc; last: the last number of its line. 0: none. */
+/* The number after key in a file of /proc; with last: the last number of that line. 0: none. */
 static unsigned long
 read_number(const char *path, const char *key, bool last)
 {
@@ -163,8 +164,8 @@ read_number(const char *path, const char *key, bool last)
 	return number;
 }
 
-/* Is pidfd the descriptor of this process, is it the first of its pid namespace, and does it
- * live? */
+/* Does pidfd belong to the process pid, is this process alive, and is it the first of its pid
+ * namespace? */
 static bool
 is_init(int pidfd, pid_t pid)
 {

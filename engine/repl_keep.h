@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions that outlive the supervisor. A supervisor that ends describes the sessions that have
- * come to rest (engine_keep_sessions) and gives their descriptors away; the next one adopts them.
- * supervisor/handover.c carries both.
+ * come to rest (engine_keep_sessions) and gives their descriptors away. The next supervisor adopts
+ * them. supervisor/handover.c passes the descriptions and the descriptors on.
  *
  * In a session at rest, init has stopped every other process and waits on its control socket. The
  * session ends when that socket is closed, so a session that is not adopted leaves nothing behind.
@@ -27,8 +27,8 @@ void engine_describe(const struct engine *engine, struct msg_handover *handover_
 int engine_admits(const struct engine *engine, const struct msg_handover *handover,
 		  struct why *why_r);
 
-/* Fills in the session's properties, and fd_r (borrowed; -1: none). 0, or -EBUSY with why_r: it
- * cannot be kept. */
+/* Fills in the session's properties, and fd_r (borrowed; -1: none). 0, or -EBUSY with why_r: the
+ * session cannot be kept. */
 int repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 		  struct why *why_r);
 
@@ -36,8 +36,8 @@ int repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS]
  * alone. The repl has ended, without on_end, and must still be closed. */
 void repl_part(struct repl *repl);
 
-/* Adopts a session, before the loop runs for the first time. 0 and *repl_r as in repl_open; fd
- * belongs to it then. Or -errno with why_r: the session is not as described; it ends when the
+/* Adopts a session, before the loop runs for the first time. 0 and *repl_r as in repl_open; then fd
+ * belongs to the repl. Or -errno with why_r: the session is not as described; it ends when the
  * caller closes fd. */
 int repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[REPL_FDS],
 	       const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r);
@@ -45,8 +45,8 @@ int repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[
 /* Its tenant. */
 struct tenant *repl_tenant(const struct repl *repl);
 
-/* To be called after the last session. New workers get serials above last_serial, and processes in
- * leaves that belong to no session are killed. */
+/* To be called after the last repl_adopt. New workers get serials above last_serial, and processes
+ * in leaves that belong to no session are killed. */
 void engine_adopted_all(struct engine *engine, uint64_t last_serial);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions, for the engine's other modules.
+/* The inside of a session, for the engine's other modules. No file outside of engine/ includes it.
  */
 #ifndef ENGINE_REPL_PARTS_H
 #define ENGINE_REPL_PARTS_H
@@ -24,7 +24,7 @@ enum repl_phase {
 	REPL_OPENING,		/* the worker makes its first snapshot */
 	REPL_IDLE,
 	REPL_CELL,		/* repl->execution runs */
-	REPL_COPY,		/* the first job is a copy that was asked for */
+	REPL_COPY,		/* init makes the copy that is the first job */
 	REPL_ENDED,
 	REPL_PHASE_COUNT
 };
@@ -38,7 +38,7 @@ struct repl_job {
 	enum { JOB_CELL, JOB_COPY, JOB_DROP } kind;
 	struct execution *execution;
 	unsigned int from, to;
-	bool adds;		/* to was empty before */
+	bool adds;		/* a copy: "to" held no state before */
 	void (*on_copied)(void *arg, int error);
 	void *arg;
 	int error;		/* the result, for on_copied */
@@ -46,7 +46,7 @@ struct repl_job {
 
 /* The session's interface for the executions that are its cells. */
 struct repl_stage {
-	/* May a cell be started in it? 0, or -ESRCH with why_r. */
+	/* May a cell be started in the session? 0, or -ESRCH with why_r. */
 	int (*admits)(const struct repl *repl, struct why *why_r);
 	/* Appends the job of an execution that waits in its tenant's queue, and starts the next job
 	 * if it can. */
@@ -59,8 +59,8 @@ struct repl_stage {
 	int (*mount)(struct repl *repl, const char *environment,
 		     void (*mounted)(void *arg, int error), void *arg,
 		     struct mounting **mounting_r);
-	/* Stops the running cell. interrupt: by KeyboardInterrupt; where: it may first report its
-	 * stacks. False: it must be ended at once, with its worker. */
+	/* Stops the running cell. interrupt: by KeyboardInterrupt; where: the cell may first report
+	 * its stacks. False: the cell must be ended at once, with its worker. */
 	bool (*stop)(struct repl *repl, bool interrupt, bool where);
 	/* The cell has ended: closes its socket. */
 	void (*close)(struct repl *repl);
@@ -77,23 +77,25 @@ struct repl {
 	uint64_t memory_bytes;
 	char environment[ENVIRONMENT_NAME + 1];	/* mounted last; "": none */
 	struct mount_places places;
-	struct mounting *mounting;		/* of its first packages; NULL: none is under way */
+	struct mounting *mounting;		/* of the packages that it begins with; NULL: they
+						 * are not being mounted */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING until ENDED */
-	bool has_snapshot;				/* the first one was made */
+	bool has_snapshot;				/* the first snapshot was made */
 	uint32_t snapshots;			/* bit n: snapshot n holds a state, as init has
 						 * reported */
 	bool frozen;
-	bool alone;				/* as in repl_options, when it is opened */
-	uint32_t pids_max;		/* the most that one of its cells may have */
+	bool alone;				/* as in repl_options */
+	uint32_t pids_max;		/* the most processes that one of its cells may have */
 	bool adopted;				/* from the supervisor before this one */
 	bool held;				/* its init has stopped its processes, or is
 						 * about to */
-	uint32_t holds, holds_heard;		/* asked for, and answered */
-	uint64_t uncounted_most;		/* private bytes that no controller counts */
-	uint64_t uncounted;			/* how many there were at the last look */
-	uint64_t uncounted_lasting;		/* beside them */
-	bool was_looked_at;			/* since it rests */
+	uint32_t holds, holds_heard;		/* orders to stop the processes; answers to them */
+	/* Of an adopted session: memory from before the adoption, which no controller counts. */
+	uint64_t uncounted_most;		/* private bytes when it was adopted */
+	uint64_t uncounted;			/* private bytes at the last look */
+	uint64_t uncounted_lasting;		/* bytes beside the private ones */
+	bool was_looked_at;			/* its memory was measured since it was frozen */
 	uint64_t rests_with;			/* bytes of memory, as init has reported; 0:
 						 * unknown */
 	uint64_t spare_bytes;			/* as init has reported */
@@ -103,13 +105,14 @@ struct repl {
 		bool is_heard;			/* the last cell was kept: output of its processes
 						 * since then is reported */
 		uint64_t until_ms;
-		uint64_t cpu_us;		/* that the worker had used when last counted */
-		uint64_t untold_us;		/* since then, not charged yet: less than a
+		uint64_t cpu_us;		/* what the worker had used when last counted */
+		uint64_t untold_us;		/* used, but not charged yet: less than a
 						 * millisecond */
-		uint64_t cpu_left_us;		/* that it may use */
+		uint64_t cpu_left_us;		/* what it may still use */
 	} background;
-	uint64_t idle_cpu_us;			/* used until then; while not frozen */
-	uint64_t looked_cpu_us;			/* ... until the last look */
+	uint64_t idle_cpu_us;			/* what the worker had used at the first look while
+						 * idle; 0: no look yet */
+	uint64_t looked_cpu_us;			/* what it had used at the last look */
 	TAILQ_HEAD(repl_jobs, repl_job) jobs, answers;
 	struct event timer;			/* for the answers of the worker */
 	struct event tell;			/* answers, and on_end */
@@ -118,12 +121,12 @@ struct repl {
 	/* While a cell runs: its own socket, over which it gets its code and gives its results. */
 	struct execution *execution;
 	int channel;
-	bool may_pass;				/* descriptors, on it */
+	bool may_pass;				/* the cell may pass descriptors on its socket */
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event readable, writable;
-	bool ready;				/* it has ended by itself, and init has the answer
-						 */
+	bool ready;				/* CELL_READY came: the cell has ended by itself,
+						 * and waits */
 };
 
 /* ---- repl.c ---- */
@@ -132,71 +135,74 @@ struct repl {
  * here. Aborts if the change is not allowed. */
 void repl_set_phase(struct repl *repl, enum repl_phase phase);
 
-/* Gives it a warm worker. 0, or -EAGAIN: the worker failed and was ended. */
+/* Gives the session a warm worker. 0, or -EAGAIN: the worker failed and was ended. */
 int repl_lease(struct repl *repl, struct worker *worker);
 
 /* Starts the next job, if it can. */
 void repl_turn(struct repl *repl);
 
-/* For a worker that a session uses. */
+/* The user of a worker that a session has leased. */
 extern const struct worker_user repl_user;
 
 /* Ends the session; text is the sentence for its clients. */
 void repl_end(struct repl *repl, const char *text);
 
-/* Its worker is ENDING, or about to be. A running cell was closed before. */
+/* To be called when the session's worker is ENDING, or about to be. A running cell was closed
+ * before. */
 void repl_on_worker_gone(struct repl *repl, const char *text);
 
-/* Frees it without any callback. */
+/* Frees the session without any callback. */
 void repl_free(struct repl *repl);
 
-/* Sends a message on its worker's control socket. The descriptor (-1: none) belongs to the worker
- * from now on. -errno: the worker cannot be used any more. */
+/* Sends a message on the control socket of the session's worker. fd (-1: none) belongs to the
+ * worker from now on. 0, or -errno: the worker cannot be used any more. */
 int repl_send(struct repl *repl, const struct msg *msg, int fd);
 
-/* All jobs are done: the session is idle. */
+/* To be called when a job is done: the session is idle, and starts its next job if there is one. */
 void repl_rest(struct repl *repl);
 
-/* A session in phase NEW. */
+/* Makes a session in phase NEW. Arguments as in repl_open. */
 struct repl *repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 		       uint64_t memory_bytes, const struct repl_watcher *watcher);
 
 /* ---- repl_usage.c ---- */
 
-/* Called each second: freezes an idle session, after a check that it is within its memory limit. */
+/* Called each second. Freezes an idle session, and ends it if it uses more memory or processor time
+ * than it may while idle. */
 void repl_look_after(struct repl *repl);
 
-/* Measures the memory of its worker if no controller counts it and it may be above limit. True: the
- * result is known now. False: looked(repl) is called when it is known, unless the worker gets a
- * message or ends before. */
+/* Measures the memory of the session's worker exactly, if no controller counts it and it may be
+ * above limit. True: the result is known now. False: looked(repl) is called when the result is
+ * known, unless the worker gets a message or ends before. */
 bool repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg));
 
-/* A cell has ended. */
+/* To be called when a cell has ended: notes whether threads and processes continue, for how long,
+ * and how much processor time they may use. */
 void repl_background_begin(struct repl *repl, const struct execution *cell,
 			   const struct msg_cell_ended *ended);
 
 /* Counts the use of threads and processes between cells, if there are any. */
 void repl_background_count(struct repl *repl);
 
-/* Is it within its limit, by the last measurement? */
+/* Is the session within its memory limit, by the last measurement? */
 bool repl_fits_memory(struct repl *repl);
 
 /* ---- repl_keep.c ---- */
 
-/* Makes init stop all other processes of the session until the next message. */
+/* repl_hold makes init stop all other processes of the session until the next message. */
 enum hold_kind {
 	HOLD_RESTS,
-	HOLD_STAYS,	/* even over the end of this process */
-	HOLD_UNDO,	/* threads and processes since the last cell are ended, and the state is as
-			 * it was then */
+	HOLD_STAYS,	/* also if the supervisor ends meanwhile */
+	HOLD_UNDO,	/* and undoes what threads and processes have done since the last cell: they
+			 * end, and the state is as it was at the end of that cell */
 };
 void repl_hold(struct repl *repl, enum hold_kind kind);
 int repl_on_held(struct repl *repl, const struct msg_held *held);
 
-/* Has it a state that can be kept when it is at rest? */
+/* Can the session outlive this process once it is at rest? */
 bool repl_may_stay(const struct repl *repl);
 
-/* Is it at rest, so that it can outlive this process? */
+/* Is the session at rest, so that it can outlive this process now? */
 bool repl_is_still(const struct repl *repl);
 
 /* Bytes of an adopted session that no controller counts, because they were allocated before the
@@ -205,19 +211,20 @@ uint64_t repl_uncounted(struct repl *repl);
 
 /* ---- repl_cell.c ---- */
 
-/* Takes the first job out, and runs its cell. */
+/* Runs the cell of the first job. The job is taken out of the list. */
 void repl_start_cell(struct repl *repl, struct execution *execution);
 
-/* For struct repl_stage. */
+/* Members of struct repl_stage. */
 int repl_send_cell(struct repl *repl, const struct msg *msg, int fd);
 bool repl_stop_cell(struct repl *repl, bool interrupt, bool where);
 
-/* Take CELL_READY, CELL_ENDED and, before that, init's reports of files. */
+/* Take messages of init: CELL_READY, CELL_ENDED, and before CELL_ENDED the reports of files. 0 or
+ * -EBADMSG. */
 int repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready);
 int repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended);
 int repl_on_left(struct repl *repl, struct frame *frame);
 
-/* Takes LISTENER, which init has made for the cell. */
+/* Takes LISTENER, whose socket init has made for the cell. 0 or -EBADMSG. */
 int repl_on_listener(struct repl *repl, struct frame *frame);
 
 /* Closes the cell's socket. */

@@ -12,7 +12,7 @@
 #include "host/watchdog.h"
 
 #define FREEZE_AFTER_MS 1000
-#define IDLE_CPU_US 1000000	/* a session that uses more is not idle */
+#define IDLE_CPU_US 1000000	/* an idle session that uses more processor time is ended */
 
 /* ---- between cells ---- */
 
@@ -35,7 +35,8 @@ repl_background_begin(struct repl *repl, const struct execution *cell,
 {
 	bool goes_on = ended->goes_on;
 
-	/* Looking at the variables changes nothing. */
+	/* A list of variables changes nothing: threads and processes of the last cell continue
+	 * under that cell's terms. */
 	if (cell->request.inspect) {
 		goes_on = goes_on && repl->background.runs;
 	} else {
@@ -52,7 +53,8 @@ repl_background_begin(struct repl *repl, const struct execution *cell,
 	repl->background.cpu_left_us = cell->limits.cpu_ms * 1000;
 }
 
-/* False: it may use no more. */
+/* Charges the processor time that was used since the last count. False: the session may use no
+ * more. */
 static bool
 count_background(struct repl *repl)
 {
@@ -94,7 +96,7 @@ repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg))
 		return true;
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	if (watchdog_memory_since(&w->baseline, &usage) <= limit || w->has_volume) {
-		/* What an earlier look has found is not true any more. */
+		/* The result of an earlier exact look is out of date. */
 		w->look.bytes = 0;
 		return true;
 	}
@@ -118,8 +120,9 @@ repl_fits_memory(struct repl *repl)
 	return repl->engine->memory_counted || looked_memory(repl) <= repl->memory_bytes;
 }
 
-/* No process of a session should run between its cells, but scripts can evade that: a stopped
- * process may have a timer whose signal is SIGCONT. False: nothing has run since the last look. */
+/* Looks whether an idle session, whose processes are stopped, uses processor time. Scripts can
+ * continue a stopped process: by a timer whose signal is SIGCONT. False: nothing has run since the
+ * last look. */
 static bool
 look_for_idle_work(struct repl *repl)
 {
@@ -144,15 +147,15 @@ repl_on_idle_looked(void *arg)
 
 	if (repl_fits_memory(repl))
 		return;
-	/* What it was at the end of the last cell may fit. */
+	/* Too much memory. The state as it was at the end of the last cell may fit. */
 	if (repl->background.runs)
 		repl_hold(repl, HOLD_UNDO);
 	else
 		repl_end(repl, "it took more memory than it may while no cell ran");
 }
 
-/* The memory of a process that a cell has left running may have grown between the cell's end and
- * its freezing. False: no look now. */
+/* Measures the memory: a process that a cell has left running may have grown between the end of the
+ * cell and the moment when it was frozen. False: it is not measured now. */
 static bool
 look_at_memory(struct repl *repl)
 {
@@ -163,7 +166,7 @@ look_at_memory(struct repl *repl)
 	return true;
 }
 
-/* Stops what goes on between cells when its time is over. */
+/* Stops threads and processes that run between cells, when their time is over. */
 static void
 look_after_background(struct repl *repl)
 {
@@ -190,8 +193,8 @@ repl_look_after(struct repl *repl)
 		if (!repl->was_looked_at)
 			repl->was_looked_at = look_at_memory(repl);
 	} else if (repl->adopted && !repl->held) {
-		/* The end of the supervisor sends it no signal: its init has to see the end of
-		 * the socket. */
+		/* An adopted session gets no signal when the supervisor ends: its init has to run,
+		 * to see that the socket is closed. So it is not frozen, but held. */
 		repl_hold(repl, HOLD_STAYS);
 	} else if (repl->worker->leaf != NULL && !repl->held) {
 		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
@@ -212,7 +215,7 @@ memory_of(struct repl *repl)
 		return 0;
 	if (repl->engine->memory_counted)
 		return cgroup_leaf_memory(w->leaf, &bytes) == 0 ? bytes + repl_uncounted(repl) : 0;
-	/* The values of the last look, if this one takes longer. */
+	/* If this look takes longer, the values of the last one are returned. */
 	if (repl->phase == REPL_IDLE && !watchdog_look_rests(&w->look))
 		repl_look(repl, 0, repl_on_idle_looked);
 	return looked_memory(repl);

@@ -85,7 +85,7 @@ sched_queue_done(struct sched_queue *queue, uint32_t took_ms)
 unsigned int
 sched_queue_useful(const struct sched_queue *queue, unsigned int kind)
 {
-	/* the bound may have been lowered below the number of running items */
+	/* The bound may have been lowered below the number of running items. */
 	unsigned int room = queue->running_max > queue->n_running
 			    ? queue->running_max - queue->n_running : 0;
 

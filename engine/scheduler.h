@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which tenants are served. Two pure structures: a tenant's queue of waiting work,
- * with bounds for what waits and what runs at once; and a ring of tenants' shares that want a
- * worker. They do no I/O, read no clock, and do not know workers or executions. Both are embedded
- * in the objects that they order.
+/* The order in which tenants are served. There are two pure structures. The queue of a tenant has
+ * its waiting work, with bounds for the number of items that wait and that run at the same time.
+ * The ring has the tenants' shares that want a worker. Both do no I/O, read no clock, and do not
+ * know workers or executions. Their links are embedded in the objects that they order.
  */
 #ifndef ENGINE_SCHEDULER_H
 #define ENGINE_SCHEDULER_H
@@ -26,36 +26,37 @@ struct sched_queue {
 	unsigned int waiting[SCHED_KINDS_MAX];
 	unsigned int n_waiting, waiting_max;
 	unsigned int n_running, running_max;
-	uint32_t typical_ms;	/* time that work takes, a moving average */
+	uint32_t typical_ms;	/* the time that an item runs, a moving average */
 };
 
 void sched_queue_init(struct sched_queue *queue, unsigned int waiting_max,
 		      unsigned int running_max);
 
-/* Appends. -EBUSY when the queue is full: see sched_queue_retry_ms. */
+/* Appends an item. 0, or -EBUSY: the queue is full (see sched_queue_retry_ms). */
 int sched_queue_put(struct sched_queue *queue, struct sched_item *item);
 
 /* Puts back an item of sched_queue_take, as the next one of its kind. */
 void sched_queue_put_back(struct sched_queue *queue, struct sched_item *item);
 
-/* Takes the item of a kind that has waited longest; from now on it counts as running. NULL: none
- * waits, or running_max items run. */
+/* Takes the item of a kind that has waited longest. From now on it counts as running. NULL: no item
+ * of this kind waits, or running_max items run. */
 struct sched_item *sched_queue_take(struct sched_queue *queue, unsigned int kind);
 
-/* Takes this item from any place in the queue. -EBUSY: running_max items run. */
+/* Takes this item from any place in the queue. From now on it counts as running. 0, or -EBUSY:
+ * running_max items run. */
 int sched_queue_take_item(struct sched_queue *queue, struct sched_item *item);
 
 /* Removes a waiting item. */
 void sched_queue_remove(struct sched_queue *queue, struct sched_item *item);
 
-/* A running item has ended. */
+/* To be called when a running item has ended. took_ms: the time that it ran. */
 void sched_queue_done(struct sched_queue *queue, uint32_t took_ms);
 
 /* The number of workers of a kind that the waiting items could use at once. */
 unsigned int sched_queue_useful(const struct sched_queue *queue, unsigned int kind);
 
-/* The time until a place is probably free, estimated from running items, waiting items and
- * typical_ms. */
+/* The milliseconds until the queue probably has room, estimated from the running items, the waiting
+ * items and typical_ms. */
 uint32_t sched_queue_retry_ms(const struct sched_queue *queue);
 
 /* ---- the ring ---- */
@@ -80,7 +81,8 @@ void sched_ring_want(struct sched_ring *ring, struct sched_entity *entity,
 
 bool sched_ring_wants(const struct sched_ring *ring, enum sched_class class);
 
-/* The next entity of a class, which goes to the end of the ring. NULL: none wants a worker. */
+/* The next entity of a class. It goes to the end of the ring. NULL: no entity of the class wants a
+ * worker. */
 struct sched_entity *sched_ring_next(struct sched_ring *ring, enum sched_class class);
 
 #endif

@@ -107,7 +107,7 @@ share_shrink(struct share *share)
 void
 share_cool(struct share *share)
 {
-	/* Its target may be 0 already: others needed the places of its warm workers. */
+	/* The networks are dropped even if the target is 0 already: pool_make_room lowers it. */
 	if (share->keeps_networks)
 		zygote_drop_networks(share->profile->zygote, share->number);
 	share->keeps_networks = false;

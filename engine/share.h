@@ -21,31 +21,33 @@ struct worker;
 struct share {
 	struct tenant *tenant;
 	struct pool_profile *profile;
-	uint64_t number;		/* never used twice: the owner of its workers' networks */
+	uint64_t number;		/* names the owner of its workers' networks; never used
+					 * twice */
 	struct sched_entity entity;
-	TAILQ_HEAD(share_warm, worker) warm;	/* the one warm longest first */
+	TAILQ_HEAD(share_warm, worker) warm;	/* the worker that is warm for longest comes first
+						 */
 	unsigned int n_warm, n_starting;
-	unsigned int n_stale;		/* of these two: to be replaced */
+	unsigned int n_stale;		/* how many of these two are to be replaced */
 	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
 	unsigned int n_opening;
 	unsigned int target;		/* 0: nothing is kept warm */
-	bool keeps_networks;		/* the zygote may have some for it */
-	unsigned int least_warm;	/* since the last share_shrink: workers that were never
-					 * needed */
+	bool keeps_networks;		/* the zygote may keep networks for it */
+	unsigned int least_warm;	/* the least n_warm since the last share_shrink: so many
+					 * workers were never needed */
 };
 
 void share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile);
 
-/* A warm worker, still in state WARM, or NULL. */
+/* The worker that became warm last; it stays in state WARM. NULL: there is none. */
 struct worker *share_warm_worker(struct share *share);
 
-/* An execution found no warm worker: raises the target. */
+/* Raises the target. To be called when an execution has found no warm worker. */
 void share_grow(struct share *share);
 
 /* Computes how many workers the share needs. Called after every change that affects this. */
 void share_update(struct share *share);
 
-/* Ends warm workers of a replaced zygote, as new ones take their place. */
+/* Ends warm workers of a replaced zygote, one for each new worker that has become warm. */
 void share_replace(struct share *share);
 
 /* Called each second: lowers the target if some workers were never needed. */
@@ -54,8 +56,8 @@ void share_shrink(struct share *share);
 /* Ends all its warm workers, and drops the networks that are kept for it. */
 void share_cool(struct share *share);
 
-/* A worker of the share is reaped: its network is kept for another one, if the share keeps workers
- * warm. */
+/* To be called when a worker of the share is reaped. Its network is kept for another worker, if the
+ * share keeps workers warm; otherwise it is freed. */
 void share_free_network(struct share *share, uint64_t generation, uint64_t worker);
 
 #endif

@@ -63,7 +63,8 @@ survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 	return pool->n_profiles;
 }
 
-/* The time used so far by a running execution. Without a cgroup: as of the last look. */
+/* The processor time that a running execution has used so far. Without a cgroup: up to the last
+ * look. */
 static uint64_t
 used_ms(const struct execution *e)
 {
@@ -135,7 +136,7 @@ survey_tenant(const struct engine *engine, const char *principal,
 
 /* ---- executions ---- */
 
-/* Calls each with all executions that run, and then all that wait. */
+/* Calls each for all executions that run, then for all that wait. */
 static void
 each_execution(const struct engine *engine,
 	       void (*each)(void *arg, struct execution *execution), void *arg)

@@ -21,7 +21,7 @@ struct survey_profile {
 	const char *trouble;		/* why it is not ready; NULL: nothing failed */
 	unsigned int starting, warm, running, ending;	/* workers */
 	unsigned int sessions;		/* workers of idle sessions */
-	unsigned int spent;		/* their execution was answered; they will be ended soon */
+	unsigned int spent;		/* workers whose execution was answered; they end soon */
 	unsigned int waiting;		/* executions, and sessions that have no worker yet */
 };
 
@@ -33,7 +33,7 @@ struct survey_tenant {
 	const struct tenant *tenant;	/* borrowed, during the call */
 	unsigned int holders, running, queued, running_max, queued_max;
 	unsigned int sessions, workers;
-	unsigned int volumes;		/* in use, or until just now */
+	unsigned int volumes;		/* volumes in use: engine/volume.h */
 	uint64_t cpu_ms;		/* of running executions, so far */
 	/* Memory of all its workers, if the kernel counts it; otherwise the peaks of running
 	 * executions. */
@@ -50,14 +50,14 @@ bool survey_tenant(const struct engine *engine, const char *principal,
 /* An execution that runs or waits. Everything in it is valid during the call only. */
 struct survey_execution {
 	const char *id, *principal, *profile;
-	bool cell, runs;		/* not runs: it waits */
+	bool cell, runs;		/* runs false: it waits */
 	const char *script;		/* the tenant's: UTF-8 without NUL */
 	size_t script_len;
-	uint64_t asked_ms;		/* since the call that asked for it */
+	uint64_t asked_ms;		/* the time since the call that asked for it */
 	uint64_t cpu_ms, memory_bytes;	/* so far; 0 while it waits */
 };
 
-/* Those that run, and then those that wait; but none of the service's own programs. */
+/* Visits the executions that run, then those that wait. The service's own programs are left out. */
 void survey_executions(const struct engine *engine,
 		       void (*visit)(void *arg, const struct survey_execution *execution),
 		       void *arg);
@@ -69,7 +69,7 @@ struct survey_egress {
 	bool installed;
 	const char *state;		/* "down", "starting", "serving", "ending" */
 	const char *trouble;		/* NULL: none */
-	unsigned int executions;	/* that may use the network */
+	unsigned int executions;	/* how many executions may use the network now */
 };
 
 void survey_egress(const struct engine *engine, struct survey_egress *egress_r);

@@ -188,7 +188,8 @@ tenant_free(struct tenant *tenant)
 	free(tenant);
 }
 
-/* A tenant that does nothing and weighs the most needs no look. */
+/* Sets the tenant's weight by its load. A tenant that does nothing and has the largest weight is
+ * left out. */
 static void
 weigh(struct tenant *tenant)
 {

@@ -23,7 +23,7 @@ struct tenant {
 	struct engine *engine;
 	char *principal;		/* "uid:1000" */
 	char directory[40];		/* of its cgroup */
-	char profile[65];		/* the only one for it; "": any */
+	char profile[65];		/* the only profile that it may use; "": any */
 	unsigned int holders;
 	unsigned int workers;		/* of every state */
 	unsigned int repls;		/* sessions */
@@ -32,8 +32,8 @@ struct tenant {
 	struct load load;
 	struct sched_queue queue;
 	LIST_HEAD(, volume) volumes;
-	uint64_t spilled;		/* bytes of running executions' output that are kept to
-					 * be spilled */
+	uint64_t spilled;		/* bytes of the output of running executions that are kept
+					 * because their requests want spill */
 	unsigned int n_shares;
 	struct share share[];		/* by profile */
 };

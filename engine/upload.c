@@ -136,7 +136,7 @@ upload_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Its length; 0: it is no name. */
+/* Decodes the name of a file. Returns its length; 0: it is not valid. */
 static size_t
 upload_read_name(const char *escaped, char name_r[UPLOAD_NAME_MAX + 1])
 {

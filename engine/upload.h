@@ -2,8 +2,8 @@
 /* A file that a client puts into its tenant's store (host/filestore.h), for the files of scripts
  * and sessions. The client writes the bytes into a pipe; this process sees none of them.
  *
- * The store's bounds are those for files of scripts: the size of a file, of a tenant's files, the
- * number that arrive at the same time, and the time.
+ * The bounds of the store are the same as for files of scripts: the size of a file, the size of all
+ * files of a tenant, the number of files that arrive at the same time, and the time.
  */
 #ifndef ENGINE_UPLOAD_H
 #define ENGINE_UPLOAD_H
@@ -17,9 +17,9 @@ struct tenant;
 struct upload;
 
 #define UPLOAD_NAME_MAX 255	/* bytes of a file's name */
-#define UPLOAD_ID (2 + ID_CHARACTERS)	/* characters of "u-..." */
+#define UPLOAD_ID (2 + ID_CHARACTERS)	/* characters of an upload's id, "u-..." */
 
-/* How it ended. Borrowed for the call. */
+/* How an upload ended. Everything is borrowed for the call. */
 struct upload_end {
 	int error;			/* 0: it is kept; else a code of filestore_calls.end */
 	const char *why;		/* a clause for people; NULL with error 0 */
@@ -36,22 +36,24 @@ struct upload_calls {
 	void *arg;
 };
 
-/* Makes room for a file of size bytes, and keeps the bytes that will be written. name: one name, of
- * UTF-8 that is shown unchanged (quote_is_plain). The tenant is borrowed until the end. NULL with
- * *why_r, a clause: it is refused, and no callback was called. */
+/* Makes room for a file of size bytes, and keeps the bytes that will be written to the pipe. name:
+ * one name without a directory, in UTF-8 that is shown unchanged (quote_is_plain). The tenant is
+ * borrowed until end is called. NULL with *why_r, a clause: the upload is refused, and no callback
+ * was called. */
 struct upload *upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t size,
 			  const struct upload_calls *calls, const char **why_r);
 
-/* An address for a later upload, malloc'd. name: escaped as in a URI. NULL: name is not valid. */
+/* An address for a later upload, malloc'd. name: the file's name, escaped as in a URI. NULL: the
+ * name is not valid. */
 char *upload_uri(const char *name);
 
-/* As upload_new, at an address that upload_uri has made; it replaces an earlier file at that
- * address. place: the address without its scheme. */
+/* As upload_new, but at an address that upload_uri has made. The upload replaces an earlier file at
+ * that address. place: the address without its scheme. */
 struct upload *upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
 			     const struct upload_calls *calls, const char **why_r);
 
-/* The client has gone: nothing is kept, and no callback is called any more. NULL is fine. Not from
- * within a callback of the upload. */
+/* Ends an upload whose client has gone: nothing is kept, and no callback is called any more. NULL
+ * is fine. Not to be called from within a callback of the upload. */
 void upload_cancel(struct upload *upload);
 
 #endif

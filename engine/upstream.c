@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the process of mcp-python-tools, calls, and lists of tools.
  * Reads:   frames from that process, which talks to strangers: each text is bounded, names are
- * checked once more, and what is said to be JSON is read before it is kept. */
+ * checked once more, and JSON is parsed before it is kept. */
 #include "engine/upstream.h"
 
 #include <ctype.h>
@@ -24,39 +24,40 @@
 #include "proto/frame.h"
 
 #define START_SECONDS 10
-#define GRACE_MS 500		/* to end sessions with servers */
-#define SERVED_MS 60000		/* after so long its next start is not delayed for earlier ones */
+#define GRACE_MS 500		/* the time that the process has to end its sessions with servers */
+#define SERVED_MS 60000		/* a process that has served so long does not count as failed */
 #define WRITER_MAX (32 * 1024 * 1024)
 
-/* What is open: a call, or the wait for a list. */
+/* An open call, or the wait for a list. */
 struct upstream_call {
 	LIST_ENTRY(upstream_call) link;
 	struct upstream *upstream;
 	uint64_t id;			/* 0: it waits for a list */
 	uint32_t server;
 	upstream_done *done;
-	void (*on_progress)(void *arg, const char *text);	/* NULL: of no interest */
+	void (*on_progress)(void *arg, const char *text);	/* NULL: not called */
 	void *arg;
-	struct event soon;		/* it has failed at once: text says why */
+	struct event soon;		/* gives the result in a later turn: see finish_soon */
 	char *text;
 };
 
 struct server {
 	struct upstream_server seen;
-	struct upstream_tool *next;	/* of the list that is coming */
+	struct upstream_tool *next;	/* tools of the list that is arriving */
 	size_t n_next, next_bytes, next_values;
 };
 
 struct upstream {
 	struct upstream_options options;
 	struct child child;
-	uint64_t stamp;			/* of the files of credentials, at its start */
-	bool renews;			/* it is ended for other credentials */
+	uint64_t stamp;			/* of the files of credentials, at the process's start */
+	bool renews;			/* it is being ended, so that the next one gets new
+					 * credentials */
 	struct server server[TOOL_SERVERS_MAX];
 	uint32_t n_servers;
 	uint64_t last_id;
 	LIST_HEAD(, upstream_call) calls;
-	void (*on_listed)(void *arg);	/* NULL: of no interest */
+	void (*on_listed)(void *arg);	/* NULL: not called */
 	void *on_listed_arg;
 };
 
@@ -157,7 +158,8 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	free(text);
 }
 
-/* text: taken over; NULL: it has what it waits for. */
+/* Finishes a call in a later turn of the loop: with text (taken over) as TOOL_FAILED, or with NULL
+ * as TOOL_RETURNED. */
 static void
 finish_soon(struct upstream_call *call, char *text)
 {
@@ -235,13 +237,14 @@ upstream_drop(struct upstream_call *call)
 {
 	const struct msg msg = { .type = MSG_TOOLS_CANCEL, .tools_cancel.call = call->id };
 
-	/* If it cannot be told, its result is for nobody. */
+	/* If the message cannot be sent, a later result is ignored. */
 	if (call->id != 0 && call->text == NULL)
 		(void)child_send(&call->upstream->child, &msg, NULL, 0);
 	free_call(call);
 }
 
-/* Ends what waits for a server: NULL: of all; calls: those of tools too. */
+/* Finishes the waits for a server's list. s NULL: for all servers. calls: open calls of tools, too.
+ */
 static void
 finish_waiting(struct upstream *u, const struct server *s, bool calls)
 {
@@ -309,7 +312,7 @@ on_tool(struct upstream *u, const struct msg_tools_tool *tool)
 	return 0;
 }
 
-/* told: what is said of it now. */
+/* Logs a server's new state. told: its text. */
 static void
 log_server(const struct server *s, const struct msg_str *told)
 {
@@ -344,7 +347,7 @@ on_server(struct upstream *u, const struct msg_tools_server *told)
 	drop_next(s);
 	free(s->seen.revision);
 	s->seen.revision = xmemdup0(told->revision.at, told->revision.len);
-	/* Why it ended is of interest until it serves again. */
+	/* The reason why it ended is kept until the server serves again. */
 	if (told->state == TOOL_SERVER_STARTING && told->text.len == 0)
 		s->seen.state = told->state;
 	else
@@ -388,7 +391,7 @@ on_result(struct upstream *u, const struct msg_tools_result *result)
 	if (result->status == TOOL_REFUSED)
 		return -EBADMSG;
 	call = find_call(u, result->call);
-	/* It may have crossed a TOOLS_CANCEL. */
+	/* The call is not known: the result may have crossed a TOOLS_CANCEL. */
 	if (call == NULL)
 		return 0;
 	if (result->status == TOOL_FAILED && result->body.len > TOOL_TROUBLE_MAX)
@@ -415,7 +418,7 @@ upstream_on_message(void *arg, struct frame *frame)
 {
 	struct upstream *u = arg;
 
-	/* No other messages are let through by the frame's reader. */
+	/* The frame reader lets no other messages through. */
 	if (frame->msg.type == MSG_TOOLS_READY)
 		return upstream_on_ready(u, &frame->msg.tools_ready);
 	if (frame->msg.type == MSG_TOOLS_TOOL)
@@ -449,7 +452,8 @@ upstream_on_down(void *arg)
 		child_arm(c, child_backoff_ms(c));
 }
 
-/* The launcher reads the files when the process is started: what they are then. */
+/* The stamp of the files of credentials. The launcher reads these files when the process is
+ * started. */
 static uint64_t
 upstream_stamp_of(const struct upstream *u)
 {

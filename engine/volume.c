@@ -84,8 +84,9 @@ end(struct volume *volume)
 	free(volume);
 }
 
-/* A volume costs a leaf and a descriptor, also if the keeper refuses its name. So there are as many
- * as a tenant may have: one that nobody holds gives way. False: all are held. */
+/* Makes room for one more volume. A volume costs a leaf and a descriptor, also if the keeper
+ * refuses its name, so their number is bounded: one that nobody holds is ended. False: all are
+ * held. */
 static bool
 make_room(struct tenant *tenant)
 {
@@ -190,7 +191,7 @@ make_leaf(struct volume *volume)
 
 	if (volume->leaf)
 		return 0;
-	/* A worker is in it. */
+	/* The tenant's cgroup was made with the worker. */
 	if (!tenant->cgroup)
 		return -ENXIO;
 	return cgroup_leaf_new(tenant->cgroup, ++engine->next_serial, &limits, &volume->leaf);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: every worker from clone to reaped, and its leaf.
+/* Runs in: the supervisor.   Owns: every worker, from its start until it is reaped, and its leaf.
  * Reads:   frames and output from workers, hostile from the first byte. */
 #include "engine/worker.h"
 
@@ -29,7 +29,7 @@
 #include "host/cgroup.h"
 
 #define START_TIMEOUT_MS 10000
-#define SILENCE_MS 1000		/* between the end of its socket and of its init */
+#define SILENCE_MS 1000		/* the time that init has to end after its socket was closed */
 #define KILL_AGAIN_MS 2000
 
 /* ---- states ---- */
@@ -71,8 +71,8 @@ worker_arm(struct worker *w, uint32_t ms)
 	evtimer_add(&w->timer, &delay);
 }
 
-/* The owner of the outer namespace may signal everything in it (user_namespaces(7)). SIGKILL to
- * its init ends the whole pid namespace. */
+/* The supervisor owns the outer namespace, so it may signal every process in it
+ * (user_namespaces(7)). SIGKILL to a worker's init ends the whole pid namespace. */
 void
 worker_kill(struct worker *w)
 {
@@ -180,13 +180,14 @@ worker_free(struct worker *w)
 	worker_release(w);
 }
 
-/* The worker failed before it was useful: it becomes ENDING. If it was new, the pool is told. */
+/* Ends a worker that failed before it had a user. If it was not warm yet, the pool is told. */
 static void
 fail(struct worker *w, const char *text)
 {
 	bool was_new = w->state == WORKER_STARTING || w->state == WORKER_WARM;
 
-	/* First it stops counting as a future worker, then waiting calls may be told. */
+	/* The worker must not count as a future one any more when the pool refuses waiting calls.
+	 */
 	worker_end(w);
 	if (was_new)
 		w->engine->owner->on_failed(w, text);
@@ -245,7 +246,7 @@ on_jail_failed(struct worker *w, const struct msg_jail_failed *failed)
 	return 0;
 }
 
-/* Before the lease the only messages are about its start. */
+/* A worker without a user sends only READY or JAIL_FAILED. */
 static int
 worker_on_message(struct worker *w, struct frame *frame)
 {
@@ -279,7 +280,8 @@ worker_on_ended(evutil_socket_t fd, short what, void *arg)
 	} else if (errno != ECHILD) {
 		return;
 	} else {
-		/* It is not our child, so its wait status is unknown. As a rule it was killed. */
+		/* The worker is not a child of this process, so its wait status is unknown. As a
+		 * rule it was killed. */
 		info.si_status = SIGKILL;
 	}
 	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
@@ -312,7 +314,8 @@ worker_on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	switch (w->state) {
 	case WORKER_STARTING:
-		/* A zygote that did not even name the worker is stuck; its end is the worker's. */
+		/* A zygote that has not named the worker hangs: it is killed, and its end ends the
+		 * worker, too. */
 		if (w->pidfd >= 0 || !zygote_kill(w->share->profile->zygote, w->generation))
 			fail(w, "the worker was not ready in time");
 		break;
@@ -384,7 +387,7 @@ worker_on_readable(evutil_socket_t fd, short what, void *arg)
 	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
 		w->user->on_broken(w);
 	} else {
-		/* The pidfd reports its end, with the reason. */
+		/* The pidfd will report the end of init, with its status. */
 		event_del(&w->readable);
 		worker_arm(w, SILENCE_MS);
 	}
@@ -400,7 +403,7 @@ worker_on_writable(evutil_socket_t fd, short what, void *arg)
 	r = frame_writer_flush(&w->writer, fd);
 	if (r > 0)
 		event_add(&w->writable, NULL);
-	/* A failed send: the process has ended, and the pidfd reports it. */
+	/* A failed send means that the process has ended; the pidfd reports it. */
 }
 
 void
@@ -413,7 +416,7 @@ worker_throttle(struct worker *w, uint32_t ms)
 
 /* ---- the beginning ---- */
 
-/* Makes the descriptors; *theirs_r: the three of the worker's side. */
+/* Makes the control socket and the pipes. theirs_r gets the worker's three ends. */
 static int
 make_channels(struct worker *w, int theirs_r[1 + STREAM_COUNT])
 {

@@ -25,8 +25,8 @@ struct share;
 struct worker;
 
 enum worker_state {
-	WORKER_STARTING,	/* asked for; no list */
-	WORKER_WARM,		/* ready, waits: its share's warm list and the pool's */
+	WORKER_STARTING,	/* the zygote was asked for it; it is in no list */
+	WORKER_WARM,		/* ready and unused: in its share's list and in the pool's */
 	WORKER_LEASED,		/* it belongs to a session, and no cell runs */
 	WORKER_RUNNING,		/* it has an execution, which points back at it */
 	WORKER_SPENT,		/* its execution was answered: in the pool's list, to be ended soon
@@ -47,7 +47,7 @@ struct worker_user {
 			  size_t len);
 	void (*on_broken)(struct worker *worker);	/* while it runs: it broke the protocol */
 	void (*on_died)(struct worker *worker, int wait_status);	/* while it runs */
-	void (*on_ending)(struct worker *worker);	/* it is ENDING; NULL: of no interest */
+	void (*on_ending)(struct worker *worker);	/* it is ENDING; NULL: not called */
 };
 
 /* Changes of all workers, for the pool. */
@@ -66,33 +66,35 @@ struct worker {
 	LIST_ENTRY(worker) all_link;		/* of the pool, by serial */
 	struct engine *engine;
 	struct share *share;
-	const struct worker_user *user;		/* NULL: not leased yet, or no more */
-	struct execution *execution;		/* RUNNING; the user's */
+	const struct worker_user *user;		/* NULL: it has no user yet, or no more */
+	struct execution *execution;		/* RUNNING: belongs to the user */
 	struct repl *repl;			/* the session that uses it; NULL: it runs one
 						 * script */
 	enum worker_state state;
 	uint64_t serial;
-	uint64_t generation;			/* of the zygote's process that it came from */
-	bool is_stale;				/* STARTING or WARM, and that zygote was replaced */
+	uint64_t generation;			/* of the zygote's process that made it */
+	bool is_stale;				/* STARTING or WARM, and that process was replaced
+						 */
 	uint64_t started_ms;			/* when the zygote was asked for it */
 	uint32_t slot;				/* its uid in the outer namespace */
-	pid_t pid;				/* of its init; 0: not told yet */
+	pid_t pid;				/* of its init; 0: the zygote has not said it yet */
 	int pidfd, control, pipe[STREAM_COUNT];
 	bool is_ready;				/* READY came */
 	bool kept;				/* it outlives this process */
-	bool throttled;				/* pipes are not read until the timer fires */
+	bool throttled;				/* its pipes are not read until the timer fires */
 	struct cgroup_leaf *leaf;		/* NULL: no cgroups */
 	struct watchdog_usage baseline;		/* at READY */
 	struct watchdog_seen seen;
-	struct watchdog_look look;		/* at its memory */
-	bool has_volume;			/* then there is no look: a fault on a page of the
-						 * volume holds what the look waits for, until
-						 * the volume's server has time */
-	struct cgroup_counters before;		/* a session's, at the start of the cell */
+	struct watchdog_look look;		/* the exact measurement of its memory */
+	bool has_volume;			/* no look is made: it would wait for a page fault
+						 * on the volume, which waits for the volume's
+						 * server */
+	struct cgroup_counters before;		/* of a session's worker, at the start of the cell
+						 */
 	uint64_t cpu_baseline_us;
 	struct frame_reader reader;
 	struct frame_writer writer;
-	bool may_pass;			/* descriptors, on its socket */
+	bool may_pass;			/* it may pass descriptors on its socket */
 	struct event readable, writable, ended, timer, output[STREAM_COUNT];
 };
 
@@ -108,21 +110,21 @@ void worker_on_spawn_failed(struct worker *worker, const char *text);
  * worker_adopt_strays finds it. */
 void worker_on_orphaned(struct worker *worker);
 
-/* The messages of one run. Everything is borrowed except the descriptors. */
+/* A run: the files, and RUN. Everything is borrowed except the descriptors. */
 struct worker_load {
 	const struct worker_user *user;
 	struct execution *execution;
 	const struct msg_input *input;
 	size_t n_inputs;
 	const struct msg_run *run;
-	const int *fd;				/* the worker's from now on */
+	const int *fd;				/* belong to the worker from now on */
 	size_t n_fds;
 };
 
 /* Sends the files and RUN; the worker is RUNNING then. 0, or -errno: it is ENDING. */
 int worker_run(struct worker *worker, const struct worker_load *load);
 
-/* Bytes of RUN and the files before it. */
+/* The most bytes that RUN and the files before it take. */
 #define WORKER_WRITER_MAX (FRAME_MAX + 4096 + INPUTS_BYTES_MAX + \
 			   FILE_PLACES * 4 * PATH_TEXT_MAX + \
 	INPUTS_MAX * (PATH_TEXT_MAX + 1024))
@@ -132,71 +134,72 @@ int worker_lease(struct worker *worker, const struct worker_user *user, struct r
 		 const struct msg *open);
 
 /* Makes the worker of a session that an earlier supervisor has left. slot is reserved already. The
- * descriptors belong to the worker from now on; those of pipe that are -1 do not exist. leaf may be
+ * descriptors belong to the worker from now on. pipe: -1: this pipe does not exist. leaf may be
  * NULL. */
 struct worker *worker_adopt(struct engine *engine, struct share *share, uint64_t serial,
 			    uint32_t slot, pid_t pid, int pidfd, int control,
 			    const int pipe[STREAM_COUNT], struct cgroup_leaf *leaf);
 
-/* Sets whether it may send descriptors, which only LISTENER has. */
+/* Sets whether the worker may pass descriptors. Only its message LISTENER has any. */
 void worker_pass_descriptors(struct worker *worker, bool may);
 
 /* Sends a message to a session's worker. The descriptor (-1: none) belongs to the worker from now
  * on. 0, or -errno: the worker cannot be used any more. */
 int worker_send(struct worker *worker, const struct msg *msg, int fd);
 
-/* A session's worker begins to run a cell; it has ended the cell. */
+/* Set the state of a session's worker: RUNNING, when it begins to run a cell; LEASED, when the cell
+ * has ended. */
 void worker_run_cell(struct worker *worker, struct execution *execution);
 void worker_rest(struct worker *worker);
 
-/* Stops reading its output for ms. */
+/* Stops reading the worker's output for so many milliseconds. */
 void worker_throttle(struct worker *worker, uint32_t ms);
 
-/* worker_output.c: its standard output and standard error. */
+/* worker_output.c: standard output and standard error of a worker. */
 
-/* Makes the pipes. theirs_r, one end per stream, belongs to the caller, also after a failure (-1:
- * not made). 0 or -errno. */
+/* Makes the pipes. theirs_r gets the worker's end of each, which belongs to the caller, also after
+ * a failure (-1: not made). 0 or -errno. */
 int worker_output_make(struct worker *worker, int theirs_r[STREAM_COUNT]);
 
-/* Assigns their events, once the pipes are made or could not be made. */
+/* Assigns the events of the pipes, once the pipes are made or could not be made. */
 void worker_output_assign(struct worker *worker);
 
-/* Starts to read them, or stops. */
+/* Start and stop reading the pipes. */
 void worker_output_listen(struct worker *worker);
 void worker_output_mute(struct worker *worker);
 
-/* Reads what is in them now, at most the size of the pipes. */
+/* Reads the bytes that are in the pipes now, at most the size of the pipes. */
 void worker_drain(struct worker *worker);
 
-/* The same, and drops the bytes. */
+/* Reads the bytes that are in the pipes now, and drops them. */
 void worker_output_discard(struct worker *worker);
 
 void worker_output_close(struct worker *worker);
 
-/* Makes its init end all other processes and report files; EXITED follows. where: the script may
- * first report its stacks, which takes a moment. Not for a session's worker. 0, or -ESRCH: it is
- * gone. */
+/* Makes the worker's init end all other processes and report files; EXITED follows. where: the
+ * script may first report its stacks, which takes a moment. Not for a session's worker. 0, or
+ * -ESRCH: the worker is gone. */
 int worker_stop(struct worker *worker, bool where);
 
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);
 
-/* Its execution has ended and will be answered next. The pool ends the worker later, in a quiet
- * moment. */
+/* To be called when the worker's execution has ended and will be answered next: the worker becomes
+ * SPENT. The pool ends it later, in a quiet moment. */
 void worker_spend(struct worker *worker);
 
 /* To be called after the answer, before the loop continues: from now on the messages of a spent
  * worker are ignored. */
 void worker_ignore(struct worker *worker);
 
-/* Kills it in any state. Safe to call twice. It is freed when it is reaped. */
+/* Kills the worker in any state. Safe to call twice. The worker is freed when it is reaped. */
 void worker_end(struct worker *worker);
 
-/* Frees it at once, reaped or not. Only when the engine is freed. */
+/* Frees the worker at once, reaped or not. Only when the engine is freed. */
 void worker_free(struct worker *worker);
 
-/* The kernel's list of the children of this thread, for reading; not possible any more once the
- * supervisor is fenced. The descriptor or -errno. */
+/* Opens the kernel's list of the children of this thread, for reading. To be called before the
+ * supervisor enters its fence, which does not allow it. The descriptor or -errno. */
 int worker_open_children(void);
 
 /* Kills and reaps children of this process that are neither in the pool nor zygotes. */
@@ -205,8 +208,8 @@ void worker_forget_strays(struct engine *engine);	/* waits for them */
 
 /* ---- uids ---- */
 
-/* Ids 1 to count, each of which at most one live worker has. The id that has been free for longest
- * is used next. count 0: all workers have id 0. */
+/* The ids from 1 to count. At most one live worker has an id. The id that has been free for longest
+ * is taken next. count 0: all workers have id 0. */
 struct worker_slots {
 	uint16_t *ring;
 	uint32_t count, first, free;
@@ -214,7 +217,7 @@ struct worker_slots {
 
 void worker_slots_init(struct worker_slots *slots, uint32_t count);
 void worker_slots_done(struct worker_slots *slots);
-int worker_slots_take(struct worker_slots *slots, uint32_t *slot_r);	/* -EAGAIN: all taken */
+int worker_slots_take(struct worker_slots *slots, uint32_t *slot_r);	/* -EAGAIN: none is free */
 int worker_slots_reserve(struct worker_slots *slots, uint32_t slot);	/* this id; -EBUSY: taken */
 void worker_slots_give(struct worker_slots *slots, uint32_t slot);
 

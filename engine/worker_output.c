@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: its ends of the pipes of a worker's standard output and
- * standard error.
+/* Runs in: the supervisor.   Owns: the supervisor's ends of the pipes of a worker's standard output
+ * and standard error.
  * Reads:   bytes of scripts, at most a buffer at a time. */
 #include "engine/worker.h"
 
@@ -81,8 +81,8 @@ worker_output_make(struct worker *w, int theirs_r[STREAM_COUNT])
 			return -errno;
 		w->pipe[i] = pair[0];
 		theirs_r[i] = pair[1];
-		/* A script may open /dev/stdout. Its uid is not the owner's, so it needs the
-		 * permission of others. */
+		/* A script may open /dev/stdout. It does not run with the uid of the pipe's owner,
+		 * so it needs the permission for others. */
 		if (fcntl(w->pipe[i], F_SETFL, O_NONBLOCK) < 0 ||
 		    fchmod(w->pipe[i], 0622) < 0)
 			return -errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: children without an owner.
- * A zygote makes workers as our children. When it is killed between making one and naming it,
- * this file finds the child by the kernel's list of our children. */
+/* Runs in: the supervisor.   Owns: stray processes, which are children that no other module knows.
+ * A zygote makes workers as children of the supervisor. If the zygote is killed after it has made a
+ * worker and before it has named it, this file finds the child in the kernel's list of children. */
 #include "engine/worker.h"
 
 #include <errno.h>

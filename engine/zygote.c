@@ -21,7 +21,8 @@
 #include "proto/frame.h"
 
 #define START_SECONDS 30
-#define STALE_LOOK_MS 1000	/* whether the predecessor of a stale one has ended */
+#define STALE_LOOK_MS 1000	/* how often a stale process is looked at: it is renewed once its
+				 * predecessor has ended */
 #define WRITER_MAX (2 * FRAME_MAX)
 
 struct process {
@@ -31,13 +32,13 @@ struct process {
 	bool said_hello;
 	bool was_used;			/* has been asked for a worker */
 	bool is_stale;			/* the host has changed since it started */
-	unsigned int spawns;		/* unanswered */
+	unsigned int spawns;		/* how many are unanswered */
 };
 
 struct zygote {
 	struct zygote_options options;
 	struct process process[2];
-	struct process *now;		/* that workers come from, or are to */
+	struct process *now;		/* makes the workers, or will once it is ready */
 	uint64_t generations;
 	bool stopping;
 	uint32_t landlock_abi;
@@ -51,7 +52,7 @@ other_than(struct zygote *z, const struct process *p)
 	return p == &z->process[0] ? &z->process[1] : &z->process[0];
 }
 
-/* NULL: it is gone. */
+/* The process of this generation. NULL: it is gone. */
 static struct process *
 of_generation(const struct zygote *z, uint64_t generation)
 {
@@ -80,7 +81,8 @@ arm_renewal(struct zygote *z)
 		child_arm(&z->now->child, z->options.renew_seconds * 1000);
 }
 
-/* The secrets of a zygote that has made no worker are known to nobody. */
+/* Starts a successor, if one is needed: the secrets of a process that has made no worker are known
+ * to nobody, so it stays. */
 static void
 renew(struct zygote *z)
 {
@@ -92,7 +94,7 @@ renew(struct zygote *z)
 		arm_renewal(z);
 }
 
-/* Nothing needs the process that was replaced once it owes no answer. */
+/* Ends a process that was replaced, once it owes no answer. */
 static void
 end_if_idle(struct process *p)
 {
@@ -122,7 +124,7 @@ log_failure(const struct process *p, const char *event)
 		 log_quote(&quoted, p->child.text, strlen(p->child.text)));
 }
 
-/* A successor that did not get ready, or a predecessor. */
+/* The process that is not "now" is down: a successor that did not get ready, or a predecessor. */
 static void
 on_other_down(struct process *p)
 {
@@ -175,7 +177,7 @@ zygote_on_down(void *arg)
 	}
 }
 
-/* It is down and is to be started, or its successor is. */
+/* The timer of a process: a process that is down is started, one that serves is renewed. */
 static void
 zygote_on_due(void *arg)
 {
@@ -201,7 +203,7 @@ on_hello(struct process *p, const struct msg_hello *hello)
 	return 0;
 }
 
-/* Models read these names: nothing but names is taken. */
+/* Keeps the names of packages. Models read them, so a text with anything but names is dropped. */
 static void
 keep_packages(struct zygote *z, const struct msg_str *names)
 {
@@ -353,7 +355,7 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 		z->process[i].zygote = z;
 		child_init(&z->process[i].child, &zygote_kind, options->base, &z->process[i]);
 	}
-	/* From the loop, so that no callback comes before this returns. */
+	/* The start comes from the loop, so that no callback is called before this returns. */
 	child_arm(&z->now->child, 0);
 	*zygote_r = z;
 	return 0;
@@ -422,8 +424,7 @@ zygote_is_alive(const struct zygote *z, uint64_t generation)
 
 	if (p == NULL)
 		return false;
-	/* A zygote that is ending has closed its line, with the messages on it, some time before
-	 * it can be reaped. */
+	/* A zygote that is ending closes its socket some time before it can be reaped. */
 	line = (struct pollfd){ .fd = p->child.launch.control };
 	return poll(&line, 1, 0) == 0 &&
 	       waitid(P_PIDFD, (id_t)p->child.launch.pidfd, &info,
@@ -518,7 +519,7 @@ zygote_spawn(struct zygote *z, uint64_t worker, uint64_t owner, uint32_t uid,
 	return r;
 }
 
-/* A zygote that cannot be told is lost, and its networks with it. */
+/* If the message cannot be sent, the zygote is lost, and its networks with it. */
 void
 zygote_free_network(struct zygote *z, uint64_t generation, uint64_t worker, bool keep)
 {

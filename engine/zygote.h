@@ -3,9 +3,10 @@
  * it again when it has ended: at once if it had been ready, otherwise after a delay that doubles up
  * to a minute.
  *
- * All workers of one process share its secrets: the hash seed, the stack's canary, the layout of
- * memory. So a process that has made workers is renewed after a time: another one is started beside
- * it, and takes its place when it is ready. Each process has a number, its generation.
+ * All workers of one zygote process share its secrets: the hash seed, the stack's canary, the
+ * layout of memory. So a process that has made workers is renewed after a time: another process is
+ * started beside it, and takes its place when it is ready. Each process has a number, its
+ * generation.
  *
  *       now  STARTING ──> SERVING ─────────────────────> ended when it owes no answer
  *     other                   renewed: STARTING ──> SERVING: becomes now
@@ -26,7 +27,8 @@ struct event_base;
 struct launcher;
 struct zygote;
 
-/* How many SPAWNs may be unanswered at the same time; the caller keeps further ones. */
+/* How many SPAWN messages may be unanswered at the same time. The caller must hold back further
+ * requests. */
 #define ZYGOTE_SPAWNS_MAX 4
 
 /* Calls to its owner, from the loop. */
@@ -37,13 +39,14 @@ struct zygote_watcher {
 	/* The process of this generation was ready and has ended. SPAWNs that it has not answered
 	 * get no answer. */
 	void (*on_lost)(void *arg, uint64_t generation);
-	/* A new process has taken its place; the workers of earlier generations are stale. */
+	/* A new process has taken the place of the old one; the workers of earlier generations are
+	 * stale. */
 	void (*on_renewed)(void *arg);
 	/* pidfd belongs to the callee. */
 	void (*on_spawned)(void *arg, uint64_t worker, pid_t pid, int pidfd);
 	void (*on_spawn_failed)(void *arg, uint64_t worker, int error,
 				const char *text);
-	/* After zygote_stop: it is reaped. */
+	/* After zygote_stop: all processes are reaped. */
 	void (*on_stopped)(void *arg);
 	void *arg;
 };
@@ -57,20 +60,20 @@ struct zygote_options {
 	struct zygote_watcher watcher;
 };
 
-/* Starts it. 0, or -errno for lack of memory only; on_failed reports a failed start. */
+/* Starts the zygote. 0, or -errno for lack of memory only; on_failed reports a failed start. */
 int zygote_new(const struct zygote_options *options, struct zygote **zygote_r);
 
-/* Kills it at once and waits for it; no callback comes. NULL is fine. */
+/* Kills the zygote at once and waits for its end. No callback is called. NULL is fine. */
 void zygote_free(struct zygote *zygote);
 
-/* Kills it for good; on_stopped follows from the loop, once. */
+/* Kills the zygote for good. on_stopped is called from the loop, once. */
 void zygote_stop(struct zygote *zygote);
 
-/* Replaces its process by a new one before its time, because the host has changed. */
+/* Replaces the zygote's process by a new one before its time, because the host has changed. */
 void zygote_renew(struct zygote *zygote);
 
 bool zygote_is_ready(const struct zygote *zygote);
-pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is none now */
+pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is no process now */
 
 /* The generation of the process that makes workers now. */
 uint64_t zygote_generation(const struct zygote *zygote);
@@ -79,7 +82,7 @@ uint64_t zygote_generation(const struct zygote *zygote);
  */
 bool zygote_is_alive(const struct zygote *zygote, uint64_t generation);
 
-/* Kills the process of this generation; another is started. False: it has ended already. */
+/* Kills the process of this generation. Another one is started. False: it has ended already. */
 bool zygote_kill(struct zygote *zygote, uint64_t generation);
 
 /* Is there a SPAWN without an answer? */
@@ -88,7 +91,7 @@ bool zygote_owes(const struct zygote *zygote);
 /* Is pid one of its processes? */
 bool zygote_has(const struct zygote *zygote, pid_t pid);
 
-/* Why it is down after a failure, or NULL. Valid until the next start. */
+/* Why the zygote is down after a failure; NULL: it is not. Valid until the next start. */
 const char *zygote_trouble(const struct zygote *zygote);
 
 uint32_t zygote_landlock_abi(const struct zygote *zygote);
@@ -97,22 +100,24 @@ uint32_t zygote_landlock_abi(const struct zygote *zygote);
  * Changes when a new process takes its place. */
 const char *zygote_packages(const struct zygote *zygote);
 
-/* The Python of the last process that was ready; "" before that. The kind of interpreter that sets
- * of packages are made for ("cpython-3.11-linux-x86_64"), and the ending of its extension modules
- * (".cpython-311-x86_64-linux-gnu.so"). */
+/* The Python of the last process that was ready; "" before that. Platform: the kind of interpreter,
+ * for which sets of packages are made ("cpython-3.11-linux-x86_64"). Extension: the ending of the
+ * file names of its extension modules (".cpython-311-x86_64-linux-gnu.so"). */
 const char *zygote_platform(const struct zygote *zygote);
 const char *zygote_extension(const struct zygote *zygote);
 
-/* The number of SPAWNs that it accepts now. */
+/* The number of workers that may be asked for now (zygote_spawn). */
 unsigned int zygote_room(const struct zygote *zygote);
 
-/* Asks for a worker of this generation. Its network may be one that another worker of the same
- * owner has used. n_fds is 3, or 4 with the leaf. The first 3 descriptors belong to the zygote from
- * now on; the leaf is duplicated. 0, or -errno: no answer follows. */
+/* Asks the current process for a worker with this serial. The worker's network may be one that
+ * another worker of the same owner has used. n_fds is 3, or 4 with the leaf. The first 3
+ * descriptors belong to the zygote from now on; the leaf is duplicated. 0, or -errno: no answer
+ * follows. */
 int zygote_spawn(struct zygote *zygote, uint64_t worker, uint64_t owner, uint32_t uid,
 		 const int *fd, size_t n_fds);
 
-/* The worker of that generation is reaped. keep: its owner will need its network again. */
+/* To be called when a worker of that generation is reaped: frees its network. keep: the network is
+ * kept, because its owner will need it again. */
 void zygote_free_network(struct zygote *zygote, uint64_t generation, uint64_t worker, bool keep);
 
 /* Drops the networks of an owner that needs no workers now. */

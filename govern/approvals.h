@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Approvals: requests that a person has to decide before something is done, and the decisions. A
- * request belongs to one tenant and has items; an item is a text that names exactly what is
+ * request belongs to one tenant and has items. An item is a text that names exactly what is
  * approved: "package NAME==VERSION HASH from URL", or "run_script SHA256". Granted items are
- * remembered for the tenant. If [admin] approvals names a file, all of this outlives the service.
+ * remembered for the tenant. If [admin] approvals names a file, requests and decisions outlive the
+ * service.
  *
- * A request is decided once: granted, refused, or expired if it was not decided in time. A refusal
- * is in force for [policy] denied_seconds: the same request is denied without asking again. During
- * that time an approver can still grant it.
+ * A request is decided once: it is granted, refused, or expired, if it was not decided in time. A
+ * refusal is in force for [policy] denied_seconds: meanwhile the same request is denied without
+ * asking a person. During that time an approver can still grant it.
  */
 #ifndef GOVERN_APPROVALS_H
 #define GOVERN_APPROVALS_H
@@ -27,10 +28,11 @@ struct config;
 struct event_base;
 struct why;
 
-#define APPROVALS_PER_TENANT 64		/* that wait for a decision, or whose refusal is in force */
+#define APPROVALS_PER_TENANT 64		/* requests that wait for a decision, or whose refusal is in
+					 * force */
 #define APPROVAL_ITEMS_MAX 4096		/* of one request */
 #define APPROVAL_SHOWN_MAX (1024 * 1024)	/* bytes that one request shows, as JSON */
-#define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* ... of all of them */
+#define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* bytes that those of a tenant show */
 #define APPROVAL_ID_MAX 31		/* bytes */
 
 enum approval_state {
@@ -40,22 +42,24 @@ enum approval_state {
 	APPROVAL_EXPIRED,
 };
 
-/* "pending" ... */
+/* The name of a state, "pending" ... */
 const char *approval_state_name(enum approval_state state);
 
-/* The subject and the configuration of a principal; both borrowed for the current call. */
+/* The functions that give the subject and the configuration of a principal. A subject is borrowed
+ * for the current call. */
 struct approvals_policy {
 	const struct policy_subject *(*subject)(void *arg, const char *principal);
-	const struct config *(*config)(void *arg, const char *principal);	/* held */
+	const struct config *(*config)(void *arg, const char *principal);	/* held: config_free
+										 */
 	void *arg;
 };
 
-/* file NULL: approvals end with the process. audit: borrowed, may be NULL. 0, or -errno and why_r.
- */
+/* Reads the file. file NULL: approvals end with the process. audit: borrowed, may be NULL. 0, or
+ * -errno with why_r. */
 int approvals_new(const char *file, struct audit *audit, struct approvals **approvals_r,
 		  struct why *why_r);
 
-/* Call it before the first request. base: borrowed, for the timer of requests that expire. */
+/* To be called before the first request. base: borrowed, for the timer of requests that expire. */
 void approvals_start(struct approvals *approvals, struct event_base *base,
 		     const struct approvals_policy *policy);
 void approvals_free(struct approvals *approvals);	/* NULL is fine */
@@ -71,8 +75,9 @@ struct approval_decision {
 	enum approval_state state;
 	const char *by, *why;		/* who, and the reason; NULL: none */
 	int64_t at, denied_until;	/* seconds since the epoch; denied_until 0: none */
-	bool for_run;			/* a call was granted, and with it all further calls of its
-					 * tool until the run ends: only its watchers are told */
+	bool for_run;			/* a call of a tool was granted, and so are all further
+					 * calls of this tool until the run ends; only the watchers
+					 * of the request are told of this */
 };
 
 /* The tool of requests about calls of other servers' tools, which can be granted for a run. */
@@ -94,58 +99,61 @@ struct approval_request {
 int approvals_check_denied(const struct approvals *approvals,
 			   const struct approval_request *request, struct why *why_r);
 
-/* Asks, or finds the tenant's pending request about the same items. on_decided: called once from
- * the loop; NULL: no caller waits. 0, or with why_r: -EACCES: approvals_check_denied; -EDQUOT: too
- * many are pending or refused, or too much in them; -E2BIG: too many items, or too much text for a
- * person; -EINVAL: it has a NUL byte, which no terminal shows; -EIO: it cannot be written to the
- * file. */
+/* Makes a request, or finds the tenant's pending request about the same items. on_decided: called
+ * once from the loop; NULL: the caller does not wait. 0. Or, with why_r, -EACCES: as
+ * approvals_check_denied; -EDQUOT: the tenant has too many requests, or they show too much; -E2BIG:
+ * the request has too many items, or too much text for a person; -EINVAL: it has a NUL byte, which
+ * no terminal shows; -EIO: it cannot be written to the file. */
 int approvals_ask(struct approvals *approvals, const struct approval_request *request,
 		  void (*on_decided)(void *arg, const struct approval_decision *decision),
 		  void *arg, const struct approval **approval_r, struct why *why_r);
 
-/* The caller does not want to be told any more; the request stays. */
+/* Ends the wait of a caller: on_decided with this arg is not called. The request stays. */
 void approvals_unwatch(struct approvals *approvals, void *arg);
 
 const char *approval_id(const struct approval *approval);	/* "a-..." */
 
-/* Decides a request. approver must be allowed to. decision: its state, why and for_run count. A
- * refusal in force may be turned into a grant. 0, or -ENOENT: there is no such request that they
- * may see; -EALREADY: it is decided; -EACCES: they may see but not decide it; -EINVAL: for_run, and
- * it is refused or about something else than a call; with why_r. */
+/* Decides a request. Of decision, only state, why and for_run count. A refusal in force may be
+ * turned into a grant. 0. Or, with why_r, -ENOENT: there is no such request, or the approver may
+ * not see it; -EACCES: the approver may see it, but not decide it; -EALREADY: it is decided;
+ * -EINVAL: for_run is set, and the decision is a refusal or the request is not about a call. */
 int approvals_decide(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver,
 		     const struct approval_decision *decision, struct why *why_r);
 
-/* Revokes the grants of that request that are not used up. Errors as for approvals_decide. */
+/* Revokes the grants of that request that are not used up. The result is as of approvals_decide. */
 int approvals_revoke(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver, struct why *why_r);
 
-/* The request's own user has agreed in the session (policy_asks_session): grants the items
- * without a request. for_run: as in approval_decision. */
+/* Grants the items without a request, because the client's own user has agreed
+ * (policy_asks_session). for_run: as in struct approval_decision. */
 void approvals_grant_by_session(struct approvals *approvals,
 				const struct approval_request *request, bool for_run);
 
-/* Those that approver may decide or has asked for, and the refusals that stand, oldest first, as a
- * JSON array, without what is shown; operator: all of them. with_decided: all decided ones too. To
- * be decref'd. */
+/* Lists the pending requests and the refusals in force that approver may decide or has asked for;
+ * with operator all of them; with_decided: also all requests that are decided. A JSON array, oldest
+ * first, without the member "shown"; the caller releases it. */
 json_t *approvals_list(const struct approvals *approvals,
 		       const struct policy_subject *approver, bool operator,
 		       bool with_decided);
 
-/* Calls visit for the tenant of each request that waits or whose refusal is in force, and of the
- * request id (NULL: none), until it returns false. A tenant may come more than once. False: visit
- * said so. */
+/* Calls visit for the tenant of each request that waits or whose refusal is in force, and for the
+ * tenant of the request id (NULL: none), until visit returns false. A tenant may be visited more
+ * than once. False: visit has returned false. */
 bool approvals_each_tenant(const struct approvals *approvals, const char *id,
 			   bool (*visit)(void *arg, const char *tenant), void *arg);
 
-/* How many wait for a decision, of all tenants. */
+/* The number of requests of all tenants that wait for a decision. */
 size_t approvals_pending(const struct approvals *approvals);
 
-/* One request, complete; NULL: there is no such request. */
+/* Describes one request completely; the caller releases the object. NULL: there is no such request,
+ * or approver may not see it. operator: all requests may be seen. */
 json_t *approvals_show(const struct approvals *approvals, const char *id,
 		       const struct policy_subject *approver, bool operator);
 
-/* Called after every change. One at a time; NULL: none. */
+/* From now on on_change is called after every change, in place of the function set before; NULL:
+ * none.
+ */
 void approvals_on_change(struct approvals *approvals, void (*on_change)(void *arg), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that keeps approvals over a restart: JSON lines, one for each event of a request. A line
- * is on the disk before the event takes effect. The file is read at start, and rewritten without
- * obsolete lines.
+/* The file that keeps approvals over a restart. It has JSON lines, one for each event of a request.
+ * A line is on the disk before the event takes effect. The file is read at the start of the
+ * service, and rewritten without obsolete lines.
  */
 #ifndef GOVERN_APPROVALS_FILE_H
 #define GOVERN_APPROVALS_FILE_H

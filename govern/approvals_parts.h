@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of approvals.
+/* The inside of approvals, for its files: approvals.c, approvals_load.c.
  */
 #ifndef GOVERN_APPROVALS_PARTS_H
 #define GOVERN_APPROVALS_PARTS_H
@@ -31,8 +31,8 @@ struct approval {
 	bool over;			/* granted, but used up or revoked */
 	char *by, *why;			/* of the decision; NULL: none */
 	int64_t decided;
-	int64_t denied_until;		/* refused: the same request is denied till then; 0: it is
-					 * not */
+	int64_t denied_until;		/* refused: until then the same request is denied; 0: it is
+					 * not denied */
 	LIST_HEAD(, approval_watcher) watchers;
 };
 
@@ -46,24 +46,24 @@ struct approvals {
 	void *on_change_arg;
 };
 
-/* NULL: there is none with this id, or id is NULL. */
+/* The request with this id. NULL: there is none, or id is NULL. */
 struct approval *approvals_find(const struct approvals *approvals, const char *id);
 
-/* Copies the texts. */
+/* Notes a decision. Its texts are copied. */
 void approval_set_decided(struct approval *approval, const struct approval_decision *decision);
 
-/* It is not decided, or a denial is being turned into a grant. */
+/* May the request get this state: is it not decided, or a refusal that is turned into a grant? */
 bool approval_is_open_for(const struct approval *approval, enum approval_state state);
 void approval_free(struct approval *approval);
 
 /* The request as JSON, for people and programs. all: with the shown object. */
 json_t *approval_describe(const struct approval *approval, bool all);
 
-/* Lines of the file. */
+/* The lines of the file: for a new request, and for a decision. */
 json_t *approvals_line_ask(const struct approval *approval);
 json_t *approvals_line_decide(const char *id, const struct approval_decision *decision);
 
-/* Reads the file, and rewrites it. */
+/* Reads the file, and rewrites it. 0, or -errno with why_r. */
 int approvals_load(struct approvals *approvals, const char *path, struct why *why_r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log's file, which is appended to, repaired after a crash, and rotated. The current file
- * is PATH; earlier files are PATH.1, PATH.2 and so on, oldest first, and the chain continues from
- * each one to the next. A lock allows only one service to write it.
+/* The file of the audit log. Lines are appended to it; it is repaired after a crash, and rotated.
+ * The current file is PATH; earlier files are PATH.1, PATH.2 and so on, oldest first. The chain
+ * continues from each file to the next. A lock allows only one service to write the file.
  */
 #ifndef GOVERN_AUDIT_FILE_H
 #define GOVERN_AUDIT_FILE_H
@@ -18,21 +18,21 @@ struct why;
 struct audit_file {
 	char *path;
 	int fd;
-	off_t size;			/* up to the end of the last good line */
+	off_t size;			/* up to the end of the last complete line */
 	struct chain_link last;
 	unsigned int rotated;		/* number of the youngest PATH.N; 0: none */
-	unsigned int oldest;		/* number of the oldest one that is left; 0: none */
-	uint64_t rotated_bytes;		/* of all that are left */
-	bool sync;			/* wait for the disk at each line */
+	unsigned int oldest;		/* number of the oldest PATH.N that exists; 0: none */
+	uint64_t rotated_bytes;		/* of all PATH.N that exist */
+	bool sync;			/* each line waits for the disk */
 	bool dirty;			/* written to since audit_file_flush */
-	/* The state in which the file was when it was opened. */
+	/* The state of the file when it was opened. */
 	uint64_t torn;			/* bytes of an incomplete last line, after a crash; removed
 					 */
 	bool broken;			/* it was not a valid chain, and was renamed to PATH.rotated
 					 */
 };
 
-/* Opens it, or makes it. 0, or -errno with why_r. */
+/* Opens the file, or makes it. 0, or -errno with why_r. */
 int audit_file_open(const char *path, bool sync, struct audit_file *file_r, struct why *why_r);
 void audit_file_close(struct audit_file *file);
 
@@ -53,7 +53,7 @@ void audit_file_oldest_end(const struct audit_file *file, struct chain_link *las
 /* Removes the oldest PATH.N. 0 or -errno. */
 int audit_file_drop_oldest(struct audit_file *file);
 
-/* Bytes that are free on its disk for this process. 0 or -errno. */
+/* The bytes that are free for this process on the file's disk. 0 or -errno. */
 int audit_file_free_bytes(const struct audit_file *file, uint64_t *bytes_r);
 
 /* Tells the kernel to write the file to the disk; does not wait. */

@@ -19,8 +19,8 @@
 void openmetrics_family(FILE *out, const char *name, const char *type, const char *unit,
 			const char *help);
 
-/* One sample. name has the suffix of its type (_total, _info). Then follow pairs of a label's name
- * and value, and NULL; a value may be any bytes without NUL. */
+/* Writes one sample. name has the suffix of its type (_total, _info). After value come pairs of a
+ * label's name and value, and NULL. A label's value may be any bytes without NUL. */
 void openmetrics_uint(FILE *out, const char *name, uint64_t value, ...)
 	__attribute__((sentinel));
 void openmetrics_real(FILE *out, const char *name, double value, ...)
@@ -33,14 +33,14 @@ void openmetrics_end(FILE *out);
 #define HISTOGRAM_BUCKETS 14	/* without +Inf */
 
 struct histogram {
-	uint64_t bucket[HISTOGRAM_BUCKETS + 1];	/* not cumulative; the last one: above all */
+	uint64_t bucket[HISTOGRAM_BUCKETS + 1];	/* not cumulative; the last one: +Inf */
 	uint64_t sum_us;
 };
 
 void histogram_add(struct histogram *histogram, uint64_t us);
 uint64_t histogram_count(const struct histogram *histogram);
 
-/* All samples of one. label NULL: none. */
+/* Writes all samples of a histogram. label NULL: none. */
 void openmetrics_histogram(FILE *out, const char *name, const struct histogram *histogram,
 			   const char *label, const char *value);
 

@@ -16,7 +16,7 @@ struct event;
 struct cgroup_leaf {
 	struct cgroup_tenant *tenant;
 	struct cgroup_limits limits;
-	TAILQ_ENTRY(cgroup_leaf) link;	/* of root->dying */
+	TAILQ_ENTRY(cgroup_leaf) link;	/* in root->dying, once it is retired */
 	char name[24];
 	int fd;
 	int cpu_fd;			/* cpu.stat, read for every answer; -1: not yet open */
@@ -40,24 +40,26 @@ struct cgroup_root {
 	int inotify_fd;
 	unsigned int count;
 	bool by_hand;
-	unsigned int enabled_in_own;	/* controllers, to be disabled at the end */
+	unsigned int enabled_in_own;	/* controllers of this process's own cgroup, as bits, that
+					 * are to be disabled at the end */
 	bool left;			/* the processes in the leaves outlive this process */
-	char name[40];			/* of BASE below our own cgroup; by hand */
+	char name[40];			/* by_hand: of BASE, below this process's own cgroup */
 };
 
-/* Read, write or make a file or directory below dir. Links are not followed. 0 (or bytes), or
- * -errno. */
+/* Read a file, write a file, and make a directory below dir. Links are not followed. cgroup_read_at
+ * returns the number of bytes, the others 0; or -errno. */
 ssize_t cgroup_read_at(int dir, const char *file, char *text_r, size_t size);
 int cgroup_write_at(int dir, const char *file, const char *text);
 int cgroup_make_directory(int dir, const char *name, int *fd_r);
 
-/* Makes BASE/tenants. Called again if it was removed, which every user with access can do while no
- * tenant has a directory in it. Needs no privilege. 0 or -errno. */
+/* Makes BASE/tenants. Called again if the directory was removed: every user with access to it can
+ * do this while no tenant has a directory in it. Needs no privilege. 0 or -errno. */
 int cgroup_root_make_tenants(struct cgroup_root *root);
 
-/* Enables every existing controller, or only those that leaves use, for the children of dir. They
- * are enabled one at a time, so that a refused one does not disable the others. *enabled_r gets a
- * bit for each that was not on before; it may be NULL. */
+/* Enables controllers for the children of dir: every existing one, or with for_leaves only those
+ * that leaves use. They are enabled one at a time, so that a refused one does not prevent the
+ * others. *enabled_r: a bit for each controller that was not enabled before; enabled_r may be NULL.
+ */
 void cgroup_enable_controllers(int dir, bool for_leaves, unsigned int *enabled_r);
 
 #endif

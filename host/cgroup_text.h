@@ -17,13 +17,16 @@ int cgroup_text_own(const char *text, char *path_r, size_t size);
 int cgroup_text_directory(const char *mountinfo, const char *own, char *path_r,
 			  size_t size);
 
-/* The number after key in "key value" lines. 0, -ENOENT, -EBADMSG when it is no number. */
+/* The number after key in lines of the form "key value". 0; -ENOENT; or -EBADMSG: the value is not
+ * a number. */
 int cgroup_text_counter(const char *text, const char *key, uint64_t *value_r);
 
-/* One number, or "max" which gives UINT64_MAX, then a newline or the end. */
+/* Reads one number, or "max", which gives UINT64_MAX. A newline or the end must follow. 0 or
+ * -EBADMSG.
+ */
 int cgroup_text_number(const char *text, uint64_t *value_r);
 
-/* Whether a word is in a list separated by blanks ("cpu io memory\n"). */
+/* Is a word in a list that is separated by blanks ("cpu io memory\n")? */
 bool cgroup_text_has_word(const char *text, const char *word);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child: a program of the service that runs beside the supervisor and exchanges frames with it.
- * The zygotes, the keeper and the egress proxy are children, each with messages of its own. This
- * module has what they share: the process, its control socket, the time limit of its start, and the
- * reason why it does not run.
+/* A child: a process of another program of the service, which exchanges frames with the supervisor.
+ * The zygotes, the keeper, the egress proxy and the client of other servers are children, each with
+ * messages of its own. This module has the parts that they share: the process, its control socket,
+ * the time limit of its start, and the reason why it does not run.
  *
  *   DOWN ──child_start──> STARTING ──child_is_ready──> SERVING
  *    ^                        └────────┬──────────────────┘ child_end, a broken line or
@@ -34,21 +34,22 @@ struct child_kind {
 	enum msg_from from;
 	bool passes;			/* it sends descriptors */
 	size_t writer_max;		/* bytes that may wait to be sent */
-	unsigned int start_seconds;	/* then it has to be ready */
-	unsigned int grace_ms;		/* that child_done() leaves it to end by itself, when its
-					 * socket has been closed */
+	unsigned int start_seconds;	/* within this time it has to be ready */
+	unsigned int grace_ms;		/* so long child_done() waits for it to end by itself after
+					 * its socket was closed */
 
-	/* A frame has arrived; the caller frees it, except for parts that were taken. A negative
-	 * errno ends the child. */
+	/* A frame has arrived. The caller frees it, except for parts that were taken. 0; or -errno,
+	 * which ends the child. */
 	int (*on_message)(void *arg, struct frame *frame);
 
-	/* The child is being ended, for an error or by child_end; on_down follows. May be NULL. */
+	/* The child is being ended, because of an error or by child_end. on_down follows. May be
+	 * NULL. */
 	void (*on_ending)(void *arg);
 
 	/* The child has ended and was reaped, or could not be started: text and error say why. */
 	void (*on_down)(void *arg);
 
-	/* The time of child_arm has come; only while the child is down or serves. */
+	/* The time of child_arm has come. Called only while the child is down or serves. */
 	void (*on_due)(void *arg);
 };
 
@@ -58,8 +59,9 @@ struct child {
 	void *arg;
 	enum child_state state;
 	bool has_served;		/* this process, or the last one, was ready */
-	bool lost;			/* its line broke: it ended, or is ended, for that */
-	unsigned int failed_starts;	/* of child_backoff_ms; the owner's to reset */
+	bool lost;			/* its socket was closed or broken, so it has ended or is
+					 * being ended */
+	unsigned int failed_starts;	/* for child_backoff_ms; only the owner resets it */
 	int error;			/* negative errno; with text */
 	char text[1200];		/* why it does not run; "": no reason yet */
 	struct launch launch;
@@ -68,28 +70,28 @@ struct child {
 	struct event readable, writable, ended, timer;
 };
 
-/* kind must outlive it. */
+/* Makes a child that is down. kind must outlive it. */
 void child_init(struct child *child, const struct child_kind *kind, struct event_base *base,
 		void *arg);
 
-/* Kills the process, after its grace, waits for its end, and releases everything; on_down is not
- * called. */
+/* Closes the socket, kills the process after grace_ms, waits for its end, and releases everything.
+ * on_down is not called. */
 void child_done(struct child *child);
 
-/* Starts it; it must be down. profile: a zygote's, else 0. If it cannot be started, on_down has
- * been called on return. The launcher sends its first message. */
+/* Starts the child, which must be down. profile: of a zygote; otherwise 0. If the child cannot be
+ * started, on_down is called from within. The launcher sends the first message to the child. */
 void child_start(struct child *child, struct launcher *launcher, unsigned int profile);
 
-/* The child has reported that it serves. */
+/* To be called when the child has reported that it serves. */
 void child_is_ready(struct child *child);
 
-/* Kills it; on_down follows from the loop. */
+/* Kills the child; on_down follows from the loop. */
 void child_end(struct child *child);
 
 /* After child_end: waits until the process has died, and calls on_down. */
 void child_reap(struct child *child);
 
-/* Whether there is a process to speak with. */
+/* Is there a process that messages can be sent to? */
 bool child_is_up(const struct child *child);
 
 /* Sends a message. The descriptors belong to the child from the call on. 0; -ENOTCONN if it is not
@@ -97,17 +99,17 @@ bool child_is_up(const struct child *child);
  * child. */
 int child_send(struct child *child, const struct msg *msg, const int *fd, size_t n_fds);
 
-/* Calls on_due after this time; not while the child starts or ends. */
+/* Makes on_due be called after this time. Not to be called while the child starts or ends. */
 void child_arm(struct child *child, uint32_t ms);
 
-/* How long to wait before the next start; doubles with each call. */
+/* The time to wait before the next start; it doubles with each call. */
 uint32_t child_backoff_ms(struct child *child);
 
 /* Notes why the child does not run. Only the first reason is kept: later ones are consequences. */
 void child_note(struct child *child, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Whether the child is of the same build. If not, that is noted. */
+/* Is the child's program of the same build as this one? If not, child_note notes it. */
 bool child_is_ours(struct child *child, const struct msg_str *build);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's directory of users: passwd and group of nsswitch.conf(5), which may be files, or sssd,
- * LDAP and others that answer late or not at all.
+/* The host's directory of users: the databases passwd and group of nsswitch.conf(5). Their sources
+ * may be files, or sssd, LDAP and other services that answer late or not at all.
  *
- * So it is never asked in the event loop. A helper process (helper.h) without privilege and without
- * any other descriptor of the supervisor does each lookup in a job (jobs.h): a lookup that hangs
- * delays neither the loop nor other lookups, and a name service's answer is parsed in a process
- * that has no other resources.
+ * So the directory is never asked in the event loop. A helper process (helper.h), without privilege
+ * and without other descriptors of the supervisor, does each lookup in a job (jobs.h). A lookup
+ * that hangs delays neither the loop nor other lookups, and a name service's answer is parsed in a
+ * process that has no other resources.
  *
  * "There is no such user" and "the directory did not answer" are different results, because a user
  * must not lose groups that policy names when the directory is down.
@@ -21,7 +21,7 @@ struct directory;
 struct directory_lookup;
 struct event_base;
 
-#define DIRECTORY_AT_ONCE 64	/* lookups that the helper has; further ones wait */
+#define DIRECTORY_AT_ONCE 64	/* lookups that the helper does at a time; further ones wait */
 
 /* The directory's entry for a uid. */
 struct directory_person {
@@ -38,15 +38,16 @@ void directory_person_done(struct directory_person *person);
 typedef int directory_look_up_fn(uid_t uid, const char *const *group, size_t n,
 				 struct directory_person *person_r);
 
-/* Forks the helper; before a client's first byte is read. look_up: the function that answers; NULL:
- * directory_look_up. 0 or -errno. */
+/* Forks the helper. To be called before a client's first byte is read. look_up: the function that
+ * does the lookups; NULL: directory_look_up. 0 or -errno. */
 int directory_new(directory_look_up_fn *look_up, struct directory **directory_r);
 
 /* Ends the helper; lookups are dropped. NULL is fine. */
 void directory_free(struct directory *directory);
 
-/* Before the first lookup. on_lost is called once, from the loop, when the helper has ended or does
- * not keep its time limits. It cannot be replaced: all lookups fail from then on. */
+/* To be called before the first lookup. on_lost is called once, from the loop, when the helper has
+ * ended or does not keep its time limits. The helper cannot be replaced: from then on all lookups
+ * fail. */
 void directory_watch(struct directory *directory, struct event_base *base,
 		     void (*on_lost)(void *arg), void *arg);
 
@@ -59,7 +60,7 @@ directory_ask(struct directory *directory, uid_t uid, const char *const *group, 
 	      void (*on_answer)(void *arg, int error, const struct directory_person *person),
 	      void *arg);
 
-/* Drops the lookup: on_answer is not called. Not from within on_answer. */
+/* Drops the lookup: on_answer is not called. Not to be called from within on_answer. */
 void directory_cancel(struct directory_lookup *lookup);
 
 /* The helper's process. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directory helper's two sides: directory.c in the supervisor, directory_process.c in the
+/* The two sides of the directory helper: directory.c in the supervisor, directory_process.c in the
  * helper. */
 #ifndef HOST_DIRECTORY_PARTS_H
 #define HOST_DIRECTORY_PARTS_H

@@ -5,28 +5,29 @@
 #ifndef HOST_FENCE_H
 #define HOST_FENCE_H
 
-/* In the supervisor, when its sockets and files are open and the launcher is running. The process
- * is not dumpable and leaves no core. An allow-list of the calls of its loop: no new process,
- * program, namespace, mount or executable memory, no socket but AF_UNIX, and signals by pidfd only.
- * Loads the libraries of the name service first, because the fence would refuse that later. Tries
- * refused calls as a proof. 0, or -errno with the name of the step in *what_r (static). */
+/* For the supervisor, when its sockets and files are open and the launcher is running. The fence is
+ * a list of the calls that its loop needs: they allow no new process, program, namespace, mount or
+ * executable memory, no socket but AF_UNIX, and signals by pidfd only. From now on the process is
+ * not dumpable and leaves no core. Libraries of the name service are loaded first, because the
+ * fence would refuse that. Refused calls are tried as a proof. 0, or -errno with the name of the
+ * step in *what_r (static). */
 int fence_supervisor(const char **what_r);
 
-/* In the usage helper: an allow-list for opening files to read and answering on its socket. 0 or
- * -errno. */
+/* For the usage helper: a list of allowed calls, for opening files for reading and answering on its
+ * socket. 0 or -errno. */
 int fence_usage(void);
 
-/* In the launcher. The processes that it starts inherit it and add filters of their own, so this is
- * a list of calls that none of them needs. 0 or -errno. */
+/* For the launcher: a list of refused calls. The processes that it starts inherit this filter and
+ * add filters of their own, so it has only calls that none of them needs. 0 or -errno. */
 int fence_family(void);
 
-/* In a helper with jobs (jobs.h). As fence_family, and no program, namespace, mount, or signal but
- * SIGKILL. It is a list of refused calls, because modules of name services are loaded after it and
- * may use the network. 0 or -errno. */
+/* For a helper with jobs (jobs.h): refuses what fence_family refuses, and also new programs,
+ * namespaces, mounts, and signals other than SIGKILL. It is a list of refused calls, not of allowed
+ * ones, because modules of name services are loaded later and may use the network. 0 or -errno. */
 int fence_helper(void);
 
-/* In a job of a helper, which may parse the answers of a name service. In addition to fence_helper:
- * no further process, and no signal to another process. 0 or -errno. */
+/* For a job of a helper, which may parse the answers of a name service. In addition to fence_helper
+ * it refuses new processes, and signals to other processes. 0 or -errno. */
 int fence_job(void);
 
 #endif

@@ -48,17 +48,18 @@ struct filestore_file {
 	uint64_t until_s;		/* of the real-time clock */
 };
 
-/* Forks the helper and reads the index; not later than the first byte of a client. directory:
- * absolute; made if only its last part is missing. It must belong to this user, other users must
- * not be able to write to it, and one supervisor at a time uses it. 0 or -errno. */
+/* Forks the helper and reads the index. To be called before a client's first byte is read.
+ * directory: an absolute path; the directory is made if only the last part is missing. It must
+ * belong to this user, other users must not be able to write to it, and only one supervisor may use
+ * it at a time. 0 or -errno. */
 int filestore_new(const char *directory, const struct filestore_bounds *bounds,
 		  struct filestore **store_r);
 
 /* Ends the helper; jobs are dropped. NULL is fine. */
 void filestore_free(struct filestore *store);
 
-/* Before the first job. From then on files that expire are removed. When the helper ends, which is
- * logged, all jobs fail and no file is found any more. */
+/* To be called before the first job. From then on files that expire are removed. If the helper
+ * ends, this is logged, all jobs fail, and no file is found any more. */
 void filestore_watch(struct filestore *store, struct event_base *base);
 
 /* The helper's process; 0 for NULL. */
@@ -66,11 +67,11 @@ pid_t filestore_pid(const struct filestore *store);
 
 /* ---- jobs: a file comes in, or goes out ---- */
 
-/* Both are called at most once, and begin before end. end is always called, from the loop, unless
- * the job is cancelled. */
+/* The callbacks of a job. Each is called at most once. begin is called before end. end is always
+ * called, from the loop, unless the job is cancelled. */
 struct filestore_calls {
-	/* fd: the end of the pipe for the worker or the reader; it belongs to the callee. May be
-	 * called from within the function that makes the job. */
+	/* fd: the end of the pipe for the worker that writes, or for the reader; it belongs to the
+	 * callee. May be called from within the function that makes the job. */
 	void (*begin)(void *arg, int fd);
 	/* error: 0, or
 	 * -EFBIG     larger than a file may be
@@ -78,35 +79,38 @@ struct filestore_calls {
 	 * -ENOSPC    there is no room in the store, or on the disk
 	 * -ESTALE    fewer bytes came than were announced, or the file is gone
 	 * -ETIMEDOUT it took too long
-	 * -EBUSY     others used all places for place_seconds, and it has not begun
-	 * or another -errno. The job is gone. */
+	 * -EBUSY     other jobs used all places for place_seconds, so it has not begun
+	 * or another -errno. The job is freed. */
 	void (*end)(void *arg, int error);
 	void *arg;
-	bool is_slow;	/* a client writes at its own pace: such jobs may not have all places */
+	bool is_slow;	/* a client writes the bytes, at its own pace: such jobs may not use all
+			 * places */
 };
 
-/* Keeps size bytes that will be written to the pipe as the tenant's file. Older files of the tenant
- * are removed if there is no room. Names are copied. */
+/* Begins to keep a file of the tenant: size bytes, which will be written to the pipe. If there is
+ * no room, older files of the tenant are removed. Names are copied. */
 struct filestore_job *
 filestore_keep(struct filestore *store, const char *principal, const char *uri, const char *path,
 	       size_t path_len, uint64_t size, const struct filestore_calls *calls);
 
-/* Writes len bytes of the tenant's file to the pipe, from offset on. seconds: its time limit. */
+/* Begins to write len bytes of the tenant's file to the pipe, from offset on. seconds: the time
+ * limit of the job. */
 struct filestore_job *
 filestore_fetch(struct filestore *store, const char *principal, const char *uri, uint64_t offset,
 		uint64_t len, unsigned int seconds, const struct filestore_calls *calls);
 
-/* Ends the job without its result; an incomplete file is dropped. Not from within a callback of the
- * job. */
+/* Ends a job: end is not called, and an incomplete file is dropped. Not to be called from within a
+ * callback of the job. */
 void filestore_cancel(struct filestore_job *job);
 
 /* ---- the index ---- */
 
-/* False: the tenant has no such file. */
+/* Finds the tenant's file at uri. False: there is none. */
 bool filestore_find(struct filestore *store, const char *principal, const char *uri,
 		    struct filestore_file *file_r);
 
-/* The tenant's file with the smallest uri above after. False: there is none. */
+/* Finds the tenant's file with the smallest uri that is greater than after. False: there is none.
+ */
 bool filestore_next(struct filestore *store, const char *principal, const char *after,
 		    struct filestore_file *file_r);
 
@@ -115,24 +119,25 @@ void filestore_remove(struct filestore *store, const char *principal, const char
 
 /* ---- files in use ---- */
 
-/* Holds a file: until it is released it stays on the disk and counts against its tenant, even if it
- * expires or is removed (it cannot be found any more then). It is not removed to make room for
- * others. NULL: the tenant has no such file. Release it before the store is freed. */
+/* Holds a file: until filestore_release it stays on the disk, counts against its tenant, and is not
+ * removed to make room for others. If it expires or is removed meanwhile, it stays as well, but
+ * cannot be found any more. NULL: the tenant has no such file. All holds must be released before
+ * the store is freed. */
 struct filestore_hold *filestore_hold(struct filestore *store, const char *principal,
 				      const char *uri);
 
 /* NULL is fine. */
 void filestore_release(struct filestore_hold *hold);
 
-/* Where it is: the names of its tenant's directory and, in that, of the file. They live as long as
- * hold. */
+/* The place of a held file: the name of its tenant's directory, and its name in that directory.
+ * Both live as long as hold. */
 const char *filestore_hold_directory(const struct filestore_hold *hold);
 const char *filestore_hold_name(const struct filestore_hold *hold);
 
-/* Is it the file that its tenant finds at uri now? */
+/* Is the held file the one that its tenant finds at uri now? */
 bool filestore_hold_is(const struct filestore_hold *hold, const char *uri);
 
-/* For tests: the real-time clock, in s. */
+/* Sets the real-time clock, in seconds; for tests. */
 void filestore_set_clock(uint64_t (*now_s)(void));
 
 #endif

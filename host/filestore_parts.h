@@ -7,14 +7,14 @@
 #include "host/filestore.h"
 #include "proto/message.h"
 
-#define FILESTORE_JOBS 32	/* children that the helper has at once */
+#define FILESTORE_JOBS 32	/* children that the helper has at the same time */
 
 /* The helper: sends the index, then serves jobs on socket until the supervisor closes its end. */
 _Noreturn void filestore_live(int socket, pid_t supervisor, const char *directory);
 
-/* ---- filestore_disk.c: blocks as long as the disk does ---- */
+/* ---- filestore_disk.c: these functions wait for the disk ---- */
 
-/* Opens the store's directory, and locks it for this process: a descriptor or -errno. */
+/* Opens the store's directory, and locks it for this process. A descriptor, or -errno. */
 int filestore_disk_open(const char *directory);
 
 /* The name of a tenant's directory in the store. 0 or -errno. */

@@ -2,8 +2,9 @@
 /* Processes that are forked from the supervisor and then run on their own: the launcher, the
  * directory helper, the usage helper and the file helper. Each has one socket to the supervisor.
  *
- * They are forked at start-up, before a client's first byte is read: they hold no client's data,
- * and the supervisor's fence (fence.h) allows no fork later. So a lost helper cannot be replaced.
+ * They are forked at start-up, before a client's first byte is read, so they hold no data of a
+ * client. The supervisor's fence (fence.h) allows no fork later, so a lost helper cannot be
+ * replaced.
  */
 #ifndef HOST_HELPER_H
 #define HOST_HELPER_H
@@ -17,8 +18,9 @@ struct helper {
 	int socket;		/* to the other side; -1: none */
 };
 
-/* Forks. 1 in the helper: its socket blocks, and all signals are blocked until helper_settle. 0 in
- * the supervisor: its socket does not block. -errno: no helper. After 0 and -errno, helper_end. */
+/* Forks a helper. Returns 1 in the helper, whose socket blocks; there all signals are blocked until
+ * helper_settle. Returns 0 in the supervisor, whose socket does not block. -errno: there is no
+ * helper. After 0 and -errno the caller has to call helper_end. */
 int helper_fork(struct helper *helper);
 
 /* Kills the helper, waits for its end and closes what belongs to it. */
@@ -36,8 +38,9 @@ int helper_settle(const char *name, pid_t supervisor);
  * -errno. */
 int helper_keep_only(int *socket);
 
-/* Ends the helper. error: the result of its loop. -EPIPE and -ECONNRESET are the regular end: the
- * supervisor closes its socket when it ends. Any other error is logged as event. */
+/* Ends the helper. error: the result of its loop. -EPIPE and -ECONNRESET are the normal end: the
+ * supervisor has ended, which closes its socket. Any other error is logged; event is the name of
+ * the log line. */
 _Noreturn void helper_exit(const char *event, int error);
 
 #endif

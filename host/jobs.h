@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop of a helper (helper.h) whose work can block, because a name service or a disk may answer
- * late or never. The helper forks a child for each order, its job, and kills a child that does not
- * answer in time, so one job holds up no other.
+ * late or never. For each order the helper forks a child, which does the job. A child that does not
+ * answer in time is killed, so one job holds up no other.
  *
- * A child answers with one message to the helper. The helper reads it from a pipe, because a child
- * may be taken over by what it parses, and a pipe carries no descriptors.
+ * A child answers with one message to the helper. The helper reads it from a pipe: a child may be
+ * taken over by the data that it parses, and a pipe carries no descriptors.
  */
 #ifndef HOST_JOBS_H
 #define HOST_JOBS_H
@@ -15,11 +15,11 @@
 
 #include "proto/frame.h"
 
-#define JOBS_MAX 64	/* of a helper, at once */
+#define JOBS_MAX 64	/* of a helper, at the same time */
 
 struct jobs;
 
-/* What a helper does. arg: as jobs.arg. */
+/* The callbacks of a helper. arg: jobs.arg. */
 struct jobs_calls {
 	/* An order of the supervisor has arrived: begins a job, or acts at once. 0, or -errno,
 	 * which ends the helper. */
@@ -27,9 +27,9 @@ struct jobs_calls {
 	/* In a child: executes the order, and fills *answer_r, whose type is set. Nothing needs to
 	 * be freed: the child ends. */
 	void (*work)(void *arg, struct frame *order, struct msg *answer_r);
-	/* A job has ended; reports that to the supervisor. error: 0 with the child's answer; or
-	 * -errno without one (-ETIMEDOUT: it was late; -ECHILD: the child ended without an answer).
-	 * 0, or -errno, which ends the helper. */
+	/* Reports the end of a job to the supervisor. error: 0, with the child's answer; or -errno,
+	 * without one (-ETIMEDOUT: it was late; -ECHILD: the child ended without an answer). 0, or
+	 * -errno, which ends the helper. */
 	int (*conclude)(void *arg, const struct frame *order, int error,
 			const struct msg *answer);
 };
@@ -46,18 +46,20 @@ struct job {
 struct jobs {
 	const struct jobs_calls *calls;
 	void *arg;
-	enum msg_type answer;		/* what its children answer */
+	enum msg_type answer;		/* the type of its children's answers */
 	int socket;			/* to the supervisor; closed in children */
-	size_t most;			/* jobs at once, up to JOBS_MAX; further orders wait */
+	size_t most;			/* jobs at a time, up to JOBS_MAX; further orders wait */
 	struct job job[JOBS_MAX];
 	size_t n;
 };
 
-/* Begins a job, or concludes it at once with the reason why it cannot. The order is emptied; its
- * descriptors are the child's. id: for jobs_cancel. Only from obey. 0 or -errno, as conclude. */
+/* Begins a job; or, if that is not possible, calls conclude with the error at once. The order is
+ * emptied; its descriptors belong to the child. id: for jobs_cancel. seconds: the time limit. To be
+ * called only from within obey. 0, or -errno of conclude. */
 int jobs_begin(struct jobs *jobs, struct frame *order, uint64_t id, unsigned int seconds);
 
-/* Concludes a job with -ECANCELED. Does nothing if the job has ended already. 0 or -errno. */
+/* Ends a job: conclude is called with -ECANCELED. Does nothing if the job has ended already. 0 or
+ * -errno. */
 int jobs_cancel(struct jobs *jobs, uint64_t id);
 
 /* Obeys orders until the supervisor closes its end, or until an error. Then closes the socket and

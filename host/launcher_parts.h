@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's two sides: launcher.c in the supervisor, launcher_process.c in the launcher.
+/* The two sides of the launcher: launcher.c in the supervisor, launcher_process.c in the launcher.
  */
 #ifndef HOST_LAUNCHER_PARTS_H
 #define HOST_LAUNCHER_PARTS_H
@@ -9,7 +9,7 @@
 #include "host/launcher.h"
 
 /* How many processes of one program may exist at the same time: the one in use, and its successor.
- * For profiles in which each tenant has its own zygote, this number holds for each tenant. */
+ * If each tenant of a profile has its own zygote, this is the number for each tenant. */
 #define LAUNCHER_ALIVE_MAX 2
 
 /* The launcher: serves orders on socket, which blocks, until the supervisor closes its end. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outer namespace: a user namespace and a mount namespace below the host's, made by
- * the service's user, in which every zygote lives. Descriptors hold it open, so no process has to
- * stay in it. Its owner, the service's user, may enter it (setns(2)) without any capability on the
- * host.
+/* The outer namespace: a user namespace and a mount namespace below those of the host. The
+ * service's user makes it, and every zygote lives in it. Descriptors keep it alive, so no process
+ * has to stay in it. Its owner, the service's user, may enter it (setns(2)) without any capability
+ * on the host.
  *
- * Only the launcher keeps the descriptors; the supervisor has closed its own.
+ * Only the launcher keeps the descriptors; the supervisor closes its own.
  *
- * Ids in it: 0 is the service's user, and 1 up to slots are the workers', one each.
+ * Id 0 in this namespace is the service's user. The ids from 1 to slots are for workers, one for
+ * each.
  */
 #ifndef HOST_OUTER_H
 #define HOST_OUTER_H
@@ -22,21 +23,22 @@ struct outer_namespace {
 	uint32_t slots;		/* 0: there is only id 0, shared by all workers */
 };
 
-/* With privilege (privilege_may_map): the namespace belongs to uid, and the maps have slots host
- * ids from base on. Afterwards this process has become uid, and must call privilege_drop. 0 or
- * -errno with why_r filled. */
+/* Makes the namespace with privilege (privilege_may_map). It belongs to uid, and its maps have
+ * slots ids of the host, from base on. Afterwards this process has become uid, and must call
+ * privilege_drop. 0 or -errno with why_r. */
 int outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 		      struct outer_namespace **outer_r, struct why *why_r);
 
-/* Without privilege: the maps have ids of /etc/subuid and /etc/subgid, by newuidmap(1). If that
- * fails, they have only id 0, and *reason_r (static) says why in a few words. */
+/* Makes the namespace without privilege. Its maps have ids of /etc/subuid and /etc/subgid, by
+ * newuidmap(1). If that fails, they have only id 0, and *reason_r (static) says why in a few words.
+ * 0 or -errno with why_r. */
 int outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 		      struct why *why_r);
 
 void outer_namespace_free(struct outer_namespace *outer);	/* NULL is fine */
 
-/* The first range of a user in the text of /etc/subuid, by name or number, with at
- * least one id. 0 or -ENOENT. */
+/* Finds the first range with at least one id that a user has in the text of /etc/subuid, by name or
+ * by number. 0 or -ENOENT. */
 int outer_find_range(const char *text, const char *user, uid_t uid, uint32_t *first_r,
 		     uint32_t *count_r);
 

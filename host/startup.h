@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings the process into the state in which clients may be served: the cgroup subtree exists, the
+/* Brings the process into the state in which it may serve clients: the cgroup subtree exists, the
  * launcher has the outer namespace, and this process has no capability.
  *
- * main.c calls startup_privilege once, before the first client byte is read and after everything
- * that needs root (listening sockets, files of the configuration) is open.
+ * main.c calls startup_privilege once: before a client's first byte is read, and after everything
+ * is open for which root is needed (listening sockets, files of the configuration).
  */
 #ifndef HOST_STARTUP_H
 #define HOST_STARTUP_H
@@ -26,27 +26,29 @@ struct startup_programs {
 	int interpreter_fd[CONFIG_PROFILES_MAX];	/* -1: the profile has the usual worker */
 };
 
-/* as_service: systemd started it as a system service. Then a missing controller, user or capability
- * is an error; otherwise there is a fallback, with a warning on standard error. On success
- * *launcher_r and *cgroups_r (NULL: no cgroup) belong to the caller. 0, or -errno with why_r
- * filled; then the process must end. */
+/* Makes the cgroups, the outer namespace and the launcher, and drops privilege. as_service: systemd
+ * has started this process as a system service, and a missing controller, user or capability is an
+ * error; otherwise there is a fallback, with a warning on standard error. 0, and *launcher_r and
+ * *cgroups_r (NULL: no cgroups) belong to the caller; or -errno with why_r, and the process must
+ * end. */
 int startup_privilege(const struct config *config, bool as_service,
 		      const struct startup_programs *programs, struct launcher **launcher_r,
 		      struct cgroup_root **cgroups_r, struct why *why_r);
 
-/* Did systemd start this very process as a unit? A shell below a unit inherits the variables, but
- * has another pid. */
+/* Did systemd start this process itself as a unit? A program that a unit's shell starts inherits
+ * the environment variables, but has another pid. */
 bool startup_is_unit(void);
 
-/* The uid that the service will run as, which must own a socket that this process makes. */
+/* The uid that the service will run as. It must own the sockets that this process makes. */
 uid_t startup_service_uid(const struct config *config);
 
-/* Opens the programs: mcp-python-worker, mcp-python-egress, mcp-python-keeper if a store is
- * configured, mcp-python-tools if another MCP server is, and the worker of each profile with
- * another interpreter: the one that its section [interpreter NAME] names, or
- * mcp-python-worker-NAME. Programs without a path are looked for beside this program (a build
- * tree), then where they are installed. Unless as_service, $MCP_PYTHON_WORKER and the like come
- * first for the first four. 0 or -errno with why_r filled; startup_close_programs in any case. */
+/* Opens the programs: mcp-python-worker; mcp-python-egress; mcp-python-keeper, if a store is
+ * configured; mcp-python-tools, if another MCP server is configured; and for each profile with
+ * another interpreter its worker, which is the program that its section [interpreter NAME] names,
+ * or mcp-python-worker-NAME. Programs without a path are looked for beside this program (a build
+ * tree), then where they are installed. Unless as_service, $MCP_PYTHON_WORKER and similar variables
+ * come first for the first four. 0 or -errno with why_r. The caller calls startup_close_programs in
+ * both cases. */
 int startup_open_programs(const struct config *config, bool as_service,
 			  struct startup_programs *programs_r, struct why *why_r);
 void startup_close_programs(const struct startup_programs *programs);
@@ -56,7 +58,7 @@ void startup_close_programs(const struct startup_programs *programs);
  * -errno. */
 int cgroup_end_service(void);
 
-void cgroup_root_free(struct cgroup_root *cgroups);	/* removes the directories that it made;
-							 * NULL is fine */
+void cgroup_root_free(struct cgroup_root *cgroups);	/* removes the directories that this
+							 * process has made; NULL is fine */
 
 #endif

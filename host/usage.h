@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers from /proc about the processes of workers, read by a helper process.
  *
- * A process that may read the directory of another one in /proc may also write that process's
- * memory. The supervisor, which owns the workers' user namespace, could do both, and it parses
- * hostile bytes. So it cannot open anything below /proc once it serves (fence_files.h). A helper
- * process reads there for it: forked at start-up, without privilege, with one socket. A question is
- * a few process ids, an answer is numbers. The supervisor waits for the answer, which takes a few
- * microseconds more than reading the files itself.
+ * A process that may read another process's directory in /proc may also write its memory. The
+ * supervisor owns the workers' user namespace, so it could do both, and it parses hostile bytes. So
+ * it cannot open anything below /proc once it serves (fence_files.h). A helper process reads these
+ * files for it. The helper is forked at start-up, without privilege and with one socket. A question
+ * is a few process ids, an answer is numbers. The supervisor waits for the answer, which takes a
+ * few microseconds more than reading the files itself.
  *
  * If there is no helper, as in unit tests and before it is started, the process reads the files
  * itself.
@@ -22,15 +22,16 @@
 #define USAGE_MEMBERS_MAX 2048
 
 enum usage_question {
-	USAGE_MEMBERS,	/* which processes a worker has, and its other memory */
-	USAGE_ALL,	/* the same, and the sums of their memory */
-	USAGE_ONE,	/* the memory of pid, with each shared page divided by its sharers */
+	USAGE_MEMBERS,	/* the processes of a worker, and its memory that is in no process */
+	USAGE_ALL,	/* as USAGE_MEMBERS, and the sum of the memory of its processes */
+	USAGE_ONE,	/* the memory of pid; each shared page is divided by the number of sharers
+			 */
 	USAGE_UID,	/* the uid of pid */
 	USAGE_QUESTIONS,
 };
 
-/* A question about a worker: pid is its init, member are the processes in its leaf; none: init and
- * its descendants. */
+/* A question about a worker. pid: its init. member: the n processes in its leaf; n 0: init and its
+ * descendants. */
 struct usage_asked {
 	uint32_t question;
 	int32_t pid;
@@ -40,11 +41,11 @@ struct usage_asked {
 
 /* Numbers that were not asked for, or cannot be seen, are 0. */
 struct usage_answer {
-	uint32_t files;		/* 1: the worker's file system was seen */
+	uint32_t files;		/* 1: the worker's file system was measured */
 	uint32_t tasks;		/* processes and threads */
-	uint64_t kept_bytes;	/* files of the worker, and what may wait in its sockets */
+	uint64_t kept_bytes;	/* files of the worker, and data that may wait in its sockets */
 	uint64_t memory_bytes;	/* of all processes, each by its own count; without kept_bytes */
-	uint64_t table_bytes, private_bytes, shared_bytes;	/* of one process */
+	uint64_t table_bytes, private_bytes, shared_bytes;	/* with USAGE_ONE, of pid */
 	uint32_t uid;
 	uint32_t n;
 	struct usage_process {
@@ -53,26 +54,28 @@ struct usage_answer {
 	} process[USAGE_MEMBERS_MAX];	/* in USAGE_ALL and USAGE_MEMBERS */
 };
 
-/* Always returns; with zeros if the helper is lost. */
+/* Asks the helper, and waits for the answer. All numbers are 0 if the helper is lost. */
 void usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r);
 
-/* The same, by this process itself. */
+/* As usage_ask, but this process itself reads the files. */
 void usage_look(const struct usage_asked *asked, struct usage_answer *answer_r);
 
 /* The host's uid of a process; 0: unknown. */
 uid_t usage_uid(pid_t pid);
 
-/* ---- the helper: one of a process ---- */
+/* ---- the helper; a process has one ---- */
 
 struct event_base;
 
-/* Forks it; after privilege is dropped, and before the first byte of a client. 0 or -errno. */
+/* Forks the helper. To be called after privilege is dropped, and before a client's first byte is
+ * read. 0 or -errno. */
 int usage_start(void);
 
-/* Calls on_lost once, from the loop, when the helper has ended. It cannot be replaced. */
+/* From now on on_lost is called, once and from the loop, when the helper has ended. The helper
+ * cannot be replaced. */
 void usage_watch(struct event_base *base, void (*on_lost)(void *arg), void *arg);
 
 pid_t usage_pid(void);	/* 0: none */
-void usage_stop(void);	/* also when there is none */
+void usage_stop(void);	/* does nothing if there is none */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The usage helper's two sides: usage.c in the supervisor, usage_process.c in the helper. They are
- * one program, so the messages are the structs themselves, cut after their last item. */
+/* The two sides of the usage helper: usage.c in the supervisor, usage_process.c in the helper. They
+ * are one program, so the messages are the structs themselves, cut after the last used item. */
 #ifndef HOST_USAGE_PARTS_H
 #define HOST_USAGE_PARTS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watchdog replaces the memory and pids controllers where there are none: while something runs,
- * it samples the use of the worker's processes. Only for a service that was started by hand; under
- * systemd the controllers are required.
+/* The watchdog replaces the memory and pids controllers where they are missing: while something
+ * runs, it samples the use of the worker's processes. It is only for a service that was started by
+ * hand; under systemd the controllers are required.
  *
- * Sampling sees less than the kernel: a peak between two samples is missed. RLIMIT_DATA and
- * RLIMIT_NPROC bound that.
+ * A sample shows less than the kernel's counters: a peak between two samples is missed. RLIMIT_DATA
+ * and RLIMIT_NPROC bound such peaks.
  */
 #ifndef HOST_WATCHDOG_H
 #define HOST_WATCHDOG_H
@@ -23,13 +23,13 @@ struct watchdog;
 /* The use of all processes of one worker. */
 struct watchdog_usage {
 	uint64_t memory_bytes;	/* anonymous memory in RAM and page tables, each process by
-				 * its own count; files; what its sockets may hold */
-	uint64_t kept_bytes;	/* of that: bytes that are in no process */
+				 * its own count; files; data that may wait in sockets */
+	uint64_t kept_bytes;	/* the part of memory_bytes that is in no process */
 	uint64_t cpu_us;	/* 0 if there is a leaf, which counts it itself */
 	uint32_t tasks;		/* processes and threads, init included */
 };
 
-/* The results of earlier looks at the same worker's processes, by pid. Zeroed is empty. */
+/* The results of earlier samples of the same worker's processes, by pid. Zeroed: empty. */
 struct watchdog_seen {
 	struct watchdog_process {
 		pid_t pid;
@@ -42,9 +42,9 @@ struct watchdog_seen {
 
 void watchdog_seen_done(struct watchdog_seen *seen);
 
-/* Measures the worker whose first process is init (a pid as this process sees it): the members of
- * leaf or, without a leaf (NULL), the descendants of init. A process that ends meanwhile is left
- * out. */
+/* Measures a worker. init: the pid of its first process, as this process sees it. leaf: its
+ * processes are measured; NULL: there is no leaf, and init and its descendants are measured. A
+ * process that ends meanwhile is left out. */
 void watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
 		      struct watchdog_seen *seen, struct watchdog_usage *usage_r);
 
@@ -53,15 +53,15 @@ void watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
 uint64_t watchdog_memory_since(const struct watchdog_usage *before,
 			       const struct watchdog_usage *usage);
 
-/* The private memory of the processes, with shared pages divided among their sharers; without files
- * and memory that is shared on purpose. 0 if the kernel does not tell. */
+/* The private memory of a worker's processes. A page that processes share after a fork is divided
+ * among them. Files, and memory that is shared on purpose, do not count. 0: not known. */
 uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
 
 /* ---- the timer ---- */
 
-/* Calls check for every watched execution about every 20 ms, in pieces of a few milliseconds,
- * beginning with the one that was checked longest ago. Uses at most a tenth of a processor, and on
- * a busy machine at most half of the loop's time. */
+/* Makes a watchdog, which calls check for every watched execution about every 20 ms, in pieces of a
+ * few milliseconds, beginning with the one that was checked longest ago. It uses at most a tenth of
+ * a processor, and on a busy machine at most half of the loop's time. */
 struct watchdog *watchdog_new(struct event_base *base,
 			      void (*check)(struct execution *));
 void watchdog_free(struct watchdog *watchdog);
@@ -71,57 +71,58 @@ struct watchdog_link {
 	TAILQ_ENTRY(watchdog_link) link;
 	struct watchdog *watchdog;	/* NULL: not watched */
 	struct execution *execution;
-	unsigned int round;		/* of checks: the last one that it was in */
+	unsigned int round;		/* the last round of checks that it was in */
 };
 
 void watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link,
 		    struct execution *execution);
-void watchdog_forget(struct watchdog_link *link);	/* also when it is not watched */
+void watchdog_forget(struct watchdog_link *link);	/* does nothing if it is not watched */
 
 /* ---- memory with shared pages counted once ---- */
 
-/* A look at the processes of one worker: the memory of each, with every shared page divided among
- * its sharers. For that the kernel walks all page tables, ten microseconds for a MiB; 400 processes
- * that share 700 MiB take seconds. So a look continues in several turns of the loop, one process of
- * each worker after the other, for at most half of the time. The leaf is frozen meanwhile. So
- * memory cannot move from a process that was not read yet to one that was read already, and only
- * the worker with an expensive look loses time. Zeroed: no look. */
+/* A look: the exact measurement of one worker. It reads the memory of each process, with every
+ * shared page divided among its sharers. For that the kernel walks all page tables, ten
+ * microseconds for a MiB; 400 processes that share 700 MiB take seconds. So a look continues in
+ * several turns of the loop, one process of each worker after the other, for at most half of the
+ * time. The leaf is frozen meanwhile: memory cannot move from a process that was not read yet to
+ * one that was read already, and only the worker with an expensive look loses time. Zeroed: no
+ * look. */
 struct watchdog_look {
 	TAILQ_ENTRY(watchdog_look) link;
 	struct watchdog *watchdog;	/* NULL: no look is under way */
 	pid_t init;
 	const struct cgroup_leaf *leaf;
-	bool frozen;			/* by this look */
-	bool files_seen;		/* the file system is in kept_bytes */
+	bool frozen;			/* this look has frozen leaf */
+	bool files_seen;		/* kept_bytes of the worker includes its file system */
 	pid_t *member;
 	size_t n, at;
 	struct effort {
 		uint64_t wall_us, cpu_us;
-	} effort;			/* of this look */
-	uint64_t next_us;		/* when the next one may begin */
+	} effort;			/* the time that this look has taken so far */
+	uint64_t next_us;		/* the earliest time for the next look */
 	uint64_t sum_bytes;		/* of the processes read so far */
-	uint64_t bytes;			/* what the last complete look found; 0: nothing known */
+	uint64_t bytes;			/* the result of the last complete look; 0: not known */
 	void (*done)(void *arg);
 	void *arg;
 };
 
-/* Begins a look at the worker whose first process is init. True: it is done, and bytes is known.
- * False: done is called later, unless the look is ended before. freezes: the look has to freeze
- * leaf (NULL: there is none), because it is not frozen yet.
- * A look that is under way is ended first. */
+/* Begins a look at the worker whose first process is init. A look that is under way is ended first.
+ * True: the look is complete, and look->bytes is known. False: done is called later, unless the
+ * look is ended before. freezes: the look has to freeze leaf (NULL: there is none), because it is
+ * not frozen yet. */
 bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 		   const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg),
 		   void *arg);
 
-/* Whether no look may begin: one is under way, or the last one was so recent that another would
- * take more than a tenth of a processor's time, or more than half of the loop's. */
+/* Must a new look wait? True if one is under way, or if the last one was so recent that another
+ * would take more than a tenth of a processor's time, or more than half of the loop's time. */
 bool watchdog_look_rests(const struct watchdog_look *look);
 
-/* Ends the look without calling done, and frees what it has. Fine if there is none. */
+/* Ends the look without calling done, and frees its memory. Does nothing if there is none. */
 void watchdog_look_end(struct watchdog_look *look);
 
-/* The growth of memory since before, at most that of usage: processes by the last complete look,
- * files and sockets as they are now. */
+/* The growth of memory since before: of processes by the last complete look, of files and sockets
+ * by usage. It is at most the growth by usage alone (watchdog_memory_since). */
 uint64_t watchdog_looked_memory(const struct watchdog_look *look,
 				const struct watchdog_usage *before,
 				const struct watchdog_usage *usage);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts of the HTTP server: connections and their bytes by peer, sessions and bytes of calls by
- * tenant. Counting only, no I/O.
+/* Accounts of the HTTP server: for each peer its connections and their bytes, for each tenant its
+ * sessions and the bytes of its calls. Counting only, no I/O.
  */
 #ifndef HTTP_ACCOUNT_H
 #define HTTP_ACCOUNT_H
@@ -14,12 +14,12 @@ struct engine;
 struct sockaddr_storage;
 struct tenant;
 
-#define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent; one more body may be
-							 * added */
+#define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent bytes; one body more
+							 * may come */
 #define HTTP_TENANT_BYTES_MAX (256 * 1024 * 1024)	/* of calls in flight */
 
-/* A peer: a uid on a unix socket, or an address on TCP. All addresses of an IPv6 network are one
- * peer. */
+/* A peer: a uid on a unix socket, or an address on TCP. All addresses of an IPv6 network are the
+ * same peer. */
 struct http_peer {
 	LIST_ENTRY(http_peer) link;
 	unsigned char key[24];
@@ -49,8 +49,9 @@ struct http_tenants {
 	size_t sessions;
 };
 
-/* Counts a connection. 0; -EUSERS: too many in all; -EDQUOT: too many of this peer. address NULL: a
- * connection of uid on a unix socket. */
+/* Counts a connection. address: on TCP; NULL: the connection is on a unix socket, and uid counts.
+ * most, most_each: the bounds in total and for each peer. 0; -EUSERS: too many in total; -EDQUOT:
+ * too many of this peer. */
 int http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address, uid_t uid,
 		   size_t most, size_t most_each, struct http_peer **peer_r);
 
@@ -59,10 +60,10 @@ void http_peer_leave(struct http_peers *peers, struct http_peer *peer);
 
 /* Holds the tenant of a principal. The first holder makes the engine's tenant. */
 struct http_tenant *http_tenant_find(struct http_tenants *tenants, const char *principal);
-void http_tenant_hold(struct http_tenant *tenant);	/* once more */
+void http_tenant_hold(struct http_tenant *tenant);	/* adds a holder */
 void http_tenant_let_go(struct http_tenant *tenant);
 
-/* For struct mcp_conversation_options; arg is a struct http_tenant. */
+/* The members hold and let_go of struct mcp_conversation_options; arg is a struct http_tenant. */
 bool http_tenant_take_bytes(void *arg, size_t bytes);
 void http_tenant_give_bytes(void *arg, size_t bytes);
 

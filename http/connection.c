@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: our state of one connection; evhttp owns its socket.
- * Reads:   nothing but the number of bytes that arrived.
+/* Runs in: the supervisor.   Owns: the state of a connection in this server; evhttp owns the
+ * socket.
+ * Reads:   only the number of bytes that have arrived.
  *
- * evhttp bounds neither the time that a request takes to arrive nor the memory that a peer holds
- * in several connections; this file does both. Only its clock closes a connection from within
- * evhttp's own callbacks. */
+ * evhttp bounds neither the time that a request takes to arrive nor the memory that a peer holds in
+ * several connections; this file does both. Only its clock closes a connection from within evhttp's
+ * own callbacks. */
 #include "http/parts.h"
 
 #include <errno.h>

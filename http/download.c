@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a file that is being sent by a link.
- * Reads:   nothing but the header Range; the bytes are passed on.
+ * Reads:   only the header Range; the bytes of the file are passed on.
  *
  * The file helper reads a part of the file into a pipe, and the next part when the client has
- * taken this one. So a slow client keeps one part in memory, and no job of the helper. */
+ * received this one. So a slow client costs the memory of one part, and occupies no job of the
+ * helper. */
 #include "http/parts.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: a POST from its body to its answer; also its conversation, if
- * the POST is modern or initializes a session. The same of a GET, which asks nothing.
+/* Runs in: the supervisor.   Owns: a POST, from its body to its answer; also its conversation, if
+ * the POST is modern or initializes a session. Also a GET, which has no body and gets no answer.
  *
- * The head of the answer waits for the first message, so that an error still gets its status. A
- * single answer is sent as JSON; a notification before it opens a stream of events. When a
- * client leaves, the call of a modern POST is cancelled. In a session the call continues, and
- * the events of its stream are kept until the client resumes it. */
+ * The head of the answer waits for the first message, so that an error can still set the status. A
+ * single answer is sent as JSON; if a notification comes before it, a stream of events begins. When
+ * a client leaves, the call of a modern POST is cancelled. In a session the call continues, and the
+ * events of its stream are kept until the client resumes it. */
 #include "http/exchange_parts.h"
 
 #include <errno.h>

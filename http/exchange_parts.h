@@ -10,7 +10,7 @@
 #include "mcp/conversation.h"
 
 struct http_exchange {
-	struct mcp_exchange mcp;		/* first, for exchange_of */
+	struct mcp_exchange mcp;		/* must be the first member: exchange_of */
 	struct loop *loop;
 	struct http_connection *connection;	/* NULL: finished, lost, or waiting to be resumed */
 	struct evhttp_request *request;
@@ -23,16 +23,16 @@ struct http_exchange {
 	enum mcp_sent kind;			/* of answer */
 	bool has_answer;
 	bool modern, takes_stream;
-	bool listens;				/* a GET, which gets no answer */
-	bool streams;				/* the head is sent */
-	bool stuck;				/* too much is unsent: no further message is
+	bool listens;				/* it is a GET, which gets no answer */
+	bool streams;				/* the stream has begun: its head was sent */
+	bool stuck;				/* too many bytes are unsent: no further message is
 						 * accepted */
 	bool taking;				/* within mcp_conversation_take */
 	bool done;				/* the conversation sends nothing more */
 	struct event *prime;			/* begins a stream before the first message */
-	struct event *alive;			/* while it streams: sends comments, which keep the
+	struct event *alive;			/* sends comments into the stream, which keep the
 						 * connection open */
-	struct event *shut;			/* ... and closes it before its end */
+	struct event *shut;			/* closes the stream before its end */
 	struct event *gone;			/* called when the client has closed the
 						 * connection */
 	int gone_fd;
@@ -44,15 +44,15 @@ struct http_exchange *exchange_of(struct mcp_exchange *mcp);
 
 struct http_exchange *exchange_new(const struct http_exchange_options *options);
 
-/* From now on it answers on this connection, and uses the session. */
+/* From now on the exchange answers on the connection of options, and uses its session. */
 void exchange_enter_connection(struct http_exchange *x,
 			       const struct http_exchange_options *options);
 
-/* From now on it does not answer on the connection. Returns the request, which belongs to evhttp;
- * NULL: it had no connection. */
+/* From now on the exchange does not answer on its connection. Returns the connection; NULL: it had
+ * none. */
 struct http_connection *exchange_leave_connection(struct http_exchange *x);
 
-/* Frees a struct http_exchange and everything that it owns. It may not be used any more. */
+/* Frees a struct http_exchange and everything that it owns. Nothing may refer to it any more. */
 void exchange_free(void *object);
 
 /* Sends the rest of the answer, and ends the exchange. */
@@ -63,7 +63,7 @@ void exchange_finish(struct http_exchange *x);
 /* Watches for a client that closes the connection, and begins a stream if the answer takes long. */
 void exchange_wait(struct http_exchange *x);
 
-/* Sends an event, and begins the stream first if needed. The message is taken. */
+/* Sends a message as an event. Begins the stream before, if needed. The message is taken. */
 void exchange_send_event(struct http_exchange *x, bool is_news, struct jsonout *message);
 
 /* Ends the stream after its last event. */

@@ -28,20 +28,20 @@ enum http_header {
 
 /* Values are borrowed from the list; without blanks around them. */
 struct http_head {
-	const char *value[HTTP_HEADERS];	/* NULL: not there */
+	const char *value[HTTP_HEADERS];	/* NULL: the header is missing */
 	bool mcp_twice;		/* a header of MCP occurs twice */
-	bool takes_stream;	/* Accept has text/event-stream, or everything */
+	bool takes_stream;	/* Accept allows text/event-stream */
 };
 
-/* NULL, or what is wrong with the head (static). After an error the end of the request is not
- * known, so the connection must be closed. */
+/* Reads a head. NULL; or what is wrong with it (static). After an error the end of the request is
+ * not known, so the connection must be closed. */
 const char *http_head_read(const struct evkeyvalq *headers, struct http_head *head_r);
 
 /* Is the type application/json, with any parameters? */
 bool http_is_json(const char *content_type);
 
-/* The value of an Mcp-Name, malloc'd with NUL after it: the text itself, or the content of
- * =?base64?...?=. NULL: that is not valid base64. *len_r: bytes. */
+/* Decodes the value of a header Mcp-Name, which is the name itself or =?base64?...?=. Returns the
+ * name, malloc'd, with NUL after it, and *len_r, its bytes. NULL: the base64 is not valid. */
 char *http_name_decode(const char *value, size_t *len_r);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of one POST: its era, and whether headers and body agree. The first check that fails
- * decides the answer, and no tool is called.
+/* The checks of one POST, "the ladder": which era it belongs to, and whether headers and body
+ * agree. The first check that fails decides the answer, and no tool is called.
  *
- * The body counts. Headers repeat parts of it for proxies.
+ * Only the body determines what is done. Headers repeat parts of it for proxies.
  */
 #ifndef HTTP_LADDER_H
 #define HTTP_LADDER_H
@@ -28,16 +28,16 @@ enum http_way {
 
 struct http_verdict {
 	enum http_way way;
-	/* with HTTP_WAY_MODERN */
+	/* With HTTP_WAY_MODERN. */
 	const struct revision *revision;
-	/* with HTTP_WAY_REFUSE */
+	/* With HTTP_WAY_REFUSE. */
 	int status, code;
 	const char *text;		/* static */
 	const char *id;			/* the id in the line, as the client wrote it; NULL: none */
-	const struct json_t *requested;	/* the version that is not served; else NULL */
+	const struct json_t *requested;	/* the version that is not served; NULL: another reason */
 };
 
-/* Rows 5 to 12 of the ladder; the verdict borrows from both. */
+/* Does the checks 5 to 12 of the ladder. *verdict_r borrows from head and line. */
 void http_ladder(const struct http_head *head, const struct jsonrpc_line *line,
 		 struct http_verdict *verdict_r);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for Host and Origin, which keep web pages of strangers from a server on the same
- * machine (DNS rebinding); and addresses of listening sockets.
+/* The rules for the headers Host and Origin. They prevent that a web page which a browser on this
+ * machine shows can call the service (DNS rebinding). Also functions for addresses of listening
+ * sockets.
  */
 #ifndef HTTP_ORIGIN_H
 #define HTTP_ORIGIN_H
@@ -10,20 +11,21 @@
 struct config_list;
 struct sockaddr_storage;
 
-/* Whether host, NAME or NAME:PORT as in a Host header, is a name of this service: a name of the
- * loopback device with any port, own (an address, NULL: none) with any port, or an entry of
- * allowed, which is NAME (any port) or NAME:PORT. */
+/* Is host, the value of a Host header, a name of this service? host: NAME or NAME:PORT. True for a
+ * name of the loopback device with any port; for own (an address; NULL: none) with any port; and
+ * for an entry of allowed, which is NAME (any port) or NAME:PORT. */
 bool http_host_is_ours(const char *host, const char *own, const struct config_list *allowed);
 
-/* Whether a page of this origin may call the service: pages of the loopback device, and origins in
- * allowed. "null" never. */
+/* May a page of this origin call the service? True for pages of the loopback device, and for
+ * origins in allowed. "null" is never allowed. */
 bool http_origin_is_allowed(const char *origin, const struct config_list *allowed);
 
-/* text: 127.0.0.1:80 or [::1]:80, numbers only. False: it is not of that form. */
+/* Reads an address, 127.0.0.1:80 or [::1]:80, with numbers only. False: text is not of this form.
+ */
 bool http_address_read(const char *text, struct sockaddr_storage *address_r);
 
-/* The text of an address, malloc'd. *host_r, if not NULL: the same without the port, as in a Host
- * header. */
+/* The text of an address, malloc'd. *host_r (host_r may be NULL): the address without the port, as
+ * in a Host header. */
 char *http_address_text(const struct sockaddr_storage *address, char **host_r);
 
 bool http_address_is_loopback(const struct sockaddr_storage *address);

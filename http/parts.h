@@ -2,12 +2,12 @@
 /* The inside of the HTTP server, for its own files only.
  *
  *   http/server.c      listening sockets; evhttp, and the adoption of its connections
- *   http/connection.c  one connection: time-outs, what waits in it, its end
+ *   http/connection.c  one connection: its time-outs, its unread and unsent bytes, its end
  *   http/reply.c       answers that are sent in one piece
  *   http/request.c     one request: its user, its checks, its refusal
  *   http/exchange.c    one POST that a conversation answers, by JSON or a stream of events
  *   http/download.c    a file that is sent by a signed link
- *   http/events.c      the stream; a GET that listens to one, or asks for the rest of one
+ *   http/events.c      the stream of events; a GET that listens, or asks for the rest of a stream
  *   http/upload.c      a file that comes in by a signed link
  */
 #ifndef HTTP_PARTS_H
@@ -47,14 +47,14 @@ struct http_endpoint {
 	struct http_server *server;
 	struct evhttp *http;
 	struct evconnlistener *listener;
-	struct evhttp_bound_socket *bound;	/* NULL: accepts no more */
-	bool by_socket;				/* unix */
-	char *host;				/* its own address, as it may stand in Host; NULL:
-						 * none */
+	struct evhttp_bound_socket *bound;	/* NULL: accepts no more connections */
+	bool by_socket;				/* a unix socket */
+	char *host;				/* its own address, as in a Host header; NULL: none
+						 */
 	struct http_connections newborn;	/* accepted by evhttp, not yet adopted */
-	unsigned int accepted;			/* in this turn of the loop */
-	struct event *adopt;			/* looks after newborn ones */
-	struct event *again;			/* accepts again */
+	unsigned int accepted;			/* how many in this turn of the loop */
+	struct event *adopt;			/* adopts the newborn ones */
+	struct event *again;			/* continues to accept connections */
 	char *(*write_metrics)(void *arg, size_t *len_r);	/* NULL: MCP is served here */
 	void *write_metrics_arg;
 };
@@ -78,11 +78,11 @@ struct http_server {
 
 enum http_state {
 	HTTP_NEWBORN,		/* on its endpoint's list */
-	HTTP_WAITS,		/* for the first byte of a request */
-	HTTP_READS,		/* a request comes in */
-	HTTP_SERVES,		/* it is being answered */
-	HTTP_FLUSHES,		/* the whole answer waits to be sent */
-	HTTP_ENDS,		/* to be closed by its clock */
+	HTTP_WAITS,		/* it waits for the first byte of a request */
+	HTTP_READS,		/* a request is arriving */
+	HTTP_SERVES,		/* the request is being answered */
+	HTTP_FLUSHES,		/* the answer is complete, and waits to be sent */
+	HTTP_ENDS,		/* its clock will close it */
 };
 
 /* Calls of a connection to its exchange. */
@@ -95,73 +95,80 @@ struct http_connection {
 	LIST_ENTRY(http_connection) link;
 	struct http_server *server;
 	struct http_endpoint *endpoint;
-	struct bufferevent *bev;		/* evhttp's */
+	struct bufferevent *bev;		/* belongs to evhttp */
 	struct evhttp_connection *evcon;
 	int fd;
 	struct http_caller caller;
-	struct http_peer *peer;			/* NULL: was refused */
-	size_t charged_in, charged_out;		/* bytes, to peer */
+	struct http_peer *peer;			/* NULL: the connection was refused */
+	size_t charged_in, charged_out;		/* bytes that are charged to peer */
 	enum http_state state;
-	struct event *clock;			/* the time of a state, or of a refusal */
-	int refusal;				/* status of the last answer; 0: none */
-	struct http_exchange *exchange;		/* which waits for its conversation */
+	struct event *clock;			/* the time limit of the state; or sends a refusal
+						 */
+	int refusal;				/* status of the refusal, its last answer; 0: none
+						 */
+	struct http_exchange *exchange;		/* waits for its conversation; NULL: none */
 	const struct http_waiter *waiter;	/* the callbacks of the exchange; set with it */
-	struct http_download *download;		/* that it sends; NULL: none */
-	struct http_upload *upload;		/* that it brings; NULL: none */
-	void (*upload_lost)(struct http_upload *upload);	/* called at its end; set with it */
-	bool at_start;				/* evhttp has seen nothing of the next request */
-	void (*on_put)(struct http_connection *c);	/* it is an upload: takes it from evhttp */
+	struct http_download *download;		/* the file that is sent on it; NULL: none */
+	struct http_upload *upload;		/* the file that arrives on it; NULL: none */
+	void (*upload_lost)(struct http_upload *upload);	/* called at the connection's end;
+								 * set with upload */
+	bool at_start;				/* evhttp has read no byte of the next request */
+	void (*on_put)(struct http_connection *c);	/* called for an upload, to take the
+							 * connection from evhttp */
 	struct evhttp_request *held;		/* waits for identity or turn; NULL: no request
 						 * waits */
 	struct gate_wait identity;		/* called when the user is known */
 	struct rota_entry turn;			/* called when the long body may be parsed */
-	bool has_turn;				/* set during that call */
+	bool has_turn;				/* set while turn calls back */
 };
 
 /* ---- http/connection.c ---- */
 
-/* A connection that evhttp is about to get. The caller sets identity, turn and on_put. */
+/* Makes the state of a connection that evhttp is about to get. The caller sets identity, turn and
+ * on_put. */
 struct http_connection *http_connection_new(struct http_endpoint *endpoint);
 
-/* evhttp has it now: counts and watches it. May free it. */
+/* To be called when evhttp has the connection: counts and watches it. May free it. */
 void http_connection_adopt(struct http_connection *c);
 
-/* A request was received. evhttp still holds body_bytes of it; the bytes in the connection's own
- * buffer belong to the next request. */
+/* To be called when a request was received. evhttp still has its body, of body_bytes; the bytes in
+ * the connection's own buffer belong to the next request. */
 void http_connection_serves(struct http_connection *c, size_t body_bytes);
 
-/* The answer was given to evhttp, which reports when it is sent. */
+/* To be called when the whole answer was given to evhttp, which reports when it is sent. */
 void http_connection_flushes(struct http_connection *c, struct evhttp_request *request);
 
 /* Is the client gone? Looks at the socket, because evhttp does not read it before the answer. */
 bool http_connection_is_gone(const struct http_connection *c);
 
-/* Closes it from a later turn of the loop. status: of a last answer; 0: none. */
+/* Closes the connection from a later turn of the loop. status: of a last answer; 0: none. */
 void http_connection_end(struct http_connection *c, int status);
 
+/* The number of bytes that wait to be sent. */
 size_t http_connection_unsent(const struct http_connection *c);
 
-/* Closes it if it serves nothing. Not from within callbacks of evhttp. */
+/* Closes the connection if it serves no request. Not to be called from within callbacks of evhttp.
+ */
 void http_connection_drain(struct http_connection *c);
 
 /* ---- http/request.c ---- */
 
 void http_request_serve(struct http_connection *c, struct evhttp_request *request);
 
-/* Serves the held request when the user is known. arg: its connection. */
+/* Serves the held request: its user is known. arg: the connection. */
 void http_request_serve_held(void *arg);
 
-/* Serves the held request when its long body may be parsed. arg: its connection. */
+/* Serves the held request: it has the turn to parse its long body. arg: the connection. */
 void http_request_serve_in_turn(void *arg);
 
 /* ---- http/download.c ---- */
 
-/* Answers with the file that a signed link leads to. False: path is none, or the file is gone;
- * nothing was answered. */
+/* Answers with the file that a signed link leads to. False: path is not a link, or the file is
+ * gone; nothing was answered. */
 bool http_download_serve(struct http_connection *c, struct evhttp_request *request,
 			 const char *path);
 
-/* Its connection is gone. */
+/* To be called when the connection of a download is gone. */
 void http_download_lost(struct http_download *download);
 
 /* ---- http/upload.c ---- */
@@ -176,26 +183,27 @@ struct http_exchange_options {
 	struct http_connection *connection;
 	struct evhttp_request *request;
 	struct http_tenant *tenant;
-	struct http_session *session;	/* NULL: a conversation is made for it */
+	struct http_session *session;	/* NULL: a conversation is made for this request */
 	bool modern;
 	bool takes_stream;
 };
 
-/* Gives the line to the conversation, and its answers to the client. Without a session and not
- * modern: the line opens a session. */
+/* Serves a POST: gives the line to the conversation, and the answers to the client. If options have
+ * no session and are not modern, the line opens a session. */
 void http_exchange_start(const struct http_exchange_options *options,
 			 struct jsonrpc_line *line, size_t line_bytes);
 
-/* A GET: from now on messages that belong to no request are sent on it. The GET that had them
- * before ends. */
+/* Serves a GET that listens: from now on messages of the session that belong to no request are sent
+ * on it. An earlier GET that listens ends. */
 void http_exchange_listen(const struct http_exchange_options *options);
 
-/* A GET: continues a stream after the event of this number. The connection that had the stream
- * ends. */
+/* Serves a GET that resumes: continues a stream after the event with this number. The connection
+ * that had the stream before ends. */
 void http_exchange_resume(const struct http_exchange_options *options,
 			  struct http_replay *replay, uint64_t number);
 
-/* Its session has ended: the conversation sends no answer any more. */
+/* To be called when the session of an exchange has ended: the conversation sends no answer any
+ * more. */
 void http_exchange_abandon(struct http_exchange *x);
 
 const struct http_session *http_exchange_session(const struct http_exchange *x);

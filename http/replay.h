@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the events of a stream for a while, so that a client that has lost the stream can ask for
- * the events after the last one that it has seen. The buffers belong to a session, which belongs to
- * a principal. An event's id is valid in its own session only.
+ * the events after the last one that it has seen. Each stream has a buffer. The buffers belong to a
+ * session, which belongs to a principal. An event's id is valid only in its own session.
  *
- * There are bounds for a buffer and for all buffers of a tenant. News (progress, log lines) are
- * dropped first; a stream that does not fit without them is not kept, and cannot be resumed.
+ * A buffer is bounded, and so are all buffers of a tenant together. News (progress, log lines) are
+ * dropped first. A stream that does not fit without them is not kept, and cannot be resumed.
  */
 #ifndef HTTP_REPLAY_H
 #define HTTP_REPLAY_H
@@ -25,8 +25,8 @@ struct jsonout;
 #define HTTP_REPLAY_TENANT_MAX (64 * 1024 * 1024)	/* bytes of all streams of a tenant */
 #define HTTP_EVENT_ID_MAX 48				/* characters, with NUL */
 
-/* A message of at most this many bytes is copied into the output buffer, because the space between
- * two references takes a kibibyte, which is not charged. */
+/* Messages of at most so many bytes are copied into the output buffer. Longer ones are added by
+ * reference; a reference costs a kibibyte of memory, which is not charged. */
 #define HTTP_EVENT_COPIED 4096
 
 /* The buffers of one session. */
@@ -35,45 +35,47 @@ struct http_replays {
 	struct event_base *base;	/* borrowed, like the tenant */
 	struct http_tenant *tenant;
 	unsigned int seconds;		/* how long a stream is kept after its end; 0: not at all */
-	uint64_t last;			/* number of a stream */
+	uint64_t last;			/* the number of the last stream */
 };
 
 void http_replays_init(struct http_replays *replays, struct event_base *base,
 		       struct http_tenant *tenant, unsigned int seconds);
 
-/* Frees all of them, and the exchanges without a connection, which nothing may use any more. */
+/* Frees all buffers, and the exchanges that have no connection. Nothing may refer to these
+ * exchanges any more. */
 void http_replays_clear(struct http_replays *replays);
 
-/* Makes the buffer of the stream that the exchange begins. free_exchange is called for an exchange
- * without a connection when http_replays_clear ends it. NULL: the stream cannot be kept. */
+/* Makes the buffer of the stream that the exchange begins. free_exchange: frees the exchange;
+ * http_replays_clear calls it if the exchange has no connection. NULL: the stream cannot be kept.
+ */
 struct http_replay *http_replay_new(struct http_replays *replays, struct http_exchange *x,
 				    void (*free_exchange)(void *x));
 
-/* The stream of an event id of this session, and the event's number. NULL: the events after it are
- * not kept. */
+/* Finds the stream that has the event with this id, and the event's number. NULL: there is none, or
+ * the events after it are not kept. */
 struct http_replay *http_replay_find(const struct http_replays *replays, const char *event_id,
 				     uint64_t *number_r);
 
-/* The exchange that adds to it; NULL: the exchange has ended. */
+/* The exchange that adds to the buffer; NULL: the exchange has ended. */
 struct http_exchange *http_replay_exchange(const struct http_replay *replay);
 
-/* Can it be resumed? If not, its exchange is treated like any other. */
+/* Can the stream be resumed? If not, its exchange is treated like one without a buffer. */
 bool http_replay_is_whole(const struct http_replay *replay);
 
-/* Writes a message as an event to out, and keeps it. The text is taken. */
+/* Writes a message as an event to out, and keeps it. The message is taken. */
 void http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *message,
 		     struct evbuffer *out);
 
-/* Writes the events after this number again. */
+/* Writes all events after the one with this number to out. */
 void http_replay_write(const struct http_replay *replay, uint64_t number,
 		       struct evbuffer *out);
 
-/* The id of the event of this number; http_replay_latest is the number of the latest one. */
+/* The id of the event with this number. http_replay_latest: the number of the latest event. */
 void http_replay_id(const struct http_replay *replay, uint64_t number,
 		    char id_r[HTTP_EVENT_ID_MAX]);
 uint64_t http_replay_latest(const struct http_replay *replay);
 
-/* Its exchange has ended: it is freed after a while. */
+/* To be called when the exchange of a buffer has ended: the buffer is freed after a while. */
 void http_replay_end(struct http_replay *replay);
 
 #endif

@@ -11,11 +11,11 @@ struct evhttp_request;
 struct http_connection;
 struct jsonout;
 
-/* text: malloc'd, taken; NULL: there is no body, and type is not used. */
+/* Answers with a text. text: malloc'd, taken; NULL: there is no body, and type is not used. */
 void http_reply_text(struct http_connection *c, struct evhttp_request *request, int status,
 		     const char *type, char *text, size_t len);
 
-/* json: a whole text, which is taken; NULL: there is no body. */
+/* Answers with JSON. json: a whole text, which is taken; NULL: there is no body. */
 void http_reply(struct http_connection *c, struct evhttp_request *request, int status,
 		struct jsonout *json);
 
@@ -27,11 +27,11 @@ struct http_error {
 	const char *data;		/* a JSON text; NULL: none */
 };
 
-/* A JSON-RPC error. */
+/* Answers with a JSON-RPC error. */
 void http_reply_error(struct http_connection *c, struct evhttp_request *request,
 		      const struct http_error *error);
 
-/* A header of the answer, before one of these. */
+/* Adds a header to the answer. To be called before one of the functions above. */
 void http_reply_header(struct evhttp_request *request, const char *name, const char *value);
 
 #endif

@@ -2,8 +2,8 @@
 /* Runs in: the supervisor.   Owns: the listening sockets with their connections.
  *
  * evhttp accepts connections by itself, and reports them only when a whole request has arrived.
- * But it asks us for the buffers of each new connection. So this file learns of the connection
- * then, and adopts it later in the same turn of the loop, when evhttp has finished it. */
+ * But it asks this file for the buffers of each new connection. So this file learns of a connection
+ * then, and adopts it later in the same turn of the loop, when evhttp has completed it. */
 #include "http/parts.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MCP over HTTP: one endpoint, /mcp, on up to HTTP_ENDPOINTS_MAX listening sockets. Modern requests
- * are independent of each other; legacy ones belong to sessions (http/session.h).
+/* MCP over HTTP: the path /mcp, on up to HTTP_ENDPOINTS_MAX listening sockets. Modern requests are
+ * independent of each other; legacy requests belong to sessions (http/session.h).
  */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
@@ -22,22 +22,24 @@ struct why;
 #define HTTP_ENDPOINTS_MAX 8
 #define HTTP_METRICS_PATH "/metrics"
 #define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
-#define HTTP_OUTPUT_HIGH (1024 * 1024)		/* bytes unsent: leave news out */
-#define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
-#define HTTP_STALL_S 30				/* nothing could be sent: close */
+#define HTTP_OUTPUT_HIGH (1024 * 1024)		/* if more bytes are unsent, news are left out */
+#define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, it is closed */
+#define HTTP_STALL_S 30				/* it is closed if no byte could be sent for so long
+						 */
 #define HTTP_PRIME_S 1				/* if an answer takes longer, its stream begins */
-#define HTTP_RETRY_MS 1000			/* before a client asks for a stream's rest */
+#define HTTP_RETRY_MS 1000			/* clients shall wait so long before they ask for
+						 * the rest of a stream */
 
-/* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. open: addresses other than
- * those of the loopback device are allowed, because clients authenticate or the operator has set
- * insecure. 0 and *fd_r, the caller's, or -errno with why_r filled. */
+/* Opens a TCP socket. text: ADDRESS:PORT in numbers; port 0: any. open: addresses other than those
+ * of the loopback device are allowed, because clients authenticate or the operator has set
+ * insecure. 0 and *fd_r, which the caller owns; or -errno with why_r. */
 int http_open_address(const char *text, bool open, int *fd_r, struct why *why_r);
 
 /* May a socket that was passed to the service be served? It must be a unix socket or have a
- * loopback address, unless open is set. 0 or -errno with why_r filled. */
+ * loopback address, unless open is set. 0 or -errno with why_r. */
 int http_check_socket(int fd, bool open, struct why *why_r);
 
-/* All borrowed, and outlive the server. */
+/* All are borrowed, and must outlive the server. */
 struct http_server_options {
 	struct loop *loop;
 	struct mcp *mcp;
@@ -54,12 +56,12 @@ struct http_server *http_server_new(const struct http_server_options *options);
 /* Closes all connections at once, and cancels their calls. NULL is fine. */
 void http_server_free(struct http_server *server);
 
-/* Takes fd, a listening stream socket, and serves it at once. 0, or -errno: then fd is still
- * the caller's. */
+/* Takes fd, a listening stream socket, and serves it at once. 0; or -errno, and fd still belongs to
+ * the caller. */
 int http_server_listen(struct http_server *server, int fd);
 
-/* The same, but serves only HTTP_METRICS_PATH, to everyone who can connect: the text that write
- * returns, malloc'd, *len_r bytes. */
+/* As http_server_listen, but serves only HTTP_METRICS_PATH, to everybody who can connect. write
+ * returns the text, malloc'd, and *len_r, its bytes. */
 int http_server_listen_metrics(struct http_server *server, int fd,
 			       char *(*write)(void *arg, size_t *len_r), void *arg);
 
@@ -70,7 +72,7 @@ void http_server_drain(struct http_server *server);
 size_t http_server_count(const struct http_server *server);
 size_t http_server_sessions(const struct http_server *server);
 
-/* Calls on_empty from the loop each time the last connection has closed. */
+/* From now on on_empty is called from the loop each time the last connection has closed. */
 void http_server_on_empty(struct http_server *server, void (*on_empty)(void *arg), void *arg);
 
 #endif

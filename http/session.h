@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions of legacy revisions over HTTP, each a conversation of several POSTs. A session is bound
- * to the tenant that opened it; other tenants cannot use its id.
+/* Sessions of legacy revisions over HTTP. A session is a conversation of several POSTs. It belongs
+ * to the tenant that has opened it; other tenants cannot use its id.
  */
 #ifndef HTTP_SESSION_H
 #define HTTP_SESSION_H
@@ -18,7 +18,7 @@ struct mcp_conversation;
 
 struct http_sessions_options {
 	struct loop *loop;		/* borrowed */
-	size_t most, most_each;		/* sessions in all; of one tenant */
+	size_t most, most_each;		/* the most sessions, in total and of one tenant */
 	struct gate *gate;		/* borrowed; NULL: no quotas */
 	unsigned int idle_seconds;	/* an idle session ends after this time */
 	unsigned int resume_seconds;	/* how long a stream is kept after its end; 0: not at all */
@@ -31,12 +31,13 @@ void http_sessions_free(struct http_sessions *sessions);
 
 size_t http_sessions_count(const struct http_sessions *sessions);
 
-/* Opens a session, which owns the conversation and holds the tenant. -EUSERS or -EDQUOT: too many;
- * else -errno. After an error the conversation is still the caller's. */
+/* Opens a session, which owns the conversation and holds the tenant. 0; -EUSERS: too many sessions
+ * in total; -EDQUOT: too many of the tenant; or another -errno. After an error the conversation
+ * still belongs to the caller. */
 int http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 		      struct mcp_conversation *conversation, struct http_session **session_r);
 
-/* NULL: the tenant has no session of this id. */
+/* The tenant's session with this id. NULL: there is none. */
 struct http_session *http_session_find(struct http_sessions *sessions, const char *id,
 				       const struct http_tenant *tenant);
 
@@ -46,12 +47,14 @@ struct mcp_conversation *http_session_conversation(const struct http_session *se
 /* The kept events of its streams. */
 struct http_replays *http_session_replays(struct http_session *session);
 
-/* An exchange begins (join) or stops (leave) using it. A session in use does not end for being
- * idle. */
+/* To be called when an exchange begins (join) and ends (leave) to use the session. A session in use
+ * is not idle. */
 void http_session_join(struct http_session *session);
 void http_session_leave(struct http_session *session);
 
-/* Ends it and cancels its calls. No exchange may use it any more. */
+/* Ends the session and cancels its calls. No exchange may use it any more. why: a word for the
+ * audit log.
+ */
 void http_session_close(struct http_session *session, const char *why);
 
 #endif

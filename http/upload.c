@@ -2,10 +2,11 @@
 /* Runs in: the supervisor.   Owns: a file that comes in by a signed link.
  * Reads:   the head of a request, by anybody; the bytes behind it are passed on.
  *
- * evhttp holds a whole body in memory before it tells of it. So this file takes a connection from
- * evhttp at the first bytes of such a request: it replaces the callbacks of the buffers, which then
- * pass a file of any size into the pipe of the file helper. evhttp still owns the connection, has
- * not seen the request, and frees both at the end: nothing follows on this connection. */
+ * evhttp collects a whole body in memory before it reports the request. So this file takes a
+ * connection over at the first bytes of an upload: it replaces the callbacks of the buffers, and
+ * passes a file of any size on into the pipe of the file helper. evhttp still owns the connection,
+ * has not seen the request, and frees the connection at the end: no other request can follow on it.
+ */
 #include "http/parts.h"
 
 #include <errno.h>

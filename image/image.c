@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-unpack.   Owns: the JSON of an image, while it is read.
- * Reads:   what a stranger may have made. */
+ * Reads:   an image that a stranger may have made. */
 #include "image/image.h"
 
 #include <errno.h>

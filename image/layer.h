@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacks one tar archive over a directory, as images of containers are made of them.
+/* Unpacks a tar archive over a directory. An image of containers is a sequence of such archives,
+ * its layers.
  *
- * Everything belongs to the user who unpacks. Nothing keeps a right that other users of this
- * machine could use: no set-user-ID bits, no capabilities, nothing that others may write. Devices,
- * fifos and sockets are left out.
+ * All files belong to the user who unpacks. No file keeps a right that other users of this machine
+ * could use: no set-user-ID bits, no capabilities, no write access for others. Devices, fifos and
+ * sockets are left out.
  */
 #ifndef IMAGE_LAYER_H
 #define IMAGE_LAYER_H
@@ -13,18 +14,18 @@
 
 #include "image/spool.h"
 
-#define LAYER_BYTES_MAX (32ULL << 30)	/* of all files of a tree, and of the copies for it */
+#define LAYER_BYTES_MAX (32ULL << 30)	/* of all files of a tree, and of the copies made for it */
 #define LAYER_ENTRIES_MAX 2000000
 
 struct layer_tree {
-	int top;			/* its directory */
+	int top;			/* the directory of the tree */
 	struct spool_room room;
-	uint64_t entries;		/* that may still come */
-	uint64_t left_out;		/* devices and the like */
+	uint64_t entries;		/* how many more there may be */
+	uint64_t left_out;		/* how many devices, fifos and sockets were left out */
 };
 
-/* Unpacks the archive, a file of the caller's. With whiteouts, as the layer of an image: what it
- * says is removed from the layers before is removed first. 0 or -errno with why_r filled. */
+/* Unpacks an archive. file: borrowed. whiteouts: the archive is a layer of an image; its entries
+ * that say which files of earlier layers are removed are obeyed first. 0 or -errno with why_r. */
 int layer_unpack(struct layer_tree *tree, int file, bool whiteouts, struct why *why_r);
 
 #endif

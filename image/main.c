@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp-python-unpack: makes a directory of an image of containers, or of the archive of a Python.
+/* mcp-python-unpack: unpacks an image of containers, or an archive with a Python, into a directory.
  * `mcp-python interpreter add` starts it (client/interpreter.in). */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places below a directory that is filled from archives. A name leads nowhere else: the kernel
- * resolves each one as if the directory were "/", also through links that an archive made.
+/* Places below a directory that is filled from archives. No name can lead out of the directory: the
+ * kernel resolves each name as if the directory were "/", also through links that an archive has
+ * made.
  */
 #ifndef IMAGE_PLACE_H
 #define IMAGE_PLACE_H
@@ -8,19 +9,20 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* A name of an archive, without "/" at its start, "." and empty parts. */
+/* A name from an archive, without "/" at its start, without "." and without empty parts. */
 struct place_name {
 	char text[PATH_MAX];
-	char *last;			/* its last part, in text; "" if it is the top */
+	char *last;			/* points into text: the last part; "": the name is the top
+					 */
 };
 
-/* Reads a name. -EINVAL: it has "..", -ENAMETOOLONG: it is too long. */
+/* Reads a name. 0; -EINVAL: it has ".."; -ENAMETOOLONG: it is too long. */
 int place_name(const char *text, struct place_name *name_r);
 
-/* Opens the directory of a name's last part, below top. It is made if make is true and it is
- * missing. An O_PATH descriptor of the caller's, or -errno. */
+/* Opens the directory that has the last part of a name, below top. make: the directory is made if
+ * it is missing. An O_PATH descriptor, which the caller owns, or -errno. */
 int place_open(int top, const struct place_name *name, bool make);
 
-#define PLACE_DEPTH_MAX 200		/* of a tree that is removed (base/remove.h) */
+#define PLACE_DEPTH_MAX 200		/* the deepest tree that is removed (base/remove.h) */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of files without a name, beside what is made of them, and their SHA-256.
- * A copy cannot change between the look at its hash and its use.
+/* Copies of files in files without a name, and their SHA-256. No other process can change a copy
+ * between the check of its hash and its use.
  */
 #ifndef IMAGE_SPOOL_H
 #define IMAGE_SPOOL_H
@@ -14,16 +14,16 @@
 struct archive;
 struct why;
 
-/* Bytes that may still be written, by all that shares this. */
+/* The bytes that may still be written, by all functions that share this. */
 struct spool_room {
 	uint64_t bytes;
 };
 
-/* A file without a name in a directory. A descriptor of the caller's, or -errno. */
+/* Makes a file without a name in a directory. A descriptor, which the caller owns, or -errno. */
 int spool_new(int dir);
 
-/* Copies the data of an archive's current entry to fd. If hex_r is given, holes are written too,
- * and it gets the SHA-256 in lower case. 0 or -errno with why_r filled. */
+/* Copies the data of an archive's current entry to fd. If hex_r is not NULL, holes are written as
+ * zeros, and hex_r gets the SHA-256 in lower case. 0 or -errno with why_r. */
 int spool_entry(struct archive *archive, int fd, struct spool_room *room, char hex_r[SPOOL_HEX + 1],
 		struct why *why_r);
 
@@ -31,15 +31,16 @@ int spool_entry(struct archive *archive, int fd, struct spool_room *room, char h
  * of the others libarchive starts programs. False: this libarchive lacks one. */
 bool spool_knows_compression(struct archive *archive);
 
-/* Copies a file from its start to a new one in a directory, with what was compressed unpacked if
- * unpacked is true. Its SHA-256 is that of what is written. A descriptor, or -errno with why_r. */
+/* Copies a file, from its start, to a new file without a name in dir. unpacked: if the file is
+ * compressed, its content is unpacked. hex_r gets the SHA-256 of the written bytes. A descriptor,
+ * which the caller owns, or -errno with why_r. */
 int spool_copy(int from, int dir, bool unpacked, struct spool_room *room, char hex_r[SPOOL_HEX + 1],
 	       struct why *why_r);
 
-/* The SHA-256 of bytes. */
+/* Computes the SHA-256 of bytes. */
 void spool_hex(const void *bytes, size_t len, char hex_r[SPOOL_HEX + 1]);
 
-/* Says why libarchive could not go on; returns -EBADMSG or what it says. */
+/* Fills in why_r with the error of libarchive. Returns its -errno, or -EBADMSG. */
 int spool_refuse(struct archive *archive, struct why *why_r);
 
 #endif

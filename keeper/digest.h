@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256, of libcrypto. */
+/* SHA-256, by libcrypto. */
 #ifndef KEEPER_DIGEST_H
 #define KEEPER_DIGEST_H
 
@@ -11,12 +11,13 @@
 
 struct evp_md_ctx_st;
 
-/* Zeroed is empty. It may be begun when it is empty, and again after its end. */
+/* A digest that is being computed. Zeroed: empty. digest_begin may be called when it is empty, and
+ * again after digest_end. */
 struct digest {
 	struct evp_md_ctx_st *context;
 };
 
-/* Called once in a process, before it loses the right to open files. 0 or -ENOTSUP. */
+/* To be called once in a process, before it loses the right to open files. 0 or -ENOTSUP. */
 int digest_prepare(void);
 
 void digest_begin(struct digest *digest);
@@ -24,8 +25,8 @@ void digest_add(struct digest *digest, const void *bytes, size_t len);
 void digest_end(struct digest *digest, unsigned char sum_r[DIGEST_BYTES]);
 void digest_free(struct digest *digest);
 
-/* The digest in hexadecimal, lower case; and in the base64 of RECORD: the alphabet for URLs,
- * without padding. */
+/* Write a digest as text: in hexadecimal, lower case; and in base64 as RECORD has it, with the
+ * alphabet for URLs and without padding. */
 void digest_hex(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_HEX + 1]);
 void digest_base64(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_BASE64 + 1]);
 

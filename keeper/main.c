@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python-keeper: keeps the installed packages of mcp-pythond.
  *
- * The supervisor starts it, with a socket on descriptor 3, as root of the outer namespace. It has
- * the store of sets of packages to itself (keeper.c), and children for what takes long or may meet
- * something hostile, none of which has a capability:
+ * The supervisor starts it, with a socket on descriptor 3, as root of the outer namespace. Only the
+ * keeper uses the store of sets of packages (keeper.c). It has children for work that takes long or
+ * reads hostile data. None of them has a capability:
  *
- *   keeper ── taker     makes one set (take.c): holds wheels against the hashes that were decided
- *     │         │       about, writes the files that it gets (intake.c), has sources compiled by
- *     │         │       a worker (compile.c); and gives the set its name when it is on the disk
+ *   keeper ── taker     makes one set (take.c): compares wheels with the approved hashes, writes
+ *     │         │       their files (intake.c), has sources compiled by a worker (compile.c), and
+ *     │         │       gives the set its name when it is on the disk
  *     │         └─ reader   of one wheel (unpack.c, wheel.c): can read it and write to a pipe
- *     ├─ one that removes a set
+ *     ├─ a child that removes a set
  *     └─ servers of volumes (volumes.c), each in a root that is the volume's directory (volume.c)
  *
- * No process that has talked to a network says what is in a set: what came from there is bytes
- * until their hash is known to be the right one.
+ * No process that has talked to a network decides what is in a set: data from a network is not
+ * parsed until its hash is known to be right.
  */
 #include <stdio.h>
 #include <stdlib.h>

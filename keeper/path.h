@@ -10,9 +10,9 @@
 #define PATH_DEPTH_MAX 40	/* directories above a file */
 #define SET_DEPTH_MAX (PATH_DEPTH_MAX + 3)	/* directories below each other in the store */
 
-/* Is it a relative path that stays below its directory, with characters that are shown unchanged
- * (base/quote.h)? No part is empty, "." or "..", and there is no backslash, which some programs
- * treat as a separator. */
+/* Is this a relative path that stays below its directory, of characters that are shown unchanged
+ * (base/quote.h)? No part may be empty, "." or "..". A backslash is not allowed, because some
+ * programs treat it as a separator. */
 bool path_is_safe(const char *path, size_t len);
 
 #endif

@@ -13,17 +13,17 @@
 struct record_row {
 	char path[PATH_BYTES_MAX + 1];
 	char hash[16 + DIGEST_BASE64 + 1];	/* "sha256=..."; "": none */
-	char size[24];				/* decimal; "": not said */
+	char size[24];				/* decimal; "": none */
 };
 
-/* Reads one row at *at and moves *at behind it. 1; 0 at the end; or -EBADMSG: it is not a row of a
- * RECORD. */
+/* Reads one row at *at and moves *at behind it. 1; 0: the end is reached; or -EBADMSG: this is not
+ * a row of a RECORD. */
 int record_read(const char **at, const char *end, struct record_row *row_r);
 
-/* Writes the row of a file; sum NULL: without hash and size, as for RECORD itself. */
+/* Writes the row of a file. sum NULL: without hash and size, as for RECORD itself. */
 void record_write(FILE *to, const char *path, const unsigned char *sum, uint64_t size);
 
-/* Writes "sha256=..." into text_r, which is as large as that member of a row. */
+/* Writes "sha256=..." into text_r, which has the size of record_row.hash. */
 void record_hash(const unsigned char sum[DIGEST_BYTES], char *text_r);
 
 #endif

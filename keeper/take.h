@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a set of packages in the store from a stream of wheels. Each wheel is checked against the
- * hash that was approved, and unpacked, and its sources are compiled.
+ * approved hash and unpacked, and its sources are compiled.
  */
 #ifndef KEEPER_TAKE_H
 #define KEEPER_TAKE_H
@@ -13,15 +13,16 @@ struct why;
 
 struct take {
 	int store;			/* a directory */
-	const char *half;		/* name of the incomplete set in the store; not in use */
+	const char *half;		/* a free name in the store, for the set while it is
+					 * incomplete */
 	const struct msg_take *asked;
-	int wheels, compiler;		/* streams */
-	uint64_t bytes;			/* its size on the disk, and its number of files */
-	uint32_t files;
+	int wheels, compiler;		/* sockets: the stream of wheels; a worker that compiles */
+	uint64_t bytes;			/* result: the size of the set on the disk */
+	uint32_t files;			/* result: the number of its files */
 };
 
-/* Does all of this, in a child of the keeper that drops the rights that it does not need. 0: the
- * set is in the store and on the disk; or -errno with why_r filled, and no part of it exists. */
+/* Makes the set. Runs in a child of the keeper, which drops the rights that it does not need. 0:
+ * the set is in the store and on the disk; or -errno with why_r, and no part of it exists. */
 int take(struct take *take, struct why *why_r);
 
 #endif

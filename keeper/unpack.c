@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the taker (unpack), and a child of it (the rest), the reader of a wheel: a process
- * that can open no file or socket and start no program or child, and that has only the wheel and
+/* Runs in: unpack() in the taker; the rest in the reader of a wheel, a child of the taker. The
+ * reader cannot open a file or a socket, nor start a program or a child; it has only the wheel and
  * a pipe.
  * Owns:    the reader. */
 #include "keeper/unpack.h"

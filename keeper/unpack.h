@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads each wheel in a process that has no other resources. It writes the files to a pipe, in the
- * form of keeper/intake.h.
+/* Unpacks a wheel. A process that has no other resources reads the wheel, and writes the files to a
+ * pipe, in the form of keeper/intake.h.
  */
 #ifndef KEEPER_UNPACK_H
 #define KEEPER_UNPACK_H
@@ -11,8 +11,7 @@
 
 struct intake;
 
-/* Unpacks the wheel, a file of size bytes, into the tree of the intake. 0 or -errno with why_r
- * filled. */
+/* Unpacks the wheel, a file of size bytes, into intake->tree. 0 or -errno with why_r. */
 int unpack(int wheel, uint64_t size, const struct wheel_asked *asked, struct intake *intake,
 	   struct why *why_r);
 

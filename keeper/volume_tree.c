@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the process that serves a volume (keeper/volume.h), in its jail.
  * Owns:    the nodes, and the descriptors of files that are open.
- * Reads:   names that scripts have chosen; the kernel lets none through with a slash or as "..". */
+ * Reads:   names that scripts have chosen. The kernel does not let names with a slash, or "..",
+ * through. */
 #include "keeper/volume_tree.h"
 
 #include <dirent.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a volume as the process sees them that serves it: the nodes that the kernel knows,
- * their paths in the directory on the host's disk, and what of the volume's size is used.
+/* The files of a volume, for the process that serves it: the nodes that the kernel knows, their
+ * paths in the directory on the host's disk, and how much of the volume's size is used.
  *
- * That process is the only one that changes the directory. There are directories, regular files
- * and symbolic links, each with one name; so a node is its parent and a name. The host's kernel
- * follows no link for it.
+ * Only this process changes the directory. There are directories, regular files and symbolic links,
+ * each with one name; so a parent and a name identify a node. No symbolic link is followed on the
+ * host.
  *
- * A file counts with its size in whole blocks, holes included, and each name with one block more,
- * so the disk holds no more than is counted.
+ * A file counts with its size in whole blocks, holes included, and each name counts as one more
+ * block. So the disk never holds more than is counted.
  */
 #ifndef KEEPER_VOLUME_TREE_H
 #define KEEPER_VOLUME_TREE_H
@@ -23,15 +23,15 @@
 
 /* A file, directory or link that the kernel holds. Its address is its number for the kernel. */
 struct volume_node {
-	struct volume_node *parent;	/* NULL: the top, or it is gone */
-	struct volume_node *next;	/* of its bucket */
+	struct volume_node *parent;	/* NULL: it is the top, or it is gone */
+	struct volume_node *next;	/* in its bucket */
 	char *name;
 	uint64_t generation;
-	uint64_t lookups;		/* that the kernel has not forgotten */
-	unsigned int children;		/* nodes with this parent */
-	unsigned int opens;
-	int fd;				/* for reading and writing, while it is open; else -1 */
-	bool gone;			/* has no name any more */
+	uint64_t lookups;		/* how many the kernel has not forgotten (FUSE_FORGET) */
+	unsigned int children;		/* how many nodes have this parent */
+	unsigned int opens;		/* users of fd */
+	int fd;				/* for reading and writing; -1: it is not open */
+	bool gone;			/* it has no name any more */
 };
 
 struct volume_tree {
@@ -43,44 +43,45 @@ struct volume_tree {
 	struct volume_node *bucket[VOLUME_BUCKETS];
 };
 
-/* Counts what is there. 0 or -errno. */
+/* Counts the files of the directory. root: borrowed. 0 or -errno. */
 int volume_tree_open(struct volume_tree *tree, int root, uint64_t bytes_max, uint64_t files_max);
 void volume_tree_close(struct volume_tree *tree);
 
-/* Opens a node, which is no link unless flags has O_PATH. A descriptor or -errno; -ENOENT: it is
- * gone. */
+/* Opens a node. It must not be a link unless flags has O_PATH. A descriptor, or -errno; -ENOENT: it
+ * is gone. */
 int volume_open(const struct volume_tree *tree, const struct volume_node *node, int flags);
 
 int volume_stat(const struct volume_tree *tree, const struct volume_node *node, struct stat *st_r);
 
-/* The node of a name in a directory. 0 or -errno. */
+/* Finds the node of a name in a directory, and counts a lookup. 0 or -errno. */
 int volume_look(struct volume_tree *tree, struct volume_node *parent, const char *name,
 		struct volume_node **node_r, struct stat *st_r);
 
-/* Takes lookups away; a node that nobody needs is freed. */
+/* Subtracts lookups. A node that is not needed any more is freed. */
 void volume_forget(struct volume_tree *tree, struct volume_node *node, uint64_t lookups);
 
-/* Whether one name more fits below parent: 0, -ENOSPC or -ENAMETOOLONG. */
+/* May one more name be made below parent? 0, -ENOSPC or -ENAMETOOLONG. */
 int volume_admits(const struct volume_tree *tree, const struct volume_node *parent);
 
-/* A name was made; counts it. */
+/* Counts a name that was made. */
 void volume_note_new(struct volume_tree *tree);
 
-/* Removes a name with unlinkat's flags. A file that is open counts until it is closed. */
+/* Removes a name. flags: of unlinkat(2). A file that is open counts until it is closed. 0 or
+ * -errno. */
 int volume_remove(struct volume_tree *tree, struct volume_node *parent, const char *name,
 		  int flags);
 
-/* Moves a name; replaces what has the new one, unless without is set. */
+/* Moves a name. A file that has the new name is replaced, unless without is set. 0 or -errno. */
 int volume_rename(struct volume_tree *tree, struct volume_node *from, const char *name,
 		  struct volume_node *to, const char *new_name, bool without);
 
-/* One user more, or fewer, of the node's descriptor. 0 or -errno. */
+/* Add and remove a user of node->fd, which is open while it has users. 0 or -errno. */
 int volume_take(struct volume_tree *tree, struct volume_node *node);
 void volume_give(struct volume_tree *tree, struct volume_node *node);
 
-/* Calls change, which may make the file up to end bytes long, if there is room for that; counts
- * what it has done. fills: it may give blocks of the disk to a hole. Its result, or -errno:
- * -ENOSPC. */
+/* Calls change, if there is room for a file of end bytes, and counts the resulting size. change may
+ * make the file at most end bytes long. fills: it may fill holes with blocks. Returns the result of
+ * change, or -errno: -ENOSPC. */
 int64_t volume_change(struct volume_tree *tree, int fd, uint64_t end, bool fills,
 		      int64_t (*change)(int fd, void *arg), void *arg);
 

@@ -24,8 +24,8 @@ type_of(const json_t *value)
 	return "null";
 }
 
-/* Does the property's schema name the type, or else a value of it? One that names neither takes
- * every value. */
+/* Does the property take values of this type? Its schema names types, or else the allowed values. A
+ * schema that names neither takes every value. */
 static bool
 takes(const json_t *property, const char *type)
 {
@@ -66,7 +66,8 @@ is_of_type(const json_t *value, const json_t *property)
 		(json_is_integer(value) && takes(property, "number")));
 }
 
-/* An empty name names nothing; an empty text may be a mistake that should be told. */
+/* Must the property be a name? An empty string in place of a name is left out; in place of a text
+ * it may be a mistake, which the tool reports. */
 static bool
 wants_name(const json_t *property)
 {
@@ -88,8 +89,8 @@ is_nothing(const json_t *value, const json_t *property)
 	return json_is_null(value) && !takes(property, "null");
 }
 
-/* What a string holds, when that is wanted and a string is not; NULL: it is as good as any.
- * *values: how many values the strings of one call may hold. */
+/* The JSON value in a string, if the property takes values of its type and no strings; otherwise
+ * NULL. *values: the values that the strings of one call may still hold. */
 static json_t *
 read_string(const json_t *value, const json_t *property, size_t *values)
 {
@@ -111,8 +112,8 @@ read_string(const json_t *value, const json_t *property, size_t *values)
 	return NULL;
 }
 
-/* The name of an argument in the schema. Some tools have the argument code and others script, and a
- * model that calls both confuses them. */
+/* The name of an argument in the schema. Some tools have an argument "code" and others "script",
+ * and models confuse them. */
 static const char *
 known_as(const char *name, const json_t *given, const json_t *properties)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: our requests to legacy clients, until their replies.
+/* Runs in: the supervisor.   Owns: requests to legacy clients, until their replies.
  * Reads:   responses of a client, in any shape. A response that matches no request is ignored. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "mcp/run.h"
 #include "policy/config.h"
 
-#define WHY_MAX 256	/* bytes of why an answer cannot be read */
+#define WHY_MAX 256	/* bytes of the reason why an answer cannot be read */
 
 struct outgoing {
 	LIST_ENTRY(outgoing) link;
 	uint64_t id;
 	struct mcp_call *call;
-	char key[QUESTION_KEY_MAX + 1];	/* of the question of its run */
+	char key[QUESTION_KEY_MAX + 1];	/* of the run's question that it asks */
 	struct event *late;
 };
 
@@ -46,7 +46,7 @@ send_question(const struct outgoing *outgoing, struct mcp_question *question)
 	conversation_send(call->exchange, MCP_SENT_MESSAGE, &out);
 }
 
-/* An answer to it is ignored from now on. */
+/* Takes a request back: from now on an answer to it is ignored. */
 static void
 withdraw(struct outgoing *outgoing, const char *reason)
 {

@@ -120,8 +120,8 @@ mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
 
 /* ---- questions ---- */
 
-/* The modern way: the request ends, and the run waits for another request that brings the
- * answers. */
+/* Asks in the modern way: answers the request with the questions, and parks the run until another
+ * request brings the answers. */
 static void
 ask_by_answer(struct mcp_call *call)
 {
@@ -131,7 +131,7 @@ ask_by_answer(struct mcp_call *call)
 				      mcp_run_asks_first(run), &call->binding);
 
 	if (!state) {
-		mcp_run_give_up(run);	/* too many runs wait already */
+		mcp_run_give_up(run);	/* too many runs are parked already */
 		return;
 	}
 	jsonout_init(&out);
@@ -149,7 +149,7 @@ ask_by_answer(struct mcp_call *call)
 void
 mcp_call_ask(struct mcp_call *call)
 {
-	/* The user sees the output before the question. */
+	/* The output is sent first, so that the user sees it before the question. */
 	mcp_progress_finish(call->progress);
 	if (call->revision->modern)
 		ask_by_answer(call);
@@ -203,7 +203,7 @@ mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 	      const struct request *request)
 {
 	struct mcp *mcp = call->conversation->mcp;
-	/* An answer keeps half of its room for the head of each stream. */
+	/* Half of a stream's cap in the answer is for its head, and only the head is streamed. */
 	const struct mcp_progress_options options = {
 		.base = mcp_base(mcp),
 		.revision = call->revision,

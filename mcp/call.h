@@ -25,7 +25,7 @@ struct mcp_call {
 	TAILQ_ENTRY(mcp_call) link;
 	struct mcp_conversation *conversation;
 	struct mcp_exchange *exchange;	/* NULL: the client has left it */
-	struct batch *batch;		/* NULL: its line was no array */
+	struct batch *batch;		/* NULL: the request was not in an array */
 	struct jsonrpc_id id;
 	const struct revision *revision;
 	enum mcp_method method;
@@ -33,14 +33,14 @@ struct mcp_call {
 	size_t bytes;			/* charged to its conversation */
 	struct mcp_audience audience;
 	struct mcp_progress *progress;	/* NULL: the client wants none */
-	struct seal_binding binding;	/* modern: the call that a requestState belongs to */
+	struct seal_binding binding;	/* modern: identifies the call in a requestState */
 };
 
-/* Takes the request's id. */
+/* Makes a call, which takes the request's id over. bytes: charged to the conversation. */
 struct mcp_call *mcp_call_new(const struct request *request, enum mcp_method method,
 			      size_t bytes);
 
-/* Leaves the run; nothing more is sent. */
+/* Leaves the run, and frees the call. Nothing more is sent. */
 void mcp_call_free(struct mcp_call *call, enum cancel_reason reason);
 
 /* Joins a run that is not over, and starts the progress messages that the client wants. */
@@ -51,7 +51,8 @@ void mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 void mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
 		  const struct tool_failure *failure);
 
-/* Asks the client the open questions of its run, in the way of its revision. May free the call. */
+/* Asks the client the open questions of the run, as the call's revision demands. May free the call.
+ */
 void mcp_call_ask(struct mcp_call *call);
 
 #endif

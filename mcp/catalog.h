@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalog: tools, resources, prompts, completion and log lines that a program offers its
- * clients. Made before the first client and never changed; the server's capabilities follow from
- * it.
+/* The catalog: the tools, resources, prompts, completion and log lines that a program offers its
+ * clients. It is made before the first client and never changed. The server's capabilities follow
+ * from it.
  *
  * mcp-pythond fills it in supervisor/catalog.c with the sets of tools/toolsets.h. A program
  * that is linked with a catalog_fill of its own may add to them.
@@ -19,7 +19,7 @@
 
 /* ---- resources ---- */
 
-/* Texts belong to the provider, and are valid until its next call. NULL: none. */
+/* Texts belong to the provider, and are valid until it is called again. NULL: none. */
 struct resource {
 	const char *uri, *name;			/* never NULL */
 	const char *title, *description, *mime_type;
@@ -32,14 +32,15 @@ struct resource_template {
 };
 
 struct resource_provider {
-	/* The first resource that the tenant may read with a uri above after, in the order of
-	 * strcmp; after is "" at the start. False: there are no more. */
+	/* Finds the first resource that the tenant may read and whose uri is greater than after, in
+	 * the order of strcmp. after is "" at the start. False: there are no more. */
 	bool (*next)(struct tenant *tenant, const char *after, struct resource *resource_r);
-	/* The same for templates, ordered by uri_template. */
+	/* As next, for templates, in the order of uri_template. */
 	bool (*next_template)(struct tenant *tenant, const char *after,
 			      struct resource_template *template_r);
-	/* Runs with {"uri": a string}: answers with CONTENT_RESOURCE blocks, or fails with
-	 * FAIL_NO_RESOURCE. It checks the tenant's rights each time. */
+	/* The tool that reads a resource. Its arguments are {"uri": a string}. It answers with
+	 * CONTENT_RESOURCE blocks, or fails with FAIL_NO_RESOURCE, and checks the tenant's rights
+	 * each time. */
 	const struct tool *read;
 	/* Clients may subscribe (legacy); changes must be reported to mcp_resource_changed. */
 	bool subscribes;
@@ -62,9 +63,9 @@ struct prompt {
 struct prompt_provider {
 	const struct prompt *prompt;		/* in the order of the list */
 	size_t n_prompts;
-	/* Runs with {"name": one of the list, "arguments": an object}: the blocks of its answer are
-	 * the messages. Required arguments are present, and all are strings. It may ask questions.
-	 */
+	/* The tool that makes a prompt. Its arguments are {"name": a name of the list, "arguments":
+	 * an object}. Required arguments are present, and all are strings. The blocks of its answer
+	 * are the messages of the prompt. It may ask questions. */
 	const struct tool *get;
 };
 
@@ -79,7 +80,7 @@ struct completion_request {
 	const char *argument, *value;	/* value: the text typed so far */
 };
 
-/* Valid until the next request. */
+/* The proposals for a completion. Valid until the next request. */
 struct completion {
 	const char *value[COMPLETIONS_MAX];
 	size_t n;
@@ -99,8 +100,8 @@ struct catalog {
 	bool (*complete)(struct tenant *tenant, const struct completion_request *request,
 			 struct completion *completion_r);
 	bool logging;					/* whether tools write log lines */
-	bool quiet;					/* log lines are sent only if a client has
-							 * set a level */
+	bool quiet;					/* log lines are sent only to a client that
+							 * has set a level */
 	bool only_loopback;				/* may be served on the loopback
 							 * interface only */
 };
@@ -111,7 +112,7 @@ void catalog_add_tool(struct catalog *catalog, const struct tool *tool);
 /* Defined by each program: called once at start, with an empty catalog. */
 void catalog_fill(struct catalog *catalog, const struct config *config);
 
-/* NULL when there is no such tool. */
+/* The tool of this name. NULL: there is none. */
 const struct tool *catalog_find(const struct catalog *catalog, const char *name);
 
 #endif

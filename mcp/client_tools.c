@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: what clients have declared of their tools.
+/* Runs in: the supervisor.   Owns: the tools that clients have declared.
  * Reads:   declarations of a client, in any shape. */
 #include "mcp/client_tools.h"
 
@@ -18,7 +18,7 @@ struct client_tools {
 	size_t bytes;
 };
 
-/* NULL: it is one. */
+/* Adds a declared tool. NULL; or what is wrong with the declaration, static. */
 static const char *
 client_tools_add(struct client_tools *t, const json_t *tool)
 {

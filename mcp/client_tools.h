@@ -13,9 +13,9 @@ struct upstream_server;
 #define CLIENT_TOOLS_MAX 128			/* of one client */
 #define CLIENT_TOOLS_ABOUT_MAX (256 * 1024)	/* bytes of all their descriptions together */
 
-/* declared: the extensions of a client's capabilities, of any shape. Returns NULL with *tools_r,
- * which has one holder, or is NULL if there are no tools; otherwise what is wrong with them,
- * static. */
+/* Reads the tools that a client declares. declared: the extensions of the client's capabilities, of
+ * any shape. Returns NULL and *tools_r, which has one holder, or is NULL if there are no tools.
+ * Otherwise returns what is wrong with the declaration, static. */
 const char *client_tools_read(const json_t *declared, struct client_tools **tools_r);
 
 struct client_tools *client_tools_hold(struct client_tools *tools);	/* NULL is fine */

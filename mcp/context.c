@@ -16,9 +16,9 @@
 
 struct mcp {
 	struct mcp_options options;
-	struct mcp_seal *own_seal;		/* if the caller gave no seal */
+	struct mcp_seal *own_seal;		/* made here, if the caller gave none */
 	struct tool_description *tools;		/* of all tools */
-	json_t **schema;			/* of their input */
+	json_t **schema;			/* the input schemas of the tools */
 	struct tool_lists *lists;
 	struct mcp_runs runs;
 	struct mcp_tables tables;

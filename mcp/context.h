@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The context: data that all conversations, calls and runs of a process share. It has the options,
- * the answers of tools/list, and the tables of things that outlive requests. mcp/mcp.c, the top of
- * this library, makes and frees it; every other module may use it.
+ * the answers of tools/list, and the tables of objects that outlive requests. mcp/mcp.c makes and
+ * frees it; every other module may use it.
  */
 #ifndef MCP_CONTEXT_H
 #define MCP_CONTEXT_H
@@ -37,7 +37,8 @@ struct mcp_options {
 	const struct mcp_seal *seal;	/* NULL: a new key, for this process only */
 };
 
-/* Tables of things that outlive requests; borrowed: mcp/parking.h, mcp/task.h, mcp/repeat.h. */
+/* The tables of objects that outlive requests (mcp/parking.h, mcp/task.h, mcp/repeat.h); borrowed.
+ */
 struct mcp_tables {
 	struct mcp_parking *parking;
 	struct mcp_tasks *tasks;
@@ -58,20 +59,20 @@ struct mcp_parking *mcp_parking(struct mcp *mcp);
 struct mcp_tasks *mcp_tasks(struct mcp *mcp);
 struct mcp_repeats *mcp_repeats(struct mcp *mcp);
 
-/* Fills the members of *host_r that are the same for all runs of a tenant. Its config is held,
- * for config_free. */
+/* Fills in the members of *host_r that are the same for all runs of a tenant. host_r->config is
+ * held; the caller releases it by config_free. */
 void mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r);
 
 /* The i-th tool of the catalog, as it was described at start. */
 const struct tool_description *mcp_tool_description(const struct mcp *mcp, size_t i);
 
-/* Its input schema. */
+/* The input schema of the i-th tool. */
 const json_t *mcp_tool_schema(const struct mcp *mcp, size_t i);
 
 /* The answer of tools/list for the tenant now; the caller releases it. */
 struct tool_list *mcp_tool_list(const struct mcp *mcp, struct tenant *tenant);
 
-/* From now on lists are made from the configuration that is now in force. */
+/* Drops the lists of tools that were made before, because another configuration is in force. */
 void mcp_renew_tool_lists(struct mcp *mcp);
 
 /* For conversations only. */

@@ -85,7 +85,8 @@ mcp_conversation_hear(struct mcp_conversation *conversation, struct mcp_exchange
 	return before;
 }
 
-/* Nothing more is sent on it, and its carrier is not told that it is done. */
+/* Separates a call from its exchange: nothing more is sent for the call, and the carrier is not
+ * told that the exchange is done. */
 static void
 forget_exchange(struct mcp_call *call)
 {

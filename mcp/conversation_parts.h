@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a conversation, for the files that make it up. From the top: mcp/dispatch.c takes
- * messages, mcp/methods.c answers requests, mcp/start.c begins calls, mcp/conversation.c and
- * mcp/call.c have calls that take long, mcp/listen.c has subscriptions, mcp/ask.c asks the client,
- * mcp/request.c sends.
+ * messages, mcp/methods.c and mcp/lists.c answer requests at once, mcp/start.c begins calls,
+ * mcp/conversation.c and mcp/call.c have the open calls, mcp/listen.c has subscriptions, mcp/ask.c
+ * asks the client, mcp/request.c sends.
  */
 #ifndef MCP_CONVERSATION_PARTS_H
 #define MCP_CONVERSATION_PARTS_H
@@ -24,8 +24,8 @@ struct tool_list;
 
 /* The answers of one array line, until all of them are there. */
 struct batch {
-	size_t owed;		/* by calls, and one more by the dispatcher while it reads the line
-				 */
+	size_t owed;		/* answers that are missing: one for each open call, and one more
+				 * while the dispatcher reads the line */
 	size_t answers;
 	struct jsonout out;
 };
@@ -35,18 +35,19 @@ struct mcp_conversation {
 	struct mcp_conversation_options options;
 	struct mcp *mcp;
 	const struct revision *session;	/* agreed on by the handshake; NULL: none yet */
-	unsigned int abilities;		/* enum client_ability, as the handshake said */
-	struct client_tools *client_tools;	/* that the handshake declared; NULL: none */
+	unsigned int abilities;		/* enum client_ability, from the handshake */
+	struct client_tools *client_tools;	/* from the handshake; NULL: none */
 	enum log_level log_level;	/* of legacy calls */
 	TAILQ_HEAD(, mcp_call) calls;
 	size_t in_flight;		/* calls and listenings */
 	LIST_HEAD(, listening) listenings;
 	LIST_HEAD(, outgoing) outgoing;	/* requests to the client that it has not answered */
-	uint64_t last_outgoing;		/* their id space */
+	uint64_t last_outgoing;		/* the number in the id of the last of them */
 	json_t *subscribed;		/* legacy: an object with uris as keys; NULL: none */
-	struct tool_list *tools;	/* legacy: the list that its client has; NULL: none yet */
+	struct tool_list *tools;	/* legacy: the list that the client has; NULL: none yet */
 	struct mcp_exchange *exchange;	/* for messages that belong to no request; NULL: none */
-	size_t bytes_each;		/* of the line being read, divided by its messages */
+	size_t bytes_each;		/* the length of the line being read, divided by the number
+					 * of its messages */
 	bool input_ended;
 };
 
@@ -55,7 +56,7 @@ struct request {
 	struct mcp_conversation *conversation;
 	struct mcp_exchange *exchange;
 	struct jsonrpc_message *message;
-	struct batch *batch;			/* NULL: its line was no array */
+	struct batch *batch;			/* NULL: the request is not in an array */
 	struct envelope envelope;
 	const struct revision *revision;	/* NULL: not known yet */
 	unsigned int abilities;			/* of the client, for this request */
@@ -64,7 +65,7 @@ struct request {
 
 /* ---- mcp/request.c ---- */
 
-/* Sends a message that is not an answer. exchange NULL: it is dropped. */
+/* Sends a message that is not an answer. exchange NULL: the message is dropped. */
 void conversation_send(struct mcp_exchange *exchange, enum mcp_sent kind,
 		       struct jsonout *message);
 
@@ -73,22 +74,24 @@ void request_answer(const struct request *request, enum mcp_sent kind, struct js
 void request_error(const struct request *request, enum mcp_sent kind, int code,
 		   const char *text, const char *data);
 
-/* May a further call or question be in flight? If so, it is charged with conversation->bytes_each;
- * if not, the request is answered with an error. */
+/* May one more call or question be in flight? True: it is charged with conversation->bytes_each.
+ * False: the request was answered with an error. */
 bool has_room(const struct request *request);
 
-/* Answers -32021: the client must have declared these (enum client_ability). */
+/* Answers with the error MCP_CLIENT_LACKS: the client has not declared these abilities (enum
+ * client_ability). */
 void refuse_lacking(const struct request *request, unsigned int abilities);
 
 /* A new batch, with one owed answer for its reader. */
 struct batch *batch_new(void);
 
-/* Adds one owed answer; NULL: it will never come. The last one sends the batch and frees it. */
+/* Adds one of the owed answers; NULL: there will be none. After the last one the batch is sent and
+ * freed. */
 void batch_settle(struct batch *batch, struct mcp_exchange *exchange,
 		  const struct jsonout *answer);
 
-/* An exchange owes one answer more, or less. When none is owed, its carrier is told, which may free
- * the conversation: do not use it afterwards. NULL is fine. */
+/* An exchange owes one answer more, or one less. When it owes none, its carrier is told, and may
+ * free the conversation: do not use it afterwards. NULL is fine. */
 void exchange_owe(struct mcp_exchange *exchange);
 void exchange_settle(struct mcp_exchange *exchange);
 
@@ -125,19 +128,19 @@ void serve_complete(const struct request *request);
 
 /* ---- mcp/ask.c ---- */
 
-/* Sends the questions of a legacy call's run that its client was not told of, as requests. */
+/* Sends the new questions of a legacy call's run to the client, as requests. */
 void ask_by_requests(struct mcp_call *call);
 
 /* Withdraws the request for the question with this key, if there is one: an answer to it is ignored
  * from now on. */
 void ask_withdraw(const struct mcp_call *call, const char *key);
 
-/* A response of the client. */
+/* Takes a response of the client. */
 void take_response(struct mcp_conversation *conversation,
 		   const struct jsonrpc_message *message);
 
-/* Drops the requests to the client that wait for a reply, of this call or (NULL) of all calls.
- * say_so: the client is told; false if it has left. */
+/* Drops the requests to the client that have no reply yet: those of this call, or of all calls
+ * (NULL). say_so: the client is told of this; false if it has left. */
 void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_call *call,
 		     bool say_so);
 
@@ -145,8 +148,8 @@ void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_cal
 
 void serve_listen(struct request *request);
 
-/* Ends subscriptions with this id (a request's value) or exchange; NULL: any. say_so: the client is
- * told. True: there was one. */
+/* Ends the subscriptions that have this id (the value of the request's id) and this exchange; NULL:
+ * any. say_so: the client is told. True: there was one. */
 bool end_listening(struct mcp_conversation *conversation, const json_t *id,
 		   const struct mcp_exchange *exchange, bool say_so);
 bool is_listening(const struct mcp_conversation *conversation, const json_t *id);
@@ -154,7 +157,7 @@ bool is_listening(const struct mcp_conversation *conversation, const json_t *id)
 /* Tells listening clients if tools/list differs from the list that they have. */
 void tell_tools_changed(struct mcp_conversation *conversation);
 
-/* Tells the client, if it has subscribed to this resource, in either era. */
+/* Tells the client that this resource has changed, if it has subscribed to it, in either era. */
 void tell_resource_changed(struct mcp_conversation *conversation, const char *uri);
 
 /* ---- mcp/task_methods.c ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursors of paged lists. A client sends a cursor back to get the next page; it has no other use.
+/* Cursors of paged lists. A client sends a cursor back to get the next page, and cannot use it for
+ * anything else.
  */
 #ifndef MCP_CURSOR_H
 #define MCP_CURSOR_H
@@ -8,7 +9,8 @@
 
 #define CURSOR_PLACE_MAX 4096		/* bytes of the place that a cursor names */
 
-/* The cursor of the page after place; malloc'd. */
+/* The cursor for the page that begins after place, which is the last item of the page before.
+ * Malloc'd. */
 char *cursor_write(const char *place);
 
 /* The place that a cursor names, malloc'd; "" for an empty cursor. NULL: it is not a cursor. */

@@ -35,7 +35,8 @@ dispatch_refuse_version(const struct request *request)
 	free(text);
 }
 
-/* A request without a revision. True: continue, with request->revision. */
+/* Decides about a request that names no revision. True: request->revision is set. False: the
+ * request was answered. */
 static bool
 admit_legacy(struct request *request, enum mcp_method method)
 {
@@ -110,8 +111,8 @@ serve_request(struct request *request)
 	serve_method(request, method);
 }
 
-/* A run that has a key outlives the loss of its client, but not its client's cancellation,
- * unless another call waits for it too. */
+/* Drops the run of a cancelled call from the repeated calls, unless another call waits for the run,
+ * too. A run with a key outlives the loss of its client, but not the client's cancellation. */
 static void
 cancel_kept(const struct mcp_call *call)
 {
@@ -130,7 +131,8 @@ dispatch_on_initialized(struct mcp_conversation *conversation)
 						    conversation->options.tenant);
 }
 
-/* A cancellation of an open call is carried out; all else is ignored, as both eras demand. */
+/* Cancels a call if the client asks for it. Other notifications are ignored, as both eras demand.
+ */
 static void
 dispatch_on_notification(struct mcp_conversation *conversation,
 			 const struct jsonrpc_message *message)
@@ -169,7 +171,8 @@ dispatch_on_message(struct mcp_conversation *conversation, struct mcp_exchange *
 	case JSONRPC_RESPONSE:
 		take_response(conversation, message);
 		if (message->text) {
-			/* The id is one of ours, and may be that of another request of theirs. */
+			/* The refusal has no id: this one belongs to a request of the server, and
+			 * the client may use the same id for a request of its own. */
 			jsonrpc_id_done(&message->id);
 			refuse(&request, message->code, message->text);
 		}

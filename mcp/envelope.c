@@ -30,7 +30,7 @@ is_client_info(const json_t *info)
 static bool
 envelope_is_token(const json_t *token)
 {
-	/* An encoded string is at most six times as long; its length is checked again then. */
+	/* Its JSON text can be up to six times as long; that length is checked later. */
 	return json_is_integer(token) ||
 	       (json_is_string(token) && json_string_length(token) <= PROGRESS_TOKEN_MAX);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The _meta of a request's params: which era it belongs to, and its progress token. */
+/* The _meta of a request's params: the era that the request belongs to, and its progress token. */
 #ifndef MCP_ENVELOPE_H
 #define MCP_ENVELOPE_H
 
@@ -12,10 +12,12 @@ struct revision;
 #define PROGRESS_TOKEN_MAX 1024		/* bytes as JSON text */
 
 enum envelope_verdict {
-	ENVELOPE_NONE,		/* names no revision: legacy, or malformed without a session */
-	ENVELOPE_MODERN,	/* complete, with a revision that is served */
-	ENVELOPE_MALFORMED,	/* text says what */
-	ENVELOPE_UNSUPPORTED,	/* requested is a revision that is not served in this way */
+	ENVELOPE_NONE,		/* it names no revision: a legacy request, or without a handshake an
+				 * invalid one */
+	ENVELOPE_MODERN,	/* it is complete, with a revision that is served */
+	ENVELOPE_MALFORMED,	/* text says what is wrong */
+	ENVELOPE_UNSUPPORTED,	/* it names a revision that is not served by an envelope: requested
+				 */
 };
 
 /* Pointers are borrowed from the params. */
@@ -25,18 +27,19 @@ struct envelope {
 	const char *text;			/* with ENVELOPE_MALFORMED; static */
 	const json_t *requested;		/* with ENVELOPE_UNSUPPORTED */
 	const json_t *progress_token;		/* a string or an integer; NULL: none */
-	bool streams;				/* wants the output itself as progress */
+	bool streams;				/* the client wants the output itself as progress */
 	const json_t *capabilities;		/* with ENVELOPE_MODERN: an object */
-	const char *client;			/* its name; NULL: it did not say */
+	const char *client;			/* the client's name; NULL: not given */
 	int log_level;				/* enum log_level; -1: none asked for */
-	bool has_modern_keys;			/* with ENVELOPE_NONE: it has some of the keys, but
-						 * no version */
+	bool has_modern_keys;			/* with ENVELOPE_NONE: it has some of the modern
+						 * keys, but no version */
 };
 
-/* params may be NULL. */
+/* Reads the _meta of params, of any shape. params may be NULL. */
 void envelope_read(const json_t *params, struct envelope *envelope_r);
 
-/* A string member without NUL inside; NULL: it is absent, or is something else. */
+/* The text of a string member without NUL inside. NULL: the member is absent, or is not such a
+ * string. */
 const char *text_member(const json_t *object, const char *key);
 
 #endif

@@ -23,7 +23,7 @@ is_type(const char *type, const json_t *value)
 	return strcmp(type, "number") == 0 && json_is_number(value);
 }
 
-/* The size of a value, by the rules for its type. */
+/* The size of a value, for bounds: the number itself, or the length of a string or list. */
 static double
 measure(const json_t *value)
 {
@@ -47,7 +47,7 @@ form_is_within(const json_t *field, const json_t *value)
 	       (!high || measure(value) <= json_number_value(high));
 }
 
-/* choices: an array of the values themselves (enum), or of {"const": value}. */
+/* Is value one of the choices? choices: an array of values (enum), or of {"const": value}. */
 static bool
 is_among(const json_t *choices, const json_t *value)
 {

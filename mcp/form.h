@@ -7,8 +7,9 @@
 
 #include <jansson.h>
 
-/* schema: requestedSchema as JSON text, made by a tool. content: the client's value, not checked
- * yet; NULL counts as an empty object. Members that the form does not have are accepted. */
+/* Does content fit the schema? schema: requestedSchema as JSON text, made by a tool. content: the
+ * client's value, of any shape; NULL counts as an empty object. Members that the form does not have
+ * are accepted. */
 bool mcp_form_fits(const char *schema, const json_t *content);
 
 #endif

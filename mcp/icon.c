@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing; it holds the pictures. */
+/* Runs in: the supervisor.   Owns: nothing; the pictures are static. */
 #include "mcp/icon.h"
 
 #include <stddef.h>
 
-/* A colour that is visible on a light and on a dark background. */
+/* The colour is visible on a light and on a dark background. */
 #define SVG(strokes)                                                                     \
 	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 24 24\" fill=\"none\" " \
 	"stroke=\"#47b\" stroke-width=\"2\">" strokes "</svg>"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a line's values until jsonrpc_line_done().
  * Reads:   lines of clients, hostile from the first byte.
- * A first pass over the text bounds depth and number of values before memory is spent on them,
- * and finds the ids, whose spelling jansson does not keep. */
+ * A first pass over the text checks the depth and the number of values, before memory is spent on
+ * them. It also finds the text of ids: jansson does not keep their spelling. */
 #include "mcp/jsonrpc.h"
 
 #include <assert.h>
@@ -25,12 +25,13 @@ struct look {
 	bool is_batch;
 	bool too_deep, too_many;
 	size_t id_keys;			/* occurrences of the key "id" in a message */
-	bool has_method, has_answer;	/* the message, if it is a single one, has such a key */
+	bool has_method, has_answer;	/* a single message has the key "method"; "result" or
+					 * "error" */
 	struct span id[JSONRPC_BATCH_MAX];	/* by element; [0]: of a single message */
 };
 
-/* The position of the first pass. Its findings count only if jansson accepts the text
- * afterwards, so it does not check the grammar; it is safe on any bytes. */
+/* The position of the first pass. The pass is safe on any bytes, but does not check the grammar:
+ * its findings count only if jansson accepts the text afterwards. */
 struct walk {
 	const char *at, *end;
 	struct look *look;
@@ -40,7 +41,7 @@ struct walk {
 	bool id_next;		/* the next value is a message's id */
 };
 
-/* at: after the opening quote. Returns the closing quote, or end. */
+/* Finds the end of a string. at: after the opening quote. Returns the closing quote, or end. */
 static const char *
 string_end(const char *at, const char *end)
 {
@@ -89,7 +90,7 @@ keep_id(struct walk *w, const char *from, const char *to)
 		w->look->id[w->element] = (struct span){ from, (size_t)(to - from) };
 }
 
-/* A key of a message. */
+/* Notes a key of a message. */
 static void
 walk_member(struct walk *w, const char *from, const char *closing)
 {
@@ -124,7 +125,7 @@ walk_word(struct walk *w)
 	while (w->at < w->end && !is_space(*w->at) && !strchr("{}[],:\"", *w->at))
 		w->at++;
 	if (w->at == from)
-		w->at++;	/* a NUL: strchr() finds it too */
+		w->at++;	/* a NUL: strchr() finds it, too */
 	if (w->id_next)
 		keep_id(w, from, w->at);
 }
@@ -161,7 +162,7 @@ look_over(const char *text, size_t len, struct look *look)
 {
 	struct walk w = { .at = text, .end = text + len, .look = look };
 
-	/* It continues past its bounds: the id may come last. */
+	/* The pass continues when a bound is exceeded, because the id may come last. */
 	while (w.at < w.end) {
 		switch (*w.at) {
 		case '{':
@@ -219,7 +220,7 @@ read_id(const struct span *span, struct jsonrpc_id *id_r)
 	if (!span->at || span->len > JSONRPC_ID_MAX)
 		return false;
 	value = json_loadb(span->at, span->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-	/* An integer beyond 64 bits is valid: only its spelling is needed. */
+	/* An integer of more than 64 bits is a valid id: only its text is needed. */
 	if (!value && is_digits(span)) {
 		value = json_loadb(span->at, span->len,
 				   JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
@@ -325,9 +326,10 @@ looks_like_answer(const struct look *look)
 	return look->has_answer && !look->has_method;
 }
 
-/* Refuses a whole line by its request's id, for a client that waits for that answer; or by that of
- * the response that it is, for whoever has asked. The id is used only if the text shows exactly
- * one, where a message has it. */
+/* Refuses a whole line, with the id of its message, because the sender of a request waits for an
+ * answer with this id. If the line is a response, it stays a response, so that the request that it
+ * answers is found by the id. The id is used only if the text has exactly one, at the place where a
+ * message has it. */
 static void
 refuse_by_id(struct jsonrpc_line *line, const struct look *look, int code, const char *text)
 {
@@ -359,7 +361,7 @@ jsonrpc_is_half(const char *at, const char *end, unsigned int from)
 	       (hex4(at + 2) & 0xfc00) == from;
 }
 
-/* Replaces each escape that is half of a pair by U+FFFD; true: there was one. */
+/* Replaces each escape of a single surrogate by U+FFFD. True: there was one. */
 static bool
 mend_halves(char *at, const char *end)
 {
@@ -399,8 +401,8 @@ is_json_but_for_surrogates(const char *text, size_t len)
 	return value;
 }
 
-/* Refuses a text that jansson refused. Three of its reasons do not concern the grammar: then the
- * request's id is used, for a client that waits for that answer. */
+/* Refuses a text that jansson has refused. If one of three reasons that do not concern the grammar
+ * is the cause, the refusal has the id of the request, because the client waits for it. */
 static void
 refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 	    const struct look *look, const json_error_t *error)
@@ -418,7 +420,8 @@ refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 	else if (is_json_but_for_surrogates(text, len))
 		why = "half of a surrogate pair is not a character";
 	else if (looks_like_answer(look)) {
-		/* Such as one with a NaN. If its id is wrong, that is its client's own loss. */
+		/* A response that is not JSON, such as one with a NaN. If its id was found wrongly,
+		 * only the client that has sent it is affected. */
 		refuse_by_id(line, look, JSONRPC_PARSE_ERROR, not_json);
 		return;
 	} else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON-RPC 2.0: makes checked messages of the text of one line, and text of answers. No I/O and no
- * policy. Of MCP it knows only the rule that params are an object.
+/* JSON-RPC 2.0: parses the text of one line into checked messages, and writes the text of answers.
+ * No I/O and no policy. The only rule of MCP here is that params are an object.
  */
 #ifndef MCP_JSONRPC_H
 #define MCP_JSONRPC_H
@@ -25,7 +25,7 @@ enum jsonrpc_code {
 #define JSONRPC_DEPTH_MAX JSON_DEPTH_MAX
 #define JSONRPC_VALUES_MAX JSON_VALUES_MAX	/* of one line */
 #define JSONRPC_BATCH_MAX 100		/* messages of one line */
-#define JSONRPC_LONG (64 * 1024)	/* bytes of a line that is parsed in its turn:
+#define JSONRPC_LONG (64 * 1024)	/* lines of more bytes wait for their turn to be parsed:
 					 * base/rota.h */
 #define JSONRPC_ID_MAX 1024		/* bytes of the text of an id */
 
@@ -44,12 +44,13 @@ enum jsonrpc_kind {
 
 struct jsonrpc_message {
 	enum jsonrpc_kind kind;
-	struct jsonrpc_id id;	/* of a request, and of an invalid message if it was readable */
+	struct jsonrpc_id id;	/* of a request or response; of an invalid message, if the id could
+				 * be read */
 	const char *method;	/* of a request or notification; without NUL inside */
 	json_t *params;		/* an object; NULL: absent. Borrowed */
 	json_t *result;		/* of a response, any value; NULL: it is an error. Borrowed */
 	int code;		/* of an invalid message, and of a response that is to be refused */
-	const char *text;	/* likewise, static; NULL: there is no mistake */
+	const char *text;	/* with code: the mistake, static; NULL: there is none */
 };
 
 /* One line. If it is not a batch, it holds exactly one message. */
@@ -57,36 +58,37 @@ struct jsonrpc_line {
 	bool is_batch;
 	size_t n;
 	struct jsonrpc_message *message;
-	json_t *value;		/* what messages borrow from */
+	json_t *value;		/* the whole line; the messages borrow from it */
 };
 
-/* Parses a line. Never fails: a mistake in the line becomes a message JSONRPC_INVALID.
- * A mistake in a response leaves it one, with code and text and without result, if its id can be
- * read. jsonrpc_line_done releases the result. */
+/* Parses a line. Never fails: a mistake in the line becomes a message of kind JSONRPC_INVALID. A
+ * response with a mistake is still a JSONRPC_RESPONSE if its id can be read; it has code and text,
+ * and no result. jsonrpc_line_done releases *line_r. */
 void jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r);
 void jsonrpc_line_done(struct jsonrpc_line *line);
 
-/* Whether text is within the bounds of depth and number of values. Its grammar is not checked. */
+/* Is text within the bounds of depth and number of values? Its grammar is not checked. */
 bool jsonrpc_is_bounded(const char *text, size_t len);
 
 /* Moves the id out of *id, which is empty afterwards. */
 struct jsonrpc_id jsonrpc_id_take(struct jsonrpc_id *id);
 void jsonrpc_id_done(struct jsonrpc_id *id);
 
-/* Opens an answer up to where the value of "result" is written next; id_raw is not NULL. */
+/* Writes the beginning of an answer, up to the value of "result", which the caller writes next.
+ * id_raw is not NULL. */
 void jsonrpc_open_result(struct jsonout *out, const char *id_raw);
 void jsonrpc_close_result(struct jsonout *out);
 
-/* Opens an error answer up to where the value of "error" is written next; id_raw as below.
- * Closed by jsonrpc_close_result. */
+/* Writes the beginning of an error answer, up to the value of "error", which the caller writes
+ * next. id_raw as in jsonrpc_write_error. jsonrpc_close_result writes the end. */
 void jsonrpc_open_error(struct jsonout *out, const char *id_raw);
 
-/* The value of "error". data: JSON text, or NULL. */
+/* Writes the value of "error". data: JSON text, or NULL. */
 void jsonrpc_write_error_object(struct jsonout *out, int code, const char *text,
 				const char *data);
 
-/* A whole error answer. id_raw NULL: without "id", because the id could not be read. data: JSON
- * text, or NULL. */
+/* Writes a whole error answer. id_raw NULL: the answer has no "id", because the id could not be
+ * read. data: JSON text, or NULL. */
 void jsonrpc_write_error(struct jsonout *out, const char *id_raw, int code,
 			 const char *text, const char *data);
 

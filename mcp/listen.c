@@ -11,7 +11,7 @@
 #include "mcp/task.h"
 #include "mcp/tool_list.h"
 
-#define NAMES_MAX 256			/* tasks, and resources, of one subscription */
+#define NAMES_MAX 256			/* tasks of one subscription; also its resources */
 
 struct listening;
 
@@ -30,7 +30,7 @@ struct listening {
 	struct task_ear *ear;
 	size_t n_ears;
 	json_t *resources;		/* an array of uris; NULL: none */
-	struct tool_list *tools;	/* the list that its client knows; NULL: not subscribed */
+	struct tool_list *tools;	/* the list that the client knows; NULL: not subscribed */
 };
 
 static void
@@ -88,7 +88,7 @@ hears(const struct listening *listening, const struct mcp_task *task)
 	return false;
 }
 
-/* Of the named tasks only the tenant's own count; the others are treated as unknown. */
+/* Watches the named tasks. Tasks of other tenants are treated as unknown. */
 static void
 listen_to_tasks(struct listening *listening, const json_t *ids)
 {
@@ -145,7 +145,7 @@ send_acknowledged(const struct listening *listening)
 	listen_send_note(listening, &out);
 }
 
-/* Absent, or an array of strings that is not too long. */
+/* Is names absent, or an array of strings that is not too long? */
 static bool
 is_names(const json_t *names)
 {
@@ -285,7 +285,7 @@ end_listening(struct mcp_conversation *conversation, const json_t *id,
 			listen_send_end(listening);
 		listening_free(listening);
 		if (id || say_so)
-			exchange_settle(at);	/* the last one may free the conversation */
+			exchange_settle(at);	/* may free the conversation */
 		else if (at)
 			at->owed--;
 	}
@@ -307,7 +307,8 @@ is_listening(const struct mcp_conversation *conversation, const json_t *id)
 
 static const char tools_changed[] = "notifications/tools/list_changed";
 
-/* If the list has changed, *known becomes the new one. True: it has. */
+/* Compares the list of tools with the known one. True: it has changed, and *known is the new one.
+ */
 static bool
 listen_renew(struct tool_list **known, const struct mcp_conversation *conversation)
 {
@@ -331,7 +332,7 @@ tell_tools_changed(struct mcp_conversation *conversation)
 			open_note(listening, &out, tools_changed);
 			listen_send_note(listening, &out);
 		}
-	/* Without a way to notify them, clients still know the earlier list. */
+	/* If the client cannot be notified, it still knows the earlier list. */
 	if (!conversation->exchange || !conversation->tools ||
 	    !listen_renew(&conversation->tools, conversation))
 		return;

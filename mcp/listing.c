@@ -6,7 +6,7 @@
 
 #include "base/xalloc.h"
 
-/* The tool itself checks these, and its refusals name them. */
+/* Leaves out the bounds of a property: the tool checks them itself, and its refusals name them. */
 static void
 drop_bounds(json_t *property)
 {

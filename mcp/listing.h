@@ -10,9 +10,9 @@
 
 #define LISTING_KEYWORD "x-unlisted"
 
-/* The schema without the keyword, malloc'd, on one line. Unless all is set, it also lacks the
- * marked properties and everything that a model cannot use: bounds of lengths, patterns and, if a
- * property was left out, additionalProperties. schema: the text of an object. */
+/* The schema without the keyword, malloc'd, on one line. all false: the marked properties are left
+ * out, too, and everything that a model cannot use: bounds of lengths, patterns and, if a property
+ * was left out, additionalProperties. schema: the text of a JSON object. */
 char *listing_of(const char *schema, bool all);
 
 #endif

@@ -13,8 +13,8 @@
 
 #define PAGE_MAX 100
 
-/* Reads the request's cursor, malloc'd; "" at the beginning. NULL: it is bad, and the request
- * was answered. */
+/* Reads the request's cursor, malloc'd; "": the list begins. NULL: the cursor is not valid, and the
+ * request was answered. */
 static char *
 read_cursor(const struct request *request)
 {
@@ -41,7 +41,8 @@ open_list(const struct request *request, struct jsonout *out, const char *key)
 	jsonout_open(out, '[');
 }
 
-/* next: NULL: this was the last page. */
+/* Ends a page, and answers the request. last: the last item of the page, for the cursor of the next
+ * one; NULL: there is no next page. */
 static void
 close_list(const struct request *request, struct jsonout *out, const char *last,
 	   unsigned int ttl_ms)
@@ -59,7 +60,8 @@ close_list(const struct request *request, struct jsonout *out, const char *last,
 	request_answer(request, MCP_SENT_ANSWER, out);
 }
 
-/* A list on a single page gives no cursor; only an empty cursor, its beginning, is accepted. */
+/* Checks the cursor for a list with a single page: only an empty one, the beginning, is accepted.
+ * False: the request was answered. */
 static bool
 takes_no_cursor(const struct request *request)
 {

@@ -34,7 +34,7 @@ mcp_free(struct mcp *mcp)
 	mcp_context_free(mcp);
 }
 
-/* Sending never ends a conversation at once. */
+/* The loop is safe: sending a message never ends a conversation at once. */
 void
 mcp_tools_changed(struct mcp *mcp)
 {

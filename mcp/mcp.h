@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the Model Context Protocol that does not depend on one client. A process has one;
- * conversations and calls borrow it, and use its parts by mcp/context.h.
+/* The Model Context Protocol: everything that does not belong to one client. A process has one
+ * struct mcp; conversations and calls borrow it, and use its parts by mcp/context.h.
  */
 #ifndef MCP_MCP_H
 #define MCP_MCP_H

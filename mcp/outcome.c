@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: copies of answers.
- * All texts of a copy are in one piece of memory: its size is known, and one free() releases it. */
+ * All texts of a copy are in one block of memory, so its size is known, and one free() releases it.
+ */
 #include "mcp/outcome.h"
 
 #include "base/xalloc.h"
@@ -12,7 +13,7 @@ struct mcp_outcome {
 	struct tool_failure failure;
 	struct content *content;
 	size_t bytes;
-	char *text;		/* the texts that the members above point into */
+	char *text;		/* the block; the members above point into it */
 };
 
 /* Each copy takes two passes: the first counts bytes (without memory), the second copies. */

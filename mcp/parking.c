@@ -81,7 +81,7 @@ mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool nothing_d
 	id_new(parked->id);
 	parked->run = run;
 	mcp_run_hold(run);
-	mcp_run_keep(run);		/* it may end by itself meanwhile */
+	mcp_run_keep(run);		/* it may end by itself while it is parked */
 	mcp_run_set_parked(run, true);
 	kept_add(&parking->store, &parked->kept, mcp_run_tenant(run), mcp_base(parking->mcp));
 	kept_expire(&parked->kept, config->mcp.ask_seconds);

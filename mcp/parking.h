@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parked runs: runs that have asked their client a question in the modern way. The request is over,
- * and the run waits for another request that brings the answers and the sealed requestState that
- * names the run. A state can be used once, by its tenant, for the same call. A run whose answers do
- * not arrive in time is cancelled.
+/* Parked runs: runs that have asked their client a question in the modern way. The request has been
+ * answered with the question. The run waits for another request, which has the answers and the
+ * requestState: a sealed text that names the run. A requestState can be used once, by its tenant,
+ * for the same call. A run whose answers do not arrive in time is cancelled.
  */
 #ifndef MCP_PARKING_H
 #define MCP_PARKING_H
@@ -27,19 +27,19 @@ char *mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool not
 
 enum parked_where {
 	PARKED_HERE,
-	PARKED_NOWHERE,		/* the state was changed, was used before, is too old, or belongs to
-				 * another tenant */
-	PARKED_BEFORE,		/* its run was lost with its process, and had done nothing yet */
-	PARKED_HALFWAY,		/* its run was lost, and may have done something */
+	PARKED_NOWHERE,		/* the requestState was changed, was used before, is too old, or
+				 * belongs to another tenant */
+	PARKED_BEFORE,		/* the run was lost with its process, and had done nothing yet */
+	PARKED_HALFWAY,		/* the run was lost with its process, and may have done something */
 };
 
-/* Finds what a state names, which stays there. PARKED_HERE: *parked_r is it, until the loop
- * turns. */
+/* Finds the run that a requestState names, and leaves it parked. PARKED_HERE: *parked_r is valid
+ * until the next turn of the loop. */
 enum parked_where mcp_parking_find(struct mcp_parking *parking, const struct tenant *tenant,
 				   const char *state, const struct seal_binding *binding,
 				   struct parked **parked_r);
 
-/* Takes a run out; its state is used up. The caller holds the run now. */
+/* Takes a run out. Its requestState is used up. The caller holds the run now. */
 struct mcp_run *mcp_parking_take(struct parked *parked);
 
 #endif

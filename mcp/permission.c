@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Derives from a call what has to be approved.
- * Reads:   arguments of a client, hostile, that its tool has not checked yet. */
+ * Makes the item that has to be approved from a call.
+ * Reads:   arguments of a client, hostile; the tool has not checked them yet. */
 #include "mcp/permission.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 #include "policy/config.h"
 #include "policy/shown.h"
 
-/* Arguments that change how a call is made, not what it does. */
+/* Arguments that are not part of the item: they change how a call is made, not what it does. */
 static const char *const not_approved[] = { "idempotency_key" };
 
-/* The profile that the arguments name; NULL: none. A session has its own profile, and a version
- * of Python is searched in all profiles. */
+/* The profile that the arguments name; NULL: none. A call in a session uses the session's profile,
+ * and a version of Python is looked for in all profiles. */
 static const char *
 permission_profile_of(const struct tool_host *host, const json_t *arguments)
 {
@@ -53,7 +53,7 @@ permission_verdict(const struct tool_host *host, const struct tool *tool,
 		why_say(why_r, 0, "", "denied: policy does not let you use this tool");
 		return verdict;
 	}
-	/* This comes before any approval; the tool refuses unknown names. */
+	/* The profile is checked before any approval. The tool refuses unknown profiles. */
 	profile = permission_profile_of(host, arguments);
 	if (profile && config_find_profile(host->config, profile) &&
 	    !policy_allows_profile(host->config, profile)) {

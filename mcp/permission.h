@@ -14,38 +14,43 @@
 #include "mcp/tool.h"
 #include "policy/rules.h"
 
-/* The verdict of policy about a call. An installation is only allowed or denied here; its tool asks
- * for approval later, when it knows the packages. With POLICY_DENY why_r says what refuses the
- * call: the rule about the tool, or the profile in the arguments. */
+/* The verdict of policy about a call. A call of the tool that installs packages is only allowed or
+ * denied here; the tool asks for approval later, when it knows the packages. With POLICY_DENY why_r
+ * says what refuses the call: the rule about the tool, or the one about the profile in the
+ * arguments. */
 enum policy_verdict permission_verdict(const struct tool_host *host, const struct tool *tool,
 				       const json_t *arguments, struct why *why_r);
 
 /* The item that is approved: the tool and exactly these arguments. Malloc'd. */
 char *permission_item(const struct tool *tool, const json_t *arguments);
 
-/* Whether the item was granted. If so, this call uses the grant up. */
+/* Was the item granted? If so, this call uses the grant up. */
 bool permission_use(const struct tool_host *host, const char *item);
 
-/* Whether the same call was refused and the refusal is still valid. Then why_r is the answer. */
+/* Was the same call refused, and is the refusal still valid? If so, why_r has the text of the
+ * answer.
+ */
 bool permission_is_denied(const struct tool_host *host, const struct tool *tool, const char *item,
 			  struct why *why_r);
 
-/* Whether the client's own user may be asked, and this client can ask. */
+/* May the client's own user be asked, and can this client ask its user? */
 bool permission_by_session(const struct tool_host *host);
 
-/* The form for that user, with all arguments (policy/shown.h). True: release it by
- * permission_question_done. False: the arguments do not fit in a form; an operator must be
- * asked. */
+/* Makes the form for the client's user, with all arguments (policy/shown.h). True: the caller
+ * releases it by permission_question_done. False: the arguments do not fit in a form, and an
+ * operator must be asked. */
 bool permission_question(const struct tool *tool, const json_t *arguments,
 			 struct tool_question *question_r);
 void permission_question_done(struct tool_question *question);
+
+/* Has the user agreed in the form? */
 bool permission_is_given(const struct tool_reply *reply);
 
-/* The user has agreed: records that, and grants this call. */
+/* To be called when the user has agreed: records that, and grants this call. */
 void permission_grant(const struct tool_host *host, const struct tool *tool,
 		      const char *item, const json_t *arguments);
 
-/* Asks the operators. As approvals_ask. */
+/* Asks the operators to approve the item. on_decided and the result are as of approvals_ask. */
 int permission_ask(const struct tool_host *host, const struct tool *tool, const char *item,
 		   const json_t *arguments,
 		   void (*on_decided)(void *arg, const struct approval_decision *decision),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: output that was not sent yet, a timer.
  * Reads:   bytes of a script.
- * While a script writes nothing, a notification is sent now and then, because each one renews
- * the patience of some clients. */
+ * While a script writes nothing, a notification is sent now and then: some clients wait for an
+ * answer only as long as notifications come. */
 #include "mcp/progress.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@
 #define LINE_MAX_BYTES 200	/* the longest part of a line that is shown */
 #define LINE_EVERY_MS 250
 #define STREAM_EVERY_MS 40
-#define SILENCE_MS 10000	/* of silence, before a notification is sent */
+#define SILENCE_MS 10000	/* after so long without output a notification is sent */
 
 /* The newest line of a stream that is not empty, finished or not. */
 struct newest_line {
@@ -33,12 +33,12 @@ struct newest_line {
 /* The sent part of a stream. */
 struct sent {
 	size_t taken;		/* bytes of the stream so far, including those that wait */
-	uint64_t offset;	/* in the text that was sent */
-	char begun[4];		/* an unfinished character */
+	uint64_t offset;	/* bytes of the text that was sent */
+	char begun[4];		/* an unfinished character at the end of the sent part */
 	size_t begun_len;
 };
 
-/* A number of bytes of one stream, before the other stream's next ones. */
+/* A number of bytes of one stream that wait. After them come bytes of the other stream. */
 struct turn {
 	enum stream stream;
 	size_t len;
@@ -55,7 +55,7 @@ struct waiting {
 struct mcp_progress {
 	struct mcp_progress_options options;
 	char *token;		/* as JSON text */
-	double last;		/* the number that was sent last */
+	double last;		/* the value of progress that was sent last */
 	bool said;		/* the tool reports its own progress */
 	struct event *timer;
 	struct timeval began, sent;

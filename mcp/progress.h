@@ -7,9 +7,9 @@
  *
  *   "mcp-pythond/output": {"stream": "stdout", "offset": 0, "text": "..."}
  *
- * offset counts the bytes of that stream's text before this piece, as UTF-8. Of a long output only
- * the head, as the answer keeps it, is sent in this way. Pieces may be missing when the client is
- * slow; the answer is complete.
+ * offset counts the bytes of the stream's text, as UTF-8, before this piece. If the output is long,
+ * only its head is sent in this way, as much of it as the answer has. Pieces may be missing if the
+ * client is slow; the answer is complete.
  */
 #ifndef MCP_PROGRESS_H
 #define MCP_PROGRESS_H
@@ -33,9 +33,10 @@ struct mcp_progress_options {
 	const json_t *token;		/* a string or an integer; used only during the call */
 	bool streams;
 	size_t stream_max;		/* how many bytes of each stream are sent, if it streams */
-	/* A whole notification; from the loop. */
+	/* Sends a whole notification. Called from the loop. */
 	void (*send)(void *arg, struct jsonout *message);
-	/* What the script uses now; false: no script runs. NULL: this is not known. */
+	/* The resources that the script uses now; false: no script runs. NULL: they are not known.
+	 */
 	bool (*uses)(void *arg, struct execution_now *now_r);
 	void *arg;
 };
@@ -47,11 +48,12 @@ void mcp_progress_free(struct mcp_progress *progress);	/* NULL is fine */
 void mcp_progress_output(struct mcp_progress *progress, enum stream stream,
 			 const char *bytes, size_t len);
 
-/* Sends a progress message of the tool at once. From then on the call sends none of its own. */
+/* Sends a progress message of the tool at once. From then on no other progress messages are sent
+ * for the call, unless said->is_note. */
 void mcp_progress_say(struct mcp_progress *progress, const struct tool_progress *said);
 
-/* Sends the waiting output of a streaming call, before a question or the answer, so that the order
- * is kept. NULL is fine. */
+/* Sends the waiting output of a streaming call. To be called before a question or the answer is
+ * sent, so that the order is kept. NULL is fine. */
 void mcp_progress_finish(struct mcp_progress *progress);
 
 #endif

@@ -60,8 +60,8 @@ mcp_ask_find(struct mcp_ask *ask, const char *key)
 	return NULL;
 }
 
-/* May they be asked together, and beside those that are there? Calls of a client's tools are asked
- * beside each other, and beside nothing else. */
+/* May these questions be asked together, and while those in ask are open? Only calls of a client's
+ * tools may be asked while other calls of its tools are open. */
 static bool
 goes_beside(struct mcp_ask *ask, const struct tool_question *question, size_t n)
 {
@@ -88,7 +88,7 @@ question_copy_of(const char *text)
 	return text ? xstrdup(text) : NULL;
 }
 
-/* There is room for it. */
+/* Adds a copy of a question. There must be room for it. */
 static void
 question_add(struct mcp_ask *ask, const struct tool_question *question)
 {
@@ -170,7 +170,7 @@ mcp_question_is_open(const struct mcp_question *question)
 	return question->state == QUESTION_NEW || question->state == QUESTION_TOLD;
 }
 
-/* The kinds are not mixed: see goes_beside. */
+/* Are all questions answered? Calls of tools are never among other questions: see goes_beside. */
 static bool
 is_whole(const struct mcp_ask *ask)
 {
@@ -226,8 +226,8 @@ end_call(struct mcp_question *question, enum tool_status status, const char *bod
 						   body));
 }
 
-/* Any object is an answer; the script gets the error if it is wrong. Only the part for the script
- * is kept. */
+/* Takes the result of a call of a client's tool. Any object is a result; if it is wrong, the script
+ * gets an error. Only the part for the script is kept. */
 static void
 answer_call(struct mcp_question *question, const json_t *result)
 {
@@ -244,7 +244,7 @@ mcp_question_answer(struct mcp_question *question, const json_t *result)
 
 	if (!mcp_question_is_open(question) || !json_is_object(result))
 		return false;
-	/* A call has no result before it was made. */
+	/* A call that was not sent has no result. */
 	if (question->kind == QUESTION_TOOL && question->state != QUESTION_TOLD)
 		return false;
 	if (question->kind == QUESTION_ELICIT) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the table of runs by key.
- * Running ones are bounded by the number of runs that the tenant may have at once, ended ones by
- * number, bytes and time. */
+ * The number of unfinished runs is bounded by the number of runs that the tenant may have at a
+ * time. Ended runs are bounded in number, bytes and time. */
 #include "mcp/repeat.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "mcp/seal.h"
 #include "policy/config.h"
 
-#define OVER_MAX 256			/* ended ones of one tenant */
+#define OVER_MAX 256			/* ended runs of one tenant */
 
 struct repeated {
 	struct kept kept;		/* in use until the run has ended */
@@ -114,7 +114,7 @@ repeat_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 	unsigned int running, over;
 
 	if (failure || answer->not_run) {
-		/* Such a failure may be tried again. */
+		/* The run has failed in a way that allows another try. */
 		repeat_forget(repeated, CANCEL_BY_CLIENT);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repeated calls. A client may give a call a key; if it sends the call again, because the answer
- * was lost with a connection, the call is not run twice. Runs are kept for a while after their end,
- * within bounds for each tenant.
+/* Repeated calls. A client may give a call a key. If it sends the call again, because the answer
+ * was lost with a connection, the call is not run a second time. Runs are kept for a while after
+ * their end, within bounds for each tenant.
  */
 #ifndef MCP_REPEAT_H
 #define MCP_REPEAT_H
@@ -16,19 +16,19 @@ struct tool;
 
 enum repeat {
 	REPEAT_NEW,
-	REPEAT_SAME,		/* the run exists, over or not */
+	REPEAT_SAME,		/* there is a run of the same call; it may have ended */
 	REPEAT_OTHER,		/* another call, with other arguments, has the key */
 };
 
 struct mcp_repeats *mcp_repeats_new(struct mcp *mcp);
 void mcp_repeats_free(struct mcp_repeats *repeats);	/* NULL is fine */
 
-/* *run_r is borrowed, with REPEAT_SAME. */
+/* Looks for a run of a call with this key. With REPEAT_SAME *run_r is that run, borrowed. */
 enum repeat mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *tenant,
 			    const struct tool *tool, const char *key,
 			    const json_t *arguments, struct mcp_run **run_r);
 
-/* Holds the run and keeps its result. Before the run starts. */
+/* Holds the run and makes it keep its result. To be called before the run starts. */
 void mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *arguments,
 		    struct mcp_run *run);
 

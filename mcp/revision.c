@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing; it holds tables and writers. */
+/* Runs in: the supervisor.   Owns: nothing; this file has tables and functions that write. */
 #include "mcp/revision.h"
 
 #include <string.h>
@@ -89,8 +89,9 @@ revision_negotiate(const char *name)
 	return revision && !revision->modern ? revision : NEWEST_LEGACY;
 }
 
-/* By their public sources and issue threads: anthropics/claude-code#54737 and #79944,
- * openai/codex ("we prefer structured_content"), anomalyco/opencode#32868. */
+/* Clients that show models only the structured content, according to their public sources and issue
+ * threads: anthropics/claude-code#54737 and #79944, openai/codex ("we prefer structured_content"),
+ * anomalyco/opencode#32868. */
 static const char *const structured_alone[] = { "claude-code", "codex-mcp-client", "opencode" };
 
 const struct revision *
@@ -174,7 +175,8 @@ write_icon(const struct revision *revision, struct jsonout *out, enum icon icon)
 	jsonout_close(out, ']');
 }
 
-/* icon: ICON_NONE where it would be sent with every answer. */
+/* Writes the name and version of this server. icon: ICON_NONE in answers to every request, because
+ * an icon is large. */
 static void
 write_implementation(const struct revision *revision, struct jsonout *out, enum icon icon)
 {
@@ -189,7 +191,7 @@ write_implementation(const struct revision *revision, struct jsonout *out, enum 
 	jsonout_close(out, '}');
 }
 
-/* Every modern result states its type and its server. */
+/* Writes the beginning of a result. A modern result has its type and the name of the server. */
 static void
 open_result(const struct revision *revision, struct jsonout *out, const char *type,
 	    enum icon icon)
@@ -271,14 +273,14 @@ revision_write_discovered(const struct revision *revision, struct jsonout *out,
 	jsonout_close(out, '}');
 }
 
-/* False: not declared. A value that is not an object counts as absent. */
+/* Does object have this member? A value that is not an object counts as absent. */
 static bool
 declares(const json_t *object, const char *key)
 {
 	return json_is_object(json_object_get(object, key));
 }
 
-/* {} means forms; a list of modes must name them. */
+/* Does the client take forms? {} means that it does; a list of modes must name them. */
 static bool
 declares_forms(const struct revision *revision, const json_t *elicitation)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The revisions of the Model Context Protocol: the one place that knows how they differ.
+/* The revisions of the Model Context Protocol. This is the only module that knows how they differ.
  *
- * Legacy revisions begin with a handshake that is valid for the whole stream; a modern revision is
- * named in the envelope of every request. The functions here write exactly the fields that the
- * revision has.
+ * There are two eras. Legacy revisions begin with a handshake that is valid for the whole stream. A
+ * modern revision is named in the envelope of every request. The functions here write exactly the
+ * fields that the revision has.
  */
 #ifndef MCP_REVISION_H
 #define MCP_REVISION_H
@@ -77,36 +77,42 @@ struct revision {
 	bool tool_annotations;
 	bool titles;			/* of tools and implementations */
 	bool structured;		/* outputSchema and structuredContent */
-	bool about;			/* description of an implementation */
+	bool about;			/* an implementation has a description */
 	bool icons;			/* of tools and implementations */
 	bool progress_message;
-	bool audio;			/* blocks; before: described in a text */
-	bool links;			/* resource_link; before: described in a text */
+	bool audio;			/* blocks of audio; without it they are described in a text
+					 */
+	bool links;			/* resource_link; without it links are described in a text
+					 */
 	bool elicits;			/* elicitation/create exists, as a request to the client */
-	bool elicit_mode;		/* and says its mode */
-	bool event_ids;			/* of streams over HTTP, by which they can be resumed */
-	bool primes;			/* ... beginning with an event without data; and a stream
-					 * may be closed before its end */
+	bool elicit_mode;		/* elicitation/create has a mode */
+	bool event_ids;			/* events of streams over HTTP have ids, by which a stream
+					 * can be resumed */
+	bool primes;			/* such a stream begins with an event without data, and may
+					 * be closed before its end */
 };
 
-/* NULL: no method of this server. */
+/* The revision of this name. NULL: it is not known. */
 const struct revision *revision_find(const char *name);
 
-/* Is it one of those with a handshake? */
+/* Is this the name of a revision with a handshake? */
 bool revision_is_legacy(const char *name);
 
-/* The revision for a legacy client that asks for name: that one, or the newest legacy one. */
+/* The revision for a legacy client that asks for name: the legacy revision of this name, or else
+ * the newest legacy revision. */
 const struct revision *revision_negotiate(const char *name);
 
-/* The same without structured content, for a client of that name (NULL: not known), if the
- * configuration says so (enum config_structured), or if it is "auto" and the client is one of those
- * that show a model only structured content, and so no picture, table or link. */
+/* The revision to use for a client: this one, or the same without structured content. Structured
+ * content is left out if the configuration says so (structured: enum config_structured), or if it
+ * says "auto" and the client shows a model only the structured content, and no pictures, tables or
+ * links. client: its name; NULL: not known. */
 const struct revision *revision_for_client(const struct revision *revision, uint32_t structured,
 					   const char *client);
 
-/* A method or notification by its name. METHOD_UNKNOWN: the revision does not have it, or the
- * catalog does not offer it. */
+/* A method or notification by its name. METHOD_UNKNOWN: there is none of this name. */
 enum mcp_method method_find(const char *name);
+
+/* Does the revision have this method, and does the catalog offer it? */
 bool revision_has(const struct revision *revision, const struct catalog *catalog,
 		  enum mcp_method method);
 
@@ -124,10 +130,10 @@ unsigned int revision_abilities(const struct revision *revision, const json_t *c
 void revision_open_result(const struct revision *revision, struct jsonout *out,
 			  const char *type);
 
-/* How long a result may be kept and by whom; writes nothing in legacy revisions. */
+/* Writes how long a result may be kept, and by whom. Writes nothing for a legacy revision. */
 #define TTL_DISCOVER_MS 3600000
-#define TTL_LIST_MS 300000	/* changes with the configuration, that is, with a restart */
-#define TTL_MOVING_MS 0		/* may change at any time */
+#define TTL_LIST_MS 300000	/* a list changes with the configuration, that is, with a restart */
+#define TTL_MOVING_MS 0		/* the result may change at any time */
 void revision_write_caching(const struct revision *revision, struct jsonout *out,
 			    unsigned int ttl_ms, const char *scope);
 
@@ -140,18 +146,18 @@ void revision_write_empty(const struct revision *revision, struct jsonout *out);
 void revision_write_tools(const struct revision *revision, struct jsonout *out,
 			  const struct tool_description *tools, size_t n_tools);
 
-/* The answer of a run, as the result of the method that started it: tools/call, prompts/get or
- * resources/read. */
+/* Writes the answer of a run, as the result of the method that has started it: tools/call,
+ * prompts/get or resources/read. */
 void revision_write_answer(const struct revision *revision, struct jsonout *out,
 			   enum mcp_method method, const struct tool_answer *answer);
 
-/* A whole answer: an error or, if the revision has no error for it, a result of tools/call with
- * isError. */
+/* Writes a failure as a whole answer: an error or, if the revision has no such error, a result of
+ * tools/call with isError. */
 void revision_write_failure(const struct revision *revision, struct jsonout *out,
 			    const char *id_raw, enum mcp_method method,
 			    const struct tool_failure *failure);
 
-/* Only the error object: code, message, data. */
+/* Writes only the error object of a failure: code, message, data. */
 void revision_write_error(const struct revision *revision, struct jsonout *out,
 			  const struct tool_failure *failure);
 

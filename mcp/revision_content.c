@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing; it holds the writers of a run's content. */
+/* Runs in: the supervisor.   Owns: nothing; this file writes the content of a run's answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ write_text_block(struct jsonout *out, const char *text, size_t len)
 	jsonout_close(out, '}');
 }
 
-/* Replaces a block that the revision lacks. */
+/* Writes a text in place of a block of a kind that the revision lacks. */
 static void
 write_instead(struct jsonout *out, const struct content *block)
 {
@@ -72,7 +72,8 @@ write_media(struct jsonout *out, const char *type, const struct content *block)
 	jsonout_close(out, '}');
 }
 
-/* The contents of a resource: the result of resources/read, or the inside of a block. */
+/* Writes the contents of a resource: for the result of resources/read, or for the inside of a
+ * block. */
 static void
 write_contents(struct jsonout *out, const struct content *block)
 {

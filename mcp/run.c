@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: runs of tools, and their results if those are kept.
- * A tool may be on the stack when the last holder leaves; the run is then stopped by the next
- * turn of the loop. */
+ * A function of the tool may be on the stack when the last holder leaves. Then the next turn of the
+ * loop stops the run. */
 #include "mcp/run_parts.h"
 
 #include <assert.h>
@@ -108,7 +108,7 @@ mcp_run_release(struct mcp_run *run, enum cancel_reason reason)
 	if (run->depth == 0)
 		run_free_run(run);
 	else if (!run->is_over)
-		run_wake(run);		/* its tool is on the stack */
+		run_wake(run);		/* a function of its tool is on the stack */
 }
 
 void
@@ -117,7 +117,7 @@ run_enter(struct mcp_run *run)
 	run->depth++;
 }
 
-/* The last step with a run in a callback. */
+/* Must be the last use of the run in a callback. */
 void
 run_leave(struct mcp_run *run)
 {
@@ -132,7 +132,8 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 {
 	assert(!audience->run && !run->is_over);
 	audience->run = run;
-	/* Its tools are those of the client that it was started by. */
+	/* The client tools of a run are those of the client that has started it, not of this one.
+	 */
 	run->abilities = audience->abilities |
 			 (run->client_tools ? CLIENT_HAS_TOOLS : 0);
 	LIST_INSERT_HEAD(&run->audience, audience, link);
@@ -168,7 +169,7 @@ mcp_run_set_parked(struct mcp_run *run, bool parked)
 	run->parked = parked;
 }
 
-/* A callback may leave. */
+/* Calls a member of each audience. A callback may make its audience leave. */
 #define TELL(run, member, ...)                                                           \
 	do {                                                                             \
 		struct mcp_audience *next_, *at_ = LIST_FIRST(&(run)->audience);         \
@@ -263,7 +264,7 @@ on_tool_task(void *arg, const char *status)
 	return mcp_run_become_task(arg, status);
 }
 
-/* Work that was impossible while the tool was on the stack. */
+/* Does the steps that were impossible while a function of the tool was on the stack. */
 static void
 run_on_soon(evutil_socket_t fd, short what, void *arg)
 {
@@ -320,8 +321,8 @@ wind_clock(struct mcp_run *run, uint32_t seconds)
 	evtimer_add(run->long_now, &wait);
 }
 
-/* The run takes longer than a client should wait: it becomes a task now. Most runs end sooner
- * and need no such second step. */
+/* The run takes longer than a client should wait: it becomes a task now. Most runs end before, so
+ * their clients need not ask for the result. */
 static void
 on_long(evutil_socket_t fd, short what, void *arg)
 {
@@ -330,8 +331,8 @@ on_long(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* No client can be told of a task now. The client that brings the answers can: it waits
-	 * again. */
+	/* No client can be told of a task now. The clock starts again, for the client that will
+	 * bring the answers. */
 	if (run->parked)
 		wind_clock(run, seconds ? seconds : 1);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of a tool, a read or a prompt, which may outlive the request that started it: as a task,
- * while its client looks for answers to its questions, or because it must not be run twice. A run
- * exists as long as it has holders; without one it is cancelled. An object that wants its events
- * joins it as audience, and holds it in that way.
+/* One run of a tool, a read or a prompt. A run may outlive the request that has started it: because
+ * it is a task, because it waits for answers to its questions, or because its call has a key
+ * (mcp/repeat.h). A run exists as long as it has holders; without one it is cancelled. An object
+ * that wants the events of a run joins it as an audience. An audience is a holder, too.
  */
 #ifndef MCP_RUN_H
 #define MCP_RUN_H
@@ -30,13 +30,15 @@ struct mcp_audience_type {
 	void (*on_progress)(struct mcp_audience *audience,
 			    const struct tool_progress *progress);
 	void (*on_log)(struct mcp_audience *audience, const struct tool_log *log);
-	/* The run has open questions. Of several audiences the youngest is asked. */
+	/* The run has open questions. If there are several audiences, only the youngest one is
+	 * called. */
 	void (*on_ask)(struct mcp_audience *audience);
 	/* The question with this key is not open any more: its tool has withdrawn it. */
 	void (*on_withdraw)(struct mcp_audience *audience, const char *key);
 	/* The run has become a task; called only if the audience can take one. */
 	void (*on_task)(struct mcp_audience *audience, struct mcp_task *task);
-	/* The run has ended: one of the two is not NULL. The audience has left already. */
+	/* The run has ended. One of answer and failure is not NULL. The audience has left already.
+	 */
 	void (*on_end)(struct mcp_audience *audience, const struct tool_answer *answer,
 		       const struct tool_failure *failure);
 };
@@ -49,53 +51,56 @@ struct mcp_audience {
 	LIST_ENTRY(mcp_audience) link;
 };
 
-/* A run that has not started, with one holder. The tenant is held meanwhile. */
+/* Makes a run that has not started, with one holder. The run holds the tenant. */
 struct mcp_run *mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 			    enum mcp_method method);
 
 void mcp_run_hold(struct mcp_run *run);
 
-/* Releases one holder. reason: that of the cancellation, if this was the last holder. */
+/* Releases one holder. reason: of the cancellation, if this was the last holder. */
 void mcp_run_release(struct mcp_run *run, enum cancel_reason reason);
 
-/* From now on the audience gets its events, and the abilities of this audience count for questions.
- */
+/* From now on the audience gets the events of the run, and the abilities of this audience decide
+ * which questions the run may ask. */
 void mcp_run_join(struct mcp_run *run, struct mcp_audience *audience);
 
-/* Does nothing if it has not joined. */
+/* Ends what mcp_run_join has begun. reason: as of mcp_run_release. Does nothing if the audience has
+ * not joined. */
 void mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason);
 
-/* Lets its script call these tools of its client. Before the start. They are held. */
+/* Lets the script of the run call these tools of its client. The run holds them. To be called
+ * before mcp_run_start. */
 void mcp_run_set_client_tools(struct mcp_run *run, struct client_tools *tools);
 
-/* Starts the tool. arguments: an object, borrowed for this call. on_end may be called from within.
- */
+/* Starts the tool, or first asks for a person's permission. arguments: an object, borrowed for this
+ * call. on_end may be called from within. */
 void mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output);
 
-/* Makes it keep its result for mcp_run_outcome. Before the end. */
+/* Makes the run keep its result for mcp_run_outcome. To be called before it ends. */
 void mcp_run_keep(struct mcp_run *run);
 bool mcp_run_is_kept(const struct mcp_run *run);
 
-/* Has it asked before it did anything, so that the call can simply be made again? */
+/* Has the run asked its question before it did anything, so that the call can simply be made again?
+ */
 bool mcp_run_asks_first(const struct mcp_run *run);
 
-/* Does it wait for its client's consent? Then its tool has not started. */
+/* Does the run wait for the consent of the client's user? If so, the tool has not started. */
 bool mcp_run_asks_consent(const struct mcp_run *run);
 
 /* Sets answers that came with the request, before any question: an object, copied; other values are
  * ignored. They are used for the first questions. */
 void mcp_run_set_early(struct mcp_run *run, const json_t *responses);
 
-/* Makes it a task, as if the tool had called on_task. */
+/* Makes the run a task, as if the tool had called on_task. The result is as of on_task. */
 int mcp_run_become_task(struct mcp_run *run, const char *status);
 
-/* The resources that its script uses now. False: no script runs. */
+/* The resources that the script of the run uses now. False: no script runs. */
 bool mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r);
 
 bool mcp_run_is_over(const struct mcp_run *run);
 
-/* The result of a run that has ended and keeps its result: one of the two is not NULL. Valid as
- * long as the run. bytes_r: gets about its size; may be NULL. */
+/* The result of a run that has ended and keeps its result: one of *answer_r and *failure_r is not
+ * NULL. Valid as long as the run. *bytes_r: roughly its size; bytes_r may be NULL. */
 void mcp_run_outcome(const struct mcp_run *run, const struct tool_answer **answer_r,
 		     const struct tool_failure **failure_r, size_t *bytes_r);
 
@@ -105,11 +110,11 @@ struct tenant *mcp_run_tenant(const struct mcp_run *run);
 const struct tool *mcp_run_tool(const struct mcp_run *run);
 enum mcp_method mcp_run_method(const struct mcp_run *run);
 
-/* The task that it has become; NULL: none. Only mcp/task.c sets it. */
+/* The task that the run has become; NULL: none. Only mcp/task.c sets it. */
 struct mcp_task *mcp_run_task(const struct mcp_run *run);
 void mcp_run_set_task(struct mcp_run *run, struct mcp_task *task);
 
-/* How many of its audiences have a client that can be asked. */
+/* The number of its audiences whose client can be asked questions. */
 size_t mcp_run_askers(const struct mcp_run *run);
 
 LIST_HEAD(mcp_runs, mcp_run);
@@ -119,10 +124,11 @@ void mcp_runs_free(struct mcp_runs *runs);
 
 /* ---- its open questions ---- */
 
-/* Places of questions, of which some may be free; *n_r is 0 when there is no question. */
+/* The array of questions, in which some places may be free. *n_r 0: there is no question. */
 struct mcp_question *mcp_run_questions(struct mcp_run *run, size_t *n_r);
 
-/* The questions that are not answered, as an inputRequests object. Their client counts as told. */
+/* Writes the questions that are not answered, as an inputRequests object. From now on they count as
+ * sent. */
 void mcp_run_write_questions(struct mcp_run *run, const struct revision *revision,
 			     struct jsonout *out);
 
@@ -133,14 +139,15 @@ size_t mcp_run_unanswered(const struct mcp_run *run);
  * reply, and the question stays open; or there is no such question. */
 bool mcp_run_reply(struct mcp_run *run, const char *key, const json_t *result);
 
-/* The same of all members of an inputResponses object, of any shape. */
+/* Takes all members of an inputResponses object, of any shape, as replies. */
 void mcp_run_take_responses(struct mcp_run *run, const json_t *responses);
 
-/* parked: its questions wait without an audience. Otherwise, when the audience that was asked
- * leaves, another one is asked, or the questions are given up. */
+/* Sets whether the run is parked. The questions of a parked run wait without an audience. If a run
+ * is not parked and the audience that was asked leaves, another one is asked, or the questions are
+ * given up. */
 void mcp_run_set_parked(struct mcp_run *run, bool parked);
 
-/* Gives up: the open questions, or one of them, count as cancelled by the user. why: as of
+/* Give up the open questions, or one of them: they count as cancelled by the user. why: as of
  * mcp_question_give_up. */
 void mcp_run_give_up(struct mcp_run *run);
 void mcp_run_give_up_one(struct mcp_run *run, const char *key, const char *why);

@@ -28,55 +28,58 @@ struct mcp_run {
 	struct mcp_task *task;
 	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
 	struct mcp_ask ask;
-	bool ask_is_new;		/* no client was asked yet, of one of them at least */
+	bool ask_is_new;		/* at least one question was not sent to a client yet */
 	struct mcp_audience *asked;	/* the audience that was asked; NULL: none, or it left */
 	json_t *early;			/* answers that came before a question; NULL: none */
 	const struct config *config;	/* held since it started; NULL: not started */
-	struct permission *permission;	/* that it waits for; NULL: none */
+	struct permission *permission;	/* the permission that it waits for; NULL: none */
 	struct client_tools *client_tools;	/* held; NULL: none */
 	struct event *soon;
-	struct event *long_now;		/* NULL: it cannot become a task by its time */
+	struct event *long_now;		/* the time when it becomes a task; NULL: it does not */
 };
 
 /* ---- mcp/run.c ---- */
 
-/* Stand around calls to the tool or the audiences. After run_leave the run may be gone. */
+/* To be called before and after calls to the tool or the audiences. After run_leave the run may be
+ * gone. */
 void run_enter(struct mcp_run *run);
 void run_leave(struct mcp_run *run);
 
-/* Lets the next turn of the loop look at the run, for steps that cannot be done while its tool is
- * on the stack. */
+/* Makes the next turn of the loop look at the run, for steps that cannot be done while a function
+ * of the tool is on the stack. */
 void run_wake(struct mcp_run *run);
 
-/* Starts the tool, when nothing has to be waited for any more. on_end may be called from within. */
+/* Starts the tool. To be called when no permission is needed any more. on_end may be called from
+ * within. */
 void run_start_tool(struct mcp_run *run, const struct tool_host *host,
 		    const json_t *arguments);
 
 /* ---- mcp/run_permission.c ---- */
 
-/* Starts the tool once a person has agreed, or refuses. The host is copied. */
+/* Asks a person, and starts the tool once the person has agreed; otherwise refuses the call. The
+ * host is copied. */
 void run_ask_permission(struct mcp_run *run, const struct tool_host *host,
 			const json_t *arguments);
 
-/* Answers, and records, that policy refuses the call. */
+/* Answers that policy refuses the call, and records it. */
 void run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text);
 
 /* Takes the reply of the client's user. The run may be gone afterwards. */
 void run_take_permission(struct mcp_run *run, const struct tool_reply *reply);
 
-/* Stops waiting for permission. Does nothing if it does not wait. */
+/* Stops waiting for permission. Does nothing if the run does not wait. */
 void run_forget_permission(struct mcp_run *run);
 
 /* ---- mcp/run_questions.c ---- */
 
-/* Gives the tool its replies, or asks the questions that no client was asked yet. The run may be
- * gone afterwards. */
+/* Gives the tool its replies, or sends the questions that were not sent yet. The run may be gone
+ * afterwards. */
 void run_go_on_asking(struct mcp_run *run);
 
-/* Asks what is open once more: the audience that was asked has left. */
+/* Asks the open questions once more. To be called when the audience that was asked has left. */
 void run_ask_again(struct mcp_run *run);
 
-/* Takes a question back, as on_withdraw of a tool's host. */
+/* Takes a question back: on_withdraw of struct tool_host. */
 bool run_withdraw(struct mcp_run *run, const char *key);
 
 #endif

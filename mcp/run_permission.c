@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: the state of a run until it is approved: its arguments, and
- * the open question. */
+/* Runs in: the supervisor.   Owns: the arguments of a run that waits for approval, and the open
+ * question to a person. */
 #include "mcp/run_parts.h"
 
 #include <stdio.h>
@@ -21,8 +21,8 @@ struct permission {
 	struct tool_host host;
 	json_t *arguments;
 	char *item;
-	bool waits;			/* for an operator's decision; else the client's own user
-					 * is asked */
+	bool waits;			/* an operator decides; otherwise the client's own user is
+					 * asked */
 };
 
 void
@@ -48,7 +48,7 @@ run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text)
 	permission_refuse(host, run->tool, TOOL_DENIED, text);
 }
 
-/* The decision has been made. The run may be gone afterwards. */
+/* Starts the run or refuses it: the decision has been made. The run may be gone afterwards. */
 static void
 run_permission_settle(struct mcp_run *run, bool granted, const char *text)
 {
@@ -67,7 +67,7 @@ run_permission_settle(struct mcp_run *run, bool granted, const char *text)
 	run_leave(run);
 }
 
-/* The same call was refused not long ago. */
+/* Refuses a call because the same call was refused not long ago. */
 static void
 deny(struct mcp_run *run, const char *why)
 {
@@ -111,7 +111,7 @@ run_take_permission(struct mcp_run *run, const struct tool_reply *reply)
 	run_permission_settle(run, given, "denied: the session's user did not agree");
 }
 
-/* Asks the session's own user, by a form. */
+/* Asks the client's own user, by a form. */
 static bool
 run_permission_ask_session(struct mcp_run *run)
 {

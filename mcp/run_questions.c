@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * A run's questions and their addressees. Replies reach the tool from the loop, never from
- * within one of its own calls.
+ * The questions of a run, and the audiences that they are sent to. The tool gets replies from the
+ * loop, never from within a function that it has called.
  * Reads:   replies of clients, in any shape. */
 #include "mcp/run_parts.h"
 
@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "mcp/question.h"
 
-/* The youngest audience that can be asked all of it. */
+/* The youngest audience that can be asked all open questions. */
 static struct mcp_audience *
 whom_to_ask(struct mcp_run *run)
 {
@@ -31,7 +31,7 @@ give_replies(struct mcp_run *run, struct mcp_ask *taken)
 		reply[i] = (struct tool_reply){ .key = taken->question[i].key,
 						.action = taken->question[i].action,
 						.content = taken->question[i].content };
-	/* What is new is asked by the turn after this one. */
+	/* New questions are sent in a later turn of the loop. */
 	if (run->ask_is_new)
 		run_wake(run);
 	run_enter(run);
@@ -65,16 +65,16 @@ run_go_on_asking(struct mcp_run *run)
 		give_replies(run, &taken);
 		return;
 	}
-	/* The client that takes up a parked run is told then. */
+	/* The questions of a parked run are sent to the client that takes it up. */
 	if (!run->ask_is_new || run->parked)
 		return;
 	run->ask_is_new = false;
-	/* An answer from before the question does not count if a person must have seen the
-	 * question. */
+	/* An answer that came before the question does not count if a person must see the question
+	 * first. */
 	if (!run->permission)
 		take_early(run);
 	if (mcp_run_unanswered(run) == 0)
-		return;			/* the loop calls again for the replies */
+		return;			/* a later turn of the loop gives the replies */
 	audience = whom_to_ask(run);
 	run->asked = audience;
 	if (audience)

@@ -22,20 +22,20 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 
-/* The parts of a sealed text: SEALED_VERSION, host, id, end, whether anything was done, the
- * process, seal. A dot separates all parts, except the first two. */
+/* The parts of a sealed text: SEALED_VERSION, host, id, time of expiry, whether the call has done
+ * anything, process, seal. A dot separates the parts; the first one ends in a dot itself. */
 #define SEALED_VERSION "s1."
-#define SEALED_MAX 256			/* characters; our own texts are shorter */
+#define SEALED_MAX 256			/* characters; texts that this service makes are shorter */
 #define NOTHING_DONE 'n'
 #define SOMETHING_DONE 's'
 
 struct mcp_seal {
 	unsigned char *key;		/* SEAL_KEY_BYTES, on pages of their own */
 	char host[HANDLE_HOST_MAX + 1];
-	char life[ID_CHARACTERS + 1];	/* the id of this process: its seals die with it */
+	char life[ID_CHARACTERS + 1];	/* names this process, in the texts that it seals */
 };
 
-/* Forked processes see zeros here, and core dumps leave it out. */
+/* Makes room for the key. Forked processes see zeros in it, and core dumps do not have it. */
 static unsigned char *
 new_key(void)
 {
@@ -79,7 +79,8 @@ seal_read_key(int fd, const char *path, struct mcp_seal *seal, struct why *why_r
 	return 0;
 }
 
-/* Written under a temporary name first: a crash leaves no partial key. */
+/* Writes the key to its file. The file has a temporary name first, so that a crash leaves no
+ * partial key. */
 static int
 seal_make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
 {
@@ -134,7 +135,8 @@ mcp_seal_free(struct mcp_seal *seal)
 	free(seal);
 }
 
-/* Each part has its length before it, so that different lists never have the same digest. */
+/* Adds a part to a digest, with its length before it, so that different lists of parts never have
+ * the same digest. */
 static void
 seal_digest_part(EVP_MD_CTX *digest, const char *text)
 {
@@ -224,7 +226,7 @@ mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
 	seal_sign(seal, text, (size_t)(end - text), binding, mac);
 	if (!mac_is(end + 1, mac))
 		return false;
-	/* Only a process with the key can have written this. */
+	/* The seal was right: only a process with the key can have written this. */
 	if (sscanf(text, SEALED_VERSION "%*[^.].%26[a-z2-9].%" SCNd64 ".%c.%26[a-z2-9].",
 		   sealed_r->id, &sealed_r->expires, &done, life) != 4)
 		return false;

@@ -20,20 +20,21 @@
 struct mcp_seal;
 struct why;
 
-/* The call that a seal is valid for; compared as a whole. */
+/* A digest of the call that a seal is valid for. */
 struct seal_binding {
 	unsigned char digest[SEAL_DIGEST_BYTES];
 };
 
-/* Reads the key from a file, which is made if it is missing (mode 0600). 0, or -errno with why_r
- * filled. */
+/* Reads the key from a file. If the file is missing, it is made with a new key (mode 0600). 0, or
+ * -errno with why_r. */
 int mcp_seal_new(const char *path, struct mcp_seal **seal_r, struct why *why_r);
 
 /* Makes a key for this process only. */
 struct mcp_seal *mcp_seal_new_random(void);
 void mcp_seal_free(struct mcp_seal *seal);	/* NULL is fine */
 
-/* Makes a binding of the method and all params that determine its work. params may be NULL. */
+/* Makes the binding of a call: of the principal, the method, and all params that determine the
+ * work. params may be NULL. */
 void seal_bind(const char *principal, const char *method, const json_t *params,
 	       struct seal_binding *binding_r);
 
@@ -45,13 +46,14 @@ struct sealed {
 	bool is_ours;			/* after opening: this process has sealed it */
 };
 
-/* The text of a seal, malloc'd. The part between its first two dots is the name of this host, for
+/* Makes a sealed text, malloc'd. The part between its first two dots is the name of this host, for
  * proxies (base/handle.h). */
 char *mcp_seal_close(const struct mcp_seal *seal, const struct sealed *sealed,
 		     const struct seal_binding *binding);
 
-/* Was text sealed with this key for this binding, and is it not too old? It may have been sealed by
- * another process, even on another host with the same key. */
+/* Was text sealed with this key for this binding, and is it not expired? If so, *sealed_r has its
+ * data. now: seconds since the epoch. Another process may have sealed it, even on another host with
+ * the same key. */
 bool mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
 		   const struct seal_binding *binding, struct sealed *sealed_r);
 

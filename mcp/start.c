@@ -30,7 +30,8 @@ struct wanted {
 	enum tool_task task;
 	enum mcp_method method;
 	const json_t *arguments;	/* an object */
-	bool anew;			/* the questions are asked again, answered or not */
+	bool anew;			/* answers in the request are ignored: all questions are
+					 * asked again */
 };
 
 static void
@@ -39,7 +40,7 @@ start_refuse_params(const struct request *request, const char *text)
 	request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS, text, NULL);
 }
 
-/* Fills in what a requestState of the call is bound to. */
+/* Makes the binding of the call, for its requestState. */
 static void
 bind_to_request(const struct request *request, struct seal_binding *binding_r)
 {
@@ -69,7 +70,7 @@ enter_call(const struct request *request, const struct wanted *wanted)
 
 /* ---- a run that waits for answers ---- */
 
-/* Missing or wrong answers are asked for again; answers without a question are ignored. */
+/* Asks again for answers that are missing or wrong. Answers without a question are ignored. */
 static void
 ask_on(const struct request *request, struct mcp_call *call, struct mcp_run *run)
 {
@@ -121,12 +122,13 @@ resume(const struct request *request, struct wanted *wanted)
 					 conversation->options.tenant, state, &binding, &parked);
 	switch (where) {
 	case PARKED_HERE:
-		/* Without room the state is good for another try. */
+		/* If there is no room, the run stays parked, and its requestState is still valid.
+		 */
 		if (has_room(request))
 			start_go_on(request, wanted, mcp_parking_take(parked), &binding);
 		break;
 	case PARKED_BEFORE:
-		/* It is unknown if that answer was given before. */
+		/* The answers of the request are not used: they may have been used before. */
 		wanted->anew = true;
 		serve_new(request, wanted);
 		break;
@@ -168,7 +170,8 @@ start_begin(const struct request *request, const struct wanted *wanted, struct m
 		return;
 	}
 	mcp_run_start(run, wanted->arguments, wants_output);
-	/* The call still exists then: its question is sent later. */
+	/* If the run asks for consent, it has not ended, and the call still exists: the question is
+	 * sent later. */
 	if (mcp_run_asks_consent(run) && !mcp_run_task(run))
 		bind_to_request(request, &call->binding);
 }
@@ -198,7 +201,8 @@ start_attach(const struct request *request, const struct wanted *wanted, struct 
 	if (!has_room(request))
 		return;
 	call = enter_call(request, wanted);
-	/* Its script calls the tools of the client that has started it, and of no other. */
+	/* The script of a run calls the tools of the client that has started the run, and of no
+	 * other client. */
 	call->audience.abilities &= ~(unsigned int)CLIENT_HAS_TOOLS;
 	if (may_be_asked(request, wanted) || mcp_run_asks_consent(run))
 		bind_to_request(request, &call->binding);
@@ -211,7 +215,7 @@ start_attach(const struct request *request, const struct wanted *wanted, struct 
 	}
 }
 
-/* A call that policy refuses by now gets no older answer either. */
+/* Does policy deny the call now? If so, it does not get the answer of an earlier call, either. */
 static bool
 is_denied(const struct request *request, const struct wanted *wanted)
 {
@@ -283,8 +287,8 @@ serve_wanted(const struct request *request, struct wanted *wanted)
 
 /* ---- the three methods ---- */
 
-/* "arguments" of the params. False: not an object, and the request was answered. An absent one
- * is an empty object; the caller releases *made_r. */
+/* Reads "arguments" of the params. If it is absent, *arguments_r is an empty object, *made_r, which
+ * the caller releases. False: it is not an object, and the request was answered. */
 static bool
 start_read_arguments(const struct request *request, const json_t **arguments_r, json_t **made_r)
 {
@@ -299,8 +303,8 @@ start_read_arguments(const struct request *request, const json_t **arguments_r, 
 	return true;
 }
 
-/* The tools of the request's client; the caller releases *tools_r. False: they are declared
- * wrongly, and the request was answered. */
+/* Finds the tools of the request's client. The caller releases *tools_r. False: their declaration
+ * is wrong, and the request was answered. */
 static bool
 find_client_tools(struct request *request, struct client_tools **tools_r)
 {
@@ -405,7 +409,7 @@ find_prompt(const struct prompt_provider *provider, const char *name)
 	return NULL;
 }
 
-/* Are all of them strings, and the required ones present? */
+/* Are all arguments strings, and are all required arguments present? */
 static bool
 prompt_takes(const struct prompt *prompt, const json_t *arguments)
 {

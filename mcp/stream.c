@@ -13,7 +13,7 @@ struct mcp_stream {
 	struct mcp_stream_watcher watcher;
 	struct mcp_exchange exchange;
 	struct mcp_conversation *conversation;
-	bool taking;		/* a line is being served; on_idle waits for its end */
+	bool taking;		/* a line is being handled; on_idle is called only after that */
 };
 
 static struct mcp_stream *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MCP on one byte stream: lines in, lines out. A conversation with a single exchange. Both eras
- * share a stream: a request that names a modern revision in its envelope is served by that
- * revision, all others by the one of the handshake.
+/* MCP on one byte stream, which carries lines in both directions: a conversation with a single
+ * exchange. Both eras share a stream. A request that names a modern revision in its envelope is
+ * served by that revision, all other requests by the revision of the handshake.
  */
 #ifndef MCP_STREAM_H
 #define MCP_STREAM_H
@@ -18,19 +18,18 @@ struct tenant;
 #define STREAM_CALLS_MAX CONVERSATION_CALLS_MAX		/* in flight on one stream */
 
 struct mcp_stream_watcher {
-	/* Sends a line with its newline, malloc'd; the watcher frees it. may_drop: it is only news,
-	 * and may be left out when the client is slow. */
+	/* Sends a line with its newline, malloc'd; the watcher frees it. may_drop: the line is a
+	 * notification that may be left out if the client is slow. */
 	void (*send)(void *arg, char *line, size_t len, bool may_drop);
 	/* The last call in flight has ended. */
 	void (*on_idle)(void *arg);
-	/* hold: may a call of this many bytes be held? If so, counts them. let_go: releases them.
-	 */
+	/* As in struct mcp_conversation_options. */
 	bool (*hold)(void *arg, size_t bytes);
 	void (*let_go)(void *arg, size_t bytes);
 	void *arg;
 };
 
-/* Neither mcp nor tenant is owned. The callbacks may come from within mcp_stream_line. */
+/* mcp and tenant are borrowed. The callbacks may be called from within mcp_stream_line. */
 struct mcp_stream *mcp_stream_new(struct mcp *mcp, struct tenant *tenant,
 				  const struct mcp_stream_watcher *watcher);
 

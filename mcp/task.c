@@ -31,7 +31,7 @@ static const char *const state_names[] = {
 };
 
 struct mcp_task {
-	struct kept kept;		/* in use until it is over */
+	struct kept kept;		/* in use until the run has ended */
 	struct mcp_tasks *tasks;
 	char id[HANDLE_MAX + 1];
 	struct tenant *tenant;
@@ -193,7 +193,7 @@ mcp_task_new(struct mcp_run *run, const char *status)
 	LIST_INIT(&task->watches);
 	clock_gettime(CLOCK_REALTIME, &task->created);
 	task->updated = task->created;
-	/* Long enough to run to its end and be read after that. */
+	/* The time must be enough for the run to end and for the client to read the result. */
 	task->ttl_ms = config->mcp.task_ttl_seconds * 1000ULL;
 	if (task->ttl_ms < 2ULL * config->limits.cap.wall_ms)
 		task->ttl_ms = 2ULL * config->limits.cap.wall_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks: runs that outlive the request that started them, in the modern era. Each belongs to a
- * tenant, has a name that cannot be guessed, and is kept, with its result, for a time that counts
- * from its beginning.
+/* Tasks: runs that outlive the request that has started them, in the modern era. A task belongs to
+ * a tenant, and has an id that cannot be guessed. It is kept, with its result, for a time that
+ * counts from its beginning.
  */
 #ifndef MCP_TASK_H
 #define MCP_TASK_H
@@ -23,18 +23,18 @@ struct tenant;
 struct mcp_tasks *mcp_tasks_new(struct mcp *mcp);
 void mcp_tasks_free(struct mcp_tasks *tasks);	/* cancels all; NULL is fine */
 
-/* Makes a task of the run, and holds the run; mcp_run_set_task() tells the run. status: a text for
- * people, copied; NULL: none. 0, or -EBUSY: the tenant has too many. */
+/* Makes a task of the run, holds the run, and calls mcp_run_set_task(). status: a text for people,
+ * copied; NULL: none. 0, or -EBUSY: the tenant has too many tasks. */
 int mcp_task_new(struct mcp_run *run, const char *status);
 
-/* NULL: there is no task of this id, or it belongs to another tenant. */
+/* The task with this id. NULL: there is none, or it belongs to another tenant. */
 struct mcp_task *mcp_task_find(struct mcp_tasks *tasks, const struct tenant *tenant,
 			       const char *id);
 
 const char *mcp_task_id(const struct mcp_task *task);
 void mcp_task_set_status(struct mcp_task *task, const char *status);	/* NULL: none */
 
-/* Writes the result of the request that it was made for. */
+/* Writes the result of the request that the task was made for. */
 void mcp_task_write_created(const struct mcp_task *task, const struct revision *revision,
 			    struct jsonout *out);
 
@@ -43,18 +43,19 @@ void mcp_task_write_created(const struct mcp_task *task, const struct revision *
 void mcp_task_write(const struct mcp_task *task, const struct revision *revision,
 		    struct jsonout *out);
 
-/* Marks that its client has seen it: if it has ended, it may now be dropped before others. */
+/* Notes that the client has seen the task. If the task has ended, it is now dropped before others.
+ */
 void mcp_task_seen(struct mcp_task *task);
 
 /* Takes the inputResponses of a client: an object; members that fit no open question are ignored.
  */
 void mcp_task_update(struct mcp_task *task, const json_t *responses);
 
-/* Cancels it. Does nothing if it has ended. */
+/* Cancels the task. Does nothing if it has ended. */
 void mcp_task_cancel(struct mcp_task *task);
 
-/* A watcher, embedded in another object: on_change is called at each change, and with gone when the
- * task is dropped, which ends the watch. mcp_task_unwatch ends it too. */
+/* A watch of a task, embedded in another object. on_change is called at each change. With gone the
+ * task is dropped, and the watch has ended. mcp_task_unwatch ends a watch, too. */
 struct mcp_task_watch {
 	void (*on_change)(struct mcp_task_watch *watch, const struct mcp_task *task, bool gone);
 	struct mcp_task *task;		/* set by the task; NULL: it watches none */

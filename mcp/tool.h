@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tool as MCP sees it: a description, and runs, each of which ends with one answer.
+/* A tool as MCP sees it. A tool has a description, and runs; each run ends with one answer.
  *
  * A tool does not know JSON-RPC, revisions or sessions; MCP does not know what a tool does. A run
- * reports everything through its host: content, progress, log lines, questions, that it will take
- * long (a task), failure. Reading a resource and getting a prompt are runs of the same kind.
+ * reports everything through its host: output, progress, log lines, questions, that it becomes a
+ * task, its answer or its failure. Reading a resource and getting a prompt are runs, too.
  * mcp/catalog.h has the list of tools.
  */
 #ifndef MCP_TOOL_H
@@ -30,21 +30,22 @@ struct upstream_server;
 
 enum tool_task {
 	TOOL_TASK_NEVER,
-	TOOL_TASK_MAY,		/* a run may become one: on_task */
-	TOOL_TASK_MUST,		/* every run becomes one; a modern client that cannot have tasks is
-				 * refused, and a legacy client is served without a task */
+	TOOL_TASK_MAY,		/* a run may become a task: on_task */
+	TOOL_TASK_MUST,		/* every run becomes a task; a modern client that cannot have tasks
+				 * is refused, and a legacy client is served without a task */
 };
 
-/* The description of a tool for clients; the schemas are JSON texts on one line.
- * Owned by the caller: tool_description_done. */
+/* The description of a tool for clients. The schemas are JSON texts on one line. The caller
+ * releases it by tool_description_done. */
 struct tool_description {
 	const char *name;		/* static */
 	const char *title;		/* static; NULL: none */
 	enum icon icon;
 	char *description;		/* for a language model */
-	const char *hint;		/* static: a sentence for the server's instructions; NULL */
-	char *installed;		/* for them too: which packages there are, with a blank
-					 * before it; NULL */
+	const char *hint;		/* static: a sentence for the server's instructions; NULL:
+					 * none */
+	char *installed;		/* another part of the instructions: which packages there
+					 * are, with a blank before it; NULL: none */
 	char *input_schema;
 	char *output_schema;		/* NULL: none */
 	bool read_only, destructive, idempotent, open_world;	/* hints to clients */
@@ -53,7 +54,7 @@ struct tool_description {
 
 void tool_description_done(struct tool_description *description);
 
-/* ---- what a run says ---- */
+/* ---- the reports of a run ---- */
 
 enum content_kind {
 	CONTENT_TEXT,		/* text */
@@ -63,10 +64,10 @@ enum content_kind {
 	CONTENT_LINK,		/* uri, name, and the other members if they are known */
 };
 
-/* One block. If a revision lacks a kind of block, it is described in a text. */
+/* One block. A block of a kind that the revision lacks is described in a text. */
 struct content {
 	enum content_kind kind;
-	const char *text;		/* any bytes; what is not UTF-8 is sent as U+FFFD */
+	const char *text;		/* any bytes; bytes that are not UTF-8 are sent as U+FFFD */
 	size_t text_len;
 	const void *data;		/* raw; sent as base64 */
 	size_t data_len;
@@ -82,7 +83,7 @@ struct tool_answer {
 	const char *structured;		/* a JSON object text that fits output_schema; NULL:
 					 * none */
 	size_t structured_len;
-	const char *text;		/* the same for people and models; of a prompt: its
+	const char *text;		/* the answer for people and models; of a prompt: its
 					 * description */
 	size_t text_len;
 	const struct content *content;
@@ -92,14 +93,15 @@ struct tool_answer {
 };
 
 struct tool_progress {
-	double progress;		/* must increase; a value that does not is left out */
+	double progress;		/* must increase; a message whose value does not is left out
+					 */
 	double total;			/* 0: not known */
 	const char *message;		/* NULL: none */
-	bool is_note;			/* a message beside the call's own progress: the numbers are
-					 * not used */
+	bool is_note;			/* only the message counts, not the numbers; the call's own
+					 * progress messages continue */
 };
 
-enum log_level {		/* as MCP has them */
+enum log_level {		/* the levels of MCP */
 	LEVEL_DEBUG, LEVEL_INFO, LEVEL_NOTICE, LEVEL_WARNING, LEVEL_ERROR, LEVEL_CRITICAL,
 	LEVEL_ALERT, LEVEL_EMERGENCY,
 };
@@ -110,12 +112,12 @@ struct tool_log {
 	const char *data;		/* a JSON text, any value, on one line */
 };
 
-/* A failure that is an error of the protocol, not an answer of the tool. Wrong arguments are not
- * such a failure: they give an answer with is_error, which models can act on. */
+/* A failure is an error of the protocol, not an answer of the tool. Wrong arguments are not a
+ * failure: they give an answer with is_error, which models can act on. */
 enum failure_kind {
 	FAIL_RPC,		/* a JSON-RPC error with code, message and data */
 	FAIL_NO_RESOURCE,	/* text: the uri of the missing resource */
-	FAIL_CLIENT_LACKS,	/* the tool needs these abilities of a client */
+	FAIL_CLIENT_LACKS,	/* the tool needs abilities that the client lacks: lacks */
 };
 
 struct tool_failure {
@@ -130,32 +132,33 @@ struct tool_failure {
 
 /* The abilities that the client of a run has declared for this request; bits. */
 enum client_ability {
-	CLIENT_ELICITS = 1,		/* forms to its user */
+	CLIENT_ELICITS = 1,		/* it shows forms to its user */
 	CLIENT_SAMPLES = 2,
 	CLIENT_HAS_ROOTS = 4,
 	CLIENT_TAKES_TASKS = 8,
-	CLIENT_HAS_TOOLS = 16,		/* that scripts call */
+	CLIENT_HAS_TOOLS = 16,		/* it has tools for scripts to call */
 };
 
 enum question_kind {
-	QUESTION_ELICIT,		/* needs CLIENT_ELICITS, and so on */
-	QUESTION_SAMPLE,
-	QUESTION_ROOTS,
-	QUESTION_TOOL,			/* a call of one of the client's tools */
+	QUESTION_ELICIT,		/* needs CLIENT_ELICITS */
+	QUESTION_SAMPLE,		/* needs CLIENT_SAMPLES */
+	QUESTION_ROOTS,			/* needs CLIENT_HAS_ROOTS */
+	QUESTION_TOOL,			/* a call of one of the client's tools; needs
+					 * CLIENT_HAS_TOOLS */
 };
 
-#define QUESTIONS_MAX 16		/* at once */
+#define QUESTIONS_MAX 16		/* open at the same time */
 #define QUESTION_KEY_MAX 64		/* bytes */
 #define TOOL_STATE_MAX 4096		/* bytes */
 
 /* Copied by on_ask. */
 struct tool_question {
-	const char *key;		/* made of A-Z a-z 0-9 _ - . ; never used twice in a run */
+	const char *key;		/* of the characters A-Z a-z 0-9 _ - . ; unique in a run */
 	enum question_kind kind;
 	const char *message;		/* QUESTION_ELICIT: what the user is asked */
 	const char *schema;		/* QUESTION_ELICIT: requestedSchema, a JSON object text */
-	const char *params;		/* the others: params, a JSON object text; NULL: none */
-	size_t most;			/* QUESTION_TOOL: bytes of a result */
+	const char *params;		/* other kinds: params, a JSON object text; NULL: none */
+	size_t most;			/* QUESTION_TOOL: the most bytes that the result may have */
 };
 
 enum reply_action {
@@ -164,15 +167,15 @@ enum reply_action {
 	REPLY_CANCEL,			/* or there was no answer in time */
 };
 
-/* Valid only during the call of reply. */
+/* A reply to a question. Valid only during the call of reply. */
 struct tool_reply {
 	const char *key;
-	enum reply_action action;	/* for all kinds except forms: ACCEPT, or CANCEL for an
-					 * error */
-	const json_t *content;		/* with ACCEPT: the form's values, which fit its schema
-					 * (NULL: none), or the result, with any content; for
-					 * QUESTION_TOOL {"status", "body"}, as shape_result has
-					 * made them */
+	enum reply_action action;	/* for all kinds except forms: REPLY_ACCEPT, or
+					 * REPLY_CANCEL for an error */
+	const json_t *content;		/* with REPLY_ACCEPT. QUESTION_ELICIT: the form's values,
+					 * which fit the schema; NULL: none. QUESTION_TOOL:
+					 * {"status", "body"}, as shape_result has made them. Other
+					 * kinds: the result, with any content */
 };
 
 /* ---- the run ---- */
@@ -183,34 +186,35 @@ struct tool_host {
 	struct engine *engine;
 	struct tenant *tenant;
 	struct gate *gate;		/* NULL: everything is allowed */
-	const struct config *config;	/* that of the tenant; call config_hold to keep it */
+	const struct config *config;	/* of the tenant; call config_hold to keep it */
 	struct event_base *base;
-	unsigned int client;		/* enum client_ability */
-	const struct upstream_server *client_tools;	/* with CLIENT_HAS_TOOLS: as the client
-						 * has declared them; NULL: none */
+	unsigned int client;		/* the client's abilities: enum client_ability */
+	const struct upstream_server *client_tools;	/* the tools that the client has declared;
+						 * NULL: none */
 
-	/* Raw output as it arrives. NULL: it is not wanted. */
+	/* Takes raw output as it arrives. NULL: output is not wanted. */
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
-	/* Messages of these two may be dropped when the client is slow; the texts are copied. */
+	/* Send a progress message, and a log line. They may be dropped if the client is slow. The
+	 * texts are copied. */
 	void (*on_progress)(void *arg, const struct tool_progress *progress);
 	void (*on_log)(void *arg, const struct tool_log *log);
-	/* Asks the client, 1..QUESTIONS_MAX questions at once; the tool's reply is called later,
-	 * once, from the loop, with a reply to each in the same order. state: a small text for the
-	 * tool, handed back with the replies; NULL: none. One ask at a time. 0, or -EOPNOTSUPP: the
-	 * client lacks an ability that one of them needs, and nothing was asked; -EINVAL: they
-	 * break one of the rules above.
-	 * Questions of the kind QUESTION_TOOL are independent: more of them may be asked while some
-	 * are open, QUESTIONS_MAX in all, and reply gets those that are answered. */
+	/* Asks the client n questions, 1 to QUESTIONS_MAX. Later, from the loop, the tool's reply
+	 * is called once, with a reply to each question in the same order. Until then no further
+	 * questions may be asked. state: a small text, which reply gets back; NULL: none. 0, or
+	 * -EOPNOTSUPP: the client lacks an ability that one of them needs, and nothing was asked;
+	 * -EINVAL: the questions break a rule of this header. Questions of the kind QUESTION_TOOL
+	 * are independent of each other: more of them may be asked while some are open,
+	 * QUESTIONS_MAX in all, and reply is called for those that are answered. */
 	int (*on_ask)(void *arg, const struct tool_question *question, size_t n,
 		      const char *state);
-	/* Takes back a question of the kind QUESTION_TOOL: there will be no reply to it, and a
-	 * client that was told of it is told of this too, if its revision can. True: the client
-	 * was told of the question. */
+	/* Takes back a question of the kind QUESTION_TOOL: there will be no reply to it. If the
+	 * question was sent to the client, the client is told that it is taken back, if its
+	 * revision allows that. True: the question was sent to the client. */
 	bool (*on_withdraw)(void *arg, const char *key);
 	/* Makes the run a task: the client is answered at once and asks for the result later.
-	 * status: for people, copied; NULL: none. A second call replaces the status. 0; if the run
-	 * continues without a task, -EOPNOTSUPP: this client cannot have one, or -EBUSY: the tenant
-	 * has too many. */
+	 * status: a text for people, copied; NULL: none. A second call replaces the status. 0. Or,
+	 * and the run continues without a task, -EOPNOTSUPP: this client cannot have tasks; -EBUSY:
+	 * the tenant has too many. */
 	int (*on_task)(void *arg, const char *status);
 	/* Exactly one of these two is called, once. */
 	void (*on_answer)(void *arg, const struct tool_answer *answer);
@@ -222,33 +226,35 @@ struct tool {
 	const char *name;
 	/* The key of [policy] that says whether it may be called; NULL: it is always allowed. */
 	const char *policy;
-	/* Whether it is listed for a tenant with this configuration. NULL: always. */
+	/* Is the tool listed for a tenant with this configuration? NULL: always. */
 	bool (*is_there)(const struct config *config);
-	/* Answers by on_answer that nothing was done, in the tool's own form. reason: a status such
-	 * as TOOL_DENIED. NULL: the answer is only a text. */
+	/* Answers by host->on_answer, in the tool's own form, that the call was refused and nothing
+	 * was done. reason: a status such as TOOL_DENIED. If this member is NULL, the answer is
+	 * only the text. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
-	/* The status text of a run that becomes a task after task_after_seconds, if its client
-	 * takes tasks. NULL: a run does not become a task by its time. */
+	/* A run that takes longer than task_after_seconds becomes a task with this status text, if
+	 * its client takes tasks. NULL: it does not. */
 	const char *long_status;
-	/* Fills *description_r from the limits in force. NULL: it is not listed as a tool. */
+	/* Fills in *description_r, with the limits in force. NULL: it is not listed as a tool. */
 	void (*describe)(const struct config *config, struct tool_description *description_r);
 	/* Starts a run. host is copied; arguments (an object) are borrowed for this call only.
 	 * Returns the run, or NULL if it has answered already. */
 	struct tool_run *(*start)(const struct tool_host *host, const json_t *arguments);
 	/* Ends a run that has not answered; it may not call its host any more. */
 	void (*cancel)(struct tool_run *run, enum cancel_reason reason);
-	/* The resources that its script uses now; false: no script runs. NULL: it never runs one.
-	 */
+	/* The resources that the script of the run uses now; false: no script runs. NULL: the tool
+	 * never runs a script. */
 	bool (*uses)(struct tool_run *run, struct execution_now *now_r);
-	/* The replies to on_ask. NULL: it never asks. */
+	/* Takes the replies to on_ask. NULL: the tool never asks. */
 	void (*reply)(struct tool_run *run, const struct tool_reply *reply, size_t n,
 		      const char *state);
-	/* It asks before it has any lasting effect: if the service is restarted meanwhile, the call
-	 * can simply be made again. */
+	/* The tool asks before it has any lasting effect. So if the service is restarted while the
+	 * question is open, the call can simply be made again. */
 	bool asks_first;
-	/* The key in the arguments that identifies a call that is sent again, so that it is not run
-	 * twice; NULL: these arguments have none. The text is borrowed from the arguments, and not
-	 * checked. If this member is NULL, the tool has no such key. */
+	/* Returns the key in the arguments by which a call that is sent again is recognized, so
+	 * that it is not run twice (mcp/repeat.h); NULL: these arguments have none. The text is
+	 * borrowed from the arguments, and not checked. If this member is NULL, the tool has no
+	 * such key. */
 	const char *(*once)(const json_t *arguments);
 };
 

@@ -17,11 +17,11 @@
 #include "policy/config.h"
 #include "policy/rules.h"
 
-#define READY_MAX 64		/* one for each configuration of late */
+#define READY_MAX 64		/* lists are kept for so many configurations, those used last */
 
 struct tool_list {
 	unsigned int holders;
-	uint64_t hash;			/* of everything that the list says */
+	uint64_t hash;			/* of all texts of the list */
 	struct tool_description *tool;
 	size_t n;
 	char *instructions;
@@ -29,7 +29,7 @@ struct tool_list {
 
 struct ready {
 	TAILQ_ENTRY(ready) link;
-	const struct config *config;	/* held, or another one might get its address */
+	const struct config *config;	/* held, so that no other configuration gets its address */
 	struct tool_list *list;		/* held */
 };
 
@@ -70,7 +70,8 @@ tool_list_is_offered(const struct tool *tool, const struct config *config)
 	       (!tool->is_there || tool->is_there(config));
 }
 
-/* As the tool describes itself, with its arguments as the list shows them. */
+/* Makes the description of a tool for a list: as the tool describes itself, but with the input
+ * schema of mcp/listing.h. */
 static void
 tool_list_describe(const struct tool *tool, const struct config *config,
 		   struct tool_description *shown_r)
@@ -187,7 +188,8 @@ tool_lists_free(struct tool_lists *lists)
 	free(lists);
 }
 
-/* Most tenants' lists are the same: they share one. */
+/* Makes a list, or returns an existing one with the same content: most tenants' lists are the same.
+ */
 static struct tool_list *
 make_or_share(const struct tool_lists *lists, const struct config *config)
 {

@@ -18,11 +18,11 @@ struct tool_lists;
 struct tool_lists *tool_lists_new(const struct catalog *catalog);
 void tool_lists_free(struct tool_lists *lists);		/* NULL is fine */
 
-/* Held by its caller, for tool_list_release. */
+/* The list for this configuration. The caller holds it until tool_list_release. */
 struct tool_list *tool_lists_get(struct tool_lists *lists, const struct config *config);
 
-/* To be called when descriptions may have changed: lists that were made before are not used any
- * more. */
+/* To be called when descriptions may have changed: lists that were made before are not used for new
+ * requests. */
 void tool_lists_renew(struct tool_lists *lists);
 
 void tool_list_release(struct tool_list *list);		/* NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python-tools.   Owns: the bytes of the event that comes.
+/* Runs in: mcp-python-tools.   Owns: the bytes of an unfinished event.
  * Reads:   bytes of a server, hostile. */
 #include "upstream/events.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses server-sent events, in which an MCP server answers over HTTP: it takes bytes and gives
+/* Parses server-sent events, the form in which MCP servers answer over HTTP: takes bytes and gives
  * messages. Pure; all input is hostile.
  */
 #ifndef UPSTREAM_EVENTS_H
@@ -10,9 +10,9 @@
 
 #define EVENTS_ID_MAX 255
 
-/* Bytes that grow. All zero is a valid beginning. */
+/* A growing sequence of bytes. Zeroed: empty. */
 struct bytes {
-	char *at;		/* NUL after the last one, if there is memory */
+	char *at;		/* NULL, or followed by NUL */
 	size_t len, size;
 };
 
@@ -22,7 +22,8 @@ int bytes_add(struct bytes *bytes, const char *from, size_t len, size_t max);
 /* Frees the memory; bytes can be used again. */
 void bytes_free(struct bytes *bytes);
 
-/* Set on_message, arg and max; the rest is zero at the beginning. */
+/* The state of the parser. The user sets on_message, arg and max; all other members begin as zero.
+ */
 struct events {
 	/* Gets the data of one event. text is followed by NUL and may be changed; the events must
 	 * not be freed meanwhile. */
@@ -32,17 +33,17 @@ struct events {
 	struct bytes line, data;
 	bool has_data;
 	bool after_cr;		/* a LF that follows belongs to the line's end */
-	/* The newest event's id, by which the rest can be asked for; "": none, or one that no header
-	 * can have. */
+	/* The id of the newest event, by which the events after it can be asked for; "": there is
+	 * none, or it does not fit into a header. */
 	char id[EVENTS_ID_MAX + 1];
-	unsigned int retry_ms;	/* how long to wait before; 0: not said */
+	unsigned int retry_ms;	/* how long to wait before asking for them; 0: not given */
 };
 
 /* Takes bytes, and calls on_message for each event that ends in them. 0 or -EMSGSIZE: more than
  * max. */
 int events_feed(struct events *events, const char *bytes, size_t len);
 
-/* Frees what an unfinished event has; id and retry_ms stay. */
+/* Frees an unfinished event; id and retry_ms stay. */
 void events_free(struct events *events);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-tools.   Owns: a server's list of tools.
- * Reads:   tools as their server describes them, hostile; shape.c bounds what is passed on. */
+ * Reads:   tools as their server describes them, hostile; shape.c bounds the parts that are passed
+ * on.
+ */
 #include "upstream/listing.h"
 
 #include <ctype.h>

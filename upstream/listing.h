@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's list of tools, page by page, and what of it this client itself has to know when it
- * calls a tool. Everything that comes in is hostile.
+/* A server's list of tools, which is read page by page; and the properties of tools that this
+ * client has to know when it calls them. All input is hostile.
  */
 #ifndef UPSTREAM_LISTING_H
 #define UPSTREAM_LISTING_H
@@ -13,41 +13,45 @@
 
 struct msg;
 
-/* All zero: none is being read, and none is known. */
+/* Zeroed: no list is being read, and none is known. */
 struct listing {
-	json_t *tools;		/* of the list that is being read; NULL: none is */
+	json_t *tools;		/* of the list that is being read; NULL: none is being read */
 	size_t bytes, values;
 	unsigned int pages;
 	uint32_t left_out;
-	json_t *known;		/* of the last whole list: tools with wants, by name; or NULL */
+	json_t *known;		/* of the last complete list: the tools that need a special call, by
+				 * name; or NULL */
 };
 
-/* A new list begins; one that was being read is forgotten. */
+/* Begins a new list. One that was being read is dropped. */
 void listing_begin(struct listing *listing);
 
-/* A page of it: the array tools of a result. with_headers: HTTP repeats arguments in headers, as
- * x-mcp-header in a schema says, and a tool where this is malformed is left out. */
+/* Takes a page of the list. tools: the array "tools" of a result. with_headers: arguments are
+ * repeated in HTTP headers, as x-mcp-header in a schema says; a tool whose x-mcp-header is
+ * malformed is left out. */
 void listing_take(struct listing *listing, const json_t *tools, bool with_headers);
 
-/* The server has resources, which results can link to: a tool LISTING_READER reads them, unless the
- * server has one of that name itself. */
+/* Adds a tool LISTING_READER, for a server that has resources: results can link to resources, and
+ * this tool reads them. Does nothing if the server itself has a tool of that name. */
 #define LISTING_READER "resources/read"
 void listing_add_reader(struct listing *listing);
 
-/* It is whole: tells each tool as a TOOLS_TOOL of server number. How many there are. */
+/* Ends the list: reports each tool as a TOOLS_TOOL of the server with this number. Returns the
+ * number of tools. */
 uint32_t listing_end(struct listing *listing, uint32_t number,
 		     void (*tell)(void *arg, const struct msg *msg), void *arg);
 
-/* The list that is being read is forgotten, the last whole one stays. */
+/* Drops the list that is being read. The last complete one stays. */
 void listing_drop(struct listing *listing);
 
-/* Does a call of the tool have to ask for a task, as servers of 2025-11-25 may want? */
+/* Must a call of the tool ask for a task? Servers of revision 2025-11-25 may demand this. */
 bool listing_wants_task(const struct listing *listing, const char *tool);
 
-/* Is the tool what listing_add_reader() has added? */
+/* Is this the tool that listing_add_reader() has added? */
 bool listing_is_reader(const struct listing *listing, const char *tool);
 
-/* {header: value} of what HTTP repeats of the arguments, without "Mcp-Param-"; NULL: nothing. */
+/* The arguments that HTTP repeats in headers, as {header: value}, with headers' names without
+ * "Mcp-Param-". NULL: none. The caller releases the object. */
 json_t *listing_headers(const struct listing *listing, const char *tool, const json_t *arguments);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python-tools: the MCP client of the servers that [tools NAME] names, for scripts.
  *
- * mcp-pythond starts one process, when it starts, if there is such a section. It starts the
- * servers that are commands, outside of every jail, as the same user, speaks HTTP with those that
- * have a url, and is the client of each. Scripts call their
- * tools through the supervisor, which decides what they may call (policy/tools.h).
+ * If there is such a section, mcp-pythond starts one process of this program at its own start. The
+ * process starts the servers that are commands, outside of every jail and with its own uid. It
+ * speaks HTTP with the servers that have a url. It is the client of each server. Scripts call the
+ * servers' tools through the supervisor, which decides about each call (policy/tools.h).
  *
- * What servers write is hostile. So this process has a uid of its own where spare uids exist, which
- * only those servers share, and no capability; it is no debugging target for them. What it tells
- * the supervisor is bounded by the messages, and checked there again.
+ * All input from servers is hostile. So this process has no capability, and where spare uids exist
+ * a uid that only those servers share; they cannot debug it. Its messages to the supervisor are
+ * bounded, and are checked there again.
  *
- *   1. descriptor 3 is the supervisor's socket; TOOLS_CONFIGURE is read from it
- *   2. TOOLS_READY is sent, and the servers are started
- *   3. the loop: one thread, whose waits are bounded (base/stall.h) */
+ * 1. descriptor 3 is the supervisor's socket; TOOLS_CONFIGURE is read from it 2. TOOLS_READY is
+ * sent, and the servers are started 3. the loop: one thread, whose waits are bounded (base/stall.h)
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-tools; run_program() in the forked child, before it becomes the program.
- * Owns:    the process of a server, its pipes and what has come of a line.
+ * Owns:    the process of a server, its pipes, and the beginning of a line.
  * Reads:   bytes of that server, hostile. */
 #include "upstream/process.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-tools.
  * Owns:    the transfers of a server, their connections, the session's name, the token of OAuth.
- * Reads:   HTTP of that server, hostile. libcurl reads it; here it is bounded.
+ * Reads:   HTTP of that server, hostile. libcurl parses it; this file bounds it.
  *
- * libcurl must not be called from its own callbacks. So these keep messages in a queue, which is
- * emptied when libcurl has returned (settle). */
+ * libcurl must not be called from its own callbacks. So the callbacks put messages into a queue,
+ * which is emptied when libcurl has returned (settle). */
 #include "upstream/remote_parts.h"
 
 #include <errno.h>

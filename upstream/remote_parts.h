@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What remote.c and remote_token.c share: a server's transfers, and the token that they come with.
+/* The inside of a remote server, for remote.c and remote_token.c: its transfers, and the token that
+ * they are sent with.
  */
 #ifndef UPSTREAM_REMOTE_PARTS_H
 #define UPSTREAM_REMOTE_PARTS_H
@@ -16,7 +17,8 @@
 #include "upstream/remote.h"
 #include "upstream/token.h"
 
-#define TROUBLE_MAX 65536		/* bytes of a token, or of what says what is wrong */
+#define TROUBLE_MAX 65536		/* bytes of an endpoint's answer, or of a text about an
+					 * error */
 #define SESSION_MAX 1024
 
 struct transfer {
@@ -26,23 +28,23 @@ struct transfer {
 	struct curl_slist *headers, first;	/* first: the authorization, before the others */
 	char *authorization;		/* NULL: none */
 	bool is_token;			/* it asks the token endpoint */
-	bool waits;			/* for a token */
-	bool has_failed;		/* there is none */
-	bool is_second;			/* the token of the first one was refused */
-	uint64_t id;			/* of the request; 0: nobody waits for it */
+	bool waits;			/* it waits for a token */
+	bool has_failed;		/* there will be no token */
+	bool is_second;			/* it is the second attempt, after the token was refused */
+	uint64_t id;			/* of the request; 0: it needs no answer */
 	bool begins;			/* initialize: its answer names the session */
 	bool ends;			/* DELETE of the session */
 	bool can_resume;
-	unsigned int resumed;		/* times since the last event */
+	unsigned int resumed;		/* how often, since the last event */
 	char revision[32];		/* with can_resume */
-	struct event again;		/* when the rest of the events is asked for */
+	struct event again;		/* the time when the rest of the events is asked for */
 	struct bytes to_send;
 	size_t sent;
 	size_t head_bytes;
-	bool is_body, is_events, is_json;	/* is_body: the others are known */
-	struct bytes body;		/* what is not events */
+	bool is_body, is_events, is_json;	/* is_body: is_events and is_json are known */
+	struct bytes body;		/* the answer, if it is not events */
 	struct events events;
-	const char *refused;		/* why it was broken off here */
+	const char *refused;		/* why this client has broken the transfer off */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -51,7 +53,7 @@ struct message {
 	struct bytes bytes;
 };
 
-struct watch {				/* a socket of libcurl's */
+struct watch {				/* a socket of libcurl */
 	struct remote *remote;
 	struct event event;
 };
@@ -60,8 +62,9 @@ struct remote {
 	struct remote_options options;
 	char *url, *socket;		/* socket: NULL: TCP */
 	char *authorization;		/* a header line; NULL: none, or OAuth */
-	struct token token, former;	/* former: the server may return it still */
-	struct transfer *fetching;	/* a token; NULL: none is */
+	struct token token, former;	/* former: the token before, which the server may still
+					 * return in a text */
+	struct transfer *fetching;	/* the transfer that fetches a token; NULL: none */
 	CURLM *multi;
 	TAILQ_HEAD(, transfer) transfers;
 	size_t n_transfers;
@@ -71,38 +74,44 @@ struct remote {
 	struct event timer;
 };
 
-/* HTTP's; 0: it has not come. */
+/* The status of HTTP; 0: it has not come yet. */
 long transfer_status(const struct transfer *transfer);
 
-/* A new one, without headers, that is not begun. id: of the request; 0: nobody waits for it. */
+/* Makes a transfer without headers, which is not begun. id: of the request; 0: it needs no answer.
+ */
 struct transfer *transfer_add(struct remote *remote, uint64_t id);
-/* value: "": libcurl sends no such header, not even one of its own. */
+
+/* Adds a header. value "": libcurl does not send this header, not even its own. */
 void transfer_add_header(struct transfer *transfer, const char *name, const char *value);
 
-/* Begins it, with a token if that is wanted. 0 or -EINVAL; then the transfer is no more. */
+/* Begins a transfer, once there is a token if one is needed. 0; or -EINVAL, and the transfer was
+ * freed. */
 int transfer_begin(struct transfer *transfer);
 
-/* Begins it with what there is. 0 or -EINVAL; then it is to be forgotten. */
+/* Begins a transfer now, with the token that there is. 0; or -EINVAL, and the caller must call
+ * transfer_forget. */
 int transfer_start(struct transfer *transfer);
 
-/* It is to be done once more. */
+/* Prepares a transfer to be done a second time. */
 void transfer_reset(struct transfer *transfer);
 
-/* Ends and frees it. Nobody is told. */
+/* Ends and frees a transfer. No callback is called. */
 void transfer_forget(struct transfer *transfer);
 
-/* A credential that comes back is no news to a script: it is masked in the text. */
+/* Masks credentials of the server in a text for a script, because a server may return them. */
 void remote_mask(const struct remote *remote, char *text, size_t len);
 
 /* ---- remote_token.c ---- */
 
-/* Asks for a token, unless that is done already. 0 or -EINVAL. */
+/* Asks for a token, unless one is being asked for. 0 or -EINVAL. */
 int remote_fetch_token(struct remote *remote);
 
-/* The transfer that asked for a token is over: those that waited for it are begun, or fail. */
+/* To be called when the transfer that asks for a token has ended: the transfers that wait for the
+ * token are begun, or fail. */
 void remote_on_token(struct transfer *transfer, CURLcode result);
 
-/* Has the server refused the token, and can be asked again? Then it is, with another one. */
+/* To be called when a transfer has ended: if the server has refused its token, and it is the first
+ * attempt, sends it again with a new token. True: it is sent again. */
 bool remote_ask_again(struct transfer *transfer);
 
 #endif

@@ -2,7 +2,7 @@
 /* Runs in: mcp-python-tools.
  * Owns:    a server's process or its transfers by HTTP, the requests that wait for its answer, and
  * its new list of tools.
- * Reads:   messages of that server, hostile; shape.c bounds what of them is passed on. */
+ * Reads:   messages of that server, hostile; shape.c bounds the parts that are passed on. */
 #include "upstream/server_parts.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python-tools.   Owns: nothing; the caller has the token.
+/* Runs in: mcp-python-tools.   Owns: nothing; the token belongs to the caller.
  * Reads:   the answer of a token endpoint, hostile. */
 #include "upstream/token.h"
 

@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
-/* send_display(object, kind, data: bytes) -> bool: one form of an object, numbered from 0.
- * False when it could not be sent, and in processes that the script made. A new
- * reference, or NULL with an exception set. */
+/* The function send_display(object, kind, data: bytes) -> bool, which sends one form of an object.
+ * Objects are numbered from 0. It returns False if the form could not be sent, and in processes
+ * that the script has made. A new reference, or NULL with an exception set. */
 PyObject *display_sender(void);
 
 /* From now on objects that this process displays belong to the run of this id. */

@@ -11,18 +11,18 @@
 #include "proto/frame.h"
 #include "worker/jail.h"
 
-/* Called in the new worker's first process, inside its jail: becomes init and makes the script's
- * process. serial: that of the worker, for READY. */
+/* Called in the first process of a new worker, inside the jail: becomes init, and makes the
+ * script's process. serial: the worker's, for READY. */
 _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
 
-/* In a script's or a cell's process: puts the files of INPUT and LINK into /workspace, replacing
- * others only when replace, until a message of another kind comes. 0 and *frame has it, or -errno
- * of the socket. *error_r: an errno if a file could not be put there, otherwise unchanged.
- */
+/* In a script's or a cell's process: reads messages, and puts the files of INPUT and LINK into
+ * /workspace, until a message of another kind comes. replace: they may replace existing files. 0,
+ * and *frame has the last message; or -errno of the socket. *error_r: an errno if a file could not
+ * be put in place, otherwise unchanged. */
 int execution_receive(struct frame *frame, bool replace, int *error_r);
 
-/* Fills *done_r instead of running: an input file that could not be put in place is an error of
- * the script or cell. It points to memory of this module. */
+/* Fills in *done_r in place of a run: an input file that could not be put in place is an error of
+ * the script or cell. *done_r points to memory of this module. */
 void execution_refuse_input(const struct msg_run *run, int error, struct msg_done *done_r);
 
 #endif

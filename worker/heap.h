@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts the heap of the zygote, and that of a session, on huge pages. A fork copies a page table
- * entry for every page of a process, and the end of the copy removes each of them. An interpreter
- * with the default profile's modules has 16 MiB; with huge pages 14 of these need 7 entries instead
- * of 3,600, in init permanently, and in a script's process until it first writes to them. Pages
- * that are written to are still copied one small page at a time, because the kernel splits a shared
- * huge page.
+ * entry for every page of a process, and the end of the copy removes each entry. An interpreter
+ * with the default profile's modules has a heap of 16 MiB. With huge pages, 14 MiB of it need 7
+ * entries instead of 3,600. This is permanent in init, and lasts in a script's process until it
+ * first writes to a page. Then still only one small page is copied at a time, because the kernel
+ * splits a shared huge page.
  */
 #ifndef WORKER_HEAP_H
 #define WORKER_HEAP_H

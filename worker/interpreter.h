@@ -30,20 +30,21 @@ int interpreter_start(const char **what_r);
 int interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 			const char **what_r);
 
-/* After that: the names of well-known modules that can be imported, "numpy, pandas"; static. */
+/* After interpreter_preload: the names of well-known modules that can be imported, "numpy, pandas".
+ * Static. */
 const char *interpreter_packages(void);
 
-/* "3.11.2": static. */
+/* The version of Python, "3.11.2". Static. */
 const char *interpreter_version(void);
 
-/* A text that one of the frozen files has under this name; "" if it has none. */
+/* A text that one of the frozen Python files defines under this name; "": there is none. */
 const char *interpreter_text(const char *name);
 
 /* In the zygote, once, after the last Python code there: brings CPython into the state that it
  * needs at a fork, for all later forks of this process and of its children. */
 void interpreter_before_fork(void);
 
-/* In each forked process that will run Python. */
+/* To be called in each forked process that will run Python. */
 void interpreter_after_fork(void);
 
 /* In the script's process, before READY: makes random state differ from that of other workers. 0 or
@@ -53,53 +54,54 @@ int interpreter_fresh(void);
 /* Names a proxy on 127.0.0.1 in the environment, for all hosts except loopback. 0 or -EIO. */
 int interpreter_use_proxy(unsigned int port);
 
-/* Runs a script to its end, exit handlers included. environment: 1: one is mounted; 0: none was
- * requested; -errno: why there is none. The texts in *done_r live as long as the process. Never
- * fails: if there is no memory for a report, *done_r says so. */
+/* Runs a script to its end, exit handlers included. environment: 1: a set of packages is mounted;
+ * 0: none was requested; -errno: why it could not be mounted. The texts in *done_r live as long as
+ * the process. Never fails: if there is no memory for a report, *done_r says so. */
 void interpreter_run(const struct msg_run *run, int environment, struct msg_done *done_r);
 
 /* ---- sessions ---- */
 
-/* In the first process of a session, with JAIL_BACKGROUND in place: __main__ is not a file. 0 or
- * -EIO. */
+/* Called in the first process of a session, once JAIL_BACKGROUND exists: prepares the interpreter
+ * for cells, whose __main__ is not a file. 0 or -EIO. */
 int interpreter_session(void);
 
-/* Stand around the fork(2) that copies a state. Unlike after a fork by Python itself, random
- * continues with the same numbers in both processes. */
+/* To be called before and after the fork(2) that copies a state. Unlike after a fork by Python
+ * itself, the module random continues with the same numbers in both processes. */
 void interpreter_before_copy(void);
 void interpreter_after_copy(bool is_copy);
 
-/* A cell has ended: from now on the standard output and error of all threads are JAIL_BACKGROUND.
- * Waits up to a second until other threads have finished their current write. */
+/* To be called when a cell has ended: from now on the standard output and error of all threads are
+ * JAIL_BACKGROUND. Waits up to a second until other threads have finished their current write. */
 void interpreter_streams_closed(void);
 
-/* Lists what is lost if the cell that begins now does not end by itself. The texts
- * live until the next call. */
+/* Lists the threads, processes and connections that are lost if the cell that begins now does not
+ * end by itself. The texts live until the next call. */
 void interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r);
 
-/* In a copy that is the state now: the cell that was to take its place is gone, with all that its
- * process had. The first n of end: children that had ended by then. */
+/* To be called in a copy that has become the state, because the cell's process was lost with its
+ * threads, children and connections. The first n elements of end: how children of that process had
+ * ended. */
 struct child_end;
 void interpreter_rolled_back(const struct child_end *end, size_t n);
 
-/* Are there tasks of its event loop that continue while the state waits? */
+/* Has the state's event loop tasks that continue while the state waits? */
 bool interpreter_has_tasks(void);
 
 /* Runs these tasks until there is something to read on the line. */
 void interpreter_go_on(int line);
 
-/* Stand around a wait of the state: other threads run between the two. */
+/* To be called before and after a wait of the state: other threads run between the two calls. */
 void interpreter_give_way(void);
 void interpreter_take_back(void);
 
 /* Drops signals that arrived while no code ran. */
 void interpreter_drop_signals(void);
 
-/* Runs a cell; its objects stay. The texts in *done_r live until the next one. */
+/* Runs a cell. Its objects stay. The texts in *done_r live until the next cell. */
 void interpreter_cell(const struct msg_run *run, struct msg_done *done_r);
 
-/* The value is a list of the variables that cells have made. As interpreter_cell; may run code of
- * the script, such as a __repr__. */
+/* As interpreter_cell, but runs no cell: the value is a list of the variables that cells have made.
+ * May run code of the script, such as a __repr__. */
 void interpreter_inspect(const struct msg_run *run, struct msg_done *done_r);
 
 #endif

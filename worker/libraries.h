@@ -7,10 +7,10 @@
 #ifndef WORKER_LIBRARIES_H
 #define WORKER_LIBRARIES_H
 
-/* After the last import: makes headers and constants executable too, so that the kernel joins them
- * with the code. Writable mappings stay as they are, and so do relocations that were made
- * read-only. An attacker inside a worker finds more executable bytes in this way, but a script may
- * make memory executable anyway. Mappings that cannot be joined stay as they are. */
+/* To be called after the last import: makes headers and constants executable, too, so that the
+ * kernel joins them with the code. Writable mappings, relocations that were made read-only, and
+ * mappings that cannot be joined stay as they are. An attacker inside a worker then finds more
+ * executable bytes, but a script may make memory executable anyway. */
 void libraries_join(void);
 
 #endif

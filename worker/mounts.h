@@ -11,12 +11,12 @@
 
 #include "proto/message.h"
 
-/* Builds the tree in this process's own mount namespace (which must be new), makes it the root and
- * unmounts the host's tree. paths are bound read-only beside the built-in list; missing ones are
- * appended to missing, whose array must have room for all of them and borrows their texts. zero:
- * also /dev/zero. terminals: also /dev/ptmx, /dev/pts and /dev/tty. A file system for the time of
- * imports is on /run. 0, or -errno with *what_r naming the step or path (valid until the next
- * call). */
+/* Builds the tree in this process's mount namespace (which must be new), makes it the root, and
+ * unmounts the host's tree. The paths of the built-in list and those of paths are mounted
+ * read-only. Paths that do not exist are appended to missing, whose array must have room for all of
+ * them and borrows their texts. zero: the tree has /dev/zero. terminals: it has /dev/ptmx, /dev/pts
+ * and /dev/tty. During imports there is a writable file system on /run. 0, or -errno with *what_r
+ * naming the step or path (valid until the next call). */
 int mounts_build(const struct msg_strs *paths, bool zero, bool terminals,
 		 struct msg_strs *missing, const char **what_r);
 
@@ -26,14 +26,13 @@ int mounts_settle(void);
 /* The mount options for mounts_enter's tmpfs: size and inodes. */
 void mounts_options(uint64_t bytes, uint64_t inodes, char *text, size_t size);
 
-/* In a worker that is already the script's uid, with capabilities over its own mount
- * namespace: its one writable file system on /run, seen also as /workspace, /tmp and
- * /dev/shm, and its own /proc. The working directory becomes /workspace. memory_bytes: as for
- * procfs_mount(). 0 or -errno. */
+/* In a worker that has the script's uid already, and capabilities over its mount namespace: mounts
+ * its writable file system on /run, which is also /workspace, /tmp and /dev/shm, and its own /proc.
+ * The working directory becomes /workspace. memory_bytes: as for procfs_mount(). 0 or -errno. */
 int mounts_enter(const char *options, uint64_t memory_bytes);
 
-/* In the same worker, of a zygote that built its tree with terminals: pseudo-terminals of its own
- * on /dev/pts. 0 or -errno. */
+/* In the same worker, if the zygote has built the tree with terminals: mounts the worker's own
+ * pseudo-terminals on /dev/pts. 0 or -errno. */
 int mounts_terminals(void);
 
 /* A path that exists outside the tree and must not be visible inside; NULL: none was found. Static;

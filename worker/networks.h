@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network namespaces of workers. To make and to end one is the most expensive part of a worker. So
- * the zygote keeps used ones and uses them again, but only for the same owner, and only if they are
- * empty.
+ * the zygote keeps used networks and uses them again, but only for the same owner, and only if they
+ * are empty.
  *
- * They belong to the outer user namespace, not to a worker's own. So no process of a worker has a
- * capability over its network, and none can change an address, a route or a sysctl of it. A script
- * can leave only sockets, and the state of their protocols. When all processes of a worker have
- * ended, the kernel's counters must show that its network has no socket of any family, no
- * connection in TIME_WAIT, and no fragment of a packet; otherwise it is closed, which frees all of
- * this. Nothing can enter an empty network that has no process. Only statistics and TCP's metrics
- * of the loopback device stay; the next script of the same owner can see these.
+ * The networks belong to the outer user namespace, not to a worker's own. So no process of a worker
+ * has a capability over its network, and none can change an address, a route or a sysctl of it. A
+ * script can leave only sockets, and the state of their protocols. When all processes of a worker
+ * have ended, the kernel's counters must show that the network has no socket of any family, no
+ * connection in TIME_WAIT, and no fragment of a packet. Otherwise the network is closed, which
+ * frees all of this. Nothing can enter an empty network that has no process. Only statistics and
+ * TCP's metrics of the loopback device stay; the next script of the same owner can see these.
  *
- *   made ──> used by a worker ──its end, is empty──> rests ──> used ...
- *                 └── its end, something is left ──> closed <──┴── too many, or no owner
+ * made ──> used by a worker ──its end, is empty──> rests ──> used ... └── its end, something is
+ * left ──> closed <──┴── too many, or no owner
  *
- * The zygote itself is in the network that it used last, so that one stays open.
+ * The zygote itself is in the network that it entered last, so that network stays open.
  */
 #ifndef WORKER_NETWORKS_H
 #define WORKER_NETWORKS_H
@@ -22,16 +22,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Moves the calling process, which has one thread, into a network for the owner's worker: an unused
- * one, or a new one. small_buffers: TCP's buffers get the same bound as those of other sockets. 0,
- * or -errno and the step that failed. */
+/* Moves the calling process, which must have one thread, into a network for the owner's worker: a
+ * kept one that is free, or a new one. small_buffers: TCP's buffers get the same bound as those of
+ * other sockets. 0, or -errno and the step that failed. */
 int networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r);
 
-/* To be called when no process of the worker exists any more. keep: keep the network for its owner,
- * if it is empty. Does nothing if the worker has none. */
+/* To be called when no process of the worker exists any more. keep: the network is kept for its
+ * owner if it is empty; otherwise it is closed. Does nothing if the worker has none. */
 void networks_free(uint64_t worker, bool keep);
 
-/* Closes the networks of an owner that needs none now, or is gone. */
+/* Closes the kept networks of an owner. */
 void networks_drop(uint64_t owner);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of OpenMP and BLAS libraries: as many as a worker has processors, and none in a
- * process that is about to be copied.
+/* The threads of OpenMP and BLAS libraries. A library must start as many as a worker has
+ * processors, and have none in a process that is about to be copied.
  *
  * A fork copies one thread. OpenBLAS, LLVM's OpenMP and others start their threads again in the
- * child; libgomp waits forever for threads that no longer exist. Libraries that read their number
- * of threads when they are loaded read it once, in the zygote, where no thread may be started.
+ * child; libgomp waits forever for threads that do not exist in the child. Some libraries read the
+ * number of their threads when they are loaded: that is in the zygote, where no thread may be
+ * started.
  */
 #ifndef WORKER_PARALLEL_H
 #define WORKER_PARALLEL_H
@@ -17,16 +18,17 @@
  * fewer. 0 or -errno. */
 int parallel_begin(uint32_t most);
 
-/* The names of the variables that scripts must not inherit, with NULL at the end. OMP_NUM_THREADS
- * stays if a worker has fewer processors than a library would count. */
+/* The names of the environment variables that scripts must not inherit, with NULL at the end.
+ * OMP_NUM_THREADS is not one of them if a worker has fewer processors than a library would count.
+ */
 const char *const *parallel_unset(void);
 
 /* In the zygote, after the last import: makes sure that the loaded libraries have no threads, and
  * that they start as many as a worker may have when they are first used there. */
 void parallel_prepare(void);
 
-/* Ends the threads of every loaded libgomp that the calling thread has started. The next
- * parallel region starts them again. */
+/* Ends the threads that the calling thread has started in each loaded libgomp. The next parallel
+ * region starts them again. */
 void parallel_pause(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: a session's init.   Owns: the highest process number of the last time.
- * Reads:   /proc of the worker's own pid namespace, if nothing better exists. */
+/* Runs in: a session's init.   Owns: the highest process number that was met, and the list of
+ * processes that outlived their cells.
+ * Reads:   /proc of the worker's own pid namespace, where there is no better source. */
 #include "worker/processes.h"
 
 #include <errno.h>
@@ -20,14 +21,16 @@
 #include "base/own.h"
 #include "base/stall.h"
 
-/* For killed processes to die: large ones take long, and each look slows them down. */
+/* The pauses between looks at killed processes, the first and the longest: large processes take
+ * long to end, and each look slows them down. A process that is about to end is looked at after
+ * the least pause. */
 #define PAUSE_LEAST_NS 25000
 #define PAUSE_FIRST_NS 200000
 #define PAUSE_MOST_NS 20000000
 #define END_MS 1000
 #define OURS_LOOKS_MAX 500
 
-static pid_t seen = 1;		/* processes with this number or a lower one were met before */
+static pid_t seen = 1;		/* all processes up to this number were met before */
 
 bool
 processes_outlives(pid_t pid, int ms)
@@ -36,8 +39,8 @@ processes_outlives(pid_t pid, int ms)
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
 	int n = -1;
 
-	/* Memory for the descriptor may be short, for what the processes use. Other errors mean
-	 * that there is no such process, or that it is the number of a thread. */
+	/* There may be no memory for the descriptor, because processes use it up. Any other error
+	 * means that there is no such process, or that the number is that of a thread. */
 	if (fd < 0 && (errno == ENOMEM || errno == ENFILE))
 		return kill(pid, 0) == 0;
 	if (ms > 0)
@@ -79,7 +82,7 @@ processes_weigh(pid_t pid, const char *weight)
 		return;
 }
 
-/* Of proc_pid_stat(5). */
+/* Some fields of proc_pid_stat(5). */
 struct status {
 	int parent;
 	unsigned int flags, threads;
@@ -89,7 +92,7 @@ struct status {
 #define FLAG_EXITING 4			/* PF_EXITING of the kernel */
 #define FILE_MAX 1024
 
-/* A file of /proc; "": there is none. */
+/* Reads a file of /proc. text "": there is none. */
 static void
 read_file(pid_t pid, const char *name, char text[FILE_MAX])
 {
@@ -102,7 +105,8 @@ read_file(pid_t pid, const char *name, char text[FILE_MAX])
 	text[len > 0 ? len : 0] = '\0';
 }
 
-/* The name before the numbers is the script's, and may have anything in it. False: unknown. */
+/* Reads the status of a process. The script chooses the name before the numbers, which may contain
+ * anything. False: unknown. */
 static bool
 read_status(pid_t pid, struct status *status_r)
 {
@@ -186,7 +190,8 @@ static struct left {
 	unsigned int owner;
 } left[PROCESSES_LEFT_MAX];
 static size_t n_left, n_met;
-static int leaves_to = -1;	/* who has what is met; -1: it is killed */
+static int leaves_to = -1;	/* the owner that the processes that are met get; -1: they are
+				 * killed */
 
 static bool
 is_left(pid_t pid)
@@ -273,7 +278,7 @@ processes_end_left(unsigned int owner)
 	return found;
 }
 
-/* One that was killed may take a while to end. */
+/* Was the process killed, but has not ended yet? */
 static bool
 is_ending(pid_t pid)
 {
@@ -293,8 +298,8 @@ processes_go_on(unsigned int owner)
 	return false;
 }
 
-/* In the order of their numbers: a process made by one that is met later, before it is killed,
- * has a higher number. */
+/* Kills or lists the processes of a range, in the order of their numbers. A process that is made
+ * meanwhile by one that is not killed yet has a higher number, so it is met later. */
 static unsigned int
 end_range(pid_t first, pid_t last, const pid_t *keep, size_t n)
 {
@@ -331,7 +336,8 @@ end_visible(const pid_t *keep, size_t n_kept)
 	return found;
 }
 
-/* The number that the kernel will give out next. -1: unknown. */
+/* The number that the kernel gives to a process that is made now: a child is made to learn it. -1:
+ * unknown. */
 static pid_t
 next_number(void)
 {

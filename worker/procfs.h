@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The /proc of a worker: its processes, and a few files that describe the worker as if it were the
- * machine: its memory limit, its processors and its age. The kernel's own files do not exist in it.
+/* The /proc of a worker. It has the worker's processes, and a few files that describe the worker as
+ * if it were the machine: its memory limit, its processors and its age. The kernel's own files do
+ * not exist in it.
  *
  * A procfs with subset=pid has processes only. But libraries (psutil, and with it joblib and dask)
  * do not work without /proc/stat and /proc/meminfo, and nothing can be mounted on a name that does
  * not exist. So a worker mounts a whole procfs, mounts its files on those names, and then sets
- * subset=pid: from then on the kernel finds no other name, but names with a mount on them stay.
+ * subset=pid. From then on the kernel finds no other name, but names with a mount on them stay.
  */
 #ifndef WORKER_PROCFS_H
 #define WORKER_PROCFS_H
@@ -17,25 +18,26 @@
  * root, a directory descriptor. 0, or -errno with the name of the file in *what_r (static). */
 int procfs_prepare(int root, const char **what_r);
 
-/* In a worker, when /run is its own: mounts its procfs, with the worker's files on it.
- * memory_bytes: the limit that most workers get. 0 or -errno. */
+/* In a worker, once its own file system is on /run: mounts its procfs, with the worker's files on
+ * it. memory_bytes: the limit that most workers get. 0 or -errno. */
 int procfs_mount(uint64_t memory_bytes);
 
 /* In a process that init has forked, before any line of a script: closes the descriptors that only
  * init may have. */
 void procfs_leave(void);
 
-/* In the script's process, once, before any line of a script: writes /proc/uptime, and
- * /proc/meminfo if the limit differs, and removes the names by which these files could be written
- * to. Init notices that a run begins. 0 or -errno. */
+/* In the script's process, once, before any line of a script: writes /proc/uptime, and also
+ * /proc/meminfo if memory_bytes is not the usual limit. Removes the names by which these files
+ * could be written to, and tells init that a run begins. 0 or -errno. */
 int procfs_tell(uint64_t memory_bytes);
 
 /* In init: a descriptor for poll(), on which POLLHUP says that procfs_tell was called. It belongs
  * to this module. */
 int procfs_begun(void);
 
-/* In init, at least every PROCFS_TICK_MS while a script or cell runs: writes /proc/uptime again.
- * It counts from the zygote's start, and is 0.00 where the kernel has no time namespaces. */
+/* To be called in init, at least every PROCFS_TICK_MS while a script or cell runs: writes
+ * /proc/uptime again. The time counts from the zygote's start, and is 0.00 if the kernel has no
+ * time namespaces. */
 #define PROCFS_TICK_MS 500
 void procfs_tell_uptime(void);
 

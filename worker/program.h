@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's program in memory, and what runs in it. mcp-python-worker executes a copy of the
- * python3 program, with the worker's own code as a library that is loaded before all others. So
- * scripts run the same machine code as without a jail. A build that is linked with libpython
- * instead (configure --without-python-program; sanitizers) executes a copy of itself.
+/* The program of workers, a sealed copy in memory. mcp-python-worker executes a copy of the python3
+ * program, with the worker's own code as a library that is loaded before all others. So scripts run
+ * the same machine code as without a jail. A build that is linked with libpython instead (configure
+ * --without-python-program; sanitizers) executes a copy of itself.
  */
 #ifndef WORKER_PROGRAM_H
 #define WORKER_PROGRAM_H

@@ -5,8 +5,9 @@
 #ifndef WORKER_ROOT_H
 #define WORKER_ROOT_H
 
-/* Before Python starts, in the outer namespace: dir becomes "/", with the host's /dev and /proc in it,
- * and the host's own tree is gone. 0, or -errno and *what_r (static) is the step that failed. */
+/* To be called before Python starts, in the outer namespace: dir becomes "/", with the host's /dev
+ * and /proc in it, and the rest of the host's tree is unmounted. 0, or -errno with the step that
+ * failed in *what_r (static). */
 int root_enter(const char *dir, const char **what_r);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The filter of system calls: rows of call, verdict, condition and reason, which are compiled to
- * BPF once.
+/* The filter of system calls: a table of rows with call, verdict, condition and reason. The rows
+ * are compiled to BPF once.
  *
  * A call that no row allows gets ENOSYS, as from a kernel that does not have it, so that libraries
- * use a fallback. Calls of the machine's other ABIs get ENOSYS too.
+ * use a fallback. Calls of the machine's other ABIs get ENOSYS, too.
  */
 #ifndef WORKER_SECCOMP_H
 #define WORKER_SECCOMP_H
@@ -26,7 +26,8 @@ enum seccomp_verdict {
 	SECCOMP_PRETEND,	/* answers 0 and does nothing */
 };
 
-/* The kinds of hosts that a filter is for; a row belongs to both or to one. */
+/* The properties of the host that a filter depends on. A row is for all hosts, or for those that
+ * have or do not have one of them (enum seccomp_where). */
 struct seccomp_host {
 	bool memory_counted;	/* a controller counts all kinds of memory */
 	bool own_uid;		/* no two workers share a uid of the host */
@@ -47,8 +48,8 @@ struct seccomp_row {
 	const char *call;
 	enum seccomp_verdict verdict;
 	enum seccomp_where where;
-	/* All must be true; after the last one op is 0. They compare all 64 bits of an argument,
-	 * unless there is a mask. */
+	/* The row applies if all comparisons are true; after the last one op is 0. They compare all
+	 * 64 bits of an argument, unless there is a mask. */
 	struct scmp_arg_cmp when[SECCOMP_COMPARISONS + 1];
 	bool some_machines;	/* the call exists on some architectures only */
 	const char *reason;
@@ -59,16 +60,17 @@ const struct seccomp_row *seccomp_rows(size_t *n_r);
 /* Is a row part of the filter for a host? */
 bool seccomp_is_for(const struct seccomp_row *row, const struct seccomp_host *host);
 
-/* Compiles a zygote's filter: the rows, but calls that clone a worker and build its walls are
- * always allowed. Workers inherit it. *program_r's instructions are malloc'ed and the caller's; on
- * failure it is untouched and *what_r names the row (static). 0 or -errno. */
+/* Compiles a zygote's filter: the rows, except that calls which clone a worker and build its walls
+ * are always allowed. Workers inherit this filter. The instructions of *program_r are malloc'ed,
+ * and belong to the caller. 0; or -errno: *program_r is unchanged, and *what_r names the row
+ * (static). */
 int seccomp_compile_for_zygote(const struct seccomp_host *host, struct sock_fprog *program_r,
 			       const char **what_r);
 
-/* Compiles the additional filter of a worker in the same way: only the rows of those calls. It
- * allows all other calls, because a call has to pass both filters; so it is no wall by itself. One
- * filter for both would be compiled to machine code for each worker, and be executed twice for each
- * call. */
+/* Compiles the additional filter of a worker in the same way: only the rows of the calls that the
+ * zygote's filter always allows. All other calls are allowed, because a call has to pass both
+ * filters; so this filter alone is no wall. A second filter with all rows would be compiled to
+ * machine code for each worker, and would check each call a second time. */
 int seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
 		    const char **what_r);
 

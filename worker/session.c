@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a session's init, pid 1, which never runs Python.
- * Owns:    the snapshots: for each the process that holds a state, and the line to it.
+ * Owns:    the snapshots: for each of them, the process that holds its state, and the line to it.
  * Reads:   the supervisor's messages on the control socket, which no other process in the worker
- * has; and reports of snapshots and cells. Those are scripts: one that breaks the protocol loses
- * its state. */
+ * has. Also reports of snapshots and cells: their processes run scripts, and one that breaks the
+ * protocol loses its state. */
 #include "worker/session.h"
 
 #include <errno.h>
@@ -33,90 +33,97 @@
 #include "worker/where.h"
 #include "worker/workspace.h"
 
-#define LOOK_AGAIN_MS 10	/* after a forced stop, for processes that were just being forked */
-#define LOOKS_MAX 300	/* when none of its processes is left */
+#define LOOK_AGAIN_MS 10	/* between looks, after a forced stop, for processes that were just
+				 * being forked */
+#define LOOKS_MAX 300	/* so many looks find no process of the cell before it counts as ended */
 #define TRY_NS 1000000
 #define TRIES_MAX 500
 #define DEATHS_MAX 20
 #define DROP_MS 1000
-#define ANSWER_MS 5000		/* for a copy that is to be the state */
-#define COPY_S 5		/* for a snapshot to fork */
-#define SPARE_S 1		/* likewise, while no message is read */
-#define SPARE_ROOM (16 << 20)	/* below the memory limit */
-#define MEASURE_MS 300		/* after a copy was made, and nothing has happened since */
-#define MEASURE_PAUSE 20	/* so many times what the last measurement has taken */
-#define UNHEARD_MAX 3		/* cells in a row that a process keeps from beginning */
-#define STALE_MAX 256		/* reports about earlier orders, during one operation */
+#define ANSWER_MS 5000		/* the time that a copy has to say that it is the state now */
+#define COPY_S 5		/* the time that a snapshot's process has to make a copy */
+#define SPARE_S 1		/* the time that it has to make a spare: no message is read
+				 * meanwhile */
+#define SPARE_ROOM (16 << 20)	/* the free memory, below the limit, that a spare needs */
+#define MEASURE_MS 300		/* a spare is measured if nothing has happened for so long */
+#define MEASURE_PAUSE 20	/* a pause is so many times as long as the last measurement */
+#define UNHEARD_MAX 3		/* a state that lets so many cells in a row not begin is given up */
+#define STALE_MAX 256		/* the most late reports that are accepted during one operation */
 
-static bool memory_counted;	/* by a controller: sampling is not needed */
+static bool memory_counted;	/* a controller counts memory: sampling is not needed */
 static uint64_t memory_limit;	/* of the session; 0: none */
-static bool alone;		/* no copy is made of the state: what ends its process ends it */
+static bool alone;		/* no copies are made: the state ends with its process */
 
 static struct snapshot {
 	pid_t pid;		/* 0: it holds no state */
 	int line;
 } snapshot[REPL_SNAPSHOTS_MAX];
 
-/* Init's ends of the pipes for what threads of earlier cells write to standard output and error. */
+/* Init's ends of the pipes for standard output and error of threads of earlier cells. */
 static int background[2];
 
-/* Slots hold states. A cell runs in the process that held the state of its slot, the head; the
- * slot has its copy, unless the session is alone, until the cell has ended by itself. What cells
- * have started belongs to their slot (processes.h), and is stopped unless a cell of that slot runs,
- * or it goes on after one. What only looks at the state is a copy that is nothing's state, and the
- * head rests.
+/* A slot is the place of a snapshot. Its head is the process that holds the state. A cell runs in
+ * the head of its slot; meanwhile the slot has the copy of that process (unless the session is
+ * alone), until the cell has ended by itself. Processes that cells have started belong to the slot
+ * of the cell (processes.h). They are stopped, unless a cell of that slot runs, or they may go on
+ * after their cell. A cell that only looks at the state runs in a copy, which never becomes a
+ * state, and the head is stopped meanwhile.
  *
- * The current operation; one at a time. */
+ * now: the current operation. There is one at a time. */
 static struct {
 	enum { NOTHING, CELL, COPY, SPARE } what;
-	unsigned int snapshot, to;	/* to: of a copy */
+	unsigned int snapshot, to;	/* the slot; the slot that a copy goes to */
 	uint64_t id;		/* of a cell */
-	bool look;		/* the cell only looks */
-	enum background_mode background;	/* what becomes of what the cell leaves */
-	int awake;		/* the slot that goes on when this is over; -1: none */
-	unsigned int stale;	/* reports about earlier orders */
-	int line;		/* of the copy, until it is reported; then of the cell */
+	bool look;		/* the cell only looks at the state */
+	enum background_mode background;	/* of the threads and processes that the cell leaves
+						 */
+	int awake;		/* the slot that continues when the operation is over; -1: none */
+	unsigned int stale;	/* how many reports about earlier orders came */
+	int line;		/* to the copy, until the copy is reported; then to the cell */
 	int listener;		/* the socket on which a cell reaches its proxy; -1: none */
 	pid_t pid;		/* of the cell; 0: its copy is not reported yet */
-	bool deaf;		/* it has closed its line */
-	bool gone;		/* reaped */
-	int status;		/* if gone */
-	bool interrupt;		/* as soon as the pid is known */
-	bool kill;		/* likewise */
-	bool begun;		/* its code may have run: what is new may be its own */
-	bool fell;		/* it has not begun, and what went on before it is gone */
-	bool ready;		/* it has ended by itself, and waits for COMMIT */
-	bool tasks;		/* then: its event loop has something to do */
-	unsigned int ended;	/* processes of earlier cells that were ended */
-	unsigned int looks;	/* after a forced stop; 0: none */
-	bool asked;		/* it may still tell where it is; then it is stopped */
+	bool deaf;		/* the cell has closed its line */
+	bool gone;		/* the cell's process was reaped */
+	int status;		/* of that process, if gone */
+	bool interrupt;		/* the cell is interrupted as soon as its pid is known */
+	bool kill;		/* the cell is killed as soon as its pid is known */
+	bool begun;		/* the cell's code may have run: new processes may be its own */
+	bool fell;		/* the cell has not begun, but threads and processes of earlier
+				 * cells are lost */
+	bool ready;		/* the cell has ended by itself, and waits for COMMIT */
+	bool tasks;		/* if ready: its event loop has tasks */
+	unsigned int ended;	/* how many processes of earlier cells were ended */
+	unsigned int looks;	/* how many looks came after a forced stop; 0: no such stop */
+	bool asked;		/* the script was asked for its stacks; after that it is killed */
 	struct timespec since;
 } now;
 
-/* The slot whose processes run while there is no operation, as its last cell has left them; -1:
- * none. Those that they have started since then are not listed yet. */
+/* The slot whose head and processes run although there is no operation: its last cell may leave
+ * them running. -1: none. Processes that they have started since that cell are not listed yet. */
 static int awake = -1;
 
-/* A copy from the end of the last cell. It is the state if the process of its slot ends by itself,
- * and the copy of the next cell if nothing has run since then. */
+/* The spare: a copy that is made after the end of a cell. It becomes the state if the head of its
+ * slot ends between cells. It serves as the copy for the next cell if nothing has run since it was
+ * made. */
 static struct spare {
 	struct snapshot copy;	/* pid 0: there is none */
 	unsigned int slot;	/* of the last cell */
-	bool tried;		/* there is one, or cannot be */
-	bool current;		/* nothing goes on in the slot */
+	bool tried;		/* a spare was made, or could not be, or is not needed */
+	bool current;		/* nothing has run in the slot since the spare was made */
 	bool measured;
-	int status;		/* of the slot's process, as wait(2) gives it */
+	int status;		/* of the slot's head when it has ended, as wait(2) gives it */
 } spare = { .tried = true };
 
-/* A spare that has become the state, until a cell of the slot tells it. */
+/* A head that has ended between cells, so that its spare has become the state. The next CELL_ENDED
+ * of the slot reports it. */
 static struct {
-	bool told;		/* there is none to tell of */
+	bool told;		/* it was reported, or there is none */
 	unsigned int slot;
 	int status;
 } fallen = { .told = true };
 
-/* The slot that went on when everything was stopped for a restart of the service; -1: none. A
- * process that was just being made then is stopped too, and may not be listed yet. */
+/* The slot that was awake when everything was stopped for a restart of the service; -1: none. A
+ * process that was just being made then is stopped, too, but may not be listed yet. */
 static int held = -1;
 
 static uint32_t orders;		/* the number of the last one */
@@ -124,15 +131,16 @@ static uint32_t orders;		/* the number of the last one */
 /* How many cells in a row have not begun because the process did not answer. */
 static unsigned int unheard;
 
-/* Children of a process that is gone which had ended before it: init reaps them. A state that is
- * used again has objects for them. The last of them. */
+/* How children of a lost head had ended, if they ended before it and it has not reaped them: init
+ * reaps them. A state that is used again has Python objects for these children, and is told. Only
+ * the last ENDS_MAX are kept. */
 static struct child_end child_end[ENDS_MAX];
 static size_t n_ends;
 
 static void
 tell(const struct msg *msg)
 {
-	/* Without a supervisor the session ends. */
+	/* The supervisor is gone, or has closed the socket: the session ends. */
 	if (frame_send(JAIL_CONTROL, msg, NULL, 0) < 0)
 		_exit(0);
 }
@@ -145,7 +153,8 @@ has_spare(unsigned int slot)
 	return spare.copy.pid > 0 && spare.slot == slot;
 }
 
-/* The spare shares its memory with the state. */
+/* The memory of init, of the states and of the processes that outlived their cells. The spare is
+ * left out, because it shares its memory with the state. */
 static uint64_t
 resting_memory(void)
 {
@@ -157,12 +166,14 @@ resting_memory(void)
 	return bytes;
 }
 
-/* What a copy has cost, when last measured, and when the next measurement may be. */
+/* The memory that a waiting copy had alone when it was last measured, and the earliest time of the
+ * next measurement. */
 static struct {
 	uint64_t bytes, next_ms;
 } cost;
 
-/* Sent before any other report. A state whose process has ended is there while its spare is. */
+/* Sends STATES if something has changed. It goes before any other report. A slot whose head has
+ * ended still holds a state while it has a spare. */
 static void
 tell_states(void)
 {
@@ -192,7 +203,7 @@ empty(struct snapshot *p)
 	p->pid = 0;
 }
 
-/* The states, the spare, and one more. */
+/* The heads, the spare, and one more process. */
 #define KEPT_MAX (REPL_SNAPSHOTS_MAX + 2)
 
 static size_t
@@ -209,8 +220,8 @@ list_states(pid_t *keep_r, pid_t one)
 	return n;
 }
 
-/* What was made since the last time is the slot's, except for states and one more process. How many
- * were ended because they are too many. */
+/* Lists the processes that were made since the last time as those of the slot, except for the
+ * heads, the spare and one more process. Returns how many were killed because the list is full. */
 static unsigned int
 list_new(unsigned int slot, pid_t one)
 {
@@ -219,8 +230,10 @@ list_new(unsigned int slot, pid_t one)
 	return processes_leave(keep, list_states(keep, one), slot);
 }
 
-/* What is in a slot, stopped between its cells. A stopped process may be continued by a timer of
- * its own; the supervisor looks at what a session uses while it is idle. */
+/* Sends a signal to the head and the processes of a slot: they are stopped between cells. A timer
+ * of a stopped process can continue it, so the supervisor watches the processor time of idle
+ * sessions.
+ */
 static void
 signal_slot(unsigned int slot, int signal)
 {
@@ -229,9 +242,10 @@ signal_slot(unsigned int slot, int signal)
 	processes_signal_left(slot, signal);
 }
 
-/* Stops what is in a slot, with all that is new but one. A process that another one made before it
- * was stopped is met in the next turn. Never while a process is between a state and its copy: while
- * that one is stopped, the copy's end is not seen. */
+/* Stops the head and the processes of a slot, and all new processes but one. A process that another
+ * one has made just before it was stopped is met in the next turn. Must not be called while an
+ * intermediate process makes a copy (fork_state): while that process is stopped, the end of the
+ * copy would not be seen. */
 static void
 halt(unsigned int slot, pid_t one)
 {
@@ -244,7 +258,7 @@ halt(unsigned int slot, pid_t one)
 	} while (processes_met() != met);
 }
 
-/* The same after a copy of the slot's process was made. */
+/* As halt, after a copy of the slot's head was made. */
 static void
 halt_copied(unsigned int slot, pid_t copy)
 {
@@ -254,7 +268,7 @@ halt_copied(unsigned int slot, pid_t copy)
 		signal_slot(slot, SIGSTOP);
 }
 
-/* Nothing goes on any more until an operation needs it. The slot that did; -1: none. */
+/* Stops the slot that is awake, until an operation needs it. Returns that slot; -1: none. */
 static int
 rest(void)
 {
@@ -266,8 +280,9 @@ rest(void)
 	return was;
 }
 
-/* Only where memory can run short in the worker's own cgroup. Where it can run short on the
- * whole machine only, all our processes must end before any of the host's. */
+/* Sets the weight of a process (processes_weigh), but only if memory can run short in the worker's
+ * own cgroup. If it can run short only on the whole machine, all processes of the worker must end
+ * before any process of the host. */
 static void
 weigh(pid_t pid, const char *weight)
 {
@@ -275,7 +290,7 @@ weigh(pid_t pid, const char *weight)
 		processes_weigh(pid, weight);
 }
 
-/* Its memory, and what it has open, are free afterwards. */
+/* Ends the spare, and waits: its memory and its open files are free afterwards. */
 static void
 end_spare(void)
 {
@@ -289,7 +304,7 @@ end_spare(void)
 	processes_outlives(pid, DROP_MS);
 }
 
-/* The slot gets another state, or none. */
+/* To be called before the slot gets another state, or none: stops and drops what is known of it. */
 static void
 forget(unsigned int slot)
 {
@@ -301,7 +316,7 @@ forget(unsigned int slot)
 		fallen.told = true;
 }
 
-/* Its memory is free when the next cell begins and memory is measured. */
+/* Ends a state, and waits: its memory is free when the next cell begins and memory is measured. */
 static void
 drop(struct snapshot *p)
 {
@@ -334,8 +349,8 @@ make_line(int *ours_r, int *theirs_r)
 	return 0;
 }
 
-/* 0; -ENOENT: the snapshot holds no state, or does not listen and is given up; or another
- * -errno. */
+/* Sends an order to a snapshot's head. 0; -ENOENT: the snapshot holds no state, or its head has
+ * closed the line or does not read it, and is ended; or another -errno. */
 static int
 send_order(struct snapshot *p, enum order_kind kind, uint16_t port, const int *fd, size_t n_fds)
 {
@@ -354,8 +369,8 @@ send_order(struct snapshot *p, enum order_kind kind, uint16_t port, const int *f
 	return -ENOENT;
 }
 
-/* Sends the order with the other end of a new line, now.line, and with one more descriptor if
- * that is not -1. As send_order. */
+/* As send_order, with two descriptors: the other end of a new line, now.line; and more, if it is
+ * not -1. */
 static int
 give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 {
@@ -370,18 +385,20 @@ give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 	return r;
 }
 
-/* The copy that the last cell did not need, until it is reaped. Files that the cell closed are open
- * in it until then. */
+/* The copy that the last cell did not need, until it is reaped. Until then files that the cell has
+ * closed are still open in this copy. */
 static pid_t spent;
 
-/* What a cell has started since its copy was made is not remembered: it may be a fork bomb. */
+/* Notes how a process has ended, if it was made before the current copy. Processes that a cell has
+ * started since then are not noted: they may be those of a fork bomb. */
 static void
 note_end(pid_t pid, int status)
 {
 	bool older = pid < spare.copy.pid ||
 		     (now.what == CELL && pid < snapshot[now.snapshot].pid);
 
-	/* SIGKILL is what all that goes on is ended by, and what is assumed. */
+	/* An end by SIGKILL is not noted: init ends processes in this way, and the state assumes it
+	 * of every child that it is not told of. */
 	if (older && (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL))
 		child_end[n_ends++ % ENDS_MAX] = (struct child_end){ pid, status };
 }
@@ -417,7 +434,7 @@ reap(void)
 
 /* ---- copies ---- */
 
-/* After an operation: what was going on before it does so again. */
+/* To be called after an operation: the slot that was awake before it continues. */
 static void
 wake(int slot)
 {
@@ -433,7 +450,7 @@ wants_spare(void)
 	       snapshot[spare.slot].pid > 0;
 }
 
-/* There is one, or there is none. */
+/* Ends the operation SPARE, with a spare or without one. */
 static void
 spare_over(void)
 {
@@ -442,9 +459,10 @@ spare_over(void)
 		kill(snapshot[spare.slot].pid, SIGSTOP);
 }
 
-/* A fork needs memory for page tables. If there is none, the kernel ends a process, which may be
- * the state. Before a cell, the supervisor sees to it that there is room. What every process shares
- * with the zygote is not this session's, and init has nothing else. */
+/* Is there enough memory for a spare? A fork needs memory for page tables. If there is none, the
+ * kernel ends a process, which may be the state. (Before a cell, the supervisor makes sure that
+ * there is room.) Memory that a process shares with the zygote does not count: init has only such
+ * memory, so init's size is subtracted once for each process. */
 static bool
 has_room(void)
 {
@@ -462,13 +480,14 @@ has_room(void)
 	       memory_limit;
 }
 
-/* Until it is made no message is read. */
+/* Begins to make a spare. Until it is made no message is read. */
 static void
 make_spare(void)
 {
 	spare.tried = true;
 	if (!has_room()) {
-		/* What goes on might grow, and nothing would be left. */
+		/* A slot that is awake is stopped: it might grow and be ended for that, and there
+		 * would be no spare. */
 		rest();
 		return;
 	}
@@ -499,7 +518,8 @@ wants_measurement(void)
 	return now.what == NOTHING && spare.copy.pid > 0 && !spare.measured;
 }
 
-/* The kernel walks the page tables of the copy: ten microseconds for a MiB. */
+/* Measures the memory that the spare has alone. The kernel walks its page tables: ten microseconds
+ * for a MiB. */
 static void
 measure_spare(void)
 {
@@ -519,7 +539,7 @@ copied(int error)
 	struct msg msg = { .type = MSG_COPIED, .copied = {
 		.to = now.to, .error = (uint32_t)error } };
 
-	/* A session's first process has not been told to wait yet. */
+	/* The first head of a session is still starting: it must not be stopped. */
 	if (now.what == COPY) {
 		if (error != 0)
 			halt(now.snapshot, 0);
@@ -542,7 +562,8 @@ on_copy(const struct msg_copy *copy)
 	now.snapshot = copy->from;
 	now.to = copy->to;
 	now.awake = rest();
-	/* All of it: the head may wait for the process between it and its last copy. */
+	/* The whole slot continues, not only the head: the head may wait for the intermediate
+	 * process of an earlier copy. */
 	signal_slot(now.snapshot, SIGCONT);
 	r = give_order(&snapshot[copy->from], ORDER_COPY, 0, -1);
 	if (r < 0)
@@ -551,8 +572,8 @@ on_copy(const struct msg_copy *copy)
 
 /* ---- cells ---- */
 
-/* What threads of earlier cells have written since the last answer. A script may have made the pipe
- * larger. */
+/* Reads what threads of earlier cells have written since the last answer, and drops the bytes that
+ * are too many: a script may have made the pipe larger. */
 static struct msg_bin
 read_background(int fd, char *to)
 {
@@ -564,7 +585,7 @@ read_background(int fd, char *to)
 	return (struct msg_bin){ to, n > 0 ? (size_t)n : 0 };
 }
 
-/* Whether threads, processes or tasks that cells have started are there. */
+/* Are there threads, processes or tasks that cells have started? */
 static bool
 leaves_some(void)
 {
@@ -606,9 +627,9 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 	tell(&msg);
 }
 
-/* Ends all processes but the snapshots and one, and what other slots have; how many were found. If
- * even init cannot fork, and still cannot after all visible processes were ended, there are
- * invisible ones, which only the end of the worker ends. */
+/* Ends all processes except the heads, the spare, one more process, and the processes of other
+ * slots. Returns how many were found. If init cannot fork, not even after all visible processes
+ * were ended, there are invisible ones, and the worker has to end. */
 static unsigned int
 end_others(pid_t one)
 {
@@ -629,8 +650,9 @@ end_others(pid_t one)
 	return found + first;
 }
 
-/* A cell that has killed its own snapshot may have killed others too. They take time to die;
- * init waits, so that it can report at once which are left. */
+/* Waits for other heads to end if the head of this slot is gone: a cell that has killed its own
+ * copy may have killed other states, too. Killed processes take some time to end, and init has to
+ * report which states are left. */
 static void
 await_deaths(void)
 {
@@ -645,7 +667,8 @@ await_deaths(void)
 	}
 }
 
-/* From here on the cell's process holds the state again, and its copy ends. */
+/* Keeps the changes of the cell: its process becomes the head of the slot again, and the copy ends.
+ */
 static void
 commit(void)
 {
@@ -658,7 +681,7 @@ commit(void)
 	cell_ended(CELL_COMMITTED, 0, 0, false);
 }
 
-/* The cell has ended by itself; what it has started goes on. */
+/* The cell has ended by itself. The processes that it has started are listed and continue. */
 static void
 on_committed(void)
 {
@@ -667,7 +690,8 @@ on_committed(void)
 	now.ended = list_new(now.snapshot, now.pid);
 	now.ready = true;
 	await_deaths();
-	/* It has killed its copy, and with it what else it could, such as by kill(-1, SIGKILL). */
+	/* The cell has killed its copy, and perhaps all processes that it could, by
+	 * kill(-1, SIGKILL). */
 	if (snapshot[now.snapshot].pid == 0 && !alone)
 		now.ended += processes_left_gone(now.snapshot);
 	if (memory_counted)
@@ -679,12 +703,13 @@ on_committed(void)
 static void
 on_commit(const struct msg_commit *message)
 {
-	/* It may have died, or have been stopped, since then. */
+	/* The cell may have ended, or have been stopped, since CELL_READY. */
 	if (now.what == CELL && now.ready && now.looks == 0 && message->id == now.id)
 		commit();
 }
 
-/* A process that its own threads keep from its orders reports when the operation is over. */
+/* Is this a late report about an earlier order? A process whose threads have kept it from reading
+ * its orders reports when the operation is over. */
 static bool
 is_stale(const struct report *report)
 {
@@ -692,13 +717,14 @@ is_stale(const struct report *report)
 	       report->number != orders && now.stale++ < STALE_MAX;
 }
 
-/* 1; 0: nothing for now; -EPIPE: the other end is closed; or -EBADMSG. */
+/* Reads a report. 1: *report_r has it; 0: there is none now; -EPIPE: the other end is closed; or
+ * -EBADMSG. */
 static int
 receive(int line, struct report *report_r)
 {
 	ssize_t n;
 
-	/* A report with a descriptor that takes long to close is refused. */
+	/* A report may bring a descriptor that takes long to close: such a report is refused. */
 	stall_watch();
 	n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
 	if (stall_waited())
@@ -710,8 +736,9 @@ receive(int line, struct report *report_r)
 	return n == 0 ? -EPIPE : -EBADMSG;
 }
 
-/* Makes sure that the copy has not been killed by the cell: it may take time to die. What was only
- * looked at answers when its own threads let it, and is not waited for. */
+/* Makes sure that a head that is the state again is alive: the cell may have killed it, and it may
+ * take time to end. After a look, the head is not waited for: it answers when its threads let it.
+ */
 static void
 prove(struct snapshot *p)
 {
@@ -724,7 +751,7 @@ prove(struct snapshot *p)
 
 	memcpy(order.end, child_end, sizeof(order.end));
 	n_ends = 0;
-	/* The cell may have stopped it. */
+	/* The cell may have stopped the process. */
 	kill(p->pid, SIGCONT);
 	if (fdpass_send_patiently(p->line, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) ==
 	    (ssize_t)sizeof(order)) {
@@ -740,7 +767,8 @@ prove(struct snapshot *p)
 		empty(p);
 }
 
-/* Between operations. If the process that went on is gone: ends what it has left. */
+/* Called between operations. If the head of the spare's slot is gone: ends the processes that it
+ * has left, and makes the spare the state. */
 static void
 use_spare(void)
 {
@@ -763,7 +791,8 @@ use_spare(void)
 	fallen.status = spare.status;
 }
 
-/* error: the process could not fork, and is as it was. */
+/* Ends the cell, and the slot has the state from before it. error: the errno with which the head
+ * could not make a copy; then the head is unchanged. 0: the cell did not end by itself. */
 static void
 roll_back(int status, int error)
 {
@@ -782,7 +811,7 @@ roll_back(int status, int error)
 	}
 	if (error == 0 && p->pid > 0) {
 		prove(p);
-		/* What killed it may have killed checkpoints. */
+		/* If the copy was killed, other states may have been killed, too. */
 		await_deaths();
 	}
 	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since, NULL, false) < 0)
@@ -790,8 +819,8 @@ roll_back(int status, int error)
 	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, error != 0);
 }
 
-/* The end of its process, which is reaped, is the cell's end. A copy that is just being made is
- * the state. */
+/* Kills the cell. The cell has ended when its process is reaped. If its copy, which will be the
+ * state, is still being made, the cell is killed once the copy is reported. */
 static void
 end_cell(void)
 {
@@ -823,7 +852,8 @@ on_stop(const struct msg_stop *stop)
 	}
 }
 
-/* A cell continues without its copy: it may still end by itself, and is the state then. */
+/* Ends the operation if the process that it needs is gone. A cell whose copy is gone continues: it
+ * may still end by itself, and then its process is the state. */
 static void
 check(void)
 {
@@ -841,7 +871,8 @@ check(void)
 	}
 }
 
-/* After a forced stop the end should have been reported by now. */
+/* Called repeatedly after a forced stop, until the cell has ended: ends processes that were just
+ * being forked. */
 static void
 look_again(void)
 {
@@ -849,8 +880,9 @@ look_again(void)
 
 	reap();
 	check();
-	/* Freeing much memory takes time. A state whose threads do not let it fork is as it was,
-	 * unless they never do. */
+	/* The cell has time to end, because freeing much memory takes time. If its copy was never
+	 * reported, threads keep the head from forking: the state is as it was, and is given up
+	 * only if this happens UNHEARD_MAX times in a row and there is a spare. */
 	if (now.what != CELL || some || now.looks++ != LOOKS_MAX)
 		return;
 	if (now.pid == 0 && !now.look &&
@@ -864,7 +896,7 @@ look_again(void)
 
 /* ---- what is reported ---- */
 
-/* The snapshot's process breaks the protocol, or has died. */
+/* The head of the snapshot has broken the protocol, or has ended. */
 static void
 give_up_snapshot(void)
 {
@@ -900,7 +932,7 @@ on_snapshot_report(void)
 		give_up_snapshot();
 }
 
-/* The process of the cell is known. */
+/* Lets the cell begin: the pid of its process is known. */
 static void
 after_forked(void)
 {
@@ -932,7 +964,8 @@ on_forked(pid_t pid)
 		forget(now.to);
 		processes_end_left(now.to);
 		put(&snapshot[now.to], pid, now.line);
-		/* Beside a spare, the process that it comes from weighs as a cell. */
+		/* The copy has the weight of the head that it was made from. A head with a spare
+		 * has the weight of a cell. */
 		weigh(pid, WEIGHT_STATE);
 		copied(0);
 		return;
@@ -970,8 +1003,8 @@ on_own_report(void)
 		now.tasks = report.value != 0;
 		on_committed();
 	} else if (r == -EPIPE) {
-		/* Its end will be reported by another process; the cell cannot report that it
-		 * has ended well. */
+		/* The cell has closed its line, so it cannot report that it has ended by itself.
+		 * The end of its process will be seen when it is reaped. */
 		now.deaf = true;
 	} else {
 		end_cell();
@@ -980,7 +1013,8 @@ on_own_report(void)
 
 /* ---- the supervisor ---- */
 
-/* The process of the state begins at once: its copy is the spare, or it has none. */
+/* Lets the cell begin in the head without a fork: its copy is the spare, or the session makes none.
+ */
 static int
 begin_at_once(struct snapshot *p, uint16_t port, int control)
 {
@@ -996,7 +1030,7 @@ begin_at_once(struct snapshot *p, uint16_t port, int control)
 	return 0;
 }
 
-/* listener: as in now. As send_order. */
+/* Begins a cell. listener: as in now. The result is as of send_order. */
 static int
 try_cell(const struct msg_cell *cell, int control, int listener, uint16_t port)
 {
@@ -1011,18 +1045,20 @@ try_cell(const struct msg_cell *cell, int control, int listener, uint16_t port)
 	now.look = cell->inspect;
 	now.background = (enum background_mode)cell->background;
 	now.awake = -1;
-	/* Those that its own slot has started meanwhile are listed when it has ended. */
+	/* If the cell's own slot is awake, it is not stopped. The processes that it has started
+	 * since its last cell are listed when the new cell has ended. */
 	if (now.look || awake != (int)cell->snapshot)
 		now.awake = rest();
 	awake = -1;
-	/* One of this slot is kept until there is another copy. */
+	/* A spare of another slot ends. One of this slot is kept until the cell has its copy. */
 	if (!now.look && spare.slot != cell->snapshot)
 		end_spare();
 	if (!now.look && spare.copy.pid > 0 && spare.current)
 		at_once = true;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
 	procfs_tell_uptime();
-	/* What the cell before has closed is free, such as the room of a removed file. */
+	/* The last cell's copy has to end first: then all that the cell has closed is free, such as
+	 * the room of a removed file. */
 	if (spent > 0)
 		processes_outlives(spent, DROP_MS);
 	if (cell->network && listener < 0)
@@ -1042,8 +1078,8 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 
 	r = try_cell(cell, control, listener, port);
 
-	/* The process that went on does not listen any more: it is another program, or has closed
-	 * its line. */
+	/* The head does not read its orders any more: it executes another program, or has closed
+	 * its line. The spare takes its place. */
 	if (r == -ENOENT && has_spare(cell->snapshot)) {
 		use_spare();
 		r = try_cell(cell, control, listener, port);
@@ -1054,9 +1090,9 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
 }
 
-/* Nothing can grow meanwhile. A session that stays waits for the end of the socket, and each of its
- * processes is stopped; none can evade that, because a fork during it is repeated after it is
- * over. */
+/* Stops the slot that is awake and ends the spare, so that nothing can grow until the next message.
+ * stays: the session outlives the supervisor until the end of its socket, and each of its processes
+ * is stopped. None can evade this: the kernel repeats a fork during which the signal has come. */
 static void
 on_hold(const struct msg_hold *hold)
 {
@@ -1079,7 +1115,7 @@ on_hold(const struct msg_hold *hold)
 	tell(&msg);
 }
 
-/* Between operations: what has become of the states. */
+/* Called between operations: looks what has become of the states, and reports it. */
 static void
 settle(void)
 {
@@ -1145,8 +1181,8 @@ serve(void)
 			{ .fd = now.what == SPARE ? -1 : JAIL_CONTROL, .events = POLLIN },
 			{ .fd = now.what != NOTHING && snapshot[now.snapshot].pid > 0
 				? snapshot[now.snapshot].line : -1, .events = POLLIN },
-			/* Of a cell that is being ended only its end counts, once its copy is
-			 * reported. */
+			/* Once its copy is reported, the line of a cell that is being ended is not
+			 * read: only the end of its process counts. */
 			{ .fd = now.what != NOTHING && (!forced || now.pid == 0) && !now.deaf
 				? now.line : -1, .events = POLLIN },
 		};
@@ -1163,7 +1199,8 @@ serve(void)
 			  is_cell ? now.asked ? &where : &tick : NULL, &none);
 		stall_turn();
 		if (n < 0) {
-			/* The state may be in a copy that was just reported. */
+			/* The head may have ended just after its copy was reported: the copy is the
+			 * state. */
 			if (is_cell && now.pid == 0)
 				on_own_report();
 			reap();
@@ -1192,7 +1229,8 @@ serve(void)
 	}
 }
 
-/* Also for every snapshot, which inherits it. No process here can look into init at this time. */
+/* Sets the weight of init, which every snapshot inherits. Init is dumpable for a moment; at this
+ * time there is no process that could look into it. */
 static void
 weigh_self(void)
 {

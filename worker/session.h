@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that is a session: its init, which has the list of snapshots and lets cells run in them.
+/* The init of a worker that a session uses. It has the list of snapshots, and lets cells run in
+ * them.
  */
 #ifndef WORKER_SESSION_H
 #define WORKER_SESSION_H
@@ -7,8 +8,8 @@
 #include "proto/message.h"
 #include "worker/jail.h"
 
-/* Called in init, whose only child has ended: makes the first snapshot, answers, and obeys the
- * supervisor until its socket is closed. */
+/* Called in init, whose only child has ended: makes the first snapshot, answers COPIED, and obeys
+ * the supervisor until the control socket is closed. */
 _Noreturn void session_live(const struct jail *jail, const struct msg_open *open);
 
 #endif

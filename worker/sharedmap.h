@@ -9,7 +9,7 @@
 #ifndef WORKER_SHAREDMAP_H
 #define WORKER_SHAREDMAP_H
 
-/* From now on, in this process and its forks. */
+/* Turns this on, in this process and in all processes that it forks. */
 void sharedmap_use_files(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the processes of a session that hold its states.
- * Owns:    the state. A copy is made by fork, and waits. A cell runs in the process
- * itself, so that its threads and children live on; the copy is what is left when the cell does
- * not end by itself. The process is a script's: it is never trusted. */
+ * Owns:    the state. A copy is made by fork, and waits. A cell runs in the process itself, not in
+ * the copy, so that the threads and children of earlier cells continue. If the cell does not end by
+ * itself, the copy is the state. The process runs scripts, so init does not trust it. */
 #include "worker/snapshot.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
-static uint32_t snapshot_number;			/* of the order that is carried out */
+static uint32_t snapshot_number;			/* the number of the current order */
 static bool goes_on;			/* threads run while the state waits */
 
 static void
@@ -41,12 +41,12 @@ report(enum report_kind kind, int value)
 {
 	struct report r = { .kind = kind, .number = snapshot_number, .value = value };
 
-	/* Nobody listens: init is gone, and so are we. */
+	/* Init is gone, so this process ends, too. */
 	if (fdpass_send(JAIL_LINE, &r, sizeof(r), NULL, 0, 0) != (ssize_t)sizeof(r))
 		_exit(1);
 }
 
-/* From here on the line belongs to this process. */
+/* Makes line the line of this process. */
 static void
 take_line(int line)
 {
@@ -66,7 +66,7 @@ lift_limit(__rlimit_resource_t what)
 	return was;
 }
 
-/* Cells may have used up their descriptors, and those that come with an order would be lost. So
+/* Cells may have used up all descriptors, and then the descriptors of an order would be lost. So
  * the limit is raised while an order is received. */
 static rlim_t descriptors;	/* the soft limit of the state */
 
@@ -119,7 +119,7 @@ open_streams(void)
 
 /* ---- a cell ---- */
 
-/* An earlier cell may have left its own input there. */
+/* Replaces standard input, because an earlier cell may have left its own. */
 static int
 take_stdin(struct frame *frame)
 {
@@ -129,8 +129,8 @@ take_stdin(struct frame *frame)
 	return in < 0 || dup2(in, STDIN_FILENO) < 0 ? -EBADF : 0;
 }
 
-/* A descriptor that has just arrived may have the number of its own target, in a state whose
- * lower numbers are in use. */
+/* Moves a descriptor that has just arrived above the worker's own numbers: if the lower numbers are
+ * in use, it may have the very number that it is to be copied to. */
 static int
 above_ours(int fd)
 {
@@ -142,7 +142,8 @@ above_ours(int fd)
 	return above;
 }
 
-/* What runs here, such as a repr of the script's own, changes only this process, which ends. */
+/* Lists the variables of the state, and ends the process. So code that runs here, such as a
+ * script's own __repr__, does not change the state. */
 static _Noreturn void
 look_at_state(const struct msg_run *run, struct msg *done)
 {
@@ -150,8 +151,8 @@ look_at_state(const struct msg_run *run, struct msg *done)
 	_exit(frame_send(JAIL_CONTROL, done, NULL, 0) < 0);
 }
 
-/* Sent before the cell runs: if the cell fails, only the copy is left, which knows nothing of the
- * cell. */
+/* Sends AT_STAKE. This is done before the cell runs: if the cell does not end by itself, only the
+ * copy is left, which knows nothing of this process's threads and children. */
 static void
 tell_stake(const struct msg_run *run)
 {
@@ -162,7 +163,8 @@ tell_stake(const struct msg_run *run)
 		_exit(1);
 }
 
-/* look: in the copy, which does not return. */
+/* Runs a cell. look: this process is a copy that looks at the state; then the function does not
+ * return. */
 static void
 run_cell(int control, uint32_t port, bool look)
 {
@@ -193,7 +195,7 @@ run_cell(int control, uint32_t port, bool look)
 	else
 		interpreter_cell(&frame.msg.run, &done.done);
 	parallel_pause();
-	/* A child that the cell forked comes here too, if it runs to the end. */
+	/* A child that the cell has forked comes here, too, if it runs to the end of the cell. */
 	if (getpid() != self)
 		_exit((int)done.done.exit_code);
 	reserve_begin();
@@ -203,15 +205,16 @@ run_cell(int control, uint32_t port, bool look)
 	frame_done(&frame);
 	close(JAIL_CONTROL);
 	close_streams();
-	/* From here on the supervisor counts. */
+	/* Between cells the supervisor counts the processor time. */
 	lift_limit(RLIMIT_CPU);
 	report(REPORT_COMMITTED, interpreter_has_tasks());
 }
 
 /* ---- signals ---- */
 
-/* The signals that the state has blocked. A process that waits as a snapshot blocks all: a signal
- * for a cell, such as a group's or a timer's, must not end the earlier state. */
+/* The signals that the state has blocked. While a process waits as a snapshot, it blocks all
+ * signals: a signal that is meant for a cell, such as one to its process group or one of a timer,
+ * must not end the earlier state. */
 static sigset_t state_mask;
 
 static void
@@ -223,8 +226,9 @@ block_signals(void)
 	sigprocmask(SIG_BLOCK, &all, &state_mask);
 }
 
-/* Drops signals that do not concern the script: of processes stopped and continued between cells,
- * and of the end of the process between this one and a copy. */
+/* Drops SIGCONT and SIGCHLD that do not concern the script: because processes were stopped and
+ * continued between cells, and because the intermediate process of a copy has ended. If a child of
+ * the script has ended, SIGCHLD is sent again. */
 static void
 drop_child_signal(void)
 {
@@ -253,7 +257,8 @@ wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
 }
 
-/* Makes the copy a child of init: a script that waits for all its children has no other. */
+/* In the intermediate process: reports the copy to init, and ends. So the copy becomes a child of
+ * init, and a script that waits for all its children does not find it. */
 static _Noreturn void
 tell_of_copy(int line, pid_t pid)
 {
@@ -266,14 +271,15 @@ tell_of_copy(int line, pid_t pid)
 
 enum forked { IS_COPY, HAS_COPY, HAS_NONE };
 
-/* What a copy shares with its process. */
+/* The worker's own descriptors, which a copy shares with its process. */
 struct own {
 	int fd[13];
 };
 
 #define N_OWN (sizeof(((struct own *)NULL)->fd) / sizeof(int))
 
-/* more: the descriptor of an order, or -1. done: likewise, the pipe that tells of the copy. */
+/* more: another descriptor that came with the order, or -1. done: the pipe that tells when the copy
+ * is ready, or NULL. */
 static struct own
 own_descriptors(int line, int more, const int *done)
 {
@@ -295,12 +301,13 @@ has_connections(int line, int more)
 /* How a copy is made. */
 struct copying {
 	int line, more;
-	bool gives_up;		/* it gives up the connections that it has */
-	bool connected;		/* and has some, as far as one sees: init waits for that */
+	bool gives_up;		/* the copy gives up its connections */
+	bool connected;		/* it has connections, as far as was seen before the fork: init is
+				 * told of the copy only when it has given them up */
 };
 
-/* Forks in the process between, and returns in the copy alone. Where it is connected, init is told
- * of the copy when it has given up its connections, or has ended. */
+/* In the intermediate process: forks, and returns only in the copy. If the copy has connections to
+ * give up, init is told of it when it has done so, or has ended. */
 static void
 make_copy(const struct copying *how)
 {
@@ -308,7 +315,7 @@ make_copy(const struct copying *how)
 	char none;
 	pid_t pid;
 
-	/* Without a free descriptor init is told at once. */
+	/* If there is no free descriptor for the pipe, init is told at once. */
 	if (how->gives_up && how->connected && pipe2(done, O_CLOEXEC) < 0)
 		done[0] = done[1] = -1;
 	pid = fork();
@@ -329,8 +336,9 @@ make_copy(const struct copying *how)
 		close(done[0]);
 }
 
-/* For the copy and other states. Threads may start processes meanwhile, which keep the limit: so it
- * is not lifted. What it was. */
+/* Raises the limit of processes, to leave room for the copy and for other states. It is raised by a
+ * few only: processes that threads start meanwhile keep the raised limit. Returns the former limit.
+ */
 static struct rlimit
 make_room(rlim_t more)
 {
@@ -343,10 +351,10 @@ make_room(rlim_t more)
 	return was;
 }
 
-/* Returns in the copy, and in the process itself when init has been told of the copy. A process
- * between the two makes the copy. It shares the memory of this one, which waits for its end, so
- * the state is copied once. It never returns from here; the handlers of pthread_atfork(3) run
- * around the one real fork. */
+/* Makes a copy. Returns in the copy, and in the process itself when init has been told of the copy.
+ * An intermediate process makes the copy. It is made by vfork(2): it shares the memory of this
+ * process, which waits for its end, so the state is copied only once. It never returns from here.
+ * The handlers of pthread_atfork(3) run around the one real fork. */
 static enum forked
 fork_state(const struct copying *how)
 {
@@ -368,7 +376,7 @@ fork_state(const struct copying *how)
 	interpreter_after_copy(false);
 	if (between > 0)
 		error = wait_for(between);
-	/* Threads of earlier cells may go on. */
+	/* Threads of earlier cells may run from here on, with the former limit. */
 	setrlimit(RLIMIT_NPROC, &processes);
 	if (error == 0 || between < 0)
 		drop_child_signal();
@@ -389,7 +397,7 @@ snapshot_on_copy(struct fdpass_set *fds)
 		descriptors_keep();
 }
 
-/* Waits even if a cell has set O_NONBLOCK on the line. */
+/* Waits for an order, even if a cell has set O_NONBLOCK on the line. */
 static void
 await_order(void)
 {
@@ -399,7 +407,8 @@ await_order(void)
 		;
 }
 
-/* If memory got short before init has weighed this process, the kernel might end the copy. */
+/* Waits for ORDER_BEGIN, which comes when init has set the weight of this process. Before that, if
+ * memory gets short, the kernel might end the copy first. */
 static void
 wait_to_begin(void)
 {
@@ -455,7 +464,8 @@ on_run(struct fdpass_set *fds, const struct order *order)
 	goes_on = order->goes_on;
 }
 
-/* Drops signals to a cell's group: they came to the copy too, which is the state now. */
+/* Drops pending signals: a signal to the process group of a cell has reached the copy, too, which
+ * is the state now. */
 static void
 drop_signals(void)
 {
@@ -467,7 +477,7 @@ drop_signals(void)
 		;
 }
 
-/* The state is this copy again: the cell has not ended by itself, or was only an inspection. */
+/* This process is the state again: the cell has not ended by itself, or has only looked at it. */
 static void
 on_answer(const struct order *order)
 {
@@ -510,7 +520,7 @@ wait_for_orders(void)
 		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
 		if (goes_on)
 			interpreter_take_back();
-		/* Init is gone, or has given us up. */
+		/* Init is gone, or has given this process up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);
 		snapshot_number = order.number;
@@ -546,8 +556,8 @@ snapshot_live(const struct jail *jail, int line, const int background[2],
 	struct jail_state state;
 	sigset_t none;
 
-	/* The state has the signal mask of a script; init has blocked the signals that it waits
-	 * for. */
+	/* The state has the signal mask of a script, not that of init, which blocks the signals
+	 * that it waits for. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	title_set("python3", "session");

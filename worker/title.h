@@ -5,10 +5,11 @@
 #ifndef WORKER_TITLE_H
 #define WORKER_TITLE_H
 
-/* At the start of the program. argv: the kernel's, which is overwritten later. */
+/* To be called at the start of the program. argv: main()'s, whose memory title_set overwrites. */
 void title_keep(char **argv);
 
-/* comm: the name of the process, at most 15 bytes; role: the word after "mcp-python". */
+/* Sets the title. comm: the name of the process, at most 15 bytes; role: the word after
+ * "mcp-python". */
 void title_set(const char *comm, const char *role);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fetches the pages that every run uses in a few calls.
+/* Makes the pages of memory that every run uses available by a few system calls.
  *
- * A worker shares its memory with the zygote until it writes; then the kernel copies each page in a
- * page fault. Pages of files are mapped in page faults too. Small scripts use nearly always the
- * same pages. So the zygote observes one run, and each worker asks for these pages in a few calls
- * before it gets work. This saves time and has no other effect.
+ * A worker shares its memory with the zygote. When it first writes to a page, the kernel copies the
+ * page in a page fault. Pages of files are mapped in page faults, too. Small scripts use nearly
+ * always the same pages. So the zygote observes one run, and each worker asks for these pages in a
+ * few calls before it gets work. This saves time and has no other effect.
  */
 #ifndef WORKER_WARM_H
 #define WORKER_WARM_H
@@ -13,7 +13,7 @@
  * that it uses. After a failure no pages are known. */
 void warm_learn(void (*rehearse)(const void *arg), const void *arg);
 
-/* In a worker's script process, right after its fork. */
+/* To be called in the script's process, right after its fork: asks for the pages. */
 void warm_up(void);
 
 #endif

@@ -7,14 +7,15 @@
 
 extern const struct tool check_environment_tool;
 
-/* Calls on_answer once. modules: the call asks for long lists too. environment: as in
- * environment_known, not NULL. */
+/* Gives the answer of a call: calls host->on_answer once. modules: the call asks for the long
+ * lists, too. environment: as in environment_known, not NULL. */
 typedef void check_environment_answer(const struct tool_host *host, const char *profile,
 				      bool modules, const json_t *environment);
 
-/* The start and cancel (tool.h) of a tool that finds out the same and gives another answer.
- * profile: as environment_profile gave it. requires_python (PEP 440, NULL: nothing): if the
- * profile's Python does not fit, that profile is meant in which a script with it would run. */
+/* The start and cancel (mcp/tool.h) of a tool that reports the same facts in an answer of its own.
+ * profile: as environment_profile gave it. requires_python: specifiers (PEP 440); NULL: none. If
+ * the Python of the profile does not fit them, the report is about the profile in which a script
+ * with them would run. */
 struct tool_run *check_environment_start(const struct tool_host *host, const char *profile,
 					 bool modules, const char *requires_python,
 					 check_environment_answer *answer);

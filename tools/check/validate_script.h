@@ -8,12 +8,12 @@
 
 extern const struct tool validate_script_tool;
 
-/* Calls on_answer once with the findings, whose trouble is NULL. */
+/* Gives the answer of a call: calls host->on_answer once. findings->trouble is NULL. */
 typedef void validate_script_answer(const struct tool_host *host, const char *profile,
 				    const struct findings *findings);
 
-/* The start and cancel (tool.h) of a tool that takes the same arguments and gives another
- * answer. dependencies_replace: as in a requirements_probe. */
+/* The start and cancel (mcp/tool.h) of a tool that takes the same arguments and gives an answer of
+ * its own. dependencies_replace: as in struct requirements_probe. */
 struct tool_run *validate_script_start(const struct tool_host *host, const json_t *json,
 				       bool dependencies_replace,
 				       validate_script_answer *answer);

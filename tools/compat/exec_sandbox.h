@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of tools "exec-sandbox": those of the server mcp-python-exec-sandbox, with its
- * names, arguments, defaults and texts, so that its clients need no change. Their answers
- * are texts; as structured content each is {"result": text}.
+/* The set of tools "exec-sandbox". It replaces the server mcp-python-exec-sandbox: it has the same
+ * names, arguments, defaults and texts, so that clients need no change. Answers are texts; the
+ * structured content of an answer is {"result": text}.
  */
 #ifndef TOOLS_COMPAT_EXEC_SANDBOX_H
 #define TOOLS_COMPAT_EXEC_SANDBOX_H

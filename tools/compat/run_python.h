@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of tools "run-python": that of the server mcp-run-python, with its name, arguments and
- * answers, so that its clients need no change.
+/* The set of tools "run-python", with one tool. It replaces the server mcp-run-python: the tool has
+ * the same name, arguments and answers, so that clients need no change.
  */
 #ifndef TOOLS_COMPAT_RUN_PYTHON_H
 #define TOOLS_COMPAT_RUN_PYTHON_H
@@ -11,9 +11,9 @@
 
 extern const struct tool run_python_code_tool;
 
-/* Call on_answer once (run_python_answer.c): with the outcome, after its output was sent as log
- * lines; or with the reason why nothing was run, in the form of the replaced server if that has
- * such a reason. flags: not used. */
+/* Give the answer of a call (run_python_answer.c): each calls host->on_answer once. The first gives
+ * the outcome, after its output was sent as log lines. The second gives the reason why nothing was
+ * run, in the form of the replaced server if that server knows such a reason. flags: not used. */
 void run_python_answer(const struct outcome *outcome, unsigned int flags,
 		       const struct tool_host *host);
 void run_python_refuse(const char *reason, const char *text, const struct tool_host *host);
@@ -22,7 +22,7 @@ void run_python_refuse(const char *reason, const char *text, const struct tool_h
  * levels. */
 void run_python_indent(FILE *to, const char *json);
 
-/* Writes a text so that the tag does not occur in it: the brackets of the tag become &lt; and &gt;.
+/* Writes a text in which the tag must not occur: where it does, its brackets become &lt; and &gt;.
  */
 void run_python_escape(FILE *to, const char *text, size_t len, const char *tag);
 

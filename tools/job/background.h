@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs: runs of tools that continue after their call was answered.
  *
- * A tool with the argument "background" gives its call to background_start and answers with the
- * job's handle; the tool "job" (tools/job/job.c) follows the job. A job belongs to its tenant;
- * other tenants cannot use its handle. While it runs its newest output is kept; after its end its
- * answer is kept for a time. The bounds are [mcp] jobs_per_tenant, job_seconds and job_bytes. The
- * limits of the run apply.
+ * A tool with the argument "background" passes its call to background_start and answers with the
+ * job's handle. The tool "job" (tools/job/job.c) follows the job. A job belongs to its tenant;
+ * other tenants cannot use its handle. While a job runs, its newest output is kept; after its end
+ * its answer is kept for a time. The bounds are [mcp] jobs_per_tenant, job_seconds and job_bytes.
+ * The usual limits of a run apply to the run of a job, too.
  */
 #ifndef TOOLS_JOB_BACKGROUND_H
 #define TOOLS_JOB_BACKGROUND_H
@@ -24,8 +24,8 @@
 
 enum job_state {
 	JOB_RUNNING,
-	JOB_DONE,		/* it answered */
-	JOB_FAILED,		/* by a failure of the protocol */
+	JOB_DONE,		/* it ended with an answer */
+	JOB_FAILED,		/* it ended with a failure of the protocol (struct tool_failure) */
 	JOB_CANCELLED,
 };
 
@@ -34,16 +34,16 @@ struct job;
 /* Is the argument given and true? The tool refuses a value that is not a boolean. */
 bool background_wanted(const json_t *arguments);
 
-/* Starts the tool with the arguments without "background". 0 and *handle_r, borrowed until the next
- * turn of the loop; 1: the tool answered at once, to host, and there is no job; -EBUSY with why_r
- * filled: the tenant has too many. */
+/* Starts the tool with the arguments, except "background". 0 and *handle_r, borrowed until the next
+ * turn of the loop; 1: the tool has answered host at once, and there is no job; -EBUSY with why_r:
+ * the tenant has too many jobs. */
 int background_start(const struct tool_host *host, const struct tool *tool,
 		     const json_t *arguments, const char **handle_r, struct why *why_r);
 
-/* NULL: the tenant has no job of this handle. Valid until the next turn of the loop. */
+/* The tenant's job with this handle; NULL: there is none. Valid until the next turn of the loop. */
 struct job *background_find(const struct tenant *tenant, const char *handle);
 
-/* Stops it, if it runs. */
+/* Stops a job, if it runs. */
 void background_cancel(struct job *job);
 
 /* ---- looking ---- */
@@ -51,8 +51,8 @@ void background_cancel(struct job *job);
 struct job_view {
 	const char *handle, *tool;
 	enum job_state state;
-	uint64_t elapsed_ms;			/* of its run */
-	uint64_t kept_seconds;			/* from now on; for a job that has ended */
+	uint64_t elapsed_ms;			/* the duration of its run so far */
+	uint64_t kept_seconds;			/* how much longer a job that has ended is kept */
 	uint64_t written;			/* bytes of output so far, both streams */
 	uint64_t oldest;			/* offset of the first kept byte */
 	const struct tool_answer *answer;	/* JOB_DONE; else NULL */
@@ -61,15 +61,16 @@ struct job_view {
 
 void background_view(const struct job *job, struct job_view *view_r);
 
-/* Its answer was fetched: it may be dropped to make room. */
+/* To be called when the answer of a job was fetched: the job may now be dropped to make room. */
 void background_seen(struct job *job);
 
-/* Copies at most size bytes of output from offset (oldest..written) on. The copy ends between
- * characters, unless no more output will follow. Returns their number. */
+/* Copies at most size bytes of output, beginning at offset, which is between oldest and written.
+ * The copy ends between characters, unless no more output will follow. Returns the number of bytes.
+ */
 size_t background_output(const struct job *job, uint64_t offset, char *to, size_t size);
 
-/* Embedded in the object that waits. on_news may be called from anywhere, and must not use the job:
- * look for it again in the next turn of the loop. */
+/* A watch of a job, embedded in the object that waits. on_news may be called from within any
+ * function, and must not use the job: it has to look for it again in the next turn of the loop. */
 struct job_watch {
 	void (*on_news)(struct job_watch *watch);
 	struct job *job;			/* set by the job, like the link; NULL: none */

@@ -8,7 +8,7 @@
 
 #define JOB_WAIT_MAX 300		/* seconds */
 #define JOB_WAIT_STANDARD 20
-#define JOB_OUTPUT_MAX 65536		/* bytes told at once */
+#define JOB_OUTPUT_MAX 65536		/* bytes of output in one answer */
 
 extern const struct tool job_tool;
 

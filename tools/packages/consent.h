@@ -16,8 +16,8 @@
 
 struct consent;
 
-/* each: the verdict about each package of the set. Everything is borrowed for the call, and host
- * for longer. reason: the client's words; NULL: none. */
+/* Makes the items of a set. each: the verdict about each package of the set. reason: the client's
+ * words; NULL: none. Everything is borrowed during the call; host until consent_free. */
 struct consent *consent_new(const struct tool_host *host, const json_t *set,
 			    const enum policy_verdict *each, const char *reason);
 void consent_free(struct consent *consent);	/* NULL is fine; no callback is called any more */
@@ -28,15 +28,19 @@ bool consent_allows(const struct tool_host *host, const json_t *set);
 /* Were all items approved before? */
 bool consent_is_given(const struct consent *consent);
 
-/* Asks the client's own user, if policy and the client allow it. True: consent_take_reply must get
- * the reply, and records a yes. False: the user was not asked. */
+/* Asks the client's own user, if policy and the client allow it. True: the reply must be passed to
+ * consent_take_reply. False: the user was not asked. */
 bool consent_ask_session(const struct consent *consent);
+
+/* Takes the user's reply. True: the user has agreed, and this was recorded. */
 bool consent_take_reply(const struct consent *consent, const struct tool_reply *reply);
 
-/* Were exactly these packages refused, and is the refusal still valid? Then why_r is the answer. */
+/* Were exactly these packages refused, and is the refusal still valid? If so, why_r has the text of
+ * the answer. */
 bool consent_is_denied(const struct consent *consent, struct why *why_r);
 
-/* Asks the operators. on_decided NULL: the caller does not wait. As approvals_ask. */
+/* Asks the operators. on_decided (NULL: the caller does not wait) and the result: as of
+ * approvals_ask. */
 int consent_ask(struct consent *consent,
 		void (*on_decided)(void *arg, const struct approval_decision *decision),
 		void *arg, const struct approval **approval_r, struct why *why_r);

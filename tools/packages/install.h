@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Installation: from requirements to an environment in the store. The requirements are found in the
- * store, or else they are resolved, checked by policy, approved, installed and stored. Used by
- * install_package and for scripts that declare dependencies.
+/* Installation: makes an environment in the store from requirements. If the store has an
+ * environment for these requirements, it is used. Otherwise the requirements are resolved; the
+ * resulting set is checked by policy, approved, installed and stored. Used by install_package, and
+ * for scripts that declare dependencies.
  */
 #ifndef TOOLS_PACKAGES_INSTALL_H
 #define TOOLS_PACKAGES_INSTALL_H
@@ -29,11 +30,11 @@ const char *install_status_name(enum install_status status);
 /* Valid during the call only; all borrowed. */
 struct install_result {
 	enum install_status status;
-	const char *message;		/* for people; with the installer's own words */
+	const char *message;		/* for people; may quote the installer */
 	const json_t *packages;		/* a set (set.h); NULL: not known */
 	const char *environment;	/* with INSTALL_OK: its name in the store */
 	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
-	/* Not NULL: the worker that installs ended abnormally, and nothing else is known. */
+	/* With INSTALL_ERROR: the outcome of a worker that ended abnormally; NULL: none did. */
 	const struct outcome *trouble;
 };
 
@@ -41,7 +42,8 @@ struct install_request {
 	const json_t *requirements;	/* texts of set_requirement */
 	const char *profile;		/* as environment_profile gave it */
 	const char *reason;		/* a client's words; NULL: none */
-	bool may_ask;			/* its caller can take replies: install_reply */
+	bool may_ask;			/* questions may be asked by the host: the caller passes the
+					 * replies to install_reply */
 };
 
 typedef void install_done(void *arg, const struct install_result *result);
@@ -49,13 +51,14 @@ typedef void install_done(void *arg, const struct install_result *result);
 /* Can packages be installed? 0, or -ENOSYS with why_r: no index or no store is configured. */
 int install_is_configured(const struct config *config, struct why *why_r);
 
-/* Starts; done is called once, from a later turn of the loop. Progress is sent to the host. 0 and
- * *install_r, valid until done; -ENOSYS as above; or -EACCES: policy denies these requirements for
- * every result of resolving them. */
+/* Starts an installation. done is called once, from a later turn of the loop. Progress is sent to
+ * the host. 0 and *install_r, valid until done is called; -ENOSYS: as of install_is_configured; or
+ * -EACCES: policy denies these requirements, whatever they resolve to. */
 int install_start(const struct tool_host *host, const struct install_request *request,
 		  install_done *done, void *arg, struct install **install_r,
 		  struct why *why_r);
-/* The reply to a question that it asked by its host. May call done. */
+
+/* Takes the reply to a question that the installation has asked by its host. May call done. */
 void install_reply(struct install *install, const struct tool_reply *reply);
 
 void install_cancel(struct install *install, enum cancel_reason reason);

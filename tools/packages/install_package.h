@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tool install_package.
+/* The tool install_package: installs packages for scripts or for a session.
  */
 #ifndef TOOLS_PACKAGES_INSTALL_PACKAGE_H
 #define TOOLS_PACKAGES_INSTALL_PACKAGE_H

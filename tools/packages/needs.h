@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared dependencies of code. They are compared with the packages of its profile; missing ones
- * are found in the store or installed, if that is configured. Used by run_script, and by run_repl
- * when a session begins. Code without dependencies (requirements_any) does not need it.
+/* Declared dependencies of code. They are compared with the packages of the profile. Missing
+ * packages are found in the store or installed, if that is configured. Used by run_script, and by
+ * run_repl when a session begins. Not needed for code without dependencies (requirements_any).
  */
 #ifndef TOOLS_PACKAGES_NEEDS_H
 #define TOOLS_PACKAGES_NEEDS_H
@@ -17,26 +17,29 @@ struct needs;
 
 enum needs_status {
 	NEEDS_MET,
-	NEEDS_PYTHON,			/* this profile's Python does not fit */
+	NEEDS_PYTHON,			/* the profile's Python does not fit */
 	NEEDS_REFUSED,
-	NEEDS_TROUBLE,			/* a worker of this check ended abnormally */
+	NEEDS_TROUBLE,			/* a worker that was used for this ended abnormally */
 };
 
 /* Valid during the call only; all borrowed. */
 struct needs_result {
 	enum needs_status status;
-	const char *environment;	/* MET: its name in the store; NULL: none is needed */
-	const json_t *packages;		/* the packages in it: a set (set.h) */
-	const char *reason, *text;	/* PYTHON, REFUSED: as for run_script_refuse_as */
-	const struct outcome *trouble;	/* TROUBLE */
+	const char *environment;	/* NEEDS_MET: the name of the environment that has the
+					 * missing packages; NULL: none is needed */
+	const json_t *packages;		/* the packages in environment: a set (set.h) */
+	const char *reason, *text;	/* NEEDS_PYTHON, NEEDS_REFUSED: as for run_script_refuse_as
+					 */
+	const struct outcome *trouble;	/* NEEDS_TROUBLE: of that worker */
 };
 
 typedef void needs_known(void *arg, const struct needs_result *result);
 
-/* may_ask: the tool passes replies to needs_reply, so the session's user may be asked about
- * packages. known is called once: from within, and then *needs_r is NULL, or from a later turn of
- * the loop. 0, or an error of requirements_start, with why_r filled and without a call of known.
- * The probe is borrowed as by requirements_start; its member compile is not used. */
+/* Starts the check. may_ask: the client's user may be asked about packages; the tool passes the
+ * replies to needs_reply. known is called once: from within this function, and then *needs_r is
+ * NULL; or from a later turn of the loop. 0; or an error of requirements_start with why_r, and
+ * known is not called. The probe is borrowed as by requirements_start; its member compile is not
+ * used. */
 int needs_start(const struct tool_host *host, const struct requirements_probe *probe,
 		bool may_ask, needs_known *known, void *arg, struct needs **needs_r,
 		struct why *why_r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the service's own Python programs for packages in a worker, with the installer's limits.
- * Output of pip becomes progress messages and, after a failure, the reason.
+/* Runs the service's own Python programs for packages in a worker, with the limits for installers.
+ * Output of pip becomes progress messages. After a failure it is the reason.
  */
 #ifndef TOOLS_PACKAGES_PROGRAM_H
 #define TOOLS_PACKAGES_PROGRAM_H
@@ -15,8 +15,9 @@
 
 struct program;
 
-/* answer: the program's answer, an object, borrowed; NULL: it failed, and words (never NULL) are
- * the installer's own, or outcome has the reason. warnings: the installer's own too; "": none. */
+/* answer: the program's answer, an object, borrowed. NULL: the program has failed, and words (never
+ * NULL) is what the installer said, or outcome has the reason. With an answer, words has the
+ * installer's warnings; "": none. */
 typedef void program_ended(void *arg, const json_t *answer, const char *words,
 			   const struct outcome *outcome);
 
@@ -24,12 +25,12 @@ struct program_request {
 	const char *text;		/* Python */
 	char *argument;			/* JSON for argv[1] */
 	const char *profile;
-	const int *channel;		/* as execution_request has it */
-	bool sealed;			/* without a way to the index */
+	const int *channel;		/* as in struct execution_request */
+	bool sealed;			/* it has no network */
 };
 
-/* Runs it; ended is called once from a later turn of the loop. 0, or an error of execution_start,
- * with why_r filled. */
+/* Runs a program. ended is called once from a later turn of the loop. 0, or an error of
+ * execution_start, with why_r. */
 int program_start(const struct tool_host *host, const struct program_request *request,
 		  program_ended *ended, void *arg, struct program **program_r,
 		  struct why *why_r);

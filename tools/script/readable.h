@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output in the form for models: without the overwritten states of progress bars, and within a
- * budget. The whole text is kept if a part is left out, and can be read as a resource. The
+/* Writes output in a form for models: without the overwritten states of progress bars, and within a
+ * budget. If a part is left out, the whole text is kept, and can be read as a resource. The
  * structured form of an answer is not changed.
  */
 #ifndef TOOLS_SCRIPT_READABLE_H
@@ -16,7 +16,8 @@ struct tool_host;
 struct readable {
 	const char *text;		/* UTF-8 */
 	size_t len;
-	const char *name;		/* ends its address: "stdout" */
+	const char *name;		/* the last part of the address of the whole text: "stdout"
+					 */
 };
 
 /* The reader of an answer, and the execution. Borrowed. */
@@ -29,14 +30,15 @@ struct reader {
 /* One n-th of the reader's tokens, in bytes; 0: no limit. */
 size_t reader_share(const struct reader *reader, unsigned int n);
 
-/* Writes the text. Of a line with carriage returns only the last state is written. If the text is
- * longer than budget bytes, head and tail are written, with a line between them that says how much
- * is left out, and where the whole can be read: the whole is kept for the reader, if there is room
- * and the text has a name (tools/shared/resources.h). budget 0: no limit. The text stays UTF-8. */
+/* Writes the text. Of a line with carriage returns, only the last state is written. If the text is
+ * longer than budget bytes, its head and its tail are written, with a line between them that says
+ * how much is left out, and where the whole text can be read. The whole text is kept for the reader
+ * if there is room and the text has a name (tools/shared/resources.h). budget 0: no limit. The
+ * result is UTF-8, too. */
 void readable_say(FILE *to, const struct readable *text, size_t budget,
 		  const struct reader *reader);
 
-/* The same as a text, malloc'd. */
+/* As readable_say, but returns the text, malloc'd. */
 char *readable_make(const struct readable *text, size_t budget, const struct reader *reader,
 		    size_t *len_r);
 

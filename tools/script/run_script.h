@@ -23,8 +23,8 @@
 
 #define RUN_STDIN_MAX (8 * 1024 * 1024)		/* bytes */
 #define RUN_ARGS_BYTES_MAX (512 * 1024)		/* of all args together */
-#define RUN_ANSWER_MAX (9 * 1024 * 1024)	/* bytes of an answer's line, about: some
-						 * clients give up on 10 MiB */
+#define RUN_ANSWER_MAX (9 * 1024 * 1024)	/* roughly, bytes of an answer's line: some clients
+						 * do not accept 10 MiB */
 
 #define RUN_KEY_ARGUMENT "idempotency_key"
 #define RUN_KEY_MAX 128				/* characters */
@@ -39,23 +39,24 @@ enum run_for { RUN_FOR_SCRIPT, RUN_FOR_REPL };
 
 struct run_script_arguments;
 
-/* A tool that runs scripts: how it reads its arguments and gives its answers. run_script is one;
- * the others replace those of other servers. */
+/* A tool that runs scripts: how it reads its arguments and gives its answers. One is run_script;
+ * the others replace tools of other servers. */
 struct script_tool {
 	/* As run_script_read. */
 	int (*read)(const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
-	/* Calls on_answer once; flags: set by read. */
+	/* Gives the outcome: calls host->on_answer once. flags: as read has set them. */
 	void (*answer)(const struct outcome *outcome, unsigned int flags,
 		       const struct tool_host *host);
-	/* Calls on_answer once: nothing was run. reason, text: as run_script_refuse_as. */
+	/* Answers that nothing was run: calls host->on_answer once. reason, text: as in
+	 * run_script_refuse_as. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
-	/* Its name, if its scripts may ask for input; then the tool has a reply. NULL: they may
-	 * not. */
+	/* The name of the tool, if its scripts may ask for input; such a tool has the member reply
+	 * (mcp/tool.h). NULL: they may not. */
 	const char *asks;
 };
 
-/* Implement start, cancel and uses (tool.h) of such a tool. */
+/* The start, cancel and uses (mcp/tool.h) of a tool that runs scripts. */
 struct tool_run *run_script_start(const struct script_tool *kind,
 				  const struct tool_host *host, const json_t *json);
 void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
@@ -77,20 +78,20 @@ struct run_script_arguments {
 	const char *python;				/* version or interpreter; NULL: any */
 	/* Only for run_repl, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
-	const char *volume;				/* likewise */
+	const char *volume;				/* of both tools; NULL: not given */
 	bool branch, inspect, reset, close;
-	bool has_snapshot, snapshot;			/* whether it was given, and its value */
+	bool has_snapshot, snapshot;			/* was snapshot given? its value */
 	struct import_list imports;			/* item NULL: any; the array is malloc'd */
-	char requires_python[48];			/* in addition to the script's own; "": none
-							 */
-	bool tell_names;				/* as in an execution_request */
-	bool dependencies_replace;			/* as in a requirements_probe */
-	unsigned int flags;				/* set by the tool, for its answer */
+	char requires_python[48];			/* specifiers, beside those of the script;
+							 * "": none */
+	bool tell_names;				/* as in struct execution_request */
+	bool dependencies_replace;			/* as in struct requirements_probe */
+	unsigned int flags;				/* the tool's own, for its answer */
 };
 
-/* Checks every field, except for the caps, which limits_merge checks. 0, or -EINVAL with why_r,
- * which names the field and the allowed values. On success run_script_arguments_done releases
- * *arguments_r. */
+/* Reads the arguments of a call and checks every field, except for the caps of limits, which
+ * limits_merge checks. 0, and run_script_arguments_done releases *arguments_r; or -EINVAL with
+ * why_r, which names the field and the allowed values. */
 int run_script_read(enum run_for tool, const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
 void run_script_arguments_done(struct run_script_arguments *arguments);
@@ -100,17 +101,18 @@ void run_script_arguments_done(struct run_script_arguments *arguments);
 int run_script_read_script(const char *field, const json_t *value,
 			   struct run_script_arguments *arguments, struct why *why_r);
 
-/* Can this value be an idempotency key? json: any value, or NULL. */
+/* Can this value be an idempotency key? value: any JSON value, or NULL. */
 bool run_script_is_key(const json_t *value);
-/* For the member once of a tool (tool.h). */
+
+/* The member once of a tool (mcp/tool.h). */
 const char *run_script_once(const json_t *arguments);
 
 /* The schemas as JSON texts, malloc'd, with the limits in force. */
 char *run_script_input_schema(enum run_for tool, const struct config *config);
 char *run_script_output_schema(enum run_for tool, const struct config *config);
 
-/* Adds the members that run_calls_write() writes to the schema of another tool's answer, if there
- * are other servers. schema: of schema_load(). */
+/* Adds the members that run_calls_write() writes to a schema of an answer, if other servers are
+ * configured. schema: from schema_load(). */
 void run_script_add_calls(json_t *schema, const struct config *config);
 
 /* A sentence for descriptions about the network of scripts; static. */
@@ -122,21 +124,23 @@ bool run_script_is_json(const char *text, size_t len);
 /* Further members of a tool's answer. */
 struct run_supplement {
 	void (*write)(const void *arg, struct jsonout *out);	/* members of an open object */
-	void (*say)(const void *arg, FILE *to);			/* lines for readers */
+	void (*say)(const void *arg, FILE *to);			/* lines of the text */
 	const void *arg;
 };
 
-/* Calls on_answer once with the outcome. tokens: the approximate length of its text; 0: as
- * configured. supplement may be NULL, as below. */
+/* Gives the outcome: calls host->on_answer once. tokens: the length of the text, roughly; 0: as
+ * configured. supplement: may be NULL. */
 void run_script_answer(const struct outcome *outcome, uint32_t tokens,
 		       const struct run_supplement *supplement, const struct tool_host *host);
 
-/* Calls on_answer once: nothing was run. reason: a status as below; text: a sentence. */
+/* Answers that nothing was run: calls host->on_answer once. reason: a status of
+ * tools/shared/reasons.h or mcp/tool.h; text: a sentence. supplement: may be NULL. */
 void run_script_refuse_as(const char *reason, const char *text,
 			  const struct run_supplement *supplement,
 			  const struct tool_host *host);
 
-/* Calls on_answer once: the script continues in the background, as the job of this handle. */
+/* Answers that the script continues in the background: calls host->on_answer once. job: the job's
+ * handle. supplement: may be NULL. */
 void run_script_answer_job(const char *job, const struct run_supplement *supplement,
 			   const struct tool_host *host);
 

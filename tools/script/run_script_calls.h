@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of an answer about calls of other servers' tools by a script or cell, so that a client
- * knows before a retry what was done.
+/* The part of an answer about calls of other servers' tools by a script or cell. A client that
+ * wants to run the script again learns from it what was done already.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_CALLS_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_CALLS_H

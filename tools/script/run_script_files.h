@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The argument files of run_script: files that are put into /workspace before the script starts.
+/* The argument "files" of run_script: files that are put into /workspace before the script starts.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_FILES_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_FILES_H
@@ -18,21 +18,22 @@ struct config;
 #define FILES_PATH_MAX 1024		/* bytes */
 #define FILES_NAME_MAX 255		/* bytes between slashes */
 
-/* Texts and paths are borrowed from the JSON; decoded base64 is memory of its own. */
+/* Texts and paths are borrowed from the JSON; decoded base64 is malloc'd. */
 struct run_script_files {
 	struct execution_input *item;
-	void **decoded;			/* by item; NULL: it was not base64 */
-	const char **uri;		/* by item; NULL: its content came with it */
+	void **decoded;			/* for each item; NULL: its content is not base64 */
+	const char **uri;		/* for each item; NULL: its content is in the argument */
 	size_t n;
 };
 
-/* 0, or -EINVAL with why_r, which names the item and the allowed values; then files_r is empty. */
+/* Reads the argument. 0; or -EINVAL with why_r, which names the item and the allowed values, and
+ * *files_r is empty. */
 int run_script_files_read(const json_t *json, const struct config *config,
 			  struct run_script_files *files_r, struct why *why_r);
 
-/* Finds the contents of files that are given by the uri of an earlier call's file, which the tenant
- * must be able to read. They are borrowed from the store of resources: use them at once. 0, or
- * -EINVAL with why_r. */
+/* Finds the contents of files that are given by a uri, that of a file of an earlier call. The
+ * tenant must be able to read it. The contents are borrowed from the store of resources, and have
+ * to be used at once. 0, or -EINVAL with why_r. */
 int run_script_files_resolve(struct run_script_files *files, const struct config *config,
 			     const struct tenant *tenant, struct why *why_r);
 void run_script_files_done(struct run_script_files *files);

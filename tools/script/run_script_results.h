@@ -10,21 +10,21 @@
 #include "base/jsonout.h"
 #include "mcp/tool.h"
 
-#define RESULTS_DISPLAY_COST_MAX (5632 * 1024)	/* bytes of an answer, about */
+#define RESULTS_DISPLAY_COST_MAX (5632 * 1024)	/* bytes of an answer, roughly */
 #define RESULTS_FILE_COST_MAX (512 * 1024)
 
 struct run_results;
 
-/* Selects the results that fit. outcome NULL: nothing was run. The result borrows from the outcome.
- * host: borrowed, for signed links to the tenant's files. cost_r: the bytes that it takes in an
- * answer, at most the two bounds above. */
+/* Selects the results that fit into an answer. outcome NULL: nothing was run. The selection borrows
+ * from the outcome. host: borrowed, for signed links to the tenant's files. *cost_r: the bytes that
+ * the selection takes in an answer, within the two bounds above. */
 struct run_results *run_results_new(const struct outcome *outcome, const struct tool_host *host,
 				    size_t *cost_r);
 void run_results_free(struct run_results *results);
 
 const struct content *run_results_blocks(const struct run_results *results, size_t *n_r);
 
-/* Members of an object that is open. */
+/* Writes members of an open object. */
 void run_results_write(const struct run_results *results, struct jsonout *out);
 
 void run_results_say(const struct run_results *results, FILE *to);

@@ -46,7 +46,8 @@ enum field {
 	FIELD_COUNT,
 };
 
-/* most: bytes of a text, number of texts; a limit's cap comes from the policy. */
+/* most: for a text its bytes, for texts their number. The cap of a limit comes from policy, not
+ * from here. */
 struct row {
 	const char *name;
 	unsigned int tools;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the user for lines for a script's input(), if policy allows it and the client can show
- * forms. This module decides who may ask, makes the question, and takes the reply. The engine
- * (engine/execution.h) waits, and the run's host (mcp/tool.h) asks.
+/* Asks the client's user for the lines that a script reads by input(), if policy allows it and the
+ * client can show forms. This module decides which script may ask, makes the question, and takes
+ * the reply. The engine (engine/execution.h) waits, and the run's host (mcp/tool.h) asks.
  */
 #ifndef TOOLS_SCRIPT_SCRIPT_INPUT_H
 #define TOOLS_SCRIPT_SCRIPT_INPUT_H
@@ -11,9 +11,9 @@
 
 #include "mcp/tool.h"
 
-/* For one execution; embedded in the run of a tool. Zeroed: it has asked nothing. */
+/* For one execution; embedded in the run of a tool. Zeroed: nothing was asked. */
 struct script_input {
-	const char *tool;		/* its name, static */
+	const char *tool;		/* the tool's name, static */
 	unsigned int number;		/* of the open question; 0: none is open */
 	/* A prompt that waits until another question of the run is answered; later NULL: none. */
 	char *later;
@@ -25,11 +25,11 @@ struct script_input {
  */
 const char *script_input_text(const struct config *config);
 
-/* Lets a request ask, if its host allows that. */
+/* Lets the request show prompts, if policy and the host's client allow it. */
 void script_input_offer(const struct tool_host *host, struct execution_request *request);
 
-/* Asks the user; if the user cannot be asked, the execution gets its answer at once. As on_prompt
- * of execution_watcher. */
+/* Asks the user. If the user cannot be asked, the execution is answered at once. The last three
+ * arguments are those of on_prompt of struct execution_watcher. */
 void script_input_ask(struct script_input *input, const struct tool_host *host,
 		      struct execution *execution, unsigned int number, const char *prompt,
 		      size_t len);
@@ -45,8 +45,8 @@ void script_input_ask_kept(struct script_input *input, const struct tool_host *h
 void script_input_reply(struct script_input *input, const struct tool_host *host,
 			struct execution *execution, const struct tool_reply *reply);
 
-/* The execution has ended or was cancelled: an open question is recorded as unanswered. id: that of
- * the execution. */
+/* To be called when the execution has ended or was cancelled: an open question is recorded as
+ * unanswered. id: the execution's. */
 void script_input_end(struct script_input *input, const struct tool_host *host, const char *id);
 
 #endif

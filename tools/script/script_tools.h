@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of other MCP servers' tools by a script: the servers that it may use, the verdict of policy
- * about each call, the person who is asked, the records, and the bounds of a run. The engine
- * numbers the calls (engine/execution.h), and engine/upstream.h makes them.
+/* Calls of other MCP servers' tools by a script. This module knows the servers that the script may
+ * use, asks policy for a verdict about each call, asks a person if needed, writes the records, and
+ * keeps the bounds of a run. The engine numbers the calls (engine/execution.h), and
+ * engine/upstream.h makes them.
  */
 #ifndef TOOLS_SCRIPT_SCRIPT_TOOLS_H
 #define TOOLS_SCRIPT_SCRIPT_TOOLS_H
@@ -21,19 +22,20 @@ struct script_grant;
 /* For one execution; embedded in the run of a tool. Zeroed: there are no servers. */
 struct script_tools {
 	const struct tool_host *host;	/* of the run; NULL: nothing was offered */
-	struct script_input *input;	/* of the run: its question may be open, or wait */
-	struct execution *execution;	/* that makes calls; NULL: none has */
+	struct script_input *input;	/* of the run; a question of it may be open, or wait */
+	struct execution *execution;	/* the execution that makes calls; NULL: none was made */
 	struct other_tools others;	/* the servers, and their lists */
-	uint64_t bytes;			/* of results so far */
-	uint32_t asking;		/* number of the call that the session's user is asked
-					 * about; 0: none */
-	size_t n_sent;			/* calls that its client is asked to make */
+	uint64_t bytes;			/* of all results so far */
+	uint32_t asking;		/* number of the call that the client's user is asked about;
+					 * 0: none */
+	size_t n_sent;			/* open calls of the client's own tools that were sent to it
+					 */
 	LIST_HEAD(, script_call) calls;	/* calls without an answer */
 	LIST_HEAD(, script_grant) grants;	/* tools that were approved for the rest of the run */
 };
 
-/* Lets a request call the tools of the servers that its tenant may use. host, input: those of the
- * run, borrowed as long as it exists. */
+/* Lets a request call the tools of the servers that its tenant may use. host, input: of the run,
+ * borrowed as long as the run exists. */
 void script_tools_offer(struct script_tools *tools, const struct tool_host *host,
 			struct script_input *input, struct execution_request *request);
 
@@ -41,15 +43,16 @@ void script_tools_offer(struct script_tools *tools, const struct tool_host *host
 void script_tools_call(struct script_tools *tools, struct execution *execution,
 		       const struct execution_tool *tool);
 
-/* Is the client being asked? One question of a run is open at a time. */
+/* Is a question about the script's calls open at the client? A run has one open question at a time,
+ * except for calls of the client's own tools. */
 bool script_tools_asks(const struct script_tools *tools);
 
-/* Gives the client's replies, and asks what is next. */
+/* Takes replies of the client, and asks the next question that waits. */
 void script_tools_reply_to(struct script_tools *tools, struct execution *execution,
 			   const struct tool_reply *reply, size_t n);
 
-/* The execution has ended or was cancelled: open calls are cancelled and recorded. Does nothing if
- * there is none. */
+/* To be called when the execution has ended or was cancelled: open calls are cancelled and
+ * recorded. Does nothing if there is none. */
 void script_tools_end(struct script_tools *tools);
 
 #endif

@@ -32,12 +32,12 @@ struct handover_table {
 	size_t n_frames;
 };
 
-/* Appends it. 0, or -errno of frame_encode. */
+/* Appends the table to buffer. 0, or -errno of frame_encode. */
 int handover_table_write(const struct handover_table *table, struct codec_buffer *buffer);
 
-/* Reads all of bytes. 0 and *table_r, for handover_table_free; -EBADMSG: it is not a table, or has
- * impossible values: two sessions with one worker, a snapshot of two sessions, an invalid handle.
- */
+/* Reads a table, which must fill all of bytes. 0 and *table_r, which handover_table_free frees; or
+ * -EBADMSG: this is not a table, or it has impossible values, such as two sessions with the same
+ * worker, two handles with the same snapshot, or an invalid handle. */
 int handover_table_read(const void *bytes, size_t len, struct handover_table **table_r);
 void handover_table_free(struct handover_table *table);	/* NULL is fine */
 

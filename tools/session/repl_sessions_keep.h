@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hands the sessions of run_repl over from one supervisor to the next: handles, and the engine's
- * sessions that they belong to (engine/repl_keep.h).
+/* Hands the sessions of run_repl over from one supervisor to the next: their handles, and the
+ * sessions of the engine that these belong to (engine/repl_keep.h).
  */
 #ifndef TOOLS_SESSION_REPL_SESSIONS_KEEP_H
 #define TOOLS_SESSION_REPL_SESSIONS_KEEP_H
@@ -15,21 +15,22 @@ struct engine;
 struct event_base;
 struct why;
 
-/* The receiver; session, its texts and fd are borrowed until the sessions are closed. */
+/* The callbacks of repl_sessions_give. session, its texts and fd are borrowed until the sessions
+ * are closed. */
 struct repl_giving {
-	/* 0, or -errno: it is not kept, and ends. */
+	/* Takes a session. 0, or -errno: the session is not kept, and ends. */
 	int (*give)(void *arg, const struct handover_session *session, const int fd[REPL_FDS]);
 	/* Called for a session that is not kept, with a sentence. */
 	void (*lose)(void *arg, const char *principal, const char *handle, const char *text);
 	void *arg;
 };
 
-/* Gives all sessions that can be given, and reports the others. Close the given ones too
- * (repl_sessions_close_all): this does not end them any more. */
+/* Gives all sessions that can be kept, and reports the others. The caller closes all of them
+ * (repl_sessions_close_all); this does not end those that were given. */
 void repl_sessions_give(const struct repl_giving *giving);
 
-/* Adopts one session. 0, and fd belongs to it; or -errno with why_r: it ends when the caller closes
- * fd. */
+/* Adopts one session. 0, and fd belongs to the session; or -errno with why_r: the session ends when
+ * the caller closes fd. */
 int repl_session_adopt(struct engine *engine, struct event_base *base,
 		       const struct config *config, const struct handover_session *session,
 		       const int fd[REPL_FDS], struct why *why_r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of sessions of run_repl, for their modules: repl_sessions.c has handles, turns and
- * clocks; repl_checkpoints.c has the states.
+ * lifetimes; repl_checkpoints.c has the snapshots.
  */
 #ifndef TOOLS_SESSION_REPL_SESSIONS_PARTS_H
 #define TOOLS_SESSION_REPL_SESSIONS_PARTS_H
@@ -10,7 +10,8 @@
 
 struct event;
 
-/* An engine's session, and its snapshots in use. */
+/* A session of the engine, which the sessions of run_repl with this origin share, and its snapshots
+ * in use. */
 struct origin {
 	LIST_ENTRY(origin) link;
 	struct repl *repl;
@@ -19,9 +20,10 @@ struct origin {
 	char *profile;			/* NULL: the default one */
 	struct repl_packages packages;	/* environment NULL: none */
 	bool alone;			/* as in repl_options */
-	unsigned int heads;
+	unsigned int heads;		/* how many sessions of run_repl have this origin */
 	uint32_t snapshots;		/* bit n: snapshot n is in use */
-	bool kept;			/* over a restart: an earlier supervisor made it */
+	bool kept;			/* it has outlived a restart: an earlier supervisor made it
+					 */
 };
 
 struct checkpoint {
@@ -31,19 +33,19 @@ struct checkpoint {
 
 struct repl_session {
 	TAILQ_ENTRY(repl_session) link;
-	struct origin *origin;		/* NULL: a reset failed, and it is about to be closed */
+	struct origin *origin;		/* NULL: a reset failed, and the session will be closed */
 	struct tenant *tenant;
 	char handle[HANDLE_MAX + 1];
 	unsigned int snapshot, cells;
 	struct checkpoint checkpoint[REPL_SNAPSHOTS_MAX];
 	size_t n_checkpoints;
-	uint64_t age_ms, idle_ms;	/* that it may have */
+	uint64_t age_ms, idle_ms;	/* how old, and how long idle, it may become */
 	uint64_t born_ms, used_ms;
 	char *note;
 	struct repl_turn *holder;	/* NULL: the turn is free */
 	TAILQ_HEAD(, repl_turn) waiting;
 	size_t n_waiting;
-	struct event *next;		/* gives the turn to the next one */
+	struct event *next;		/* gives the turn to the next call */
 	struct event *expiry;
 };
 
@@ -52,22 +54,22 @@ struct repl_session {
 /* Adds a session to the list, without an origin, a handle or a clock. */
 struct repl_session *repl_session_make(struct tenant *tenant, struct event_base *base);
 
-/* Sets the timer that ends it when it is old or idle. */
+/* Sets the timer that closes the session when it is old or idle. */
 void repl_session_set_clock(struct repl_session *session);
 
-/* The handles of an engine's session, oldest first; after NULL: the first one. */
+/* The sessions of run_repl with this origin, oldest first; after NULL: the first one. */
 struct repl_session *repl_session_of(const struct origin *origin,
 				     const struct repl_session *after);
 
 void repl_origin_add(struct origin *origin);
 struct origin *repl_origin_next(const struct origin *after);	/* NULL: the first one */
 
-/* on_end of an engine's session. */
+/* The on_end of a session of the engine. */
 void repl_origin_ended(void *origin, const char *text);
 
 /* ---- repl_checkpoints.c ---- */
 
-/* A free snapshot, or -ENOSPC. */
+/* Takes a free snapshot into use. Returns it, or -ENOSPC. */
 int repl_snapshot_take(struct origin *origin);
 
 /* Frees the snapshot and drops its state. */

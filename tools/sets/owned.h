@@ -20,19 +20,19 @@ struct owned {
 	struct timespec used;
 };
 
-/* Reads the table from the store; blocks. Before the first client. */
+/* Reads the table from the store; blocks. To be called before the first client. */
 void owned_load(const char *store);
 void owned_unload(void);
 
-/* Notes that the tenant uses the set now. principal: that of the tenant. If the disk has an error,
- * the use is known until the service ends. */
+/* Notes that the tenant uses the set now. principal: the tenant's. After an error of the disk, the
+ * use is known only until the service ends. */
 void owned_note(const char *store, const char *principal, const char *name);
 
-/* Does the tenant have any set? It may have been removed from the store since. */
+/* Has the table any set of the tenant? The set may have been removed from the store meanwhile. */
 bool owned_any(const char *principal);
 
 /* The tenant's sets; the one that was used last comes first. A set may have been removed from the
- * store since. Returns their number. */
+ * store meanwhile. Returns their number. */
 size_t owned_list(const char *principal, struct owned owned_r[OWNED_MAX]);
 
 /* Forgets the sets that were last used before a time. */

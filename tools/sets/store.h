@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's view of the store: manifests of environments, and the requests that an
- * environment has answered before. The keeper makes and removes environments (engine/keeper.h);
- * the requests are a cache of the supervisor.
+/* The supervisor's view of the store: the manifests of environments, and for earlier requests the
+ * environments that answered them. The keeper makes and removes environments (engine/keeper.h); the
+ * requests are a cache of the supervisor.
  */
 #ifndef TOOLS_SETS_STORE_H
 #define TOOLS_SETS_STORE_H
@@ -12,19 +12,20 @@
 
 #include "tools/sets/set.h"
 
-/* The manifest of an environment; NULL: there is no such environment. json_decref. */
+/* The manifest of an environment, which the caller releases. NULL: there is no such environment. */
 json_t *store_manifest(const char *store, const char *name);
 
-/* Can a top-level module be imported from an environment? extension: the ending of its
- * interpreter's extension modules. module: letters, digits and _. */
+/* Can a top-level module be imported from an environment? module: letters, digits and _. extension:
+ * the ending of extension modules for the environment's interpreter. */
 bool store_has_module(const char *store, const char *name, const char *module,
 		      const char *extension);
 
-/* The environment that answered this request before, and its manifest (json_decref). NULL: none, or
- * it was removed. */
+/* The environment that answered this request before: returns its manifest, which the caller
+ * releases, and its name. NULL: there is none, or it was removed. */
 json_t *store_find(const char *store, const char *request, char name_r[SET_NAME + 1]);
 
-/* Notes that the environment answers this request. A failure costs only time later. */
+/* Notes that the environment answers this request. After a failure a later request takes more time.
+ */
 void store_remember(const char *store, const char *request, const char *name);
 
 /* Drops requests that are older than this time, and others if there are too many, because tenants

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about the Python of a profile: versions, values of markers, packages. A worker that has no
- * data of a client reports them; the report is used for a while, for all tenants.
+/* Facts about the Python of a profile: versions, values of markers, packages. A worker without any
+ * data of a client reports them. The report is used for a while, for all tenants.
  */
 #ifndef TOOLS_SHARED_ENVIRONMENT_H
 #define TOOLS_SHARED_ENVIRONMENT_H
@@ -26,30 +26,33 @@ typedef void environment_known(void *arg, const json_t *environment,
 int environment_profile(const struct tool_host *host, const char *name,
 			const char **profile_r, struct why *why_r);
 
-/* For a call that any profile with a fitting Python will do for: moves *at, the index of a profile,
- * on to the next one that the caller may use and whose interpreter no profile before it has. False:
- * there is none. */
+/* Finds the next profile for a call that can use any profile with a fitting Python. Moves *at, the
+ * index of a profile, on to the next profile that the caller may use and whose interpreter no
+ * earlier profile has. False: there is none. */
 bool environment_next_profile(const struct tool_host *host, size_t *at, const char **profile_r);
 
-/* 1 and *environment_r (json_decref) when it is known; 0 when known will be called once from
- * a later turn of the loop, and *ask_r is valid until then; or what execution_start
- * returns, with why_r filled. profile: as environment_profile gave it. */
+/* Gets the environment of a profile. 1: *environment_r has it, and the caller releases it. 0: known
+ * will be called once, from a later turn of the loop, and *ask_r is valid until then. Or an error
+ * of execution_start, with why_r. profile: as environment_profile gave it. */
 int environment_get(const struct tool_host *host, const char *profile,
 		    environment_known *known, void *arg, json_t **environment_r,
 		    struct environment_ask **ask_r, struct why *why_r);
 void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
 
 /* Searches the existing reports of the profiles that the caller may use, without asking a worker.
- * Returns the name of an installed package with this or almost this name, and its *profile_r; NULL:
- * none is known. name: normalised. Both results are valid until the loop's next turn. */
+ * Returns the name of an installed package that has this name or almost this name, and its profile
+ * in *profile_r. NULL: none is known. name: normalised. Both are valid until the loop's next turn.
+ */
 const char *environment_similar(const struct tool_host *host, const char *name,
 				const char **profile_r);
 
-/* The names of well-known modules that scripts of the default profile can import, "numpy, pandas";
- * copied. For descriptions, which are made before any worker is asked. */
+/* Sets the names of well-known modules that scripts of the default profile can import, "numpy,
+ * pandas"; copied. They are for descriptions of tools, which are made before any worker is asked.
+ */
 void environment_name(const char *modules);
 
-/* A sentence about these modules, with a blank before it, malloc'd; "": none is known. */
+/* A sentence about these modules for a description, with a blank before it, malloc'd; "": no module
+ * is known. */
 char *environment_names_text(const struct config *config);
 
 /* Frees all reports. */
@@ -58,10 +61,10 @@ void environment_forget(void);
 /* The value of a marker (PEP 508), such as "sys_platform"; "": there is no marker of this name. */
 const char *environment_marker(const json_t *environment, const char *name);
 
-/* "3.11.2" */
+/* The version of Python, "3.11.2". */
 const char *environment_python(const json_t *environment);
 
-/* Is the requirement met, with its extras, or not needed because of its marker? */
+/* Is the requirement met, with its extras? Or is it not needed, because of its marker? */
 bool environment_satisfies(const json_t *environment,
 			   const struct requirement *requirement);
 

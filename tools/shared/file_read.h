@@ -11,18 +11,20 @@
 
 struct filestore_file;
 
-/* What a client asks for. */
+/* The part of a file that a client asks for. */
 struct file_range {
 	char *uri;			/* without the range; malloc'd */
 	bool is_part, is_open;		/* it has a range; the range has no end */
 	uint64_t first, last;
 };
 
-/* False: the text after '?' is not a range; then there is nothing to free. */
+/* Reads a uri with or without a range. False: the text after '?' is not a range, and nothing has to
+ * be freed. */
 bool file_range_read(const char *uri, struct file_range *range_r);
 
-/* The bytes that a range selects in a file of this size. 0; -ERANGE: it begins after the end;
- * -EFBIG: it is longer than most. A range without an end selects at most most bytes. */
+/* Computes the bytes that a range selects in a file of this size. most: the largest part that can
+ * be read; a range without an end is cut to it. 0; -ERANGE: the range begins after the end of the
+ * file; -EFBIG: it is longer than most. */
 int file_range_fit(const struct file_range *range, uint64_t size, uint64_t most,
 		   uint64_t *offset_r, size_t *len_r);
 

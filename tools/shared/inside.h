@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Probes: questions that only an interpreter can answer. A program of the service runs in a jailed
- * worker, as an execution of the calling tenant; the value of its last expression is the answer.
- * The answer is hostile data, which the module that reads it checks.
+ * worker, as an execution of the calling tenant. The value of its last expression is the answer.
+ * The answer is hostile data; the module that has asked must check it.
  */
 #ifndef TOOLS_SHARED_INSIDE_H
 #define TOOLS_SHARED_INSIDE_H
@@ -12,7 +12,7 @@
 
 #include "mcp/tool.h"
 
-#define INSIDE_WALL_MS 15000	/* at most; less if the default limit is less */
+#define INSIDE_WALL_MS 15000	/* the wall time of a probe; less if the default limit is less */
 
 struct inside;
 
@@ -20,7 +20,7 @@ struct inside;
 enum inside_lists {
 	LISTS_NONE,
 	LISTS_NOW,		/* those that are known now */
-	LISTS_AWAITED,		/* a server that is just being started is waited for */
+	LISTS_AWAITED,		/* and for servers that are just being started, it waits */
 };
 
 struct inside_probe {
@@ -31,25 +31,27 @@ struct inside_probe {
 	/* The following members are for programs that do more than answer a question. */
 	const char *argument;		/* argv[1]; NULL: none */
 	const struct limits *limits;	/* NULL: the standard ones, INSIDE_WALL_MS at most */
-	const int *channel;		/* as in struct execution_request, like the next one */
-	const struct config_network *network;
+	const int *channel;		/* as in struct execution_request */
+	const struct config_network *network;	/* as in struct execution_request */
 	enum inside_lists lists;
-	/* Gets output as it arrives, with the arg of answered. May be NULL. */
+	/* Gets output as it arrives. arg: the same as for answered. May be NULL. */
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 };
 
-/* answer: an object (borrowed); NULL: there is none, and outcome has the reason. In that case its
- * status can be any, even ok if the answer was not an object. */
+/* answer: an object, borrowed; NULL: there is none, and outcome has the reason. Without an answer
+ * the status of outcome can be any; it is OUTCOME_OK if the value was not an object. */
 typedef void inside_answered(void *arg, const json_t *answer, const struct outcome *outcome);
 
-/* Asks. answered is called once from a later turn of the loop; then the question is freed. With
- * lists, host is borrowed until then. 0, or an error of execution_start, with why_r filled. */
+/* Asks a question. answered is called once, from a later turn of the loop; after that the question
+ * is freed. If the probe has lists, host is borrowed until then. 0, or an error of execution_start,
+ * with why_r. */
 int inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	       inside_answered *answered, void *arg, struct inside **inside_r,
 	       struct why *why_r);
 
-/* Asks for a tool's run that consists only of this question; run is its arg, and malloc'd. Returns
- * run; or NULL: the host has the error, and run is freed. */
+/* Asks a question for a run of a tool that consists only of this question. run: the arg of
+ * answered, malloc'd. Returns run; or NULL: the host was answered with the error, and run is freed.
+ */
 struct tool_run *inside_run(const struct tool_host *host, const struct inside_probe *probe,
 			    inside_answered *answered, struct tool_run *run,
 			    struct inside **inside_r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed links ([http] links). Everybody who has such an address can read a kept file over HTTP, or
+/* Signed links ([http] links). Anybody who has such an address can read a kept file over HTTP, or
  * upload a file, without a token, until the link expires.
  *
  *   BASE/files/TENANT-EXPIRES-SIGNATURE/REST-OF-URI
  *
- * TENANT is a number that stands for the tenant's name in this process. The key belongs to this
- * process, so links become invalid when it ends.
+ * TENANT is a number that stands for the tenant's name in this process. The key for signatures
+ * belongs to this process, so links become invalid when the process ends.
  */
 #ifndef TOOLS_SHARED_LINKS_H
 #define TOOLS_SHARED_LINKS_H
@@ -19,7 +19,7 @@
 struct config;
 struct tenant;
 
-/* The link to the tenant's file at uri, malloc'd. NULL: the configuration has none. */
+/* The link to the tenant's file at uri, malloc'd. NULL: links are not configured. */
 char *link_new(const struct config *config, const struct tenant *tenant, const char *uri);
 
 struct link {
@@ -31,7 +31,7 @@ struct link {
  */
 bool link_read(const char *path, struct link *link_r);
 
-/* For tests: the real-time clock, in s. */
+/* Sets the real-time clock, in seconds; for tests. */
 void links_set_clock(uint64_t (*now_s)(void));
 
 #endif

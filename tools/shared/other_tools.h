@@ -17,26 +17,29 @@ struct upstream_server;
 /* For one execution. Zeroed: it has no servers. */
 struct other_tools {
 	const struct tool_host *host;		/* NULL: nothing was offered */
-	bool waits;				/* for servers that are being started */
-	struct execution *execution;		/* that asks for lists; NULL: none has */
-	const char *server[TOOL_SERVERS_MAX];	/* that the tenant may use */
-	LIST_HEAD(, other_list) lists;		/* that have no answer yet */
+	bool waits;				/* a list waits for a server that is being started
+						 */
+	struct execution *execution;		/* the execution that asks; NULL: none has asked */
+	const char *server[TOOL_SERVERS_MAX];	/* the servers that the tenant may use */
+	LIST_HEAD(, other_list) lists;		/* requests for lists that have no answer yet */
 };
 
-/* Lets a request ask once for the list of each server that its tenant may use. host: that of the
- * run, borrowed as long as it exists. waits: whether to wait for servers that are being started. */
+/* Lets a request ask once for the list of each server that its tenant may use. host: of the run,
+ * borrowed as long as the run exists. waits: an answer waits for a server that is being started. */
 void other_tools_offer(struct other_tools *tools, const struct tool_host *host, bool waits,
 		       struct execution_request *request);
 
-/* Answers the execution, now or later; a call of a tool is refused. As on_tool of
- * execution_watcher. */
+/* Answers a request for a list, now or later. A call of a tool is refused. asked: as of on_tool of
+ * struct execution_watcher. */
 void other_tools_answer(struct other_tools *tools, struct execution *execution,
 			const struct execution_tool *asked);
 
-/* A server that the execution may use; it may be its client. */
+/* The server of this name, if the execution may use it. It can also be the client, with its own
+ * tools. NULL: there is none. */
 const struct upstream_server *other_tools_find(const struct other_tools *tools, const char *name);
 
-/* The execution has ended or was cancelled. Does nothing if no list was offered. */
+/* To be called when the execution has ended or was cancelled. Does nothing if no list was offered.
+ */
 void other_tools_end(struct other_tools *tools);
 
 /* Does the configuration name a server that the tenant may use? */
@@ -44,7 +47,7 @@ bool other_tools_any(const struct config *config);
 
 /* ---- descriptions ---- */
 
-/* From now on other_tools_text counts tools. NULL: there is no server. */
+/* From now on other_tools_text has the numbers of tools. upstream NULL: there is no server. */
 struct upstream;
 void other_tools_know(const struct upstream *upstream);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requirements of a script: its inline metadata (PEP 723) and the client's list. They are read,
- * merged, and compared with the environment of a profile. Used by run_script and validate_script.
+/* Requirements of a script: its block of inline metadata (PEP 723) and the client's list. They are
+ * read, merged, and compared with the environment of a profile. Used by run_script and
+ * validate_script.
  *
- * A script without a block in a call without a list does not need it (requirements_any).
+ * Not needed for a call without a list whose script has no block (requirements_any).
  */
 #ifndef TOOLS_SHARED_REQUIREMENTS_H
 #define TOOLS_SHARED_REQUIREMENTS_H
@@ -15,18 +16,20 @@
 #include "mcp/tool.h"
 #include "policy/requirement.h"
 
-#define FINDING_ERRORS_MAX 64	/* reported for one script; further ones are counted as one */
+#define FINDING_ERRORS_MAX 64	/* reported for one script; all others are counted as one */
 
 struct requirements_check;
 
 struct requirements_probe {
 	const char *script;		/* UTF-8; NUL allowed */
 	size_t script_len;
-	const json_t *dependencies;	/* an array of strings; NULL: none */
-	const char *requires_python;	/* in addition to that of the block (PEP 440); NULL: none */
+	const json_t *dependencies;	/* the client's list, an array of strings; NULL: none */
+	const char *requires_python;	/* specifiers (PEP 440), beside those of the block; NULL:
+					 * none */
 	const char *profile;		/* as environment_profile gave it */
-	bool compile;			/* look for syntax errors too */
-	/* A requirement of dependencies takes the place of the block's; otherwise both count. */
+	bool compile;			/* look for syntax errors, too */
+	/* A requirement in dependencies replaces the block's requirement of the same name;
+	 * otherwise both count. */
 	bool dependencies_replace;
 };
 
@@ -39,13 +42,13 @@ struct finding_error {
 struct findings {
 	bool found;			/* the script has a block */
 	struct requirements list;	/* each name once */
-	char *requires_python;		/* NULL: not said */
+	char *requires_python;		/* NULL: none is given */
 	struct finding_error error[FINDING_ERRORS_MAX];
 	size_t n_errors;
 	/* The environment, if there are requirements and no errors; otherwise NULL. */
 	json_t *environment;
-	bool python_fits;		/* also true if there is no requirement on it */
-	bool *missing;			/* list.item[i] is missing */
+	bool python_fits;		/* true also if there is no requires_python */
+	bool *missing;			/* missing[i]: list.item[i] is not met */
 	size_t n_missing;
 	/* Not NULL: the check failed, and the other members are not valid. */
 	const struct outcome *trouble;
@@ -56,10 +59,10 @@ typedef void requirements_found(void *arg, const struct findings *findings);
 /* Is there anything to check? dependencies may be NULL. */
 bool requirements_any(const char *script, size_t len, const json_t *dependencies);
 
-/* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of the
- * loop. 0, or an error of execution_start, with why_r filled and without a call of found. script,
- * dependencies and profile of the probe are borrowed until found is called; the other members only
- * for this call; requires_python is copied. */
+/* Starts a check. found is called once: from within this function, and then *check_r is NULL; or
+ * from a later turn of the loop. 0; or an error of execution_start with why_r, and found is not
+ * called. script, dependencies and profile of the probe are borrowed until found is called, the
+ * other members only during this call. */
 int requirements_start(const struct tool_host *host,
 		       const struct requirements_probe *probe,
 		       requirements_found *found, void *arg,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON schemas of tools. Each is a file, tools/FOLDER/schema/NAME.json, and after the build a C
- * string NAME_schema (embed.py). A tool whose schema depends on the configuration loads it, changes
- * those keywords, and takes the text.
+/* The JSON schemas of tools. Each schema is a file, tools/FOLDER/schema/NAME.json; the build makes
+ * a C string NAME_schema of it (embed.py). A tool whose schema depends on the configuration parses
+ * it by schema_load, changes some keywords, and gets the text by schema_take.
  */
 #ifndef TOOLS_SHARED_SCHEMA_H
 #define TOOLS_SHARED_SCHEMA_H
@@ -10,13 +10,13 @@
 
 struct config;
 
-/* Parses such a string. schema_take releases the object. */
+/* Parses the string of a schema. schema_take releases the object. */
 json_t *schema_load(const char *text);
 
-/* Sets a keyword of a property that the schema has; takes value. */
+/* Sets a keyword of an existing property; value is taken over. */
 void schema_set(json_t *schema, const char *property, const char *keyword, json_t *value);
 
-/* Appends to the description that a property has. */
+/* Appends a text to the description of a property. */
 void schema_say(json_t *schema, const char *property, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -30,7 +30,7 @@ void schema_drop(json_t *schema, const char *property);
 /* A whole number without a fraction. */
 json_t *schema_number(double number);
 
-/* The text on one line, malloc'd; releases schema. */
+/* Returns the text of the schema on one line, malloc'd, and releases the schema. */
 char *schema_take(json_t *schema);
 
 #endif

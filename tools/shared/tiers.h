@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiers of modules that scripts may import (policy/imports.h), as tools and their arguments
- * name them.
+/* Tiers: groups of modules that scripts may import (policy/imports.h). The configuration lists the
+ * modules of each tier; calls name a tier.
  */
 #ifndef TOOLS_SHARED_TIERS_H
 #define TOOLS_SHARED_TIERS_H
@@ -24,10 +24,10 @@ const struct config_list *tier_modules(const struct config *config, enum tier ti
 /* Checks a client's list. 0, or -EINVAL with why_r filled. */
 int imports_check_asked(const json_t *value, struct why *why_r);
 
-/* Adds the names of such a list, which are borrowed. */
+/* Adds the names of a list that imports_check_asked has accepted. They are borrowed. */
 void imports_add_asked(struct import_list *list, const json_t *value);
 
-/* Adds basic and the tier of that name. 0, or -EINVAL with why_r filled. */
+/* Adds the modules of the tier basic and of the tier with this name. 0, or -EINVAL with why_r. */
 int tier_add_asked(const struct config *config, const json_t *name, struct import_list *list,
 		   struct why *why_r);
 
