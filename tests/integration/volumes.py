@@ -518,6 +518,25 @@ def code_in_the_server_is_bounded(ctx):
 
 
 @test(private=True)
+def memory_is_bounded_beside_it(ctx):
+    """Also where it is measured without a look at each process: forks in a script and in a session."""
+    grow = "x = []\nwhile True: x.append(bytearray(b'x') * (8 << 20))"
+    fork = "import os, time\nx = bytearray(b'x') * (40 << 20)\n"
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        o = c.run("import mmap, os\n" + fork + "for i in range(4):\n    if os.fork() == 0:\n"
+                  "        for j in range(0, len(x), 4096): x[j] = i\n        time.sleep(600)\n"
+                  "time.sleep(600)", 120, volume="data", memory_mb=128)
+        equal(o.status, "memory_limit", o)
+        session = cell(c, fork + "open('/volume/data/f', 'w').write('x')", volume="data",
+                       memory_mb=192).structured["session"]
+        o = c.outcome(c.request("tools/call", {"name": "run_repl", "arguments": {
+            "code": grow, "session": session}}), 120)
+        assert o.status == "memory_limit" or o.error["type"] == "MemoryError", o
+        o = cell(c, "open('/volume/data/f').read() + str(len(globals()['x']) > 3)", session=session)
+        equal(o.result["repr"], "'xTrue'")
+
+
+@test(private=True)
 def the_disk_is_not_flushed(ctx):
     """Nothing that asks for a sync reaches the disk that the volume is on."""
     script = """
