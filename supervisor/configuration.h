@@ -20,7 +20,7 @@ enum configuration_for {
 	FOR_PRIVATE,	/* as FOR_HAND, with other defaults, for one user at a terminal */
 };
 
-/* What a configuration is made from, at the start and at each reload. */
+/* The files and settings from which a configuration is made, at the start and at each reload. */
 struct configuration_source {
 	const char *path;	/* of the file; NULL: the installed one, which may be missing */
 	enum configuration_for whom;
