@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base64 (RFC 4648), by OpenSSL's functions: programs that use it link libcrypto.
+/* base64 (RFC 4648), by OpenSSL's functions; programs that use it link libcrypto.
  *
- * Only the canonical text of some bytes is decoded: without other characters in it, and with unused
- * bits that are zero.
+ * Only canonical text is decoded: it has no other characters, and its unused bits are zero.
  */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
@@ -12,15 +11,15 @@
 /* The number of characters for len bytes, with padding. */
 #define BASE64_LEN(len) (((len) + 2) / 3 * 4)
 
-/* Writes the text of len bytes, at most 1 GiB, and NUL: text_r has room for BASE64_LEN(len) + 1.
+/* Writes the text of len bytes, at most 1 GiB, and NUL. text_r: has room for BASE64_LEN(len) + 1.
  * Returns the number of characters. */
 size_t base64_encode(const void *bytes, size_t len, char *text_r);
 
-/* The same in the alphabet that suits URLs, without padding (section 5 of the RFC). */
+/* As base64_encode, with the alphabet for URLs, and without padding (section 5 of the RFC). */
 size_t base64url_encode(const void *bytes, size_t len, char *text_r);
 
-/* The bytes of a text of len characters, malloc'd, with NUL after them. NULL: the text is not
- * base64. */
+/* Decode a text of len characters. The bytes are malloc'd, with NUL after them; *len_r: their
+ * number. NULL: the text is not canonical base64. */
 char *base64_decode(const char *text, size_t len, size_t *len_r);
 char *base64url_decode(const char *text, size_t len, size_t *len_r);
 

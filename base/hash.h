@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash of texts (FNV-1a), for buckets and for noticing changes. Texts with the same hash are easy
- * to find, so a table must work with them too. */
+/* A hash of texts (FNV-1a), for buckets and for noticing changes. It is easy to find different
+ * texts with the same hash, so a table must stay correct with such texts. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 

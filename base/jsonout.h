@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes JSON text, value by value, into memory of its own.
+/* Writes JSON text, value by value, into a buffer that grows.
  *
- * Answers are written as text and not built as trees. So ids and a script's result keep their exact
- * spelling, and megabytes of output are copied only once.
+ * Answers are written as text, and not built as trees. So ids and a script's result keep their
+ * exact spelling, and megabytes of output are copied only once.
  *
  *   jsonout_open(out, '{');
  *   jsonout_key(out, "id");
@@ -17,26 +17,26 @@
 #include <stdint.h>
 
 struct jsonout {
-	char *at;		/* what was written so far; NUL does not follow */
+	char *at;		/* the text that was written so far; no NUL follows */
 	size_t len, size;
-	bool comma;		/* the next value or key needs one before it */
+	bool comma;		/* the next value or key needs a comma before it */
 };
 
 void jsonout_init(struct jsonout *out);
 void jsonout_done(struct jsonout *out);
 
-/* The text with '\n' and NUL after it, malloc'd, for the caller to free; *len_r counts the
- * newline. out is empty and usable afterwards. */
+/* Returns the text with '\n' and NUL after it, malloc'd, which the caller frees; *len_r counts the
+ * newline. Afterwards out is empty, and can be used again. */
 char *jsonout_take_line(struct jsonout *out, size_t *len_r);
 
-/* The same without the newline. */
+/* As jsonout_take_line, without the newline. */
 char *jsonout_take(struct jsonout *out);
 
 void jsonout_open(struct jsonout *out, char bracket);	/* '{' or '[' */
 void jsonout_close(struct jsonout *out, char bracket);	/* '}' or ']' */
 void jsonout_key(struct jsonout *out, const char *key);	/* plain ASCII, never from a peer */
 
-/* A string of any bytes. Bytes that are not well-formed UTF-8 are written as U+FFFD. */
+/* Writes a string of any bytes. Bytes that are not well-formed UTF-8 are written as U+FFFD. */
 void jsonout_text(struct jsonout *out, const char *text, size_t len);
 void jsonout_int(struct jsonout *out, int64_t number);
 void jsonout_uint(struct jsonout *out, uint64_t number);
@@ -44,16 +44,17 @@ void jsonout_real(struct jsonout *out, double number);	/* finite */
 void jsonout_bool(struct jsonout *out, bool truth);
 void jsonout_null(struct jsonout *out);
 
-/* A value that is JSON text already. The caller has checked that it is valid and has no newline. */
+/* Writes a value that is JSON text already. The caller has checked that it is valid and has no
+ * newline. */
 void jsonout_raw(struct jsonout *out, const char *json, size_t len);
 
-/* A string: len bytes in base64, with padding. */
+/* Writes a string: len bytes in base64, with padding. */
 void jsonout_base64(struct jsonout *out, const void *bytes, size_t len);
 
-/* The same as a data: URI. type: plain ASCII, never from a peer. */
+/* Writes a string: len bytes as a data: URI. type: plain ASCII, never from a peer. */
 void jsonout_data_uri(struct jsonout *out, const char *type, const void *bytes, size_t len);
 
-/* Members, for the common case. text ends with NUL. */
+/* These write a key and a value. text ends with NUL. */
 void jsonout_member_text(struct jsonout *out, const char *key, const char *text);
 void jsonout_member_uint(struct jsonout *out, const char *key, uint64_t number);
 void jsonout_member_bool(struct jsonout *out, const char *key, bool truth);
@@ -62,10 +63,11 @@ void jsonout_member_raw(struct jsonout *out, const char *key, const char *json);
 /* How many bytes jsonout_text writes for text. */
 size_t jsonout_cost(const char *text, size_t len);
 
-/* How many bytes the text has for its reader, in whose copy each U+FFFD takes three. */
+/* How many bytes the text has after it was read as JSON: each U+FFFD has three. */
 size_t jsonout_repaired(const char *text, size_t len);
 
-/* The length of the longest head of text that ends between characters and costs at most budget. */
+/* The length of the longest head of text that ends between characters, and of which jsonout_text
+ * writes at most budget bytes. */
 size_t jsonout_fit(const char *text, size_t len, size_t budget);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the event_base, signal events, objects that wait to be freed.
- * The free event queues behind every callback that is already active. A priority of its own
- * would starve it: libevent serves a lower priority only when the higher ones are idle. */
+ * The event that frees objects waits behind all callbacks that are active already. A lower priority
+ * would not do: libevent serves a lower priority only when no event of a higher one is active, so
+ * the event might never come. */
 #include "base/loop.h"
 
 #include <assert.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one event loop, and the rule for objects with callbacks: they die after the turn.
+/* The event loop of the process, and the rule for objects with callbacks: they are freed only after
+ * a turn of the loop.
  *
- * An object may be closed from within any of its own callbacks. It then marks itself, leaves its
- * parent and calls loop_free_later. It is freed when all callbacks of this turn of the loop have
+ * An object may be closed from within any of its own callbacks. It then marks itself as closed,
+ * leaves its parent and calls loop_free_later. It is freed when all callbacks of this turn have
  * returned.
  */
 #ifndef BASE_LOOP_H
@@ -13,8 +14,9 @@
 struct event_base;
 struct loop;
 
-/* any_file: use a back end that also takes regular files (standard input may be one). Aborts when
- * out of memory. NULL: the kernel refuses a system call that a loop needs. */
+/* Makes the loop. any_file: a back end is used that also takes regular files, because standard
+ * input may be one. Aborts when out of memory. NULL: the kernel refuses a system call that a loop
+ * needs. */
 struct loop *loop_new(bool any_file);
 
 /* Frees the objects of loop_free_later, then the loop. NULL is fine. */
@@ -25,7 +27,7 @@ struct event_base *loop_base(const struct loop *loop);	/* the loop's own */
 /* Calls free_fn(object) when this turn's callbacks have returned. */
 void loop_free_later(struct loop *loop, void (*free_fn)(void *object), void *object);
 
-/* Frees the objects of loop_free_later at once. Not from within a callback. */
+/* Frees the objects of loop_free_later at once. Not to be called from within a callback. */
 void loop_free_now(struct loop *loop);
 
 /* Calls on_signal(number, arg) from the loop whenever the signal arrives. 0 or -errno. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Masks secrets in text that a peer sends back: each one is overwritten with "*". A secret is found
- * in plain form, and in the form that it has in a JSON string: '"', '\' and '/' with a '\' before
- * them, and any character as \u00XX. In another encoding (base64, compressed, in pieces) it is not
- * found. Pure.
+/* Masks secrets in text that a peer sends back: overwrites them with "*". A secret is found in
+ * plain form, and in the forms that it can have in a JSON string: with a '\' before '"', '\' and
+ * '/', and with any character as \u00XX. It is not found in another encoding, such as base64, or if
+ * it is compressed or in pieces. Pure.
  */
 #ifndef BASE_MASK_H
 #define BASE_MASK_H
@@ -14,9 +14,9 @@
 #define MASK_LONGEST(len) (6 * (len))
 
 /* Masks the n secrets in a piece of text, in place; the length stays. A secret is printable ASCII;
- * an empty one is ignored. is_end: no more text follows. Returns how many bytes at the beginning
- * are finished. The other bytes may be the beginning of a secret: pass them again, followed by more
- * text. */
+ * an empty one is ignored. is_end: no more text follows. Returns the number of bytes at the
+ * beginning that are finished. The bytes after them may be the beginning of a secret: they must be
+ * passed again, followed by more text. */
 size_t mask_secrets(char *text, size_t len, const char *const *secrets, size_t n, bool is_end);
 
 #endif

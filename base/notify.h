@@ -12,17 +12,19 @@ struct notify;
 
 #define NOTIFY_STATUS_MAX 256		/* bytes of a status line with its NUL */
 
-/* describe writes the current status line; it is called when the status may have changed. */
+/* Makes the notifier. describe: writes the current status line; it is called when the status may
+ * have changed. */
 struct notify *notify_new(struct loop *loop,
 			  void (*describe)(void *arg, char *text, size_t size), void *arg);
 void notify_free(struct notify *notify);	/* NULL is fine */
 
-/* sd_notify(3) of one state, repeated until it is sent: the guard against waits (stall.h)
- * interrupts it. */
+/* Sends one state by sd_notify(3). The call is repeated until it is sent, because the guard against
+ * waits (stall.h) can interrupt it. */
 int notify_say(const char *state);
 
 void notify_ready(struct notify *notify);
-/* A reload begins; notify_ready follows when it is done. */
+
+/* To be called when a reload begins. notify_ready is called when it is done. */
 void notify_reloading(struct notify *notify);
 void notify_stopping(struct notify *notify);
 

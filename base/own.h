@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables that own what they hold: it is closed or freed on every way out of their block.
+/* Variables that own a descriptor or memory, which is closed or freed on every way out of their
+ * block.
  *
  *   own_fd int fd = open(...);
  *   ...
@@ -45,7 +46,7 @@ own_fd_take(int *fd)
 	return taken;
 }
 
-/* pointer: the address of a variable that holds what malloc gave, or NULL. */
+/* pointer: the address of a variable with a pointer from malloc, or NULL. */
 static inline void
 own_mem_free(void *pointer)
 {

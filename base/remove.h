@@ -4,11 +4,12 @@
 #ifndef BASE_REMOVE_H
 #define BASE_REMOVE_H
 
-/* Removes dir/name with everything below it; a missing one is fine. depth_max: directories below
- * each other, of which two descriptors each are open; -EISDIR: there are more. 0 or -errno. */
+/* Removes dir/name with everything below it. 0, also if it does not exist; -EISDIR: more than
+ * depth_max directories are below each other (each of them takes two descriptors); or another
+ * -errno. */
 int remove_tree(int dir, const char *name, unsigned int depth_max);
 
-/* The same for everything in dir, which stays. */
+/* As remove_tree, for everything in dir. dir itself stays. */
 int remove_below(int dir, unsigned int depth_max);
 
 #endif

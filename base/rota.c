@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the queue of owners. Entries are part of the objects that wait.
- * The event is a timer that is due at once: libevent looks for other events before it calls it. An
- * event that makes itself active would be called again in the same turn. */
+ * The event that calls an entry is a timer that is due at once, so that libevent looks for other
+ * events before it calls the timer. An event that makes itself active would be called again in the
+ * same turn. */
 #include "base/rota.h"
 
 #include <assert.h>

@@ -2,9 +2,10 @@
 /* A guard against waits in the middle of a turn of an event loop.
  *
  * A process that receives a descriptor may have to wait when it closes it: a TCP socket with
- * SO_LINGER and unsent data blocks close(2) for as long as its maker chose. The kernel closes a
- * descriptor that came with a message when the receiver does not take it, or closes the socket in
- * which it is queued. So a loop that reads from strangers can block in any such call.
+ * SO_LINGER and unsent data blocks close(2) for as long as its maker chose. A descriptor that came
+ * with a message is closed by the kernel if the receiver does not take it, or closes the socket in
+ * which it is queued. So a loop that reads from strangers can block in any call that reads or
+ * closes.
  *
  * A timer sends the loop's thread a signal when a turn has lasted for STALL_MS, and again until the
  * loop's next turn. The handler does nothing, but the signal interrupts the call that waits; the
@@ -13,7 +14,7 @@
  *   stall_rest();  wait for events  stall_turn();  handle them      and so on
  *
  * All calls in a guarded process must cope with EINTR. A call that has to wait and cannot cope with
- * it stands between stall_pause() and stall_turn().
+ * EINTR must be made between stall_pause() and stall_turn().
  *
  * One thread of a process can be guarded; in all others these functions do nothing. A fork has no
  * guard (see stall_forget).
@@ -24,32 +25,33 @@
 #include <stdbool.h>
 
 #define STALL_MS 50		/* a turn that lasts longer is interrupted */
-#define STALL_SIGNAL SIGALRM	/* nothing else in these programs uses it */
+#define STALL_SIGNAL SIGALRM	/* these programs use it for nothing else */
 
-/* Guards the calling thread from its next turn on. slow, if not NULL, is called by stall_rest()
- * after a turn in which the signal came, with the length of the turn. 0 or -errno. */
+/* Guards the calling thread from its next turn on. slow: stall_rest() calls it after a turn in
+ * which the signal came, with the length of the turn; NULL: not called. 0 or -errno. */
 int stall_guard(void (*slow)(unsigned int milliseconds));
 
-/* In a fork of a guarded process, which has no timer: gives the signal its default action, as a
- * program expects it. */
+/* To be called in a fork of a guarded process, which has no timer: gives the signal its default
+ * action, which the program that the fork executes expects. */
 void stall_forget(void);
 
-/* stall_rest: the loop starts to wait for events. stall_turn: a turn begins. A wait is
- * interrupted at most once, within STALL_MS, so an idle loop does nothing. The cost is one
- * timer_settime(2) in 10 ms, and two after each turn that is followed by a long wait. Without a
- * guard they do nothing. */
+/* stall_rest: to be called when the loop begins to wait for events. stall_turn: when a turn begins.
+ * A wait for events is interrupted at most once, within STALL_MS, so an idle loop has no cost. The
+ * cost is one timer_settime(2) in 10 ms, and two after each turn that is followed by a long wait.
+ * Without a guard they do nothing. */
 void stall_rest(void);
 void stall_turn(void);
 
 /* Stops the signals until the next turn, for libraries that treat EINTR as a failure. */
 void stall_pause(void);
 
-/* Begins to watch for waits that a stranger's bytes cause; costs one getrusage(2). */
+/* Begins to watch for a wait that a stranger causes. Costs one getrusage(2). */
 void stall_watch(void);
 
-/* Ends the watch. True: the guard has interrupted a wait of this thread since stall_watch. (A call
- * on a non-blocking descriptor does not wait otherwise.) For some time after that, turns are
- * interrupted much sooner. False if there was no watch. */
+/* Ends the watch. True: the guard has interrupted a wait of this thread since stall_watch; the
+ * stranger has caused it, because a call on a non-blocking descriptor does not wait otherwise. For
+ * some time after that, turns are interrupted much sooner. False: there was no such wait, or no
+ * watch. */
 bool stall_waited(void);
 
 #endif

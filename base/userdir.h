@@ -7,10 +7,10 @@
 
 #include <sys/types.h>
 
-/* The directory that a program has below the one that a variable names, or below its usual place in
- * HOME if the variable is unset or holds no absolute path. usual: such as ".config". Returns a
- * path, malloc'd; it need not exist. NULL: there is none, because HOME does not exist or is not
- * set. */
+/* The directory of a program, malloc'd; it need not exist. It is below the directory that the
+ * environment variable names; if the variable is unset or has no absolute path, it is below usual,
+ * a path in HOME such as ".config". NULL: there is none, because HOME does not exist or is not set.
+ */
 char *userdir(const char *variable, const char *usual, const char *program);
 
 /* Makes the directory and the missing ones above it. path: absolute; it is changed during the call

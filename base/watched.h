@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets of strangers: peers pass no descriptors, and a wait that a peer causes is noticed
+/* Sockets of strangers: they refuse descriptors, and a wait that a peer causes is noticed
  * (base/stall.h).
  */
 #ifndef BASE_WATCHED_H
@@ -9,16 +9,19 @@
 
 struct bufferevent;
 
-/* Makes a stranger's socket refuse descriptors. True: the kernel cannot do so, and reads of the
- * socket have to be watched. False for sockets that are not unix sockets, which cannot pass any. */
+/* Makes a stranger's socket refuse descriptors. True: the kernel cannot do this, so reads of the
+ * socket have to be watched. False: the socket refuses descriptors, or is not a unix socket and
+ * cannot carry any.
+ */
 bool watched_refuse(int socket);
 
-/* The same for the socket that a bufferevent has and keeps. If the kernel cannot refuse, each read
- * is watched: in the callbacks of the bufferevent and of its input, stall_waited() says whether
- * this read had to wait. */
+/* As watched_refuse, for the socket that a bufferevent has and keeps. If the kernel cannot refuse,
+ * each read is watched: in the callbacks of the bufferevent and of its input, stall_waited() says
+ * whether this read had to wait. */
 void watched_buffers(struct bufferevent *bev);
 
-/* Logs which peer caused a wait, after stall_waited() was true. who: one word; of: a tenant. */
+/* Logs which peer has caused a wait. To be called after stall_waited() was true. who: the kind of
+ * peer, one word; of: a tenant. */
 void watched_log(const char *who, const char *of);
 
 #endif

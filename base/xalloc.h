@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of sizes that this program chooses. These functions abort if there is none, because the
- * program cannot continue. A size that a peer chooses is bounded before they are called.
+/* Functions that allocate memory, and abort if there is none, because the program cannot continue.
+ * A size that a peer chooses must be bounded before they are called.
  */
 #ifndef BASE_XALLOC_H
 #define BASE_XALLOC_H

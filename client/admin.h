@@ -13,30 +13,32 @@
 #define ADMIN_SOCKET "/run/mcp-pythond/admin.sock"
 #define ADMIN_SOCKET_OWN "mcp-pythond-admin.sock"	/* in $XDG_RUNTIME_DIR */
 
-/* For --help: the last lines of options. */
+/* The last lines of the options in a help text. */
 #define ADMIN_SOCKET_HELP \
 	"  --admin-socket PATH   the operators' socket; otherwise $MCP_PYTHON_ADMIN_SOCKET,\n" \
 	"                        $XDG_RUNTIME_DIR/" ADMIN_SOCKET_OWN ", or\n" \
 	"                        " ADMIN_SOCKET "\n"
 
-/* Of a command with few options: how many of the options below it has; --admin-socket and --help it
- * has always. */
+/* Which of the options --socket and --json a command has: none, one by one up to all. Every command
+ * has --admin-socket and --help. */
 enum admin_takes { ADMIN_TAKES_SOCKET, ADMIN_TAKES_JSON, ADMIN_TAKES_NO_MORE };
 
 struct admin_options {
-	const char *socket;		/* --socket; NULL: not given, as the next */
+	const char *socket;		/* --socket; NULL: not given */
 	bool json;
-	const char *admin_socket;
-	char **word;			/* after the options; NULL follows the last one */
+	const char *admin_socket;	/* --admin-socket; NULL: not given */
+	char **word;			/* the words after the options, followed by NULL */
 	int n_words;
 };
 
-/* 0; 1: the help was shown; -EX_USAGE: the reason was printed. words_max: INT_MAX for no bound. */
+/* Reads the options of a command. words_max: the most words after them; INT_MAX: any number. 0; 1:
+ * the help was shown; -EX_USAGE: the arguments are wrong, and the reason was printed. */
 int admin_read_options(int argc, char **argv, enum admin_takes takes, int words_max,
 		       const char *help, struct admin_options *options_r);
 
-/* The path in use: asked, else $MCP_PYTHON_ADMIN_SOCKET, else that of the user's own service if it
- * is there, else ADMIN_SOCKET. *named_r (may be NULL): somebody said it. */
+/* The path of the socket: asked, if it is not NULL; otherwise $MCP_PYTHON_ADMIN_SOCKET; otherwise
+ * that of the user's own service, if it exists; otherwise ADMIN_SOCKET. *named_r (named_r may be
+ * NULL): the path was given by asked or by the variable. */
 const char *admin_path(const char *asked, bool *named_r);
 
 /* Connects. quiet: prints nothing if there is no listener. NULL: the reason was printed. */
@@ -48,15 +50,15 @@ bool admin_send(FILE *stream, json_t *request);
 /* Reads one answer; NULL: the connection has ended, or the line was not JSON. */
 json_t *admin_read(FILE *stream);
 
-/* Sends a request without arguments and reads its answer. NULL: it failed; *code_r is the exit
- * code, and text_r the reason. */
+/* Sends a request without arguments, {"do": what}, and reads the answer. NULL: an error; *code_r is
+ * the exit code, and text_r the reason. */
 json_t *admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r, size_t size);
 
-/* Connects, asks and ends the connection. The request is taken. NULL: the reason was printed, and
- * *code_r is the exit code. */
+/* Connects, sends a request, which is taken, reads the answer, and ends the connection. NULL: the
+ * reason was printed, and *code_r is the exit code. */
 json_t *admin_ask_once(const char *path, json_t *request, int *code_r);
 
-/* Bounds the time for each answer from now on. */
+/* From now on waits for an answer at most for this time. */
 void admin_bound(FILE *stream, const struct timeval *most);
 
 /* A member's text; "" when there is none. */
@@ -66,7 +68,8 @@ const char *admin_text(const json_t *object, const char *key);
 double admin_number(const json_t *object, const char *key);
 long admin_count(const json_t *object, const char *key);
 
-/* "ada" of "uid:1000"; another principal as it is. Until the next call. */
+/* The name of a tenant for people: the login name of a uid ("ada" for "uid:1000"); another
+ * principal unchanged. Valid until the next call. */
 const char *admin_name(const char *tenant);
 
 /* Prints a stranger's text within a line (quote_line), cut when it is very long. */

@@ -3,7 +3,7 @@
 #ifndef CLIENT_BRIDGE_H
 #define CLIENT_BRIDGE_H
 
-#define BRIDGE_BUFFER (64 * 1024) /* held in each direction at most */
+#define BRIDGE_BUFFER (64 * 1024) /* the most bytes that are held in each direction */
 
 /* Copies in_fd to socket_fd (non-blocking) and socket_fd to out_fd, until the socket ends and all
  * its bytes were written. The end of in_fd is passed on as a half-close. If one side does not take

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python, once, before anything is sent.   Owns: nothing afterwards: the socket is
- * the caller's. */
+/* Runs in: mcp-python, once, before anything is sent.   Owns: nothing; the socket belongs to the
+ * caller. */
 #include "client/endpoint.h"
 
 #include <errno.h>

@@ -14,18 +14,18 @@ struct endpoints {
 	const char *named_by; /* "--socket", "MCP_PYTHON_SOCKET"; NULL: a default path */
 };
 
-/* Fills *list_r with the paths to try, in order: asked (NULL: none was named), else the one in
- * $MCP_PYTHON_SOCKET, else $XDG_RUNTIME_DIR/mcp-pythond.sock and that of the system. 0, or
- * -ENAMETOOLONG: a path does not fit into a socket address. */
+/* Fills *list_r with the paths to try, in order: only asked, if it is not NULL; otherwise only
+ * $MCP_PYTHON_SOCKET, if it is set; otherwise $XDG_RUNTIME_DIR/mcp-pythond.sock and
+ * ENDPOINT_SYSTEM. 0, or -ENAMETOOLONG: a path does not fit into a socket address. */
 int endpoints_find(const char *asked, struct endpoints *list_r);
 
-/* Connects to the first one of a list that has a listener, and prints nothing. A non-blocking
- * descriptor, or -errno: that of the last path that exists; -ENOENT: none exists. error_r: the
- * error of each path; may be NULL. */
+/* Connects to the first path of a list that has a listener, and prints nothing. A non-blocking
+ * descriptor, or -errno of the last path that exists; -ENOENT: none exists. error_r: gets the error
+ * of each path; may be NULL. */
 int endpoints_connect(const struct endpoints *list, int error_r[ENDPOINTS_MAX]);
 
-/* Connects to the first one that has a listener. A non-blocking descriptor, or -errno; then the
- * path, the reason and a remedy were printed on standard error. */
+/* Does both: connects to the first path that has a listener. A non-blocking descriptor, or -errno;
+ * after an error the path, the reason and a remedy were printed on standard error. */
 int endpoint_connect(const char *asked);
 
 #endif

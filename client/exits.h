@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exit codes of mcp-python itself, from sysexits(3) if a name there fits. A script's own exit code,
+/* Exit codes of mcp-python itself. It also uses the codes of sysexits(3). A script's own exit code,
  * or 128 + signal, is passed on unchanged. */
 #ifndef CLIENT_EXITS_H
 #define CLIENT_EXITS_H

@@ -9,27 +9,28 @@
 
 struct options;
 
-#define INPUTS_FILES_MAX 256			  /* the largest number that a service can allow */
-#define INPUTS_BYTES_MAX ((size_t)32 << 20) /* of all of them together; the same */
+#define INPUTS_FILES_MAX 256			  /* the most files that a service can allow */
+#define INPUTS_BYTES_MAX ((size_t)32 << 20) /* the most bytes in total that a service can allow */
 
 /* Reads the files of --file and --dir, and puts them into the arguments of a call as "files". A
- * relative path stays the same, so that a script can open it by the same name; of any other path
- * only the last part is used. Files below a directory have their paths relative to it; links,
- * special files, and names that begin with "." are left out. 0, or the exit code after the reason
- * was printed. */
+ * file of --file with a relative path keeps this path, so that the script can open it by the same
+ * name; of any other path only the last part is used. Files of --dir have paths relative to the
+ * directory; links, special files, and names that begin with "." are left out. 0; or the exit code,
+ * after the reason was printed. */
 int inputs_add(json_t *arguments, const struct options *options);
 
-/* The first part of a path because of which --dir leaves the file out, within path; NULL: none. */
+/* The first part of a path because of which --dir leaves the file out; it points into path. NULL:
+ * the file is not left out. */
 const char *inputs_left_out(const char *path);
 
-/* The path and the SHA-256 (hexadecimal) of each file in arguments, for inputs_forget. It belongs
- * to the caller. */
+/* The path and the SHA-256 (hexadecimal) of each file in arguments, for inputs_forget. The object
+ * belongs to the caller. */
 json_t *inputs_hashes(const json_t *arguments);
 
-/* Does this open file still have the content that was handed in under this path? */
+/* Has this open file still the content that was sent under this path? */
 bool inputs_are_as_handed_in(const json_t *hashes, const char *path, int fd);
 
-/* Removes unchanged files from the list in an answer. */
+/* Removes files that the script has not changed from the list of files in an outcome. */
 void inputs_forget(const json_t *hashes, json_t *outcome);
 
 #endif

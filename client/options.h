@@ -19,9 +19,9 @@ enum command {
 	COMMAND_TOKEN,
 };
 
-/* Values of an option that may be given more than once. */
 #define OPTION_WORDS_MAX 64
 
+/* The values of an option that may be given more than once. */
 struct option_words {
 	const char *at[OPTION_WORDS_MAX];
 	size_t n;
@@ -33,7 +33,7 @@ enum token_action { TOKEN_ADD, TOKEN_LIST, TOKEN_REVOKE };
 struct options {
 	enum command command;
 	enum command help_about; /* with COMMAND_HELP: COMMAND_HELP is the overview */
-	const char *socket;	 /* NULL: looked for */
+	const char *socket;	 /* NULL: not given */
 	const char *file;	 /* run: a path, or "-"; put: a path */
 	const char *const *args; /* run: the words after the file */
 	size_t n_args;
@@ -45,18 +45,18 @@ struct options {
 	bool force;	     /* run: saved files replace existing ones */
 	bool rw;	     /* run: changes are written back to the one directory of dirs */
 	bool pass_stdin, leave_stdin, json; /* run; at most one of the first two */
-	bool private;	     /* run, repl: with a supervisor of their own */
+	bool private;	     /* run, repl: with a private supervisor */
 	struct option_words files, dirs; /* run, repl: files for the script */
 	struct option_words with;	 /* run, repl: packages for the script */
 	const char *session; /* repl: a handle; NULL: a new session */
-	bool keep;	     /* repl: do not close it at the end */
+	bool keep;	     /* repl: do not close the session at the end */
 	const char *uri;     /* get */
 	const char *name;    /* put; NULL: the last part of file */
 	const char *output;  /* get: a new file; NULL: standard output */
 	enum token_action token_action;
 	const char *token_name; /* add: a name (policy/tokens.h); revoke: an id */
 	const char *token_file; /* NULL: the usual one */
-	const char *tenant;	/* NULL: as the name */
+	const char *tenant;	/* NULL: the token's name */
 	long expires_seconds;	/* from now; 0: never */
 };
 

@@ -7,15 +7,14 @@
 
 #include <jansson.h>
 
-/* Zero it. */
+/* The state of the module. Zeroed at the start. */
 struct pictures {
 	char directory[256]; /* the directory of the files; "": not made yet */
 	unsigned int n;
 };
 
-/* Shows a block of type image: in the terminal's own window by kitty's protocol, which kitty,
- * Ghostty and WezTerm have; otherwise it is saved in a directory below $TMPDIR, and its path is
- * printed. */
+/* Shows a block of type image. A terminal with kitty's protocol (kitty, Ghostty, WezTerm) shows the
+ * picture itself. Otherwise it is saved in a directory below $TMPDIR, and its path is printed. */
 void pictures_show(struct pictures *pictures, const json_t *block);
 
 #endif

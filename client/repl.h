@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp-python repl. */
+/* mcp-python repl: runs typed cells in a session. */
 #ifndef CLIENT_REPL_H
 #define CLIENT_REPL_H
 

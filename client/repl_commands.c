@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl.   Owns: nothing.
- * Lines that begin with "%" and are this program's; others are the session's (%time, %cd ...). */
+ * Commands of this program: lines that begin with "%". The session has others (%time, %cd ...). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

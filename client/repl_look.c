@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl, while a line is typed or for a command.   Owns: nothing.
- * Asks the session without a change to it: by a copy that is closed after the call.
- * Reads:   what code of the session printed. */
+ * Asks about the state of the session without changing it: code runs in a copy, which is closed
+ * after the call.
+ * Reads:   the output of that code. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

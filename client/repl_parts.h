@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of mcp-python repl: one object in several files. repl.c reads and runs cells,
- * repl_commands.c has the commands that begin with "%", repl_look.c questions about the live state.
+/* The inside of mcp-python repl, for its files. repl.c reads and runs cells, repl_commands.c has
+ * the commands that begin with "%", and repl_look.c asks about the state of the session.
  */
 #ifndef CLIENT_REPL_PARTS_H
 #define CLIENT_REPL_PARTS_H
@@ -33,15 +33,15 @@ struct repl {
 	struct pictures pictures;
 	int id;
 	char *session;	/* NULL: the next cell begins a session */
-	bool began;	/* by this program, which closes it at the end */
+	bool began;	/* this program has begun the session, and closes it at the end */
 	bool ended;	/* the session has ended, by the code or because it cannot continue */
 	int code;	/* the exit code */
 	struct text cell, held; /* held: a line that belongs to the next cell */
 	bool holds, held_is_pasted;
 	bool pasted;	/* the last line of the cell was pasted */
-	json_t *files;	/* by path: the uri of its newest content; NULL: none is known */
-	json_t *checkpoints; /* those of the last answer; NULL: none */
-	bool well;	/* the last call had the status ok */
+	json_t *files;	/* for each path the uri of its newest content; NULL: none is known */
+	json_t *checkpoints; /* from the last answer; NULL: none */
+	bool well;	/* the status of the last call was ok */
 };
 
 /* The arguments of every call: session and limits. They belong to the caller. */
@@ -55,8 +55,8 @@ void repl_show_line(const char *text, size_t len);
 
 /* ---- repl_commands.c ---- */
 
-/* Runs a line that begins with "%". False: it is not a command of this program, but may be one of
- * the session. line is changed if true. */
+/* Runs a command, a line that begins with "%". True: it was run, and line was changed. False: it is
+ * not a command of this program, but may be one of the session. */
 bool repl_command_line(struct repl *repl, char *line);
 
 /* ---- repl_look.c ---- */
@@ -65,7 +65,7 @@ bool repl_command_line(struct repl *repl, char *line);
  * what it printed, malloc'd, or NULL. */
 char *repl_look(struct repl *repl, const char *code);
 
-/* For repl_input: the names that continue the word, one per line, malloc'd; NULL: none. */
+/* The function for repl_input_complete. arg: a struct repl. */
 char *repl_complete(void *arg, const char *word);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run, after the answer.   Owns: files below the directories of --save, --rw.
- * Reads:   names that a script chose. Files are written only inside that directory: a name leads
- * downwards only, through no link, and to an existing file only with --force, or with --rw if that
- * file is as it was handed in. */
+ * Reads:   names that a script chose. Files are written only inside the directory: a name with ".."
+ * is refused, and no link is followed. An existing file is replaced only with --force; with --rw
+ * also if it has not changed since it was sent. */
 #include "client/results.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Displayed objects and files of a script: listed, and with --save written into a directory. */
+/* Lists the displayed objects and files of a script, and writes them into a directory (--save,
+ * --rw). */
 #ifndef CLIENT_RESULTS_H
 #define CLIENT_RESULTS_H
 
@@ -10,28 +11,29 @@
 struct call_channel;
 struct reply;
 
-/* Prints a line on standard error for each picture and each file. saves: results_save follows, so
- * only those are printed that it cannot save. */
+/* Prints a line on standard error for each picture and each file. saves: results_save will be
+ * called, so only those that it cannot save are printed. */
 void results_say(const json_t *outcome, bool saves);
 
 /* The directory for results, and how they are written. */
 struct results_place {
 	const char *directory;
-	bool pictures;		/* as picture-1.png ... */
+	bool pictures;		/* pictures are written, too, as picture-1.png ... */
 	bool force;		/* any file of the same name is replaced */
-	const json_t *handed_in;	/* from inputs_hashes: files that are unchanged since they
-					 * were handed in are replaced too, and keep their mode;
-					 * names that --dir leaves out are never written. NULL: none
-					 */
+	const json_t *handed_in;	/* from inputs_hashes. Files that were sent, and have not
+					 * changed since, are replaced, too, and keep their mode.
+					 * Names that --dir leaves out are never written. NULL: no
+					 * files were sent */
 };
 
-/* Asks the service for pictures and files, writes them, files under their names, and prints their
- * paths. id: that of the next request. 0; or negative: a result could not be saved, which was
+/* Reads pictures and files from the service, writes them (files under their own names), and prints
+ * their paths. *id: of the next request. 0; or negative: a result could not be saved, and this was
  * printed. */
 int results_save(const struct results_place *place, struct call_channel *channel, int *id,
 		 const struct reply *answer);
 
-/* Saves one resource to a file, read by the request id; no file is replaced. */
+/* Saves one resource to a new file; no file is replaced. id: for the request. 0, or negative: an
+ * error was printed. */
 int results_save_one(const char *directory, struct call_channel *channel, int id, const char *path,
 		     const char *uri);
 

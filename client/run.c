@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run. A file, one call, its output and its exit code.
  *
- * When a connection ends, the service stops its calls. So signals keep their default actions
- * here, also during a prompt: to die is to cancel. */
+ * When a connection ends, the service stops its calls. So signals keep their default actions here,
+ * also during a prompt: if a signal ends this program, the call is cancelled. */
 #include "client/run.h"
 
 #include <errno.h>

@@ -3,12 +3,12 @@
 #ifndef CLIENT_SAY_H
 #define CLIENT_SAY_H
 
-/* One line "mcp-python: ..." on standard error, with the name in colour on a terminal. Text from
- * file names, scripts or the service is escaped (base/quote.h), so that it cannot control a
+/* Prints one line "mcp-python: ..." on standard error. On a terminal the name is in colour. Text
+ * from file names, scripts or the service is escaped (base/quote.h), so that it cannot control a
  * terminal. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same without the name, indented: a detail of the line before. */
+/* As say, but without the name, and indented: for a detail of the line before. */
 void say_more(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SCRIPT_FILE_MAX ((size_t)4 << 20) /* the service has the same bound */
+#define SCRIPT_FILE_MAX ((size_t)4 << 20) /* bytes; the service has the same bound */
 #define SCRIPT_STDIN_MAX ((size_t)8 << 20)
 
 struct script_text {
@@ -17,14 +17,14 @@ struct script_text {
 /* Reads fd to its end, at most max bytes. 0; -EFBIG: there is more; or -errno. */
 int script_read_fd(int fd, size_t max, struct script_text *text_r);
 
-/* Reads path ("-": standard input), and checks that the service would accept it as a script. 0, or
- * the exit code; then the mistake and its place were printed on standard error. */
+/* Reads a script from path ("-": standard input), and checks that the service would accept it. 0;
+ * or the exit code, after the mistake and its place were printed on standard error. */
 int script_load(const char *path, struct script_text *text_r);
 
 /* Is standard input a pipe, a socket or a file? */
 bool script_has_stdin(void);
 
-/* The same for the standard input of the script. */
+/* Reads standard input, as the standard input of the script. The result is as of script_load. */
 int script_load_stdin(struct script_text *text_r);
 
 void script_text_free(struct script_text *text);

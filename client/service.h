@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service for run and repl: one that listens, or one that they start themselves. */
+/* The service that run and repl use: a running one, or a private supervisor that they start. */
 #ifndef CLIENT_SERVICE_H
 #define CLIENT_SERVICE_H
 
@@ -14,8 +14,8 @@ struct service {
 	int log;   /* its standard error; a file without a name */
 };
 
-/* Connects to the service of the options. If none is named and none listens, or with --private,
- * starts a supervisor for this program only. packages: that supervisor may install packages. 0, or
+/* Connects to the service that the options name. If they name none and none listens, or with
+ * --private, starts a private supervisor. packages: that supervisor may install packages. 0, or
  * -errno: the reason was printed. */
 int service_open(const struct options *options, bool packages, struct service *service_r);
 

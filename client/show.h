@@ -10,18 +10,20 @@
 
 #include "client/reply.h"
 
-/* One stream of one call. Set fd, zero the rest; show_done frees it. */
+/* One stream of one call. The user sets fd and zeroes the rest; show_done frees it. */
 struct shown {
 	int fd;
-	char *bytes; /* the bytes printed before the answer */
+	char *bytes; /* the bytes that were printed before the answer */
 	size_t len, room;
-	bool has_gap; /* a piece was missing: the rest comes from the answer */
+	bool has_gap; /* a piece was missing: the bytes after it are printed from the answer */
 };
 
-/* For call_wait: arg is an array of REPLY_STREAMS, by enum reply_stream. 0 or -errno. */
+/* Prints a piece of output; the function for call_wait. arg: an array of REPLY_STREAMS, indexed by
+ * enum reply_stream. 0 or -errno. */
 int show_piece(void *arg, const struct reply *piece);
 
-/* Prints the part of the stream of this name in the answer that was not shown yet. */
+/* Prints the part of a stream in the answer that was not printed yet. name: of the stream. 0 or
+ * -errno. */
 int show_rest(const struct shown *s, const json_t *outcome, const char *name);
 
 /* Prints the traceback on standard error, if the script's own stderr does not have it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of text for people: right-aligned where they are numbers. */
+/* Tables for people, in columns. */
 #ifndef CLIENT_TABLE_H
 #define CLIENT_TABLE_H
 
@@ -10,8 +10,8 @@
 
 struct table;
 
-/* title: the columns' titles, ending with NULL; borrowed. A column whose title begins with '>'
- * (which is not shown) is aligned to the right. */
+/* title: the titles of the columns, followed by NULL; borrowed. A column whose title begins with
+ * '>', which is not printed, is aligned to the right. */
 struct table *table_new(const char *const *title);
 void table_free(struct table *table);	/* NULL is fine */
 
@@ -19,13 +19,13 @@ void table_free(struct table *table);	/* NULL is fine */
 void table_add(struct table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Prints titles and at most rows rows, each line with at most width bytes. head: the terminal's
- * codes before and after the titles; both may be "". */
+/* Prints the titles and at most rows rows. Each line has at most width bytes. before, after: the
+ * terminal's codes around the titles; both may be "". */
 void table_print(const struct table *table, FILE *to, size_t rows, size_t width,
 		 const char *before, const char *after);
 
-/* "0", "12.3K", "4.0G"; "3.2s", "12m05s", "3h12m", "4d06h"; "12345". The text of a call is valid
- * until the eighth call after it. */
+/* Short texts of numbers. Of bytes: "0", "12.3K", "4.0G"; of a time: "3.2s", "12m05s", "3h12m",
+ * "4d06h"; of a count: "12345". A text is valid until the eighth call after it. */
 const char *figure_bytes(uint64_t bytes);
 const char *figure_time(double seconds);
 const char *figure_count(int64_t count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python token.   Owns: a new token until it is printed; it is stored nowhere.
- * The service is not told: it notices by itself that its file has changed. */
+ * The service need not be told of a change: it notices that the file has changed. */
 #include "client/token.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The token file on disk, which is read, and replaced as a whole.
+/* The token file on disk. It is read as a whole, and a change replaces the whole file.
  */
 #ifndef CLIENT_TOKEN_FILE_H
 #define CLIENT_TOKEN_FILE_H
@@ -16,19 +16,20 @@ struct token_file {
 	const char *name;	/* its name in the directory; points into path */
 	int dir;		/* the directory, and the lock */
 	bool exists;
-	unsigned int mode;	/* of the existing file, like its owners */
+	unsigned int mode;	/* mode, uid and gid: of the existing file */
 	unsigned int uid, gid;
 	struct tokens tokens;
 };
 
-/* Reads the file; a missing file counts as empty. change: waits for the lock, so
- * that no other process changes it until token_file_close. 0 or -errno with why_r filled. */
+/* Reads the file; a missing file counts as empty. change: the file will be changed, so this waits
+ * for the lock, and no other command changes the file until token_file_close. 0 or -errno with
+ * why_r. */
 int token_file_open(const char *path, bool change, struct token_file *file_r,
 		    struct why *why_r);
 
 /* Writes file->tokens. An existing file keeps its owner and mode. A new file is accessible only to
- * its maker; if root makes it, the service's group can read it, if that group exists. 0; or -errno
- * with why_r filled: then nothing has changed. */
+ * the user who makes it; if root makes it, the service's group, if it exists, can read it, too. 0;
+ * or -errno with why_r, and nothing has changed. */
 int token_file_write(struct token_file *file, struct why *why_r);
 
 void token_file_close(struct token_file *file);

@@ -6,15 +6,16 @@
 
 #include <jansson.h>
 
-/* The exit code for a structuredContent; EX_PROTOCOL: its status is unknown. */
+/* The exit code for an outcome, the structuredContent of an answer. EX_PROTOCOL: its status is
+ * unknown. */
 int verdict_exit_code(const json_t *outcome);
 
-/* One sentence about why the script did not end by itself; NULL: it did. Points into outcome or is
- * static. */
+/* One sentence about why the script did not end by itself; NULL: it did. It points into outcome, or
+ * is static. */
 const char *verdict_text(const json_t *outcome);
 
-/* Prints the end of the script, unless its own output shows it, without a repetition: many messages
- * begin with the status. */
+/* Prints how the script ended, unless its own output shows this. The status is not printed a second
+ * time if the message begins with it. */
 void verdict_say(const json_t *outcome);
 
 #endif

@@ -13,7 +13,8 @@ struct execution;
 struct filestore_job;
 struct frame;
 
-/* Its members belong to execution_files.c. Zeroed: nothing is offered. */
+/* The files of an execution that its worker offers. The members belong to execution_files.c.
+ * Zeroed: nothing is offered. */
 struct execution_files {
 	bool open;			/* an offer has no answer yet */
 	bool pulled;			/* open, and the worker has the pipe for the file's bytes */

@@ -14,7 +14,8 @@
 struct execution;
 struct mounting;
 
-/* Its members belong to execution_modules.c. Zeroed: nothing was asked for. */
+/* The request of an execution for a module. The members belong to execution_modules.c. Zeroed:
+ * nothing was asked for. */
 struct execution_modules {
 	uint32_t number;			/* of the last one that was asked for; 0: none */
 	bool open;				/* it is not answered yet */

@@ -26,7 +26,7 @@ struct volume;
 struct worker;
 struct why;
 
-/* Its members belong to execution_mounts.c. Zeroed: none. */
+/* The mounts of an execution. The members belong to execution_mounts.c. Zeroed: no mounts. */
 struct execution_mounts {
 	struct execution_mount *item;
 	size_t n;

@@ -20,7 +20,7 @@ struct results_offer {
 	unsigned char sha256[32];
 };
 
-/* Its members belong to execution_results.c. */
+/* The results of an execution. The members belong to execution_results.c. */
 struct execution_results {
 	uint64_t id;				/* the execution's serial, which each DISPLAY names
 						 */

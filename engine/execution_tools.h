@@ -22,7 +22,8 @@ struct tool_call {
 	uint64_t began_us;		/* when it was sent to its server; 0: it was not */
 };
 
-/* Its members belong to execution_tools.c. Zeroed: none was made. */
+/* The calls of tools that an execution makes. The members belong to execution_tools.c. Zeroed: no
+ * call was made. */
 struct execution_tools {
 	uint32_t number;			/* of the last call; 0: none */
 	uint32_t n_lists;			/* how many calls asked for a list */

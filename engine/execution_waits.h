@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Its members belong to execution_waits.c. */
+/* The waits of an execution. The members belong to execution_waits.c. */
 struct execution_waits {
 	uint32_t most;		/* how many waits may be opened */
 	uint32_t excused_ms;	/* the bound, for all waits together */

@@ -59,7 +59,8 @@ void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more
 int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
 			size_t n, unsigned int first, int pidfd, int gate);
 
-/* What keeps volumes from being mounted: a positive errno; 0: nothing, or it is not known yet. */
+/* The reason why no volume can be mounted, as a positive errno. 0: there is none, or it is not
+ * known yet. */
 int keeper_no_volumes(const struct keeper *keeper);
 
 struct keeper_volume {

@@ -42,7 +42,7 @@ void repl_part(struct repl *repl);
 int repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[REPL_FDS],
 	       const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r);
 
-/* Its tenant. */
+/* The tenant of a session. */
 struct tenant *repl_tenant(const struct repl *repl);
 
 /* To be called after the last repl_adopt. New workers get serials above last_serial, and processes

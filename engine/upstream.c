@@ -269,7 +269,7 @@ finish_waiting(struct upstream *u, const struct server *s, bool calls)
 
 /* ---- messages ---- */
 
-/* The same rule as in policy/shape.c. */
+/* Has a name only the characters that policy/shape.c allows? */
 static bool
 is_name(const struct msg_str *name)
 {

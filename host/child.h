@@ -27,7 +27,7 @@ enum child_state {
 	CHILD_ENDING,		/* killed, to be reaped */
 };
 
-/* What all children of one kind have in common; static. */
+/* A kind of children: the values and functions that they have in common. Static. */
 struct child_kind {
 	const char *name;		/* as in "the zygote broke its protocol" */
 	enum launch_kind launch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the file helper, and in a child of it for each file that is kept or fetched.
  * Owns:    the descriptor of the store.
- * Reads:   STORE_FILE and the like, from the supervisor. */
+ * Reads:   STORE_FILE and other messages about files, from the supervisor. */
 #include "host/filestore_parts.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor and its helpers.   Owns: what helper.h says.   Reads: nothing. */
+/* Runs in: the supervisor and its helpers.   Owns: the process, pidfd and socket of each helper.
+ * Reads:   nothing. */
 #include "host/helper.h"
 
 #include <errno.h>

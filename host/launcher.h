@@ -24,7 +24,7 @@ struct launcher;
 struct outer_namespace;
 struct why;
 
-/* What the launcher needs; all borrowed. */
+/* The objects that the launcher uses; all borrowed. */
 struct launcher_options {
 	const struct config *config;
 	const struct outer_namespace *outer;

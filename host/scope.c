@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at a start by hand.   Owns: a connection to the user's manager, as long
  * as one call takes.
- * No call of sd-bus that waits is used: each has a bound of its own, of up to 90 seconds. */
+ * sd-bus calls that wait are not used, because each has its own time limit, up to 90 seconds. */
 #include "host/scope.h"
 
 #include <errno.h>

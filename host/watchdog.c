@@ -173,8 +173,9 @@ watchdog_memory_since(const struct watchdog_usage *before, const struct watchdog
 
 /* ---- the timer ---- */
 
-/* What work has cost, here and in the helper that looks. On a busy machine it takes longer than it
- * costs, and a pause by that alone would grow until nothing is noticed any more. */
+/* The elapsed time, and the CPU time of this thread and of the usage helper. The pause between
+ * checks does not depend on elapsed time alone: on a busy machine checks take longer than their CPU
+ * time, and such a pause would grow until nothing is noticed any more. */
 static struct effort
 effort_now(void)
 {
@@ -195,7 +196,8 @@ effort_add(struct effort *sum, const struct effort *start)
 	sum->cpu_us += now.cpu_us - start->cpu_us;
 }
 
-/* The pause after which it was a tenth of the processor time, and half of all time at most. */
+/* The pause after some work that limits such work to a tenth of a processor's time, and to half of
+ * the elapsed time. */
 static uint64_t
 effort_pause_us(const struct effort *effort)
 {

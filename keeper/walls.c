@@ -180,7 +180,7 @@ load_filter(unsigned int whom)
 	/* abort() */
 	if (r == 0 && !(whom & WALLS_KEEPER))
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-				     SCMP_A0(SCMP_CMP_EQ, (uint32_t)getpid()));
+				     SCMP_A0(SCMP_CMP_EQ, (uint32_t)getpid(), 0));
 	if (r == 0 && (whom & WALLS_KEEPER))
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1,
 				     SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS, 0));

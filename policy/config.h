@@ -13,9 +13,9 @@
 
 #define CONFIG_PROFILES_MAX 16
 #define CONFIG_INTERPRETERS_MAX 16
-#define CONFIG_TOOLS_MAX 16	/* TOOL_SERVERS_MAX of proto/message.h, without
-				 * the client itself */
-#define CONFIG_SECRETS_MAX 16	/* EGRESS_SECRETS_MAX of it */
+#define CONFIG_TOOLS_MAX 16	/* TOOL_SERVERS_MAX of proto/message.h, without the client
+				 * itself */
+#define CONFIG_SECRETS_MAX 16	/* EGRESS_SECRETS_MAX of proto/message.h */
 #define CONFIG_LIST_MAX 512
 
 /* A list of words, NULL-terminated; owned by the config. */
@@ -31,9 +31,9 @@ struct config_network {
 	struct config_list secrets;	/* names of secrets that scripts may use; or *: all */
 	char *nameserver;		/* ADDRESS:PORT; NULL: those of /etc/resolv.conf */
 	uint64_t bytes_max;		/* of an execution, in both directions together */
-	uint64_t rate_max;		/* of them in a second */
-	uint32_t connections;		/* of an execution at once */
-	uint32_t connections_max;	/* in all */
+	uint64_t rate_max;		/* bytes of an execution in a second */
+	uint32_t connections;		/* of an execution at a time */
+	uint32_t connections_max;	/* of an execution in total */
 	uint32_t idle_seconds;		/* a connection without a byte for this time is ended */
 	uint32_t connection_seconds;	/* of one connection, at most */
 };
@@ -43,14 +43,15 @@ struct config_interpreter {
 	char name[33];
 	char *worker;			/* path; NULL: mcp-python-worker-NAME in the usual directory
 					 */
-	char *root;			/* the directory that its jails have as "/"; NULL: that of
-					 * the host */
+	char *root;			/* the directory that is "/" in its jails; NULL: the host's
+					 * "/" */
 };
 
-/* [profile NAME]: the modules that are imported once, and the paths that the jail shows. */
+/* [profile NAME]: the modules that the zygote imports, and the paths that are visible in the jail.
+ */
 struct config_profile {
 	char name[65];
-	char *interpreter;		/* of that name; NULL: the usual one */
+	char *interpreter;		/* its [interpreter NAME]; NULL: the usual one */
 	struct config_list modules;	/* imported in the zygote */
 	struct config_list paths;	/* bound read-only beside the built-in list */
 	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */
@@ -61,32 +62,33 @@ struct config_profile {
 
 /* [tools NAME]: another MCP server, whose tools scripts may call. */
 struct config_tools {
-	char name[65];			/* a name in Python */
-	struct config_list command;	/* a program and its arguments; or: */
+	char name[65];			/* an identifier of Python */
+	struct config_list command;	/* a program and its arguments; empty: it has a url */
 	char *url;			/* http://, https:// or unix:PATH[:TARGET] */
 	char *ca_file;			/* NULL: the machine's own */
 	char *credential_file;		/* NULL: none */
 	char *credential_header;	/* NULL: Authorization: Bearer */
 	char *oauth_token_url;		/* NULL: no OAuth */
-	char *oauth_client_id, *oauth_client_secret_file;	/* with it */
+	char *oauth_client_id, *oauth_client_secret_file;	/* with oauth_token_url */
 	struct config_list oauth_scope;
 };
 
 /* [secret NAME]: a text that the egress proxy puts into requests of scripts, which never see it. */
 struct config_secret {
 	char name[65];
-	char *host;			/* HOST or HOST:PORT (443): the only one that gets it */
+	char *host;			/* HOST (port 443) or HOST:PORT: the only one that gets it
+					 */
 	char *header;			/* the only header that it can be in */
 	char *value_file;
 	char *ca_file;			/* NULL: the machine's own */
 };
 
-/* [tool-calls]: which of these tools scripts may call, and the bounds. */
+/* [tool-calls]: which tools of other servers scripts may call, and the bounds. */
 struct config_tool_calls {
 	struct config_list servers;	/* names; or *: all */
 	struct config_list allow, approve, deny;	/* SERVER.TOOL, with * and ? */
-	uint32_t read_only, others;	/* enum policy_verdict: what no pattern names */
-	uint32_t calls, at_once;	/* of a run */
+	uint32_t read_only, others;	/* enum policy_verdict, for tools that no pattern names */
+	uint32_t calls, at_once;	/* of a run, in total and at a time */
 	uint32_t seconds;		/* of a call */
 	uint64_t result_bytes, results_bytes;	/* of a call; of a run */
 };
@@ -97,30 +99,30 @@ enum config_return { RETURN_XML = 1, RETURN_JSON };
 /* The arguments of tools that tools/list shows (mcp/listing.h). */
 enum config_arguments { ARGUMENTS_COMMON = 1, ARGUMENTS_ALL };
 
-/* Who gets structuredContent and outputSchema. */
+/* Which clients get structuredContent and outputSchema. */
 enum config_structured { STRUCTURED_AUTO = 1, STRUCTURED_YES, STRUCTURED_NO };
 
 struct config {
 	struct {
 		char *socket;		/* path; NULL: chosen at start */
 		char *user;		/* service user when started as root */
-		uint32_t directory_seconds;	/* time limit of the host's directory of users */
-		uint32_t identity_seconds;	/* how long its answer is valid */
+		uint32_t directory_seconds;	/* time limit for the host's directory of users */
+		uint32_t identity_seconds;	/* how long an answer of the directory is valid */
 		uint32_t subuid_base;	/* first host uid of the workers' range */
 		uint32_t subuid_count;
-		uint32_t sessions_max;	/* connections at once, all tenants */
+		uint32_t sessions_max;	/* connections at a time, of all tenants */
 		uint32_t sessions_per_tenant;
 		uint64_t line_max;	/* bytes of one JSON-RPC line */
 	} service;
 	struct {
 		uint32_t warm;		/* idle workers kept for an active tenant and profile */
-		uint32_t warm_max;	/* idle workers in all */
-		uint32_t workers_max;	/* workers of every kind in all */
-		uint32_t tenant_running_max;	/* executions at once of one tenant */
-		uint32_t tenant_queue_max;	/* executions waiting of one tenant */
+		uint32_t warm_max;	/* idle workers in total */
+		uint32_t workers_max;	/* workers in total, in any state */
+		uint32_t tenant_running_max;	/* running executions of one tenant */
+		uint32_t tenant_queue_max;	/* waiting executions of one tenant */
 		uint32_t idle_seconds;	/* after this time a tenant's warm workers are ended */
 		uint32_t zygote_seconds;	/* after this time a zygote is renewed; 0: never */
-		uint32_t tenant_zygotes_max;	/* zygotes of single tenants, in all */
+		uint32_t tenant_zygotes_max;	/* zygotes that belong to one tenant, in total */
 	} pool;
 	struct {
 		char *listen;		/* ADDRESS:PORT; NULL: not on TCP */
@@ -134,13 +136,13 @@ struct config {
 		uint64_t body_max;	/* bytes of one request's body */
 		uint32_t connections_max;
 		uint32_t connections_per_peer;	/* of one uid, or one address */
-		uint32_t sessions_max;	/* of legacy revisions, all tenants */
+		uint32_t sessions_max;	/* of legacy revisions, of all tenants */
 		uint32_t sessions_per_tenant;
 		uint32_t session_idle_seconds;	/* after this time an unused session is closed */
 		uint32_t resume_seconds;	/* how long a stream can be resumed after its end;
 						 * 0: not at all */
-		uint32_t stream_seconds;	/* after this time a stream is closed, to be
-						 * resumed; 0: never */
+		uint32_t stream_seconds;	/* after this time a stream is closed, and the
+						 * client has to resume it; 0: never */
 		uint32_t keepalive_seconds;	/* an open stream gets a message at least this often
 						 */
 		uint32_t idle_seconds;	/* how long a connection waits for its next request */
@@ -150,7 +152,8 @@ struct config {
 		char *token_file;	/* path; NULL: there are no tokens of the service */
 		char *jwks_file;	/* path; NULL: no OAuth */
 		char *issuer;		/* of OAuth tokens; with jwks_file */
-		char *resource;		/* URI of the service's endpoint, their audience */
+		char *resource;		/* URI of the service's endpoint: the audience of OAuth
+					 * tokens */
 		struct config_list required_scopes;
 		uint32_t leeway_seconds;	/* largest difference between the issuer's clock and
 						 * this machine's */
@@ -160,46 +163,48 @@ struct config {
 	} auth;
 	struct {
 		struct config_list toolsets;	/* names of the offered sets */
-		uint32_t arguments;	/* that tools/list shows: enum config_arguments */
+		uint32_t arguments;	/* which ones tools/list shows: enum config_arguments */
 		uint32_t structured;	/* enum config_structured */
-		uint32_t text_tokens;	/* of an answer's text, about; 0: any number */
+		uint32_t text_tokens;	/* length of an answer's text, roughly; 0: any */
 		char *state_key_file;	/* path; NULL: a new key at each start */
-		uint32_t ask_seconds;	/* for a client to answer a question */
-		uint32_t parked_per_tenant;	/* runs that wait for answers, modern clients */
+		uint32_t ask_seconds;	/* the time that a client has to answer a question */
+		uint32_t parked_per_tenant;	/* runs of modern clients that wait for answers */
 		uint32_t tasks_per_tenant;
-		uint32_t task_ttl_seconds;	/* from its beginning until it is dropped */
+		uint32_t task_ttl_seconds;	/* from a task's beginning until it is dropped */
 		uint32_t task_after_seconds;	/* a call that runs longer becomes a task */
 		uint32_t repeat_seconds;	/* how long the answer of a call with an idempotency
 						 * key is kept */
 		uint32_t jobs_per_tenant;	/* runs in the background, and their answers */
 		uint32_t job_seconds;	/* how long a job is kept after its end */
 		uint64_t job_bytes;	/* of one tenant's jobs: output and answers */
-		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
+		uint64_t kept_bytes;	/* of the answers of one tenant's tasks; also of its calls
+					 * with an idempotency key */
 	} mcp;
-	struct {			/* all within limits */
+	struct {			/* the set of tools; its bounds are within limits */
 		uint32_t text_tokens;	/* as in mcp */
-		char *python_version;	/* that scripts must get; NULL: any */
+		char *python_version;	/* the version that scripts must get; NULL: any */
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
 	} exec_sandbox;
 	struct {
-		uint32_t sessions_max;	/* of run_repl, of one tenant; 0: none */
+		uint32_t sessions_max;	/* sessions of run_repl of one tenant; 0: none */
 		uint64_t memory_total;	/* bound on the sum of the memory limits of a tenant's
 					 * sessions */
 		uint32_t idle_seconds;	/* a session is closed after this time without a cell */
-		uint32_t age_seconds;	/* since its beginning, likewise */
+		uint32_t age_seconds;	/* a session is closed after this time since its beginning
+					 */
 		uint32_t background;	/* enum background_mode */
-		uint32_t background_ms;	/* of BACKGROUND_RUN */
+		uint32_t background_ms;	/* with BACKGROUND_RUN */
 	} repl;
-	struct {			/* likewise */
+	struct {			/* the set of tools; its bounds are within limits */
 		uint32_t text_tokens;	/* as in mcp */
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
 		uint64_t memory_limit;	/* bytes, unless a call sets it */
-		bool data_science, network, filesystem;	/* these tiers beside basic */
-		struct config_list allowed_imports;	/* instead of tiers; empty: tiers */
+		bool data_science, network, filesystem;	/* which tiers are allowed beside basic */
+		struct config_list allowed_imports;	/* in place of tiers; empty: tiers count */
 	} python_sandbox;
-	struct {			/* of the set of tools of this name */
+	struct {			/* the set of tools */
 		uint32_t text_tokens;	/* as in mcp */
 		struct config_list dependencies;	/* requirements that all scripts have */
 		uint32_t return_mode;	/* enum config_return */
@@ -223,8 +228,8 @@ struct config {
 	struct {
 		uint32_t preset;	/* enum policy_preset */
 		uint32_t run_script, run_repl, install_package;	/* enum policy_verdict */
-		uint32_t input;		/* enum policy_input; 0: as the preset has it */
-		struct config_list profiles;	/* that scripts may run in; none: all */
+		uint32_t input;		/* enum policy_input; 0: by the preset */
+		struct config_list profiles;	/* those that scripts may use; none: all */
 		struct config_list approvers;
 		uint32_t approval_seconds;	/* after this time an undecided request expires */
 		uint32_t denied_seconds;	/* how long a refusal is in force; 0: not at all */
@@ -232,7 +237,8 @@ struct config {
 	struct {
 		char *index;		/* NULL: nothing can be installed */
 		struct config_list extra_indexes;
-		struct config_list file_hosts;	/* hosts of their files, in addition to their own */
+		struct config_list file_hosts;	/* hosts that serve the files of these indexes,
+						 * beside the indexes' own hosts */
 		char *store;		/* directory; NULL: nothing can be installed */
 		uint64_t store_bytes;	/* of all environments; those unused for longest are removed
 					 */
@@ -246,7 +252,7 @@ struct config {
 		uint32_t build;		/* enum packages_build */
 		bool require_hashes, allow_urls;
 		uint32_t max_packages;	/* of one resolved set */
-		uint64_t max_bytes;	/* of its files together */
+		uint64_t max_bytes;	/* of all files of a set together */
 	} packages;
 	struct {
 		char *file;		/* NULL: none */
@@ -262,29 +268,31 @@ struct config {
 	} metrics;
 	struct {
 		char *socket;		/* NULL: none */
-		char *approvals;	/* file; NULL: none, so they end with the service */
+		char *approvals;	/* file; NULL: approvals end with the service */
 		struct config_list operators;
 	} admin;
 	struct {
 		char *directory;	/* NULL: nothing is kept on disk */
-		uint64_t file_bytes;	/* of one; 0: nothing is kept on disk */
-		uint64_t tenant_bytes, bytes_max;	/* of one tenant's files, and of all */
-		uint32_t tenant_files;	/* of one tenant */
+		uint64_t file_bytes;	/* of one file; 0: nothing is kept on disk */
+		uint64_t tenant_bytes, bytes_max;	/* of one tenant's files; of all files */
+		uint32_t tenant_files;	/* files of one tenant */
 		uint32_t keep_seconds;
-	} files;			/* those on disk */
+	} files;			/* files that are kept on disk */
 	struct {
 		bool volume;		/* scripts may ask for volumes */
-		char *directory;	/* NULL: there are none */
-		uint64_t volume_bytes, volume_files;	/* of one */
+		char *directory;	/* NULL: there are no volumes */
+		uint64_t volume_bytes, volume_files;	/* of one volume */
 		uint32_t volumes;	/* of one tenant */
-		uint64_t bytes_max;	/* what all volumes may have together */
+		uint64_t bytes_max;	/* of all volumes together */
 	} workspace;
 	struct {
-		uint32_t keep_seconds;	/* that files can be read after the call that left them */
-		uint64_t keep_bytes;	/* of one tenant's files; and of output that is spilled */
-		uint64_t keep_bytes_max;	/* likewise, of all tenants */
-		uint32_t inputs;	/* files that a call may bring */
-		uint32_t input_bytes, inputs_bytes;	/* of one; of all of them */
+		uint32_t keep_seconds;	/* how long files can be read after the call that left them
+					 */
+		uint64_t keep_bytes;	/* of one tenant's files; also of its output that is kept
+					 * because of spill */
+		uint64_t keep_bytes_max;	/* as keep_bytes, of all tenants together */
+		uint32_t inputs;	/* the most files in a call */
+		uint32_t input_bytes, inputs_bytes;	/* of one such file; of all of them */
 	} results;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;
@@ -294,60 +302,63 @@ struct config {
 	size_t n_tools;
 	struct config_secret secret[CONFIG_SECRETS_MAX];
 	size_t n_secrets;
-	struct config_origin *origin;	/* of the values; policy/config_parts.h */
+	struct config_origin *origin;	/* where each value was set: policy/config_parts.h */
 };
 
 struct policy_subject;		/* policy/rules.h */
 
-/* A config with the built-in values (one profile, "basic"). Aborts when out of memory. */
+/* Makes a config with the built-in values and one profile, "basic". It has one holder. Aborts when
+ * out of memory. */
 struct config *config_new(void);
 
-/* Holds it once more, until config_free; returns config. */
+/* Adds a holder. Returns config. */
 const struct config *config_hold(const struct config *config);
-void config_free(const struct config *config);	/* of one holder; NULL is fine */
+void config_free(const struct config *config);	/* removes a holder; NULL is fine */
 
 /* Makes the configuration in force for one principal: config, overridden by the [tenant ...]
- * sections that name it, first those of its groups, then of the user, then of the principal itself.
- * Free it by config_free. NULL: the sections contradict each other, and everything must be denied.
- */
+ * sections that name the principal; first those of its groups, then that of its user, then that of
+ * the principal itself. The caller frees it by config_free. NULL: the sections contradict each
+ * other, and everything must be denied. */
 const struct config *config_for(const struct config *config,
 				const struct policy_subject *subject);
 
-/* Reads an INI file over the values in *config. All mistakes are printed to errors, as FILE:LINE:
- * KEY: the mistake and the right range. 0; -errno: the file cannot be read; -EINVAL: there were
- * mistakes. */
+/* Reads an INI file; its values replace those in *config. All mistakes are printed to errors, in
+ * the form FILE:LINE: KEY: the mistake and the right range. 0; -EINVAL: there were mistakes; or
+ * another -errno: the file cannot be read. */
 int config_read(struct config *config, const char *path, FILE *errors);
 
-/* The same for the files *.conf of a directory, in the order of their names; later ones override
- * earlier ones. 0 if there is no such directory. */
+/* As config_read, for all files *.conf of a directory, in the order of their names; later files
+ * override earlier ones. 0 if there is no such directory. */
 int config_read_directory(struct config *config, const char *path, FILE *errors);
 
-/* Checks rules about several keys (a default above its cap, warm above warm_max), in the tenants'
- * sections too. path: named in errors about values that are in no file. */
+/* Checks the rules about several keys (such as a default above its cap, or warm above warm_max),
+ * also in the tenants' sections. path: the file that errors name for values that are in no file. 0;
+ * or -EINVAL: there were mistakes, which were printed. */
 int config_check(const struct config *config, const char *path, FILE *errors);
 
 /* Prints every key with its value in force, as an INI file that config_read takes. */
 void config_dump(const struct config *config, FILE *out);
 
-/* Prints the keys that can differ between tenants, of a configuration made by config_for, with the
- * sections that set them as comments. */
+/* Prints the keys that can differ between tenants, with the sections that set them as comments.
+ * config: made by config_for. */
 void config_dump_policy(const struct config *config, FILE *out);
 
-/* Fills text with the place of a setting, as FILE:LINE; "[SECTION]" if no file sets it. */
+/* Writes the place of a setting, FILE:LINE, to text; "[SECTION]" if no file sets it. */
 void config_place(const struct config *config, const char *section, const char *name,
 		  char *text, size_t size);
 
-/* The names, separated by ", ", of keys that differ and take effect only at a start, without those
- * of tenants; "": there are none. Malloc'd. */
+/* The names of the keys that differ and take effect only at a start, separated by ", ". Keys of
+ * tenants are left out. "": there are none. Malloc'd. */
 char *config_needs_restart(const struct config *old, const struct config *new);
 
-/* Is there anything for the keeper to mount in workers? */
+/* Is a keeper needed, because something may have to be mounted in workers? */
 bool config_has_keeper(const struct config *config);
 
 /* Must clients on TCP authenticate? */
 bool config_has_auth(const struct config *config);
 
-/* The [interpreter NAME] of a profile; NULL: there is no such section, or none is needed. */
+/* The [interpreter NAME] of a profile; NULL: there is no such section, or the profile names none.
+ */
 const struct config_interpreter *config_interpreter_of(const struct config *config,
 						       const struct config_profile *profile);
 

@@ -18,7 +18,7 @@ struct config_said {
 	unsigned int line;	/* 0: a default, in no file */
 };
 
-/* SECTION.KEY = VALUE of a tenant, or a line that continues its list. */
+/* One setting in a section of a tenant, SECTION.KEY = VALUE; or a line that continues its list. */
 struct config_setting {
 	size_t row;
 	char *text;
@@ -41,29 +41,31 @@ struct config_origin {
 	struct config_tenant **tenant;
 	size_t n_tenants;
 	/* Only of a configuration made by config_for. */
-	const struct config *base;		/* held; NULL: it was read */
-	bool own[KEYS_MAX];			/* the value belongs to it */
-	const struct config_tenant **from;	/* the base's, in their order of effect */
+	const struct config *base;		/* what it was made from, held; NULL: it was read */
+	bool own[KEYS_MAX];			/* the value belongs to this config, not to base */
+	const struct config_tenant **from;	/* sections of base, in the order of their effect */
 	size_t n_from;
 };
 
-/* All sections of a kind with names: the structs of their keys, each of which begins with its name.
- */
+/* All sections of one kind that has names, such as [profile NAME]: an array of structs with their
+ * keys. Each struct begins with the name. */
 struct config_section {
-	const char *section;	/* of its keys */
-	char *first;
+	const char *section;	/* the kind, "profile": the section of the keys in keys.c */
+	char *first;		/* the first of n structs */
 	size_t size, n;
 };
 
-/* Number i; false: there are no more kinds. */
+/* Gets the kind with number i, from 0. False: there are no more kinds. */
 bool config_sections(const struct config *config, size_t i, struct config_section *section_r);
 
-/* The section of this name, which is made if it does not exist; NULL: there are too many. */
+/* The section of this tenant, which is made if it does not exist; NULL: there are too many. */
 struct config_tenant *config_tenant_find(struct config *config, const char *name);
-/* Takes a checked value. */
+
+/* Adds a setting, whose value was checked, to a section. */
 void config_tenant_say(struct config_tenant *tenant, const struct config_setting *setting);
 
-/* Makes a copy of config, overridden by these sections in this order; NULL: a list became too long.
+/* Makes a copy of config that is overridden by n sections, in their order. NULL: a list became too
+ * long.
  */
 struct config *config_derive(const struct config *config,
 			     const struct config_tenant *const *from, size_t n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the range of ids for workers from the ids that exist here.
+/* Chooses the range of ids for workers from the ids that exist in this user namespace.
  *
- * On a machine every id exists, and the range is that of [service] subuid_base. In a container of
- * an ordinary user only the ids of /proc/self/uid_map and gid_map exist, and the range of the
- * configuration is rarely among them.
+ * On the host itself every id exists, and the range is that of [service] subuid_base. In a
+ * container of an ordinary user only the ids of /proc/self/uid_map and gid_map exist, and the range
+ * of the configuration is rarely among them.
  */
 #ifndef POLICY_ID_RANGE_H
 #define POLICY_ID_RANGE_H
@@ -15,19 +15,20 @@ struct id_range {
 	uint32_t first, count;
 };
 
-/* Chooses from the texts of uid_map and gid_map: wanted, if both have all of it; otherwise the
- * upper half of the largest range that both have, without 65534 and 65535 (nobody), and with at
- * most wanted->count ids. Lower ids belong to the container's own users. 0; -ERANGE: this range has
- * fewer than least ids; -EINVAL: wanted itself has fewer. */
+/* Chooses a range by the texts of uid_map and gid_map. If both maps have all ids of wanted, it is
+ * wanted. Otherwise it is the upper half of the largest range that both maps have, without 65534
+ * and 65535 (nobody), and with at most wanted->count ids; the lower half is left to the container's
+ * own users. 0; -ERANGE: this range has fewer than least ids; -EINVAL: wanted itself has fewer. */
 int id_range_choose(const char *uid_map, const char *gid_map, const struct id_range *wanted,
 		    uint32_t least, struct id_range *range_r);
 
-/* Is root of a namespace with this map also root of its parent? True for text that is not a map. */
+/* Is root of a namespace with this map also root of its parent namespace? True also if map is not
+ * the text of a map. */
 bool id_range_keeps_root(const char *map);
 
-/* As id_range_choose() for the ids of this process's user namespace. 0; -ERANGE; -EINVAL; -EPERM in
- * place of -ERANGE: root here may be root of the machine, and must not run hostile code; or -errno
- * of the files. */
+/* As id_range_choose(), with the maps of this process's user namespace. 0; -EINVAL; -ERANGE; or
+ * -EPERM in place of -ERANGE, if root here may be root of the host, and so must not run hostile
+ * code; or another -errno: a map cannot be read. */
 int id_range_here(const struct id_range *wanted, uint32_t least, struct id_range *range_r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of modules that a script may import: tiers of the configuration, and lists of clients.
- * Names are dotted; a listed package includes its modules. Only lists are made here:
+ * Names are dotted; a listed package includes its modules. This module only makes lists;
  * worker/imports.py enforces them.
  */
 #ifndef POLICY_IMPORTS_H
@@ -13,8 +13,8 @@
 
 struct config_list;
 
-/* The names are borrowed; item is malloc'd and ends with NULL. {0} is not a list; every function
- * below makes it one, which may be empty. */
+/* A list. The names are borrowed; item is malloc'd and ends with NULL. item NULL: there is no list,
+ * and any module may be imported. The functions that add names make a list, which may be empty. */
 struct import_list {
 	const char **item;
 	size_t n;
@@ -28,12 +28,12 @@ void imports_done(struct import_list *list);
 /* Is the name in the list, or a package that contains it? */
 bool imports_allow(const struct import_list *list, const char *name);
 
-/* Adds the names to *narrow that both wanted (a name) and the list allow: wanted itself, or the
- * list's names in the package wanted. */
+/* Adds to *narrow the names that both the list and wanted (one name) allow: wanted itself, if the
+ * list allows it; otherwise the list's names that are in the package wanted. */
 void imports_narrow(const struct import_list *list, const char *wanted,
 		    struct import_list *narrow);
 
-/* A dotted name that can stand after import, of at most IMPORT_NAME_MAX bytes. */
+/* Is this a dotted name that can follow "import", of at most IMPORT_NAME_MAX bytes? */
 bool imports_is_name(const char *name, size_t len);
 
 #endif

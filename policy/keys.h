@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of the configuration file, with one row each: the place of the value in the struct, its
- * range, and its default. policy/keys.c has the rows; policy/key_value.c reads, checks and prints
- * values by them.
+/* The keys of the configuration file. Each key has a row in a table: the place of its value in the
+ * struct, its range, and its default. policy/keys.c has the rows; policy/key_value.c reads, checks
+ * and prints values by them.
  */
 #ifndef POLICY_KEYS_H
 #define POLICY_KEYS_H
@@ -26,13 +26,13 @@ enum key_kind {
 	KEY_HOSTS,	/* words: NAME or NAME:PORT */
 	KEY_ORIGINS,	/* words: http://NAME or https://NAME, optionally with a port */
 	KEY_HEADER,	/* the name of an HTTP header; empty: NULL */
-	KEY_URI,	/* http:// or https:// and more; empty: NULL */
-	KEY_SERVER_URL,	/* the same, or unix:PATH[:TARGET]; empty: NULL */
+	KEY_URI,	/* begins with http:// or https://; empty: NULL */
+	KEY_SERVER_URL,	/* as KEY_URI, or unix:PATH[:TARGET]; empty: NULL */
 	KEY_SCOPES,	/* words: of OAuth */
 	KEY_ID,		/* printable ASCII without blanks; empty: NULL */
 	KEY_VERSION,	/* of Python, 3 or 3.11 or 3.11.2; empty: NULL */
-	KEY_RULES,	/* words: of policy/network.h */
-	KEY_TARGET,	/* HOST or HOST:PORT, a target of it; empty: NULL */
+	KEY_RULES,	/* words: rules of policy/network.h */
+	KEY_TARGET,	/* HOST or HOST:PORT, a target of policy/network.h; empty: NULL */
 	KEY_RANGES,	/* words: ADDRESS or ADDRESS/BITS */
 	KEY_TOOLSETS,	/* words: names of sets of tools */
 	KEY_CHOICE,	/* U32: 1 for the first of the row's choices, and so on; empty: 0, not set
@@ -55,45 +55,45 @@ enum key_flag {
 };
 
 struct key {
-	const char *section;	/* "profile": of struct config_profile; "tools": of struct
-				 * config_tools; "secret": of struct config_secret; else of
-				 * struct config */
+	const char *section;	/* "profile": the value is in struct config_profile; "tools": in
+				 * struct config_tools; "secret": in struct config_secret;
+				 * otherwise in struct config */
 	const char *name;
 	enum key_kind kind;
 	size_t offset;
 	uint64_t least, most;	/* of the number in the file */
 	uint64_t unit;
-	const char *standard;	/* as in a file */
+	const char *standard;	/* the default, as a file would have it */
 	unsigned int flags;
 	const char *choices;	/* of KEY_CHOICE: "allow|approve|deny" */
 };
 
-/* Row number i; NULL after the last one. */
+/* The key in row i, from 0; NULL after the last one. */
 const struct key *key_at(size_t i);
 
-/* Does it belong to a kind of sections with names, such as [profile NAME]? */
+/* Does the key belong to a kind of sections with names, such as [profile NAME]? */
 bool key_is_named(const struct key *key);
 
 bool key_is_list(const struct key *key);
 
-/* The size of its slot in bytes. */
+/* The size of the key's slot in the struct, in bytes. */
 size_t key_size(const struct key *key);
 
-/* Row number of a key, or -ENOENT. */
+/* The row of a key, or -ENOENT. */
 int key_find(const char *section, const char *name);
 
-/* Sets the value in the struct at base. more: adds to an existing list. 0, or -EINVAL with the
- * mistake and the right form in why_r. Aborts when out of memory. */
+/* Sets the value in the struct at base. more: the value is added to an existing list. 0, or -EINVAL
+ * with why_r, which has the mistake and the right form. Aborts when out of memory. */
 int key_set(const struct key *key, void *base, const char *value, bool more,
 	    struct why *why_r);
 
-/* Frees what key_set allocated in the struct at base. */
+/* Frees the memory of the value in the struct at base. */
 void key_clear(const struct key *key, void *base);
 
-/* Replaces the value in the slot at base, which another struct owns, by a copy. */
+/* Replaces the value in the struct at base, which belongs to another struct, by a copy. */
 void key_own(const struct key *key, void *base);
 
-/* Prints one "name = value" that key_set accepts. */
+/* Prints one line "name = value" that key_set accepts. */
 void key_print(const struct key *key, const void *base, FILE *out);
 
 #endif

@@ -10,7 +10,8 @@
 
 #define MARKER_DEPTH_MAX 16	/* parentheses within parentheses */
 
-/* Reads the whole text. environment NULL: only the grammar is checked. 0 or -EINVAL. */
+/* Parses a marker, which must be the whole text, and evaluates it: *holds_r. environment NULL: only
+ * the grammar is checked. extra: the value of the variable extra. 0 or -EINVAL. */
 int marker_check(const char *text, size_t len, const struct marker_environment *environment,
 		 const char *extra, bool *holds_r);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network rules of the configuration, targets that a script names, and classes of addresses. Pure:
- * no name is looked up here.
+/* Network rules of the configuration, targets that scripts name, and classes of addresses. Pure: no
+ * name is looked up here.
  *
- *   rule     HOST[:PORT]       one name, or one address ([...] around version 6)
+ *   rule     HOST[:PORT]       one name, or one address (an IPv6 address in [...])
  *            .SUFFIX[:PORT]    every name below SUFFIX, not SUFFIX itself
  *            *[:PORT]          every name and address
  *            without a port: 80 and 443; with the port "*": every port
@@ -18,7 +18,7 @@
 #define NETWORK_HOST_MAX 253		/* bytes of a name */
 #define NETWORK_ADDRESS_TEXT 48		/* of an address as text, NUL included */
 
-/* family 4: the first four bytes; 6: all; 0: none. */
+/* An IP address. family 4: only the first four bytes count; 6: all bytes; 0: no address. */
 struct network_address {
 	uint8_t family;
 	uint8_t byte[16];
@@ -29,19 +29,19 @@ struct network_address {
 enum network_class {
 	NETWORK_PUBLIC,
 	NETWORK_LOOPBACK,
-	NETWORK_PRIVATE,	/* also shared addresses, and those of a site or a carrier */
+	NETWORK_PRIVATE,	/* also site-local addresses, and shared ones (of carriers) */
 	NETWORK_LINK_LOCAL,
 	NETWORK_METADATA,	/* services of clouds that give a machine its secrets */
-	NETWORK_MULTICAST,	/* and broadcast */
+	NETWORK_MULTICAST,	/* also broadcast */
 	NETWORK_RESERVED,	/* unspecified, documentation, tunnels, unassigned */
 	NETWORK_CLASS_COUNT
 };
 
-/* An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4) has the class of the latter.
- */
+/* The class of an address. An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4) has
+ * the class of that IPv4 address. */
 enum network_class network_classify(const struct network_address *address);
 
-/* Parses a number, as inet_pton(3) does; no brackets. 0 or -EINVAL. */
+/* Parses a numeric address, as inet_pton(3) does, without brackets. 0 or -EINVAL. */
 int network_address_parse(const char *text, size_t len, struct network_address *address_r);
 void network_address_print(const struct network_address *address,
 			   char text_r[NETWORK_ADDRESS_TEXT]);
@@ -51,10 +51,10 @@ struct network_range {
 	uint8_t bits;
 };
 
-/* 0 or -EINVAL; also if bits of the address after the prefix are set. */
+/* Parses a range. 0; or -EINVAL, also if a bit of the address after the first "bits" is set. */
 int network_range_parse(const char *text, size_t len, struct network_range *range_r);
 
-/* A mapped IPv6 address is in the IPv4 range that has the address in it. */
+/* Is an address in a range? A mapped IPv6 address is in the range of its IPv4 address. */
 bool network_range_has(const struct network_range *range,
 		       const struct network_address *address);
 
@@ -73,7 +73,7 @@ int network_rule_parse(const char *text, size_t len, struct network_rule *rule_r
 /* The host and port that a script wants to connect to. */
 struct network_target {
 	char host[NETWORK_HOST_MAX + 1];	/* in lower case, without a final dot */
-	struct network_address address;		/* if it is a number; otherwise family 0 */
+	struct network_address address;		/* if host is an address; otherwise family 0 */
 	uint16_t port;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which packages may be installed: a pure decision about the result of a resolver, by the
- * rules of [packages] and the verdict about the tool. Without I/O, and without approvals: the
- * caller looks for those if the verdict is POLICY_APPROVE.
+/* Decides which packages may be installed, by the rules of [packages] and the verdict about the
+ * tool. The decision is about the result of a resolver. Pure: no I/O. Approvals are not looked for
+ * here: the caller does this if the verdict is POLICY_APPROVE.
  */
 #ifndef POLICY_PACKAGES_H
 #define POLICY_PACKAGES_H
@@ -16,8 +16,8 @@ struct config;
 struct requirement;
 struct why;
 
-/* One package of a resolved set, which includes dependencies. All texts are borrowed, and hostile.
- */
+/* One package of a resolved set; the set includes dependencies. All texts are borrowed, and
+ * hostile. */
 struct package {
 	const char *name;	/* normalised: requirement_normalise */
 	const char *version;	/* PEP 440 */
@@ -25,19 +25,19 @@ struct package {
 	const char *index;	/* base URL of its index; NULL: none */
 	const char *url;	/* of a direct reference (URL, VCS, path); NULL: none */
 	uint64_t size;		/* bytes of the file; 0: not known */
-	bool built;		/* from source; hash and size are those of the source */
+	bool built;		/* it is built from source: hash and size are those of the source */
 };
 
 /* The values of [packages] build, in the order of the key's choices. */
 enum packages_build { PACKAGES_BUILD_DENY = 1, PACKAGES_BUILD_ALLOW };
 
-/* Does this text, an index or a direct reference, name a single wheel? */
+/* Is this URL, of an index or a direct reference, that of a single wheel? */
 bool packages_is_wheel_url(const char *url);
 
-/* May a requirement be requested at all? This is checked before it is resolved. Refuses names that
- * are denied in every version, and direct references. With allow_urls, wheels by https from
- * [packages] file_hosts, and wheels from the hosts of the indexes, are allowed. 0, or -EACCES with
- * why_r. */
+/* May a requirement be requested? This is checked before it is resolved. Names that are denied in
+ * every version are refused, and so are direct references, except with allow_urls those to wheels
+ * by https from [packages] file_hosts or from the hosts of the indexes. 0, or -EACCES with why_r.
+ */
 int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 
@@ -53,8 +53,8 @@ enum policy_verdict packages_decide(const struct config *config,
 				    const struct package *package, size_t n,
 				    enum policy_verdict *each_r, struct why *why_r);
 
-/* The well-known name that this one could be mistaken for, or NULL; static. For a warning to
- * approvers. name: normalised. */
+/* The well-known name that this name could be mistaken for, static; NULL: none. It is used for a
+ * warning to approvers. name: normalised. */
 const char *packages_look_alike(const char *name);
 
 /* Could this name be mistaken for the known one? Both are normalised. */

@@ -17,11 +17,12 @@ struct people {
 	size_t n;
 };
 
-/* Collects those that config names; release by people_done. Aborts when out of memory. */
+/* Collects the users and groups that config names. The caller releases *people_r by people_done.
+ * Aborts when out of memory. */
 void people_of(const struct config *config, struct people *people_r);
 void people_done(struct people *people);
 
-/* Would they lead to the same lookups? */
+/* Would both lead to the same lookups? */
 bool people_are_same(const struct people *a, const struct people *b);
 
 #endif

@@ -22,15 +22,16 @@ struct pep723 {
 	size_t toml_len;
 };
 
-/* Finds the same as the reference expression of the specification. Line ends (LF, CRLF, CR) count
- * as LF, as in Python's own reader, and a byte order mark at the start is skipped. Blocks of other
- * types are not counted or parsed. Returns 0, or -ENOMEM; pep723_done releases *found_r. */
+/* Finds the blocks of a script, with the same result as the reference expression of the
+ * specification. Line ends (LF, CRLF, CR) count as LF, as in Python's own reader, and a byte order
+ * mark at the start is skipped. Blocks of other types are not counted or parsed. 0, and pep723_done
+ * releases *found_r; or -ENOMEM. */
 int pep723_find(const char *script, size_t len, struct pep723 *found_r);
 void pep723_done(struct pep723 *found);
 
-/* The line of the script in which the first block has text between quotes, or else key (not NULL)
- * at the start of a line; the opening line if neither is found. Only a help for readers: TOML has
- * further ways to write a string. */
+/* The line of the script in which the first block has text between quotes; if there is none, the
+ * line that begins with key (if key is not NULL); if there is none, the opening line. The result is
+ * only a hint for readers: TOML has other ways to write a string. */
 unsigned int pep723_line_of(const struct pep723 *found, const char *text, size_t len,
 			    const char *key);
 

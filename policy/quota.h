@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The use within the last minute or hour: a window that slides over sixty slots. Pure: the caller
- * passes the time, in ms of a monotonic clock.
+/* Sums the use within the last minute or hour, in a window of sixty slots. slot_ms: the length of a
+ * slot, which is the same in all calls for a window. Pure: the caller passes the time, in
+ * milliseconds of a monotonic clock.
  */
 #ifndef POLICY_QUOTA_H
 #define POLICY_QUOTA_H
@@ -13,8 +14,8 @@
 
 /* Zeroed: nothing was used. */
 struct quota_window {
-	uint64_t slot;			/* the youngest one, in slots since time 0 */
-	uint64_t used[QUOTA_SLOTS];	/* by slot modulo QUOTA_SLOTS */
+	uint64_t slot;			/* number of the youngest slot since time 0 */
+	uint64_t used[QUOTA_SLOTS];	/* use in a slot; index: its number modulo QUOTA_SLOTS */
 	uint64_t total;
 };
 
@@ -22,7 +23,7 @@ void quota_add(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms, u
 
 uint64_t quota_used(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms);
 
-/* How long until the use is below most, if nothing is added; 0: it is now. most > 0. */
+/* The time until the use is below most, if nothing is added; 0: it is below most now. most > 0. */
 uint64_t quota_wait_ms(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms,
 		       uint64_t most);
 

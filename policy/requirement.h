@@ -14,7 +14,7 @@
 
 struct requirement {
 	char *written;			/* the original text; followed by NUL */
-	char *name;			/* normalised (PEP 503): lower case, one '-' between */
+	char *name;			/* normalised (PEP 503): lower case, parts joined by '-' */
 	char *extras;			/* normalised, sorted, joined by ','; "": none */
 	char *specifiers;		/* "" : any version */
 	char *url;			/* of a direct reference; NULL: none */
@@ -27,15 +27,16 @@ struct marker_environment {
 	void *arg;
 };
 
-/* 0 and *requirement_r (requirement_done); -EINVAL: it is not a requirement; -ENOMEM. */
+/* Parses a requirement. 0 and *requirement_r, which requirement_done releases; -EINVAL: text is not
+ * a requirement; or -ENOMEM. */
 int requirement_read(const char *text, size_t len, struct requirement *requirement_r);
 void requirement_done(struct requirement *requirement);
 
-/* Is its marker true, or has it none? extra: normalised, or "" for none. */
+/* Is the requirement's marker true, or has it no marker? extra: normalised; "": none. */
 bool requirement_applies(const struct requirement *requirement,
 			 const struct marker_environment *environment, const char *extra);
 
-/* Writes the normalised form (PEP 503) of name, of len bytes, to to, which has room for len + 1. */
+/* Writes the normalised form (PEP 503) of a name of len bytes. to: has room for len + 1 bytes. */
 void requirement_normalise(const char *name, size_t len, char *to);
 
 /* A growing list with one requirement for each name: two requirements of the same name are merged,
@@ -45,10 +46,11 @@ struct requirements {
 	size_t n;
 };
 
-/* Adds a requirement, which belongs to the list from now on. 0; or -E2BIG or -ENOMEM: then it was
- * released. */
+/* Adds a requirement, which belongs to the list from now on. 0; or -E2BIG or -ENOMEM, and the
+ * requirement was released. */
 int requirements_add(struct requirements *list, struct requirement *requirement);
-/* Removes those of this name (normalised). */
+
+/* Removes the requirements of this name (normalised). */
 void requirements_remove(struct requirements *list, const char *name);
 void requirements_done(struct requirements *list);
 

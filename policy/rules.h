@@ -12,11 +12,12 @@
 struct config;
 struct config_list;
 
-/* The larger, the stricter. */
+/* A larger value is stricter. */
 enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_APPROVE, POLICY_DENY };
 
-/* The verdicts for tools that [policy] does not name: default asks before packages are installed,
- * strict before everything, open never. In the order of the key's choices. */
+/* The verdicts for tools that [policy] does not name. default: a person is asked before packages
+ * are installed; strict: a person is asked before everything; open: nobody is asked. In the order
+ * of the key's choices. */
 enum policy_preset { POLICY_PRESET_DEFAULT = 1, POLICY_PRESET_STRICT, POLICY_PRESET_OPEN };
 
 /* May scripts ask their user for input? In the order of the key's choices. */
@@ -29,12 +30,12 @@ const char *policy_verdict_name(enum policy_verdict verdict);
  * is allowed. For install_package: the verdict about a package that no rule of [packages] names. */
 enum policy_verdict policy_tool(const struct config *config, const char *tool);
 
-/* said, an enum policy_verdict, if it is set; otherwise the verdict of the preset. standard: that
- * of the preset default. */
+/* The verdict said (an enum policy_verdict), if it is not POLICY_UNSAID; otherwise the verdict of
+ * the preset. standard: the verdict of the preset default. */
 enum policy_verdict policy_preset_verdict(const struct config *config, uint32_t said,
 					  enum policy_verdict standard);
 
-/* A person or program that the kernel or a carrier has identified, with the names of its uid. */
+/* A person or program that the kernel or a carrier has identified. */
 struct policy_subject {
 	const char *principal;		/* "uid:1000", "user:alice" (by a proxy), "token:ci",
 					 * "sub:SUB@ISSUER" */
@@ -43,25 +44,25 @@ struct policy_subject {
 	size_t n_groups;
 };
 
-/* Does the word name this subject, by its principal, "user:NAME" or "group:NAME"? */
+/* Does the word name this subject? A word is a principal, "user:NAME" or "group:NAME". */
 bool policy_is(const struct policy_subject *subject, const char *word);
 
 bool policy_is_any(const struct policy_subject *subject, const struct config_list *words);
 
 /* May approver decide about a request of requester? config: the requester's. Users may decide about
- * their own requests only with "self" among [policy] approvers. Otherwise they may not, even if the
- * request came through a proxy under their login name. */
+ * their own requests only if "self" is among [policy] approvers. A request that came through a
+ * proxy under a user's login name counts as the user's own. */
 bool policy_may_approve(const struct config *config, const struct policy_subject *approver,
 			const struct policy_subject *requester);
 
-/* May the client's own user decide, in a form? */
+/* May the client's own user approve a request, in a form? */
 bool policy_asks_session(const struct config *config);
 
-/* May its scripts ask the client's user for lines of input? By default only with the preset open,
- * because scripts show hostile text to a person. */
+/* May the tenant's scripts ask the client's user for lines of input? By default only with the
+ * preset open, because scripts show hostile text to a person. */
 bool policy_allows_input(const struct config *config);
 
-/* May its scripts run in this profile? */
+/* May the tenant's scripts run in this profile? */
 bool policy_allows_profile(const struct config *config, const char *profile);
 
 #endif

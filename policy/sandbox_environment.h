@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment variables of the server that the set of tools python-sandbox replaces. For a
- * supervisor that is started by hand.
+/* Reads the environment variables of the server that the set of tools python-sandbox replaces. They
+ * count only for a supervisor that is started by hand.
  */
 #ifndef POLICY_SANDBOX_ENVIRONMENT_H
 #define POLICY_SANDBOX_ENVIRONMENT_H
@@ -9,7 +9,7 @@
 
 struct config;
 
-/* Sets the keys of [python-sandbox] from the environment. 0, or -EINVAL with a line on errors for
+/* Sets the keys of [python-sandbox] from the environment. 0; or -EINVAL, and errors gets a line for
  * each wrong variable. */
 int sandbox_environment_read(struct config *config, FILE *errors);
 

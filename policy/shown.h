@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text that people see of a call before they agree to it: all of its arguments, which are a
- * stranger's words (base/quote.h).
+/* Writes the text about a call that people see before they agree to it. It has all arguments of the
+ * call, which are a stranger's words (base/quote.h).
  *
  *   text 1, 10 bytes, SHA-256                                  the service's: a list of the texts
  *     2f6e...
@@ -14,8 +14,8 @@
  *   > import os                                                the caller's: the texts
  *   >
  *
- * A line without the mark is one of these four; of the caller it has only a number, a size and a
- * hash.
+ * The four lines without the mark are the only ones of their kind. The only parts of them that
+ * depend on the caller are numbers, sizes and hashes.
  */
 #ifndef POLICY_SHOWN_H
 #define POLICY_SHOWN_H
@@ -31,7 +31,7 @@
 struct shown_bounds {
 	size_t texts;		/* the largest number of texts */
 	size_t lines, bytes;	/* of the list of arguments */
-	size_t text_lines, text_bytes;	/* of each text; of all of them */
+	size_t text_lines, text_bytes;	/* lines of each text; bytes of all texts */
 };
 
 /* The bounds for a form: 16 KiB, for any arguments. */
@@ -40,8 +40,9 @@ extern const struct shown_bounds shown_in_form;
 /* Without bounds. */
 extern const struct shown_bounds shown_whole;
 
-/* Writes value, without a newline at the end. Texts without room are cut, with a note. False: the
- * list of arguments has no room, or there are too many texts; nothing is written. */
+/* Writes value, an object with the arguments, without a newline at the end. Texts that have no room
+ * are cut, with a note. False: the list of arguments has no room, or there are too many texts;
+ * nothing is written. */
 bool shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds);
 
 /* JSON text with only printable ASCII, for people. flags: of json_dumps. Malloc'd; aborts when out

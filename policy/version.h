@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #define VERSION_MAX 256		/* bytes of one version */
-#define VERSION_PARTS_MAX 32	/* of its release; and of its local label */
+#define VERSION_PARTS_MAX 32	/* parts of the release; also parts of the local label */
 
-/* pre: 0 none, else 'a', 'b' or 'r' (rc). post and dev: -1 none. */
+/* A version. pre: 'a', 'b' or 'r' (rc); 0: none. post and dev: -1: none. */
 struct version {
 	uint64_t epoch;
 	uint64_t release[VERSION_PARTS_MAX];
@@ -23,24 +23,25 @@ struct version {
 	char local[VERSION_MAX];	/* lower case, separated by '.'; "": none */
 };
 
-/* 0, or -EINVAL: it is not a version (numbers have at most 18 digits). Spaces around it are
- * skipped. */
+/* Parses a version. Spaces around it are skipped. 0, or -EINVAL: text is not a version; numbers may
+ * have at most 18 digits. */
 int version_read(const char *text, size_t len, struct version *version_r);
 
-/* < 0, 0, > 0 */
+/* Compares versions: < 0: a is lower; 0: they are equal; > 0: a is higher. */
 int version_compare(const struct version *a, const struct version *b);
 
-/* Reads one specifier, an operator and a version, at *at, and moves *at past it. *contained_r:
- * whether it contains version (NULL: not wanted). A text that is not a valid version is contained
- * only in ===. Pre-releases are treated like other versions, because the question is about
- * installed packages. 0 or -EINVAL. */
+/* Parses one specifier, an operator and a version, at *at, and moves *at past it. *contained_r:
+ * does it contain version? version NULL: only the grammar is checked. A version that is not valid
+ * is contained only in ===. Pre-releases are treated like other versions, because the question is
+ * about installed packages. 0 or -EINVAL. */
 int specifier_take(const char **at, const char *end, const char *version,
 		   bool *contained_r);
 
-/* Is the text a version, and the same as the expected one? */
+/* Is text a version, and equal to the expected one? */
 bool version_is(const char *text, size_t len, const char *expected);
 
-/* Checks a whole set, separated by commas; the empty set contains everything. */
+/* As specifier_take, for a whole text: a set of specifiers, separated by commas. The empty set
+ * contains everything. */
 int specifiers_check(const char *text, size_t len, const char *version,
 		     bool *contained_r);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The forms of words in the configuration file, by the kind of the key.
+/* The forms of words in the configuration file, for each kind of key.
  */
 #ifndef POLICY_WORDS_H
 #define POLICY_WORDS_H
@@ -11,17 +11,18 @@
 
 struct word_kind {
 	bool (*fits)(const char *word, size_t len);
-	const char *what;	/* for "... is not WHAT" */
+	const char *what;	/* completes the message "... is not WHAT" */
 };
 
-/* The form of strings, and of the words of lists; NULL for other kinds. */
+/* The form of a key's string, or of the words of its list; NULL: keys of this kind have no words.
+ */
 const struct word_kind *word_kind(enum key_kind kind);
 
-/* Is it the name of a principal: uid:NUMBER, user:NAME, group:NAME, token:NAME or sub:NAME? */
+/* Does the word name a subject: uid:NUMBER, user:NAME, group:NAME, token:NAME or sub:NAME? */
 bool word_is_subject(const char *word, size_t len);
 
-/* Can it be the name of another MCP server? That is a name of Python in lower case that the module
- * tools does not use itself. */
+/* Can the word be the name of another MCP server? It must be an identifier of Python in lower case
+ * that the module tools does not use itself. */
 bool word_is_tool_server(const char *word, size_t len);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodes and decodes the body of a message: one msgpack map, which is checked against the table in
- * proto/messages.def in both directions.
+/* Encodes and decodes the body of a message, one msgpack map. In both directions the map is checked
+ * by the table in proto/messages.def.
  *
- * Decoded bytes are hostile. They are checked (walk.h) before anything is allocated for them;
- * unknown, repeated or missing keys, wrong types, values out of range, text that is not UTF-8 or
- * holds NUL, and bytes left over are all -EBADMSG.
+ * Received bytes are hostile. They are checked (walk.h) before memory is allocated for them.
+ * -EBADMSG is the error for unknown, repeated or missing keys, wrong types, values out of range,
+ * text that is not UTF-8 or has NUL, and bytes that are left over.
  */
 #ifndef PROTO_CODEC_H
 #define PROTO_CODEC_H
@@ -32,11 +32,11 @@ struct codec_field {
 	enum codec_kind kind;
 	bool required;
 	size_t offset;		/* of the value in the message's struct */
-	size_t has_offset;	/* of its has_, when not required */
-	uint64_t least, most;	/* of an I32: int64_t, converted */
+	size_t has_offset;	/* of the member has_FIELD, if it is not required */
+	uint64_t least, most;	/* of a CODEC_I32: int64_t, converted */
 };
 
-/* One MESSAGE row with its fields. At most CODEC_FIELDS_MAX of them. */
+/* One MESSAGE row with its fields, at most CODEC_FIELDS_MAX. */
 #define CODEC_FIELDS_MAX 32
 
 struct codec_shape {
@@ -51,7 +51,7 @@ struct codec_shape {
 /* The shape of a message number. NULL: there is no such message. */
 const struct codec_shape *codec_shape(unsigned int type);
 
-/* A growing run of bytes. Zeroed is empty. */
+/* A growing sequence of bytes. Zeroed: empty. */
 struct codec_buffer {
 	unsigned char *at;
 	size_t len, size;
@@ -62,28 +62,28 @@ int codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t l
 
 void codec_buffer_done(struct codec_buffer *buffer);	/* frees it, and empties it */
 
-/* Appends the body of a message, with the same bounds as for decoding. 0; -EINVAL: a field breaks
- * its bounds, or the type is unknown; -EMSGSIZE: the whole body is larger than its message may be;
- * -ENOMEM. On failure buffer->len is unchanged. */
+/* Appends the body of a message. The bounds are the same as in decoding. 0; -EINVAL: a field breaks
+ * its bounds, or the type is unknown; -EMSGSIZE: the whole body is larger than this message may be;
+ * or -ENOMEM. After an error buffer->len is unchanged. */
 int codec_encode(const struct msg *msg, struct codec_buffer *buffer);
 
-/* Decodes a whole body. Strings in *msg_r point into body, which must outlive them; the
- * arrays of STRS are allocated: codec_free. 0, -EBADMSG or -ENOMEM; *msg_r is
- * untouched on failure. */
+/* Decodes a whole body. Strings in *msg_r point into body, which must outlive them. The arrays of
+ * STRS are allocated; codec_free frees them. 0, -EBADMSG or -ENOMEM; after an error *msg_r is
+ * unchanged. */
 int codec_decode(unsigned int type, const void *body, size_t len, struct msg *msg_r);
 
-/* Frees what codec_decode allocated, not msg itself, and empties it. Not for a message that the
- * caller has filled in itself. Safe to call twice. */
+/* Frees the memory that codec_decode has allocated, but not msg itself, and empties msg. Not for a
+ * message that the caller has filled in itself. Safe to call twice. */
 void codec_free(struct msg *msg);
 
-/* The same for a struct that shape describes; value points at it. */
+/* As the three functions above, for a struct that shape describes. value: points to the struct. */
 int codec_encode_shape(const struct codec_shape *shape, const void *value,
 		       struct codec_buffer *buffer);
 int codec_decode_shape(const struct codec_shape *shape, const void *body, size_t len,
 		       void *value, size_t value_size);
 void codec_free_shape(const struct codec_shape *shape, void *value);
 
-/* How many bytes from the start are allowed in a STR: well-formed UTF-8 without NUL. The result is
+/* The number of bytes at the start that are allowed in a STR: well-formed UTF-8 without NUL. It is
  * len, or the offset of the first sequence that is not allowed. */
 size_t codec_text_prefix(const char *at, size_t len);
 

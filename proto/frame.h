@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames: how messages follow each other on a unix stream socket.
+/* Frames: the form in which messages follow each other on a unix stream socket.
  *
  *   byte 0     PROTO_VERSION
  *   byte 1     message type
@@ -7,9 +7,9 @@
  *   then       the body (proto/codec.h)
  *
  * The descriptors of a message are sent with the first byte of its frame. A header is checked
- * before its body is read. The following are -EBADMSG: another version, an unknown type, a type
- * that this peer may not send, a length above the message's own cap, and a number of descriptors
- * that the message does not declare.
+ * before its body is read. -EBADMSG is the error for another version, an unknown type, a type that
+ * this peer may not send, a length above the cap of the message, and a number of descriptors that
+ * the message does not declare.
  */
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H
@@ -27,77 +27,78 @@
 /* A received message. */
 struct frame {
 	struct msg msg;		/* checked; its strings point into body */
-	struct fdpass_set fds;	/* as many as the message declares, and at most */
+	struct fdpass_set fds;	/* their number is one that the message declares */
 	unsigned char *body;
 };
 
-/* Frees what the frame holds and closes its descriptors. Zeroed is empty. */
+/* Frees the memory of a frame and closes its descriptors. A zeroed frame is empty. */
 void frame_done(struct frame *frame);
 
-/* Takes descriptor number i out of the frame; the caller owns it. -1: none. */
+/* Takes the descriptor with number i out of the frame. The caller owns it. -1: there is none. */
 int frame_take_fd(struct frame *frame, size_t i);
 
 /* ---- receiving ---- */
 
-/* Collects the frames of one peer. Memory grows with the bytes that have arrived, not with the
+/* The reader of one peer's frames. Its memory grows with the bytes that have arrived, not with the
  * length that a header claims. It never reads past the end of a frame, so another process may
- * continue to read where this one stopped. */
+ * continue to read where this one has stopped. */
 struct frame_reader {
-	enum msg_from from;	/* who the peer is */
+	enum msg_from from;	/* the kind of peer */
 	unsigned char header[FRAME_HEADER];
 	size_t header_len;
 	unsigned char *body;
 	size_t body_len, body_size, body_total;
 	struct fdpass_set fds;
-	int error;		/* once broken, always broken */
+	int error;		/* of an earlier call; every further call returns it */
 };
 
 void frame_reader_init(struct frame_reader *reader, enum msg_from from);
 void frame_reader_done(struct frame_reader *reader);
 
-/* Reads until one frame is whole. Returns
- *   1            *frame_r holds it: frame_done
- *   0            nothing more for now (only of a non-blocking socket); call again
+/* Reads until one frame is complete. Waits on a blocking socket. Returns
+ *   1            *frame_r has the frame; the caller calls frame_done
+ *   0            no more bytes now (only on a non-blocking socket); call again later
  *   -EPIPE       the peer closed its end, between two frames
  *   -ECONNRESET  the peer closed its end in the middle of a frame
  *   -EBADMSG     the peer broke the protocol
- *   -errno       of recvmsg(2), -ENOMEM
- * After an error every further call returns the same. On a blocking socket it waits. */
+ *   -errno       of recvmsg(2), or -ENOMEM
+ * After an error every further call returns the same error. */
 int frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r);
 
-/* After -ECONNRESET: did the peer begin a frame and not end it? False: the peer has only not read
- * some bytes that were sent to it. */
+/* To be called after -ECONNRESET: has the peer begun a frame and not completed it? False: the error
+ * only means that the peer has closed its end without reading all bytes that were sent to it. */
 bool frame_reader_broke_off(const struct frame_reader *reader);
 
-/* The same from memory: reads up to the end of one frame, and stores the number of bytes in
- * *used_r. 1, 0, -EBADMSG or -ENOMEM. */
+/* As frame_reader_read, but from memory. Reads at most to the end of one frame; *used_r: the number
+ * of bytes. 1, 0, -EBADMSG or -ENOMEM. */
 int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len,
 		      size_t *used_r, struct frame *frame_r);
 
 /* ---- sending ---- */
 
-/* Appends the whole frame of a message that carries n_fds descriptors. Errors as
- * codec_encode; -EINVAL also for a number of descriptors that it does not declare. */
+/* Appends the whole frame of a message that has n_fds descriptors. 0, or an error of codec_encode;
+ * -EINVAL also if the message does not declare this number of descriptors. */
 int frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer);
 
-/* Sends a message on a blocking socket, patiently (fdpass.h); fd is borrowed. 0 or -errno (-EPIPE:
- * peer gone). After an error the stream cannot be used any more, unless the error came from
- * frame_encode. */
+/* Sends a message on a blocking socket, by fdpass_send_patiently; fd is borrowed. 0 or -errno
+ * (-EPIPE: the peer is gone). After an error the stream cannot be used any more, unless the error
+ * came from frame_encode. */
 int frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds);
 
-/* frame_send() for a message that has secrets and no descriptors: memory with a copy of the secrets
- * is overwritten before it is freed. */
+/* As frame_send(), for a message that has secrets and no descriptors: copies of the secrets are
+ * overwritten before their memory is freed. */
 int frame_send_secret(int socket, const struct msg *msg);
 
 /* A bounded queue of frames that wait for a non-blocking socket. */
 struct frame_writer {
 	struct frame_out *first, *last;
-	size_t bytes;		/* waiting, including the queue's own overhead */
+	size_t bytes;		/* that wait, including FRAME_WRITER_OVERHEAD for each frame */
 	size_t bytes_max;
-	size_t fds;		/* waiting */
+	size_t fds;		/* that wait */
 };
 
-/* Descriptors that may wait in one writer: they are open in this process. */
+/* The most descriptors that may wait in one writer. They are bounded because they are open in this
+ * process. */
 #define FRAME_WRITER_FDS_MAX 256
 
 /* The overhead for a waiting frame, in addition to its own bytes. */
@@ -107,13 +108,13 @@ struct frame_writer {
 void frame_writer_init(struct frame_writer *writer, size_t bytes_max);
 void frame_writer_done(struct frame_writer *writer);	/* drops what waits */
 
-/* Queues a message. The descriptors belong to the writer from the call on, even if it fails, and
- * are closed after they are sent. -ENOBUFS: too much waits; otherwise as frame_encode. */
+/* Queues a message. The descriptors belong to the writer from now on, also after a failure, and are
+ * closed when they were sent. 0; -ENOBUFS: too much waits; or an error of frame_encode. */
 int frame_writer_put(struct frame_writer *writer, const struct msg *msg,
 		     const int *fd, size_t n_fds);
 
-/* Sends what the socket takes without waiting. 0: all is sent; 1: more waits, call again when the
- * socket is writable; or -errno, after which the stream cannot be used. */
+/* Sends as much as the socket takes without waiting. 0: all is sent; 1: more waits, to be called
+ * again when the socket is writable; or -errno, and the stream cannot be used any more. */
 int frame_writer_flush(struct frame_writer *writer, int socket);
 
 static inline bool

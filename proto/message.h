@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages between the supervisor and its children as C sees them: numbers,
- * structs and bounds, all made from proto/messages.def.
+/* The messages between the supervisor and its children, in C: numbers, structs and bounds. They are
+ * made from proto/messages.def.
  *
  *   struct msg m = { .type = MSG_READY, .ready = { .worker = 7 } };
  *   struct msg m = { .type = MSG_DONE, .done = { .id = 1,
  *           .has_value_repr = true, .value_repr = msg_str("42") } };
  *
- * A field declared OPTIONAL has a bool has_FIELD beside it; without it the field is not
- * sent, and was not received.
+ * A field that is declared OPTIONAL has a bool has_FIELD beside it. If it is false, the field is
+ * not sent, or was not received.
  */
 #ifndef PROTO_MESSAGE_H
 #define PROTO_MESSAGE_H
@@ -17,71 +17,75 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The first byte of every frame. Both sides are of one build, so any change of
- * messages.def or of the framing raises it. */
+/* The first byte of every frame. It is raised by any change of messages.def or of the form of
+ * frames, because both sides must be of the same build. */
 #define PROTO_VERSION 16
 
-/* Both sides' build, which HELLO compares. */
+/* Names the build of a program. HELLO has it, to compare both sides. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
 #define PROTO_STRING(x) PROTO_STRING_(x)
 #define PROTO_STRING_(x) #x
 
 #define SCRIPT_MAX (4 * 1024 * 1024)	/* bytes of a script */
-#define ARGS_MAX 256			/* of sys.argv, without the first */
+#define ARGS_MAX 256			/* elements of sys.argv, without the first */
 #define IMPORTS_MAX 4096		/* modules that a script may import */
-#define REFUSED_IMPORTS_MAX 16		/* reported by one run */
+#define REFUSED_IMPORTS_MAX 16		/* names that one run reports */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
 #define PACKAGES_TEXT_MAX 255	/* bytes of names of modules: "numpy, pandas" */
 #define GLOBALS_MAX (1024 * 1024)	/* bytes of a script's variables at its start */
-#define WHERE_MAX 8192			/* bytes of the stacks of a script that is ended */
+#define WHERE_MAX 8192			/* bytes of the stacks of a script that is being ended */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */
 #define SCRIPT_NAME_MAX 255	/* bytes */
-#define INPUTS_MAX 256	/* files that are put there */
-#define INPUT_FILE_MAX (16 * 1024 * 1024)	/* bytes of one of them */
-#define INPUTS_BYTES_MAX (32 * 1024 * 1024)	/* bytes of all of them */
-#define DISPLAY_OBJECTS_MAX 200	/* that one run may show; the configuration may allow fewer */
-#define DISPLAY_FORMS_MAX 4		/* of one object */
-#define DISPLAY_BYTES_MAX (4 * 1024 * 1024)	/* of all of them together */
-#define LEFT_FILES_MAX 1000	/* files reported at a run's end; likewise */
-#define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of one that is kept */
-#define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
+#define INPUTS_MAX 256	/* files that are put into /workspace */
+#define INPUT_FILE_MAX (16 * 1024 * 1024)	/* bytes of one such file */
+#define INPUTS_BYTES_MAX (32 * 1024 * 1024)	/* bytes of all such files */
+#define DISPLAY_OBJECTS_MAX 200	/* objects of one run; the configuration may allow fewer */
+#define DISPLAY_FORMS_MAX 4		/* forms of one object */
+#define DISPLAY_BYTES_MAX (4 * 1024 * 1024)	/* bytes of all objects of one run */
+#define LEFT_FILES_MAX 1000	/* files that a run reports; the configuration may allow fewer */
+#define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of a file whose content is kept */
+#define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all kept contents of a run */
 #define REPL_SNAPSHOTS_MAX 16		/* states of a session */
-#define REPL_COPYING_MAX 8		/* init, the spare, and others while a copy is made */
-#define HANDOVER_SESSIONS_MAX 1023	/* that one supervisor leaves to the next: with four
-					 * descriptors each, and their table, systemd's store */
+#define REPL_COPYING_MAX 8		/* other processes of the worker while a copy is made: init,
+					 * the spare ... */
+#define HANDOVER_SESSIONS_MAX 1023	/* sessions that one supervisor leaves to the next: with
+					 * four descriptors each, and the table, they fill
+					 * systemd's store */
 #define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
 #define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
 #define PRINCIPAL_TEXT_MAX 4096		/* bytes of a principal */
-#define NOTES_MAX 16			/* about what is lost if a cell is undone */
+#define NOTES_MAX 16			/* notes of AT_STAKE, about what an undone cell loses */
 #define BACKGROUND_MAX 32768		/* bytes of a stream from threads of earlier cells */
 #define PROMPTS_OF_RUN_MAX 100	/* prompts of one script */
-#define PROMPT_MAX 1024			/* bytes of one */
-#define ANSWER_CHARACTERS 4096		/* of a line that answers a prompt */
-#define MODULES_OF_RUN_MAX 16		/* modules that imports of a script may ask for */
-#define MODULE_NAME_MAX 64		/* bytes of one */
+#define PROMPT_MAX 1024			/* bytes of a prompt */
+#define ANSWER_CHARACTERS 4096		/* characters of a line that answers a prompt */
+#define MODULES_OF_RUN_MAX 16		/* modules that the imports of a script may ask for */
+#define MODULE_NAME_MAX 64		/* bytes of the name of such a module */
 #define TOOL_SERVERS_MAX 17		/* other MCP servers, whose tools scripts call, and the
 					 * client itself */
-#define TOOL_LISTS_MAX 1000		/* times that a run may ask for a server's tools */
+#define TOOL_LISTS_MAX 1000		/* how often a run may ask for the tools of servers */
 #define EGRESS_SECRETS_MAX 16		/* secrets that the proxy puts into requests */
-#define TOOL_SERVER_MAX 64		/* bytes of the name of one */
-#define TOOL_NAME_MAX 128		/* bytes of the name of one of its tools */
-#define TOOLS_MAX 512			/* of one server */
+#define TOOL_SERVER_MAX 64		/* bytes of the name of another server */
+#define TOOL_NAME_MAX 128		/* bytes of the name of a tool */
+#define TOOLS_MAX 512			/* tools of one server */
 #define TOOL_ABOUT_MAX (64 * 1024)	/* bytes of the description of a tool, as JSON */
-#define TOOLS_ABOUT_MAX (2 * 1024 * 1024)	/* bytes of those of all tools of a server */
+#define TOOLS_ABOUT_MAX (2 * 1024 * 1024)	/* bytes of the descriptions of a server's tools */
 #define TOOLS_VALUES_MAX 100000		/* values of these (base/jsonbound.h) */
-#define TOOL_CALLS_MAX 10000		/* of a run; the configuration may allow fewer */
-#define TOOL_CALLS_AT_ONCE 64		/* likewise */
+#define TOOL_CALLS_MAX 10000		/* calls of a run; the configuration may allow fewer */
+#define TOOL_CALLS_AT_ONCE 64		/* open calls of a run; the configuration may allow fewer */
 #define TOOL_ARGUMENTS_MAX (1024 * 1024)	/* bytes of the arguments of a call, as JSON */
-#define TOOL_RESULT_MAX (8 * 1024 * 1024)	/* bytes of a result, as JSON; likewise */
-#define TOOL_TROUBLE_MAX 1024		/* bytes of why there is none */
-#define TOOL_PROGRESS_MAX 256		/* bytes of how far a call is */
+#define TOOL_RESULT_MAX (8 * 1024 * 1024)	/* bytes of a result, as JSON; the configuration may
+						 * allow fewer */
+#define TOOL_TROUBLE_MAX 1024		/* bytes of the reason why there is no result */
+#define TOOL_PROGRESS_MAX 256		/* bytes of a text about the progress of a call */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
 #define MANIFEST_MAX (1024 * 1024)	/* bytes of an environment's manifest */
 #define ENVIRONMENT_PLACE "/environment"	/* an empty directory of every jail; the keeper mounts
 					 * a set of packages on it */
-#define WHEELS_MAX 500			/* of one set */
-#define PYTHON_PATH_MAX 120		/* bytes: as many as fit the first line of a script */
+#define WHEELS_MAX 500			/* wheels of one set */
+#define PYTHON_PATH_MAX 120		/* bytes of an interpreter's path: it must fit into the
+					 * first line of a script */
 
 #define DIRECTORY_GROUPS_MAX 8192	/* names of groups in a configuration */
 #define DIRECTORY_USER_MAX 256		/* bytes of a login name */
@@ -94,11 +98,11 @@
 #define VOLUME_TENANT_MAX 39		/* bytes of the name of a tenant's directory of volumes */
 #define VOLUME_NAME_MAX 64		/* bytes of the name of a volume */
 #define VOLUME_PLACE "/volume/data"	/* an empty directory of every jail; the keeper mounts a
-					 * volume on it. Landlock has a rule for the one above */
-#define FILE_URI_MAX (3 * PATH_TEXT_MAX + 64)	/* bytes of the address of one */
-#define FILE_BYTES_MAX (1ULL << 40)	/* of one */
+					 * volume on it. Landlock has a rule for /volume */
+#define FILE_URI_MAX (3 * PATH_TEXT_MAX + 64)	/* bytes of the address of a stored file */
+#define FILE_BYTES_MAX (1ULL << 40)	/* bytes of a stored file */
 
-/* What the launcher starts. */
+/* The kinds of programs that the launcher starts. */
 enum launch_kind {
 	LAUNCH_ZYGOTE,
 	LAUNCH_KEEPER,
@@ -121,18 +125,18 @@ enum display_kind {
 
 /* The result of a connection to the outside; engine/egress.c has the names in this order. */
 enum egress_verdict {
-	EGRESS_CARRIED,			/* to its end, whichever side ended it */
+	EGRESS_CARRIED,			/* it was carried until one side ended it */
 	EGRESS_DENIED_RULE,		/* no rule allows the host and port */
 	EGRESS_DENIED_ADDRESS,		/* the name leads to an address that is never allowed */
 	EGRESS_DENIED_SECRET,		/* it asks for a secret that it may not have there */
 	EGRESS_BAD_REQUEST,
-	EGRESS_BAD_ANSWER,		/* in which a secret could not be masked */
+	EGRESS_BAD_ANSWER,		/* a secret could not be masked in the answer */
 	EGRESS_NO_NAME,
 	EGRESS_NO_CONNECTION,
 	EGRESS_TIMED_OUT,
-	EGRESS_LIMIT_BYTES,		/* of the execution */
-	EGRESS_LIMIT_CONNECTIONS,
-	EGRESS_CUT,			/* the execution was over */
+	EGRESS_LIMIT_BYTES,		/* the execution has used up its bytes */
+	EGRESS_LIMIT_CONNECTIONS,	/* the execution has too many connections */
+	EGRESS_CUT,			/* the execution has ended */
 	EGRESS_VERDICT_COUNT
 };
 
@@ -141,8 +145,9 @@ enum egress_verdict {
 enum tool_status {
 	TOOL_RETURNED,			/* a result */
 	TOOL_RAISED,			/* a result that the server calls an error */
-	TOOL_REFUSED,			/* by policy, or by who was asked; or a bound was reached */
-	TOOL_FAILED,			/* no result came, or it was none */
+	TOOL_REFUSED,			/* policy or a person has refused it, or a bound was reached
+					 */
+	TOOL_FAILED,			/* no result came, or it was not valid */
 	TOOL_STATUS_COUNT
 };
 
@@ -156,23 +161,24 @@ enum tool_server_state {
 
 /* What happens to the threads and processes of a cell that has ended by itself. */
 enum background_mode {
-	BACKGROUND_UNSAID,	/* as BACKGROUND_FREEZE */
-	BACKGROUND_RUN,		/* it goes on */
-	BACKGROUND_FREEZE,	/* it is stopped until the next cell */
+	BACKGROUND_UNSAID,	/* not given: as BACKGROUND_FREEZE */
+	BACKGROUND_RUN,		/* they continue */
+	BACKGROUND_FREEZE,	/* they are stopped until the next cell */
 	BACKGROUND_END,		/* processes are ended, threads are stopped */
 	BACKGROUND_MODES
 };
 
 /* What happened to the state that a cell of a session ran in. */
 enum cell_state {
-	CELL_COMMITTED,		/* it is what the cell made of it */
-	CELL_ROLLED_BACK,	/* it is as before */
-	CELL_LOST,		/* its snapshot is empty */
+	CELL_COMMITTED,		/* it has the changes of the cell */
+	CELL_ROLLED_BACK,	/* it is as before the cell */
+	CELL_LOST,		/* it is lost: its snapshot is empty */
 	CELL_STATE_COUNT
 };
 
-/* STR: UTF-8 without NUL. BIN: any bytes. No NUL follows, and at may be NULL if len is 0. Borrowed
- * from the frame when received, from the caller when sent. */
+/* The values of fields. STR: UTF-8 without NUL; BIN: any bytes. No NUL follows, and at may be NULL
+ * if len is 0. The bytes are borrowed: from the frame in a received message, from the caller in a
+ * message that is sent. */
 struct msg_str {
 	const char *at;
 	size_t len;
@@ -183,7 +189,7 @@ struct msg_bin {
 	size_t len;
 };
 
-/* STRS. When received, item belongs to the message (codec_free). */
+/* STRS. In a received message item belongs to the message (codec_free). */
 struct msg_strs {
 	struct msg_str *item;
 	size_t n;
@@ -246,8 +252,8 @@ struct msg {
 	};
 };
 
-/* The size of a union is that of its largest member, which makes it a maximum of a
- * column of the table; never instantiated. */
+/* The size of a union is that of its largest member. These two unions are used only for that: their
+ * sizes give the largest numbers in a column of the table. */
 union msg_fds_bound {
 #define MESSAGE(NAME, name, number, from, body_max, fds_min, fds_max) char name[(fds_max) + 1];
 #define FIELD(name, field, type, need, least, most)
@@ -271,7 +277,7 @@ union msg_body_bound {
 #define MSG_FDS_MAX (sizeof(union msg_fds_bound) - 1)	/* descriptors of any message */
 #define MSG_BODY_MAX sizeof(union msg_body_bound)	/* bytes of any message's body */
 
-/* A string with NUL at its end, as a field; NULL counts as empty. */
+/* Makes a STR of a text that ends with NUL; NULL counts as empty. */
 static inline struct msg_str
 msg_str(const char *text)
 {

@@ -18,20 +18,20 @@ enum exit_code {
 
 enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG, SHOW_POLICY, SWEEP };
 
-/* Strings are argv's. */
+/* The arguments. Strings are borrowed from argv. */
 struct arguments {
 	enum action action;
 	struct endpoints_asked endpoints;
 	const char *config;		/* NULL: not given */
-	const char *who;		/* of SHOW_POLICY */
-	const char *packages;		/* a URL; "": none was given; NULL: no --packages */
+	const char *who;		/* with SHOW_POLICY */
+	const char *packages;		/* a URL; "": --packages without one; NULL: no --packages */
 	bool stdio;
-	bool private;			/* with stdio: for the one user at a terminal who started it
-					 */
+	bool private;			/* with stdio: only for the user at a terminal who has
+					 * started it */
 	bool verbose;
 };
 
-/* Exits after --help and --version, and if the arguments are wrong. */
+/* Reads the arguments. Exits after --help and --version, and if the arguments are wrong. */
 void arguments_read(int argc, char **argv, struct arguments *arguments_r);
 
 #endif

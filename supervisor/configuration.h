@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole configuration: its file, the files of conf.d beside it, and their checks.
+/* Reads and checks the whole configuration: its file, and the files of conf.d beside it.
  */
 #ifndef SUPERVISOR_CONFIGURATION_H
 #define SUPERVISOR_CONFIGURATION_H
@@ -15,24 +15,25 @@ struct config;
 /* Who started the service. */
 enum configuration_for {
 	FOR_UNIT,
-	FOR_HAND,	/* the environment has settings too (policy/sandbox_environment.h) */
-	FOR_PRIVATE,	/* the same, with other defaults, for one user at a terminal */
+	FOR_HAND,	/* by hand: the environment has settings, too (policy/sandbox_environment.h)
+			 */
+	FOR_PRIVATE,	/* as FOR_HAND, with other defaults, for one user at a terminal */
 };
 
-/* What a configuration is made from, at the start and at each reload. */
+/* The files and settings from which a configuration is made, at the start and at each reload. */
 struct configuration_source {
 	const char *path;	/* of the file; NULL: the installed one, which may be missing */
 	enum configuration_for whom;
 	bool with_own;		/* also the files of the user, if there is no path */
-	const char *packages;	/* for laptop_packages(); NULL: it is not called */
+	const char *packages;	/* the index for laptop_packages(); NULL: it is not called */
 };
 
-/* Reads the configuration, and prints every mistake with file and line. NULL: there were mistakes.
- * Release the result by config_free. */
+/* Reads the configuration, and prints every mistake with file and line. The caller releases the
+ * result by config_free. NULL: there were mistakes. */
 struct config *configuration_read(const struct configuration_source *source, FILE *errors);
 
-/* The configuration directory of the user who started this process, malloc'd. NULL: the user is
- * root, or has none. */
+/* The configuration directory of the user who has started this process, malloc'd. NULL: the user is
+ * root, or has no such directory. */
 char *configuration_own_folder(void);
 
 /* Prints the configuration in force for a login name, a uid, or a principal such as "token:ci",

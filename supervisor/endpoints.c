@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before privilege is dropped.   Owns: listening sockets until they are
- * served, and the locks of those that it made. */
+ * served, and the locks of sockets that it has made. */
 #include "supervisor/endpoints.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The listening sockets for clients, passed by systemd or opened by this process while it still
- * may.
+/* The listening sockets for clients. systemd has passed them, or this process opens them while it
+ * has the privilege to do so.
  */
 #ifndef SUPERVISOR_ENDPOINTS_H
 #define SUPERVISOR_ENDPOINTS_H
@@ -18,11 +18,11 @@ struct why;
 
 struct endpoint {
 	int fd;			/* -1: given away */
-	bool http;		/* else byte streams, or: */
-	bool metrics;
+	bool http;		/* for MCP over HTTP */
+	bool metrics;		/* for metrics; if neither is set: for byte streams */
 };
 
-/* The descriptors from systemd's store (supervisor/handover.h). */
+/* A descriptor from systemd's store (supervisor/handover.h). */
 struct endpoints_stored {
 	char *name;
 	int fd;			/* -1: given away */
@@ -43,8 +43,8 @@ struct endpoints_asked {
 	bool by_hand;		/* the service is not a system service */
 };
 
-/* Opens the sockets, and logs that. owner: the owner of socket files. 0 or -errno with why_r
- * filled. *endpoints_r is set in both cases: release it by endpoints_free. */
+/* Opens the sockets, and logs that. owner: the owner of socket files. 0 or -errno with why_r.
+ * *endpoints_r is set in both cases, and the caller releases it by endpoints_free. */
 int endpoints_open(const struct endpoints_asked *asked, const struct config *config, uid_t owner,
 		struct endpoints **endpoints_r, struct why *why_r);
 

@@ -18,8 +18,8 @@ struct fences_of {
 	const struct cgroup_root *cgroups;	/* NULL: none */
 };
 
-/* Permanent. If the kernel has no Landlock, files are not restricted; that is logged and shown in
- * the status. 0 or -errno, logged. */
+/* Enters the fences permanently. If the kernel has no Landlock, files are not restricted; this is
+ * logged and shown in the status. 0 or -errno; the error is logged. */
 int fences_enter(const struct fences_of *of);
 
 #endif

@@ -4,8 +4,8 @@
  * stopped or does not start again. So sessions at rest outlive a restart; in all other cases they
  * end, because the last descriptor of their sockets is closed.
  *
- * The names of these descriptors begin with HANDOVER_PREFIX: a table (handover_table.h) in a sealed
- * memfd, and for each session the descriptors of enum repl_fd.
+ * The descriptors are a sealed memfd with a table (handover_table.h), and for each session those of
+ * enum repl_fd. Their names begin with HANDOVER_PREFIX.
  */
 #ifndef SUPERVISOR_HANDOVER_H
 #define SUPERVISOR_HANDOVER_H
@@ -20,12 +20,13 @@ struct endpoints;
 
 #define HANDOVER_PREFIX "kept-"
 
-/* Is there a store, as far as is known, and can a later process reach the leaves? The leaves of a
- * service that was started by hand are below a directory of its own process. */
+/* Has systemd a store for this service, as far as is known, and can the next process reach the
+ * leaves of the sessions? It cannot if the service was started by hand: then the leaves are below a
+ * directory that belongs to this process. */
 bool handover_is_possible(bool as_service, bool has_cgroups);
 
-/* Gives the sessions to systemd; if its store does not accept them, they end. Blocks until systemd
- * has received them. audit gets the sessions that are not kept. */
+/* Gives the sessions to systemd. Those that its store does not accept end. Blocks until systemd has
+ * received them. The sessions that are not kept are recorded in audit. */
 void handover_give(struct engine *engine, struct audit *audit);
 
 struct handover_takers {
@@ -33,11 +34,12 @@ struct handover_takers {
 	struct engine *engine;
 	struct event_base *base;
 	const struct config *config;
-	struct audit *audit;		/* gets the sessions that were kept and those that were not
-					 */
+	struct audit *audit;		/* records which sessions were kept and which were not */
 };
 
-/* Before the loop runs: adopts the sessions that fit, ends the others, and empties the store. */
+/* To be called before the loop runs: adopts the sessions that fit, ends the others, and empties the
+ * store.
+ */
 void handover_take(const struct handover_takers *takers);
 
 #endif

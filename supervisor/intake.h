@@ -4,13 +4,14 @@
  *   PUT SIZE NAME
  *
  * which is not JSON. The answer is {"pipe":true} with a descriptor: the writing end of a pipe to
- * the file helper. The client writes SIZE bytes into it and closes it. The last line is
- * {"uri":...,"size":...,"sha256":...} or {"error":...}; an error may also come in place of the
- * first answer. Then the connection is closed. If the client closes it first, nothing is kept.
+ * the file helper. The client writes SIZE bytes into the pipe and closes it. Then the service sends
+ * the last line, {"uri":...,"size":...,"sha256":...} or {"error":...}, and closes the connection.
+ * An error may also come in place of the first answer. If the client closes the connection first,
+ * nothing is kept.
  *
  * The service sends a descriptor and accepts none. Each connection gets only one, because
- * descriptors that clients have not received count against the number that the service may have in
- * flight.
+ * descriptors that clients have not received yet count, and the number that the service may have in
+ * flight is bounded.
  */
 #ifndef SUPERVISOR_INTAKE_H
 #define SUPERVISOR_INTAKE_H
@@ -23,19 +24,20 @@ struct tenant;
 
 struct intake_options {
 	struct tenant *tenant;		/* borrowed until the end */
-	int socket;			/* borrowed too; no output waits in it */
+	int socket;			/* borrowed until the end; no output may wait in it */
 	/* Passes the last line, malloc'd, which belongs to the callee. The intake is freed. May be
 	 * called from within intake_new. */
 	void (*on_end)(void *arg, char *line, size_t len);
 	void *arg;
 };
 
+/* Is this the first line of an upload? */
 bool intake_is_asked(const char *line, size_t len);
 
-/* NULL: it has ended. */
+/* Begins an upload. NULL: it has ended already, and on_end was called. */
 struct intake *intake_new(const struct intake_options *options, const char *line, size_t len);
 
-/* The client has gone. NULL is fine. */
+/* To be called when the client has left. NULL is fine. */
 void intake_cancel(struct intake *intake);
 
 #endif

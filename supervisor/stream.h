@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: each has one connected client, its buffers and its bounds; and the set of all streams.
+/* Streams, and the set of all streams. A stream is the connection of one client, with its buffers
+ * and its bounds.
  *
  * Memory for clients has three bounds: for each stream, for each uid, and by the number of streams.
  * If a client does not read its answers, its stream is not read from, and is closed after a while.
  *
- * A line of JSONRPC_LONG bytes or more waits for its turn among those of all tenants, and so do the
- * lines after it. Meanwhile the stream is not read from.
+ * A line of JSONRPC_LONG bytes or more waits for its turn among the long lines of all tenants.
+ * Meanwhile the lines after it wait, too, and the stream is not read from.
  */
 #ifndef SUPERVISOR_STREAM_H
 #define SUPERVISOR_STREAM_H
@@ -22,17 +23,19 @@ struct mcp;
 struct rota;
 struct stream_set;
 
-#define STREAM_OUTPUT_HIGH (1024 * 1024)	/* bytes unsent: stop reading requests */
-#define STREAM_OUTPUT_LOW (256 * 1024)		/* read again */
-#define STREAM_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
+#define STREAM_OUTPUT_HIGH (1024 * 1024)	/* if more bytes are unsent, no request is read */
+#define STREAM_OUTPUT_LOW (256 * 1024)		/* if less bytes are unsent, requests are read again
+						 */
+#define STREAM_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, the stream is closed */
 #define STREAM_STALL_S 30			/* if the client reads nothing for so long while the
 						 * output is above HIGH, the stream is closed */
-#define STREAM_LINGER_S 5			/* for a refused client to stop writing */
+#define STREAM_LINGER_S 5			/* the time that a refused client has to stop
+						 * writing */
 #define TENANT_BUFFERED_MAX (256 * 1024 * 1024)	/* bytes in both directions and of calls in flight,
 						 * for all streams of a uid; one more line may be
 						 * added */
 
-/* All borrowed, and outlive the set. */
+/* All are borrowed, and must outlive the set. */
 struct stream_options {
 	struct loop *loop;
 	struct mcp *mcp;
@@ -47,9 +50,9 @@ struct stream_set *stream_set_new(const struct stream_options *options);
 /* Closes all streams at once; their calls in flight are cancelled. NULL is fine. */
 void stream_set_free(struct stream_set *set);
 
-/* Serves a client. in and out may be the same descriptor, and are non-blocking; the stream closes
- * them, unless borrow is set. 0; -EUSERS: there are too many streams in all; -EDQUOT: this uid has
- * too many. After an error the descriptors are still the caller's. */
+/* Serves a client. in and out may be the same descriptor, and must be non-blocking; the stream
+ * closes them, unless borrow is set. 0; -EUSERS: there are too many streams in total; -EDQUOT: this
+ * uid has too many. After an error the descriptors still belong to the caller. */
 int stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid);
 
 /* Stops reading; each stream is closed when its calls in flight were answered and the answers were
@@ -58,7 +61,7 @@ void stream_set_drain(struct stream_set *set);
 
 size_t stream_set_count(const struct stream_set *set);
 
-/* Calls on_empty from the loop each time the last stream has closed. */
+/* From now on on_empty is called from the loop each time the last stream has closed. */
 void stream_set_on_empty(struct stream_set *set, void (*on_empty)(void *arg), void *arg);
 
 #endif

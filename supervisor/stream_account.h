@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of streams of each user, and the bytes that wait in them: the counting part of
- * supervisor/stream.h, without I/O.
+/* Counts the streams of each uid, and the bytes that wait in them, for supervisor/stream.h. No I/O.
  */
 #ifndef SUPERVISOR_STREAM_ACCOUNT_H
 #define SUPERVISOR_STREAM_ACCOUNT_H
@@ -14,7 +13,7 @@ struct stream_account {
 	struct stream_account *next;
 	uid_t uid;
 	size_t streams;
-	size_t admitted;		/* how many of them are admitted, so that they may send */
+	size_t admitted;		/* how many streams are admitted, so that they may send */
 	size_t buffered_bytes;
 };
 

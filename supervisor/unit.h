@@ -8,14 +8,14 @@
 
 #include "supervisor/arguments.h"
 
-/* Is this a system service? That is a process that the system's systemd started directly, not a
- * user's manager, as root or with the capabilities that start-up needs. Then nothing may be missing
- * (startup.h). */
+/* Is this process a system service: was it started directly by the system's systemd, and not by a
+ * user's manager, as root or with the capabilities that start-up needs? For a system service a
+ * missing controller or capability is an error (host/startup.h). */
 bool unit_is_system_service(void);
 
-/* For ExecStopPost= of the unit. A service that ended on request has left only sessions for the
- * next one. After any other end, all remaining processes are ended before the service is started
- * again. */
+/* For ExecStopPost= of the unit. A service that has ended on request has left only sessions for its
+ * successor, and they stay. After any other end, all remaining processes are ended before the
+ * service is started again. */
 enum exit_code unit_sweep(void);
 
 #endif

@@ -149,7 +149,7 @@ deliver(struct frame *frame)
 	ask_wake(q);
 }
 
-/* Reads one answer, whoever it is for. */
+/* Reads one answer, and gives it to the question that waits for it. 0 or -1. */
 static int
 read_answer(unsigned int run)
 {

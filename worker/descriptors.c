@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the processes of a session that hold its states.
- * Owns:    what is remembered of their descriptors. */
+ * Owns:    records of their descriptors: offsets of files, connections and listening sockets. */
 #include "worker/descriptors.h"
 
 #include <errno.h>

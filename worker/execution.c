@@ -2,7 +2,7 @@
 /* Runs in: a worker. init is pid 1, a copy of the zygote that never runs Python again; the
  * script's process is pid 2.
  * Reads:   RUN, or OPEN, from the supervisor.
- * The script may do anything to its process; init reports how that ended. */
+ * The script may do anything to its process. So init reports how the process ended. */
 #include "worker/execution.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every process of the worker program; replaces the C library's getifaddrs(),
  * freeifaddrs(), if_nameindex() and if_freenameindex().   Owns: nothing.
- * The C library's ask by netlink, which scripts do not have: what waits in such a socket is memory
- * that no limit counts. A worker has one interface, loopback, which has its addresses since before
- * the script. Programs that a script starts see the error. */
+ * The C library's functions ask the kernel by netlink. Scripts may not use netlink, because no
+ * limit counts the memory of messages that wait in such a socket. A worker has one interface,
+ * loopback, whose addresses are set before the script starts. Programs that a script starts use the
+ * C library's functions, which fail. */
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>

@@ -341,7 +341,7 @@ add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *mi
 	}
 }
 
-/* What bootstrap.prepare returns. */
+/* Takes the result of bootstrap.prepare. */
 static int
 take_prepared(PyObject *result, const struct msg_strs *modules, struct msg_strs *missing)
 {
@@ -554,7 +554,7 @@ offer_tools(const struct msg_run *run)
 	Py_XDECREF(result);
 }
 
-/* What the script's process may say from now on. */
+/* Begins a run: enables the messages that the script's process may send from now on. */
 static void
 begin(const struct msg_run *run)
 {

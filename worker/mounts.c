@@ -28,8 +28,8 @@
 #define PTS "/dev/pts"
 #define TERMINALS_MAX "16"		/* of one worker; the kernel has a bound for all together */
 
-/* What the jail shows of the interpreter. A Python in a directory of its own is shown with all that
- * lies there; of a directory that it shares with other software, only what is Python's. */
+/* The files of the interpreter that the jail shows. If Python has a directory to itself, all files
+ * in it are shown; if it shares the directory with other software, only Python's own files are. */
 #ifndef PYTHON_TREE
 #define PYTHON_FILES "/usr/lib/python" PYTHON_VERSION
 #elif !defined(PYTHON_SHARES_TREE)
@@ -587,7 +587,7 @@ bind_device(int root, const char *name)
 			 false);
 }
 
-/* What stored files are mounted on. */
+/* Makes the places on which stored files are mounted. */
 static int
 make_places(int root)
 {

@@ -19,8 +19,9 @@ program_is_sealed(void)
 	return n == (ssize_t)sizeof(name) - 1 && memcmp(exe, name, (size_t)n) == 0;
 }
 
-/* Programs that scripts start have no library of ours, and resolve their symbols by their own
- * settings. /proc/self/environ shows the memory where a variable was, so its bytes are erased. */
+/* Removes an environment variable that is meant for the worker only: programs that scripts start do
+ * not use the service's library, and resolve their symbols by their own settings.
+ * /proc/self/environ shows the memory where a variable was, so its bytes are erased. */
 static void
 program_forget(const char *name)
 {

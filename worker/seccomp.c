@@ -486,8 +486,8 @@ static const struct seccomp_row rows[] = {
 	REFUSE_OLD("sysfs", "the kernel's file systems"),
 };
 
-/* What a zygote and a worker that is not yet jailed do beside that; whatever rows say of these
- * calls holds for scripts alone. */
+/* The calls that only a zygote, and a worker that is not yet jailed, may make. If the table above
+ * has a row about such a call, that row applies to scripts only. */
 static const struct {
 	const char *call;
 	struct scmp_arg_cmp when;

@@ -161,7 +161,8 @@ wait_until_read(int fd)
 	patience--;
 }
 
-/* What is written to one stream after the other one waits until that is read. */
+/* If the script has last written to the other stream, waits until that output was read, for a
+ * bounded time. */
 static void
 take_turn(PyObject *self, long fd)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (prepare), init (ask) and, on a signal, a script's process in any
  * state.   Owns: the handlers, their stack and their memory.
- * A handler may interrupt malloc() with its lock held. So all memory is reserved beforehand, and
- * only functions that are safe in handlers are called; Python's own one for stacks is: it is the
- * handler that the module faulthandler installs. No function of Python's API writes stacks so. */
+ * A handler may interrupt malloc() while malloc's lock is held. So all memory is reserved
+ * beforehand, and only functions that are safe in handlers are called. No function of Python's API
+ * can write stacks in a handler. Instead the stacks are written by the handler that Python's module
+ * faulthandler installs. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -4,20 +4,21 @@
  *
  *   {"do":"list","all":BOOL}  {"do":"show","id":ID}  {"do":"status"}
  *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
- *   {"do":"watch"}            a list now and after each change
- *   {"do":"metrics"}          OpenMetrics text, as a string
- *   {"do":"executions"}       those that run or wait
+ *   {"do":"watch"}            sends a list of requests now, and after each change
+ *   {"do":"metrics"}          gives OpenMetrics text, as a string
+ *   {"do":"executions"}       lists the executions that run or wait
  *   {"do":"stop","id":ID}     stops an execution, or closes a session
  *   {"do":"tools"}  {"do":"describe-tool","server":NAME,"tool":NAME}
  *   {"do":"call-tool","server":NAME,"tool":NAME,"arguments":OBJECT}
  *
- * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Users who are not operators may list
- * and decide the requests that policy allows them, and see only their own status.
+ * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Users who are not operators can list
+ * and decide requests for approval as far as policy allows them to, and can see only their own
+ * status.
  */
 #ifndef SUPERVISOR_OPERATE_ADMIN_H
 #define SUPERVISOR_OPERATE_ADMIN_H
 
-#define ADMIN_SOCKETS 2		/* systemd's and our own */
+#define ADMIN_SOCKETS 2		/* one from systemd, and one of the service's own */
 
 struct admin;
 struct engine;
@@ -33,7 +34,7 @@ struct admin_options {
 	int fd[ADMIN_SOCKETS];		/* listening; taken over. -1: none */
 };
 
-/* Serves operators. NULL: there is no socket. */
+/* Begins to serve the sockets. NULL: there is no socket. */
 struct admin *admin_new(const struct admin_options *options);
 void admin_free(struct admin *admin);	/* NULL is fine */
 

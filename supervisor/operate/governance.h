@@ -23,19 +23,19 @@ struct why;
  * (systemd/mcp-pythond.tmpfiles). */
 #define GOVERNANCE_RECORDS "/var/lib/mcp-pythond/records"
 
-/* Opens the files that are written to. as_service: a system service, which has dropped its
- * privilege already; if the configuration names no files, they are in GOVERNANCE_RECORDS. config:
- * held. 0, or -errno and why_r. */
+/* Opens the files of the audit log and of approvals. as_service: this is a system service, which
+ * has dropped its privilege already; if the configuration names no files, they are in
+ * GOVERNANCE_RECORDS. config: held. 0, or -errno with why_r. */
 int governance_new(const struct config *config, bool as_service,
 		   struct governance **governance_r, struct why *why_r);
 
-/* Opens the operators' sockets: the one that systemd passes as "admin", and that of the
- * configuration, which may need root. -1: there is none. fd_r belongs to the caller, and is always
- * set. 0, or -errno and why_r. */
+/* Opens the operators' sockets: the one that systemd passes as "admin", and the one that the
+ * configuration names, for which root may be needed. The descriptors in fd_r belong to the caller
+ * (-1: there is none); fd_r is also set after an error. 0, or -errno with why_r. */
 int governance_listen(const struct config *config, struct socketfile **file_r,
 		      int fd_r[ADMIN_SOCKETS], struct why *why_r);
 
-/* Call it before the first client. Both are borrowed. */
+/* To be called before the first client. base and directory are borrowed. */
 void governance_start(struct governance *governance, struct event_base *base,
 		      struct directory *directory);
 
@@ -43,15 +43,15 @@ void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);
 
-/* Reads the files again (source: as for configuration_read), and puts them in force for everything
- * that starts from now on; or logs why not. on_done: called once when that is complete, as by
- * gate_reload. */
+/* Reads the configuration again (source: as for configuration_read), and puts it in force for
+ * everything that starts from now on. If it has mistakes, this is logged, and the old one stays in
+ * force. on_done: called once when this is complete, as by gate_reload. */
 void governance_reload(struct governance *governance, const struct configuration_source *source,
 		       void (*on_done)(void *arg), void *arg);
 
 struct governance_reloads {
-	time_t last;			/* 0: none yet */
-	bool last_done;
+	time_t last;			/* the time of the last reload; 0: none yet */
+	bool last_done;			/* the last reload has succeeded */
 	char *text;			/* mistakes, or changes that need a restart; NULL: none */
 	uint64_t succeeded, failed;
 };

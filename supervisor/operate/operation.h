@@ -31,13 +31,14 @@ struct operation_sources {
 struct operation *operation_new(const struct operation_sources *sources);
 void operation_free(struct operation *operation);	/* NULL is fine */
 
-/* The members of an answer for operators, with everything; decref it. */
+/* The whole status, as members of an answer for operators. The caller releases it. */
 json_t *operation_status(const struct operation *operation);
 
-/* The same with only the principal's own data. */
+/* The status with only the principal's own data. The caller releases it. */
 json_t *operation_status_of(const struct operation *operation, const char *principal);
 
-/* OpenMetrics text, malloc'd; *len_r without the NUL. tenants: with numbers by tenant. */
+/* The metrics as OpenMetrics text, malloc'd; *len_r: its length without the NUL. tenants: with the
+ * numbers of each tenant. */
 char *operation_metrics(const struct operation *operation, bool tenants, size_t *len_r);
 
 #endif

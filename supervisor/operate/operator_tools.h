@@ -12,17 +12,18 @@ struct engine;
 struct operator_call;
 struct why;
 
-/* {"ok", "tools": [{"server", "tool", "read_only", "description"}]}: of all servers, the first line
- * of each description. */
+/* Lists the tools of all servers: {"ok", "tools": [{"server", "tool", "read_only",
+ * "description"}]}, with the first line of each description. */
 json_t *operator_tools_list(const struct engine *engine);
 
-/* {"ok", "about": its server's description}; NULL with why_r: the request's "server" has no "tool".
- */
+/* Describes the "tool" of the "server" that the request names: {"ok", "about": what the server says
+ * of it}. NULL with why_r: there is none. */
 json_t *operator_tools_describe(const struct engine *engine, const json_t *request,
 				struct why *why_r);
 
-/* Calls the request's "tool" of "server" with "arguments". done gets the answer, which belongs to
- * it, in a later turn of the loop; then the call is freed. NULL with why_r: nothing was called. */
+/* Calls the "tool" of the "server" that the request names, with its "arguments". done gets the
+ * answer, which belongs to it, in a later turn of the loop; after that the call is freed. NULL with
+ * why_r: nothing was called. */
 struct operator_call *operator_tools_call(const struct engine *engine, struct audit *audit,
 					  const char *principal, const json_t *request,
 					  void (*done)(void *arg, json_t *answer), void *arg,

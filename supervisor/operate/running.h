@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators see of executions, and how they stop one, or close a session. Each request is
- * answered at once; what is stopped ends later, as if its client had cancelled it.
+/* Lets operators list executions, stop an execution, and close a session. Each request is answered
+ * at once. An execution that is stopped ends later, as if its client had cancelled it.
  */
 #ifndef SUPERVISOR_OPERATE_RUNNING_H
 #define SUPERVISOR_OPERATE_RUNNING_H
@@ -11,15 +11,15 @@ struct audit;
 struct engine;
 struct why;
 
-/* The answer to {"do":"executions"}: those that run and wait, at most RUNNING_LISTED of them, each
- * with its first line of text. */
+/* The answer to {"do":"executions"}: the executions that run or wait, at most RUNNING_LISTED of
+ * them, each with the first line of its script. */
 #define RUNNING_LISTED 1024
 json_t *running_list(const struct engine *engine);
 
-/* The answer to {"do":"stop","id":WORD}: WORD is the id of an execution or a session, or the beginning
- * of only one; a session's may end with "...". by: the operator's principal, for the audit log,
- * which has the record first. NULL with why_r: there is none or more than one, or there can be no
- * record. */
+/* Obeys {"do":"stop","id":WORD}. WORD is the id of an execution, the handle of a session, or a
+ * beginning that only one of them has; a handle may be shortened by "...". by: the operator's
+ * principal, for the audit log, to which the record is written first. Returns the answer; or NULL
+ * with why_r: there is none or more than one, or the record cannot be written. */
 json_t *running_stop(struct engine *engine, struct audit *audit, const char *by,
 		     const json_t *request, struct why *why_r);
 

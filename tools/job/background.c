@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: jobs, from their start until they are forgotten.
- * A running job is charged with all the output that may be kept of it, so nothing is counted
- * while it writes; an ended job is charged with the output that it has. */
+ * A running job is charged with the most output that may be kept of it, so that its output need not
+ * be counted while it writes. An ended job is charged with the output that it has. */
 #include "tools/job/background.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: the files that the workers of one installation pass on, which
- * have no name: sources, and the wheels that were built of them.
+/* Runs in: the supervisor.   Owns: the nameless files that one worker of an installation writes and
+ * another reads: sources, and the wheels that were built from them.
  * Reads:   answers of workers; a build's worker ran a stranger's code, and may answer anything.
  *
  * A source goes from the worker that found it, which reaches the index, to a worker without

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: the steps in a session before the cell of a call: packages
- * and a new engine's session, or a copy of a state. */
+/* Runs in: the supervisor.   Owns: the steps in a session before the cell of a call: it installs
+ * packages and begins a session of the engine, or it copies a state. */
 #include "tools/repl/run_repl_parts.h"
 
 #include <errno.h>

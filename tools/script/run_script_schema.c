@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * The schema of the arguments for clients: that of both tools, without what the other tool has and
- * with the limits in force. */
+ * Makes the schema of a tool's arguments, for clients: takes the common schema of both tools,
+ * removes the arguments that only the other tool has, and adds the limits in force. */
 #include "tools/script/run_script_table.h"
 
 #include <stdio.h>

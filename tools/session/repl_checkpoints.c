@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: the assignment of an engine's snapshots to sessions, and the
- * names of checkpoints.
+/* Runs in: the supervisor.   Owns: the record of which sessions use which snapshots of an engine,
+ * and the names of checkpoints.
  * Reads:   names from clients, which are compared and never parsed. */
 #include "tools/session/repl_sessions_parts.h"
 

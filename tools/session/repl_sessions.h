@@ -138,7 +138,7 @@ const char *repl_session_handle(const struct repl_session *session);
 const char *repl_session_profile(const struct repl_session *session);
 const struct limits *repl_session_limits(const struct repl_session *session);
 bool repl_session_is_alone(const struct repl_session *session);
-/* Its packages, which its branches share. NULL: none. Borrowed. */
+/* The packages of a session and of its branches, borrowed. NULL: none. */
 const struct repl_packages *repl_session_packages(const struct repl_session *session);
 /* To be called when these packages were mounted. */
 void repl_session_set_packages(struct repl_session *session,
