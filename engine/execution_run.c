@@ -95,9 +95,9 @@ execution_run_message(const struct execution *e)
 
 	if (!engine->memory_counted)
 		run.data_bytes = e->limits.memory_bytes;
-	/* Unlike pids.max, RLIMIT_NPROC does not count the worker's init (seen on Linux 6.18), so
-	 * INIT_PROCESSES is not added here. With one process more, a script could exceed its limit,
-	 * and the watchdog, if it looked just then, would end a script that has only reached it. */
+	/* Without the worker's init, which worker/jail.c adds. With one process more, a script
+	 * could exceed its limit, and the watchdog, if it looked just then, would end a script that
+	 * has only reached it. */
 	if (!engine->pids_counted)
 		run.processes = e->limits.pids;
 	return run;
