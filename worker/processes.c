@@ -279,8 +279,8 @@ processes_end_left(unsigned int owner)
 }
 
 /* Was the process killed, but has not ended yet? */
-static bool
-is_ending(pid_t pid)
+bool
+processes_is_ending(pid_t pid)
 {
 	struct status status;
 
@@ -293,7 +293,7 @@ processes_go_on(unsigned int owner)
 {
 	for (size_t i = 0; i < n_left; i++)
 		if (left[i].owner == owner && processes_is_alive(left[i].pid) &&
-		    !is_ending(left[i].pid))
+		    !processes_is_ending(left[i].pid))
 			return true;
 	return false;
 }

@@ -686,9 +686,12 @@ static void
 on_committed(void)
 {
 	struct msg msg = { .type = MSG_CELL_READY, .cell_ready.id = now.id };
+	pid_t copy = snapshot[now.snapshot].pid;
 
 	now.ended = list_new(now.snapshot, now.pid);
 	now.ready = true;
+	if (copy > 0 && processes_is_ending(copy))
+		processes_outlives(copy, DROP_MS);
 	await_deaths();
 	/* The cell has killed its copy, and perhaps all processes that it could, by
 	 * kill(-1, SIGKILL). */
