@@ -21,7 +21,7 @@
 /* ---- accepting ---- */
 
 static bool
-has_room(const struct grant *g)
+grant_has_room(const struct grant *g)
 {
 	return g->fd >= 0 && g->n_connections < g->at_once &&
 	       g->proxy->n_connections < g->proxy->connections_max;
@@ -31,7 +31,7 @@ has_room(const struct grant *g)
 static void
 listen_again(struct grant *g)
 {
-	if (has_room(g))
+	if (grant_has_room(g))
 		event_add(&g->acceptable, NULL);
 }
 
@@ -87,7 +87,7 @@ on_acceptable(evutil_socket_t fd, short what, void *arg)
 		tell_exhausted(g);
 		return;
 	}
-	if (!has_room(g))
+	if (!grant_has_room(g))
 		return;
 	accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	error = accepted < 0 ? errno : 0;

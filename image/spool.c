@@ -76,7 +76,7 @@ spool_hex(const void *bytes, size_t len, char hex_r[SPOOL_HEX + 1])
 }
 
 static EVP_MD_CTX *
-digest_new(void)
+spool_digest_new(void)
 {
 	EVP_MD_CTX *digest = xalloc_check(EVP_MD_CTX_new());
 
@@ -86,14 +86,14 @@ digest_new(void)
 }
 
 static void
-digest_add(EVP_MD_CTX *digest, const void *bytes, size_t len)
+spool_digest_add(EVP_MD_CTX *digest, const void *bytes, size_t len)
 {
 	if (EVP_DigestUpdate(digest, bytes, len) != 1)
 		abort();
 }
 
 static void
-digest_end(EVP_MD_CTX *digest, char hex_r[SPOOL_HEX + 1])
+spool_digest_end(EVP_MD_CTX *digest, char hex_r[SPOOL_HEX + 1])
 {
 	unsigned char sum[SHA256_BYTES];
 
@@ -112,7 +112,7 @@ copy_hashed(struct archive *archive, int fd, struct spool_room *room, EVP_MD_CTX
 	int r = 0;
 
 	while ((n = archive_read_data(archive, block, BLOCK)) > 0 && r == 0) {
-		digest_add(digest, block, (size_t)n);
+		spool_digest_add(digest, block, (size_t)n);
 		r = spool_write(fd, block, (size_t)n, at, room);
 		at += n;
 	}
@@ -137,11 +137,11 @@ int
 spool_entry(struct archive *archive, int fd, struct spool_room *room, char hex_r[SPOOL_HEX + 1],
 	    struct why *why_r)
 {
-	EVP_MD_CTX *digest = hex_r ? digest_new() : NULL;
+	EVP_MD_CTX *digest = hex_r ? spool_digest_new() : NULL;
 	int r = digest ? copy_hashed(archive, fd, room, digest) : copy_blocks(archive, fd, room);
 
 	if (digest && r == 0)
-		digest_end(digest, hex_r);
+		spool_digest_end(digest, hex_r);
 	EVP_MD_CTX_free(digest);
 	if (r == -EBADMSG)
 		return spool_refuse(archive, why_r);
@@ -154,7 +154,7 @@ static int
 copy_plain(int from, int to, struct spool_room *room, char hex_r[SPOOL_HEX + 1], struct why *why_r)
 {
 	own_mem char *block = xalloc_check(malloc(BLOCK));
-	EVP_MD_CTX *digest = digest_new();
+	EVP_MD_CTX *digest = spool_digest_new();
 	off_t at = 0;
 	ssize_t n;
 	int r = 0;
@@ -163,11 +163,11 @@ copy_plain(int from, int to, struct spool_room *room, char hex_r[SPOOL_HEX + 1],
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n > 0)
-			digest_add(digest, block, (size_t)n);
+			spool_digest_add(digest, block, (size_t)n);
 		r = n < 0 ? -errno : spool_write(to, block, (size_t)n, at, room);
 		at += n;
 	}
-	digest_end(digest, hex_r);
+	spool_digest_end(digest, hex_r);
 	EVP_MD_CTX_free(digest);
 	return r < 0 ? why_say(why_r, r, "", "copying: %s", strerror(-r)) : 0;
 }

@@ -265,7 +265,7 @@ live_as_taker(const struct keeper *keeper, const struct frame *frame)
 	snprintf(half, sizeof(half), HALF_NEW "%llu", (unsigned long long)keeper->serial);
 	r = walls_enter(WALLS_STORE);
 	if (r == 0)
-		r = take(&asked, &why);
+		r = take_set(&asked, &why);
 	taken.taken.error = (uint32_t)-r;
 	quote_line(what, sizeof(what), why.text, r < 0 ? strlen(why.text) : 0);
 	taken.taken.what = msg_str(what);

@@ -114,7 +114,7 @@ take_wheel(const struct take *take, int dir, const struct msg_str *item,
 			       "decided about: its SHA-256 is %s", expected.name,
 			       expected.version, hash);
 	snprintf(interpreter, sizeof(interpreter), "%.*s", (int)python->len, python->at);
-	return unpack(file, expected.size, &(struct wheel_asked){
+	return wheel_unpack(file, expected.size, &(struct wheel_asked){
 		.name = expected.name, .version = expected.version, .python = interpreter,
 		.bytes_max = intake->bytes_max, .files_max = intake->files_max,
 	}, intake, why_r);
@@ -219,7 +219,7 @@ make_set(struct take *take, int dir, int tree, struct why *why_r)
 }
 
 int
-take(struct take *take, struct why *why_r)
+take_set(struct take *take, struct why *why_r)
 {
 	own_fd int dir = -1, tree = -1;
 	int r = 0;

@@ -23,6 +23,6 @@ struct take {
 
 /* Makes the set. Runs in a child of the keeper, which drops the rights that it does not need. 0:
  * the set is in the store and on the disk; or -errno with why_r, and no part of it exists. */
-int take(struct take *take, struct why *why_r);
+int take_set(struct take *take, struct why *why_r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: unpack() in the taker; the rest in the reader of a wheel, a child of the taker. The
- * reader cannot open a file or a socket, nor start a program or a child; it has only the wheel and
- * a pipe.
+/* Runs in: wheel_unpack() in the taker; the rest in the reader of a wheel, a child of the taker.
+ * The reader cannot open a file or a socket, nor start a program or a child; it has only the wheel
+ * and a pipe.
  * Owns:    the reader. */
 #include "keeper/unpack.h"
 
@@ -159,7 +159,7 @@ wait_for(pid_t reader, int r, struct why *why_r)
 }
 
 int
-unpack(int wheel, uint64_t size, const struct wheel_asked *asked, struct intake *intake,
+wheel_unpack(int wheel, uint64_t size, const struct wheel_asked *asked, struct intake *intake,
        struct why *why_r)
 {
 	int stream[2], r;

@@ -12,7 +12,7 @@
 struct intake;
 
 /* Unpacks the wheel, a file of size bytes, into intake->tree. 0 or -errno with why_r. */
-int unpack(int wheel, uint64_t size, const struct wheel_asked *asked, struct intake *intake,
+int wheel_unpack(int wheel, uint64_t size, const struct wheel_asked *asked, struct intake *intake,
 	   struct why *why_r);
 
 #endif

@@ -311,7 +311,7 @@ depth_of(const struct volume_node *node)
 
 /* Whether the volume and the disk have room for so many bytes more. */
 static int
-has_room(const struct volume_tree *tree, uint64_t bytes)
+tree_has_room(const struct volume_tree *tree, uint64_t bytes)
 {
 	struct statfs fs;
 
@@ -343,7 +343,7 @@ volume_admits(const struct volume_tree *tree, const struct volume_node *parent)
 		return -ENAMETOOLONG;
 	if (r < 0)
 		return r;
-	return tree->files >= tree->files_max ? -ENOSPC : has_room(tree, VOLUME_BLOCK);
+	return tree->files >= tree->files_max ? -ENOSPC : tree_has_room(tree, VOLUME_BLOCK);
 }
 
 void
@@ -509,8 +509,8 @@ volume_change(struct volume_tree *tree, int fd, uint64_t end, bool fills,
 		return -errno;
 	had = blocks_of((uint64_t)before.st_size);
 	wants = blocks_of(end);
-	r = wants > had ? has_room(tree, wants - had) :
-	    fills && has_holes(&before) ? has_room(tree, 0) : 0;
+	r = wants > had ? tree_has_room(tree, wants - had) :
+	    fills && has_holes(&before) ? tree_has_room(tree, 0) : 0;
 	if (r < 0)
 		return r;
 	done = change(fd, arg);

@@ -31,7 +31,7 @@ call_on_output(struct mcp_audience *audience, enum stream stream, const char *by
 }
 
 static void
-call_on_progress(struct mcp_audience *audience, const struct tool_progress *progress)
+call_tell_progress(struct mcp_audience *audience, const struct tool_progress *progress)
 {
 	struct mcp_call *call = call_of(audience);
 
@@ -88,7 +88,7 @@ call_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 
 static const struct mcp_audience_type call_audience = {
 	.on_output = call_on_output,
-	.on_progress = call_on_progress,
+	.on_progress = call_tell_progress,
 	.on_log = call_on_log,
 	.on_ask = call_on_ask,
 	.on_withdraw = call_on_withdraw,

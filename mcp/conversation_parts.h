@@ -76,7 +76,7 @@ void request_error(const struct request *request, enum mcp_sent kind, int code,
 
 /* May one more call or question be in flight? True: it is charged with conversation->bytes_each.
  * False: the request was answered with an error. */
-bool has_room(const struct request *request);
+bool request_has_room(const struct request *request);
 
 /* Answers with the error MCP_CLIENT_LACKS: the client has not declared these abilities (enum
  * client_ability). */

@@ -198,7 +198,7 @@ serve_listen(struct request *request)
 		refuse_lacking(request, CLIENT_TAKES_TASKS);
 		return;
 	}
-	if (!has_room(request))
+	if (!request_has_room(request))
 		return;
 	listening = xcalloc(1, sizeof(*listening));
 	listening->conversation = conversation;

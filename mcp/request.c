@@ -78,7 +78,7 @@ request_error(const struct request *request, enum mcp_sent kind, int code,
 }
 
 bool
-has_room(const struct request *request)
+request_has_room(const struct request *request)
 {
 	const struct mcp_conversation *conversation = request->conversation;
 	const struct mcp_conversation_options *options = &conversation->options;

@@ -124,7 +124,7 @@ resume(const struct request *request, struct wanted *wanted)
 	case PARKED_HERE:
 		/* If there is no room, the run stays parked, and its requestState is still valid.
 		 */
-		if (has_room(request))
+		if (request_has_room(request))
 			start_go_on(request, wanted, mcp_parking_take(parked), &binding);
 		break;
 	case PARKED_BEFORE:
@@ -198,7 +198,7 @@ start_attach(const struct request *request, const struct wanted *wanted, struct 
 {
 	struct mcp_call *call;
 
-	if (!has_room(request))
+	if (!request_has_room(request))
 		return;
 	call = enter_call(request, wanted);
 	/* The script of a run calls the tools of the client that has started the run, and of no
@@ -250,7 +250,7 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 	case REPEAT_NEW:
 		break;
 	}
-	if (!has_room(request))
+	if (!request_has_room(request))
 		return;
 	run = mcp_run_new(conversation->mcp, tenant, wanted->tool, wanted->method);
 	mcp_repeat_add(repeats, key, wanted->arguments, run);
@@ -267,7 +267,7 @@ serve_new(const struct request *request, const struct wanted *wanted)
 
 	if (key && !is_denied(request, wanted)) {
 		serve_once(request, wanted, key);
-	} else if (has_room(request)) {
+	} else if (request_has_room(request)) {
 		run = mcp_run_new(conversation->mcp, conversation->options.tenant,
 				  wanted->tool, wanted->method);
 		start_begin(request, wanted, run);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/check-layers fails where it has to: a wrong include, a wrong call, a circle of calls, a folder and
-# a file that it was not told of.
+# tests/check-layers fails where it has to: a wrong include, a wrong call, a circle of calls, a name for
+# two functions, a folder and a file that it was not told of.
 here=${srcdir:-.}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -32,6 +32,10 @@ cp "$here/engine/pool.h" "$work/engine/pool.h"
 echo '#include "host/child.h"' >>"$work/worker/jail.h"
 expect 'worker may not include host/'
 cp "$here/worker/jail.h" "$work/worker/jail.h"
+
+printf 'static void\nengine_free(void)\n{\n}\n' >>"$work/http/server.c"
+expect 'http/server.c: the static function engine_free has the name of a public one in engine/engine.c'
+cp "$here/http/server.c" "$work/http/server.c"
 
 mkdir "$work/cellar" && echo 'int wine;' >"$work/cellar/wine.c"
 expect 'folder cellar is not named'

@@ -578,7 +578,7 @@ say_repl_sessions(FILE *to, const struct tool_host *host)
 }
 
 static void
-say(FILE *to, const struct state *state, const json_t *environment)
+write_environment(FILE *to, const struct state *state, const json_t *environment)
 {
 	fprintf(to, "Python %s (%s, %s), profile %s\n", environment_python(environment),
 		environment_marker(environment, "implementation_name"),
@@ -609,7 +609,7 @@ give(const struct tool_host *host, const char *profile, bool modules, const json
 	xalloc_check(to);
 	engine_enforcement(host->engine, &state.how);
 	tenant_count(host->tenant, &state.counts);
-	say(to, &state, environment);
+	write_environment(to, &state, environment);
 	if (fclose(to) != 0)
 		abort();
 	jsonout_init(&structured);

@@ -132,13 +132,13 @@ errors_len(const struct outcome *outcome)
 }
 
 static void
-output_done(struct output *output)
+output_is_done(struct output *output)
 {
 	for (int i = 0; i < STREAM_COUNT; i++)
 		free(output->made[i]);
 }
 
-/* output_done. */
+/* output_is_done. */
 static struct output
 output_of(const struct outcome *outcome, const struct reader *reader)
 {
@@ -277,7 +277,7 @@ say_xml(FILE *to, const struct outcome *outcome, const struct reader *reader)
 		say_element(to, "error", error, strlen(error));
 		free(error);
 	}
-	output_done(&output);
+	output_is_done(&output);
 }
 
 /* ---- as JSON ---- */
@@ -330,7 +330,7 @@ say_json(FILE *to, const struct outcome *outcome, const struct reader *reader)
 	jsonout_close(&out, '}');
 	fwrite(out.at, 1, out.len, to);
 	jsonout_done(&out);
-	output_done(&output);
+	output_is_done(&output);
 }
 
 /* ---- log lines ---- */

@@ -38,7 +38,7 @@ free_origin(struct origin *origin)
 }
 
 static void
-set_packages(struct origin *origin, const struct repl_packages *packages)
+origin_set_packages(struct origin *origin, const struct repl_packages *packages)
 {
 	char *environment = xstrdup(packages->environment);
 	json_t *set = json_incref((json_t *)packages->set);
@@ -366,7 +366,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	origin->profile = profile ? xstrdup(profile) : NULL;
 	origin->alone = alone;
 	if (packages)
-		set_packages(origin, packages);
+		origin_set_packages(origin, packages);
 	repl_origin_add(origin);
 	*origin_r = origin;
 	return 0;
@@ -546,7 +546,7 @@ repl_session_packages(const struct repl_session *session)
 void
 repl_session_set_packages(struct repl_session *session, const struct repl_packages *packages)
 {
-	set_packages(session->origin, packages);
+	origin_set_packages(session->origin, packages);
 }
 
 bool

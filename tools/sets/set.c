@@ -213,7 +213,7 @@ set_exactly(const json_t *package)
 
 /* Each part has its length before it, so that different lists never have the same digest. */
 static void
-digest_part(EVP_MD_CTX *digest, const char *text)
+set_name_part(EVP_MD_CTX *digest, const char *text)
 {
 	uint64_t len = strlen(text);
 
@@ -223,19 +223,19 @@ digest_part(EVP_MD_CTX *digest, const char *text)
 }
 
 static EVP_MD_CTX *
-digest_begin(const char *kind, const char *platform)
+set_name_begin(const char *kind, const char *platform)
 {
 	EVP_MD_CTX *digest = xalloc_check(EVP_MD_CTX_new());
 
 	if (EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
 		abort();
-	digest_part(digest, kind);
-	digest_part(digest, platform);
+	set_name_part(digest, kind);
+	set_name_part(digest, platform);
 	return digest;
 }
 
 static void
-digest_end(EVP_MD_CTX *digest, char name_r[SET_NAME + 1])
+set_name_end(EVP_MD_CTX *digest, char name_r[SET_NAME + 1])
 {
 	unsigned char sum[EVP_MAX_MD_SIZE];
 
@@ -249,24 +249,24 @@ void
 set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1])
 {
 	static const char *const keys[] = { "name", "version", "hash", "index" };
-	EVP_MD_CTX *digest = digest_begin("environment", platform);
+	EVP_MD_CTX *digest = set_name_begin("environment", platform);
 	const json_t *package;
 	size_t i;
 
 	json_array_foreach(set, i, package) {
 		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
-			digest_part(digest,
+			set_name_part(digest,
 				    json_string_value(json_object_get(package, keys[k])));
 		if (json_object_get(package, "built"))
-			digest_part(digest, "built");
+			set_name_part(digest, "built");
 	}
-	digest_end(digest, name_r);
+	set_name_end(digest, name_r);
 }
 
 void
 set_tenant(const char *principal, char name_r[SET_NAME + 1])
 {
-	digest_end(digest_begin("tenant", principal), name_r);
+	set_name_end(set_name_begin("tenant", principal), name_r);
 }
 
 static int
@@ -282,19 +282,19 @@ set_request(const char *platform, const json_t *indexes, const json_t *requireme
 	const json_t *index;
 	size_t n = json_array_size(requirements);
 	const char **text = xcalloc(n, sizeof(*text));
-	EVP_MD_CTX *digest = digest_begin("request", platform);
+	EVP_MD_CTX *digest = set_name_begin("request", platform);
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		text[i] = json_string_value(json_array_get(requirements, i));
 	qsort(text, n, sizeof(*text), by_text);
 	json_array_foreach(indexes, i, index)
-		digest_part(digest, json_string_value(index));
-	digest_part(digest, "");
+		set_name_part(digest, json_string_value(index));
+	set_name_part(digest, "");
 	for (i = 0; i < n; i++)
-		digest_part(digest, text[i]);
+		set_name_part(digest, text[i]);
 	free(text);
-	digest_end(digest, name_r);
+	set_name_end(digest, name_r);
 }
 
 char *

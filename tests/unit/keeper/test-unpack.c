@@ -71,7 +71,7 @@ unpack_zip(struct place *place, const struct zip *zip, struct why *why)
 {
 	const struct wheel_asked asked = { "lib", "1.0", "/usr/bin/python3", 1 << 20, 20 };
 	own_fd int file = zip_file(zip);
-	int r = unpack(file, zip->len, &asked, &place->intake, why);
+	int r = wheel_unpack(file, zip->len, &asked, &place->intake, why);
 
 	free(zip->at);
 	return r;
