@@ -3,8 +3,8 @@
  * made and freed.
  *
  * An execution waits in its tenant's queue until a worker of its profile is warm in that
- * tenant's share of the pool, runs in it, and is answered once. One zygote per profile makes
- * workers ahead of need; a worker is thrown away after one execution. */
+ * tenant's share of the pool, runs in it, and is answered once. Zygotes make workers in advance. A
+ * worker runs one script, or the cells of one session, and is then ended. */
 #include "engine/engine.h"
 
 #include <errno.h>

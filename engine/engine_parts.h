@@ -33,8 +33,9 @@ struct engine {
 	/* The limits that the kernel enforces; the watchdog enforces the others. */
 	bool memory_counted, pids_counted;
 	struct watchdog *watchdog;		/* NULL: not needed */
-	struct keeper *keeper;			/* NULL: there is no store */
-	int children_fd;			/* the kernel's list of our children; -1: none */
+	struct keeper *keeper;			/* NULL: neither packages, files nor volumes */
+	int children_fd;			/* the kernel's list of this process's children;
+						 * -1: none */
 	struct cgroup_limits standard;		/* a leaf's limits, made from the standard ones */
 
 	struct egress *egress;			/* the proxy; its process is started when it is

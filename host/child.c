@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: a process of another of our programs, its control socket and
- * its timer.
+/* Runs in: the supervisor.   Owns: a process of another program of the service, its control
+ * socket and its timer.
  * Reads:   frames. A breach of the protocol ends the process. */
 #include "host/child.h"
 

@@ -44,7 +44,7 @@ static const char *const calls[] = {
 	/* sockets; the rows below limit families and options */
 	"accept4", "connect", "bind", "getsockname", "getpeername", "shutdown", "sendto",
 	"recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg",
-	/* files: configuration, tokens, records, packages, cgroups, /proc of workers */
+	/* files: configuration, tokens, records, packages, cgroups; see fence_files.h */
 	"openat", "fstat", "newfstatat", "statx", "fstatfs", "statfs", "faccessat", "faccessat2",
 	"readlinkat", "getdents64", "mkdirat", "unlinkat", "renameat", "renameat2", "linkat",
 	"fchmod", "fchmodat", "utimensat", "umask", "getcwd",

@@ -31,7 +31,7 @@
 
 #define CHUNK (256 * 1024)
 #define ABOUT_MAX (FRAME_HEADER + 65536)	/* bytes of STORED_FILE as a frame */
-#define LOCK_TRIES 50				/* for the helper before us to end; 100 ms each */
+#define LOCK_TRIES 50				/* for the earlier helper to end; 100 ms each */
 
 #define ABOUT ".about"
 #define UNFINISHED ".new"

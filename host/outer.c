@@ -350,7 +350,8 @@ outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 	int r;
 
 	*reason_r = NULL;
-	/* Otherwise no process, this one included, may look into /proc of our children. */
+	/* Otherwise no process, this one included, may look into /proc of this
+	 * process's children. */
 	prctl(PR_SET_DUMPABLE, 1);
 	r = new_as_user(true, outer_r, reason_r);
 	if (r == -ENOTSUP)

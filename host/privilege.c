@@ -90,7 +90,7 @@ privilege_become(uid_t uid, gid_t gid)
 	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
-	/* Otherwise the map files of our own child belong to root. */
+	/* Otherwise the map files of the child belong to root. */
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return -errno;
 	return set_capabilities(1ull << CAP_SETUID | 1ull << CAP_SETGID);

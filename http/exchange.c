@@ -51,7 +51,7 @@ exchange_free(void *object)
 }
 
 /* Done at once, not when the exchange is freed: its session may end before that. A conversation
- * of its own may be in the middle of a call to us, and is freed later. */
+ * of its own may be in the middle of a call of this file; it is freed later. */
 static void
 leave_session(struct http_exchange *x)
 {

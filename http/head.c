@@ -28,7 +28,7 @@ static const char *const names[HTTP_HEADERS] = {
 };
 
 /* Checks the characters of a header's name. A name with a blank at its end would mean one header
- * to us and another to a proxy before us. */
+ * to this server and another to a proxy in front of it. */
 static bool
 head_is_token(const char *name)
 {

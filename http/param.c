@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the list of arguments that have a header.
- * Reads:   our own schemas; headers and arguments of a client. */
+ * Reads:   the service's own schemas; headers and arguments of a client. */
 #include "http/param.h"
 
 #include <inttypes.h>

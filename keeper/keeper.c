@@ -46,9 +46,9 @@
 #define HALF_OLD ".old-"
 
 struct keeper {
-	int store;		/* a directory in our own mount namespace; -1: no packages */
+	int store;		/* a directory in the keeper's mount namespace; -1: no packages */
 	int files;		/* likewise, the store of files; or -errno, why it is not there */
-	int home;		/* our mount namespace */
+	int home;		/* the keeper's mount namespace */
 	struct volumes *volumes;	/* NULL: there are none, and why is -errno in */
 	int no_volumes;
 	uint64_t serial;	/* in the names of unfinished sets */

@@ -4,7 +4,7 @@
  * The filter makes both calls succeed without reading the descriptor: a script writes to memory or
  * to a volume, and syncing a file of the host or of a volume would flush the host's disk. So these
  * functions check the descriptor instead. Programs that a script starts have the library's own
- * functions, and always succeed. The keeper has no filter; its calls reach the kernel. */
+ * functions, and always succeed. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

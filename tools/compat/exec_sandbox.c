@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   values of a client, of any type.
- * Runs and checks are those of run_script and its relatives; this file has other arguments and
- * other answers. */
+ * Runs and checks are those of run_script, validate_script and check_environment; this file has
+ * other arguments and other answers. */
 #include "tools/compat/exec_sandbox.h"
 
 #include <errno.h>

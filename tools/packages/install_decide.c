@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Compares a resolved set with policy, and asks those who have to agree. */
+ * Compares a resolved set with policy, and asks the people who have to approve it. */
 #include "tools/packages/install_parts.h"
 
 #include <stdio.h>

@@ -401,7 +401,7 @@ say_error(FILE *to, const struct report *report)
 	if (!report->error_type.at)
 		return;
 	if (!report->outcome || report->outcome->status != OUTCOME_ERROR) {
-		/* The message is one of our sentences, and names the event. */
+		/* The message is a sentence of the service, and names the event. */
 		fprintf(to, "%.*s\n", (int)report->error_message.len,
 			report->error_message.at);
 	} else {

@@ -29,7 +29,7 @@
 
 #define STRING(x) STRING_(x)
 #define STRING_(x) #x
-#define TEXT_MAX 512	/* bytes of our own sentences */
+#define TEXT_MAX 512	/* bytes of the service's own sentences */
 
 struct script_call {
 	LIST_ENTRY(script_call) link;

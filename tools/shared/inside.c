@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: the executions of our own programs.
+/* Runs in: the supervisor.   Owns: the executions of the service's own programs.
  * Reads:   a program's answer as a worker reports it, which is any JSON. */
 #include "tools/shared/inside.h"
 
