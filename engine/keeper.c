@@ -150,7 +150,7 @@ keeper_trouble(const struct keeper *k)
 	return k->child.text[0] != '\0' ? k->child.text : "the store of packages is being opened";
 }
 
-/* ---- what it is asked for ---- */
+/* ---- orders to the keeper ---- */
 
 /* Sends a message with descriptors, which belong to the keeper from now on. A keeper that is still
  * starting reads the message once it serves. If it ends before, its end closes the descriptors. */

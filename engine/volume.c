@@ -85,7 +85,7 @@ end(struct volume *volume)
 }
 
 /* Makes room for one more volume. A volume costs a leaf and a descriptor, also if the keeper
- * refuses its name, so their number is bounded: one that nobody holds is ended. False: all are
+ * refuses its name, so their number is bounded: a volume without a holder is ended. False: all are
  * held. */
 static bool
 make_room(struct tenant *tenant)

@@ -77,7 +77,7 @@ tell_audit(struct approvals *approvals, enum audit_event event, const struct app
 	audit_write(approvals->audit, event, approval->tenant, NULL, more);
 }
 
-/* ---- who may ---- */
+/* ---- the right to decide ---- */
 
 static bool
 may_decide(const struct approvals *approvals, const struct approval *approval,
@@ -96,7 +96,7 @@ may_decide(const struct approvals *approvals, const struct approval *approval,
 	return may;
 }
 
-/* ---- what was granted ---- */
+/* ---- grants ---- */
 
 static bool
 has_item(const struct approval *approval, const char *item)

@@ -518,7 +518,7 @@ look_at_disk(struct audit *audit)
 	}
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- start, budgets and end of the log ---- */
 
 static void
 on_tick(evutil_socket_t fd, short what, void *arg)

@@ -101,7 +101,7 @@ sync_directory(const char *path)
 	close(fd);
 }
 
-/* ---- what is in it ---- */
+/* ---- the end of an existing file ---- */
 
 /* The last line, without its newline, of a text that ends with a newline. */
 static const char *

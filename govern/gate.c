@@ -265,7 +265,7 @@ on_look(evutil_socket_t fd, short what, void *arg)
 	each_account(arg, forget_if_unused);
 }
 
-/* ---- who they are ---- */
+/* ---- identities of principals ---- */
 
 /* A waiter may ask again at once, and wait again. */
 static void
@@ -380,7 +380,7 @@ gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 	return -EINPROGRESS;
 }
 
-/* ---- what is in force ---- */
+/* ---- configurations in force ---- */
 
 static uint32_t
 least(uint32_t quota, uint32_t other)
@@ -708,7 +708,7 @@ gate_on_connection(void *arg, const struct engine_connection *c)
 		    c->execution, more);
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- creation and end ---- */
 
 struct gate *
 gate_new(const struct gate_options *options)

@@ -125,7 +125,7 @@ metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r)
 	}
 }
 
-/* ---- what the engine tells ---- */
+/* ---- events of the engine ---- */
 
 static int
 metrics_on_start(void *arg, const struct engine_event *event, struct why *why_r)

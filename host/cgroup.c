@@ -453,7 +453,7 @@ cgroup_leave(struct cgroup_root *root)
 	cgroup_remove_tree(root->home_fd, root->name, DEPTH_MAX);
 }
 
-/* ---- what earlier processes have left, and what is left to later ones ---- */
+/* ---- cgroups of earlier processes, and for later ones ---- */
 
 struct sweep {
 	bool (*is_known)(void *arg, uint64_t serial);

@@ -254,7 +254,7 @@ directory_cancel(struct directory_lookup *lookup)
 	lookup_free(lookup);
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- creation and end ---- */
 
 int
 directory_new(directory_look_up_fn *look_up, struct directory **directory_r)

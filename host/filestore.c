@@ -197,14 +197,15 @@ drop_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
 			   .drop_file = { .name = msg_str(file->name),
 					  .principal = msg_str(shelf->principal) } };
 
-	/* What cannot be ordered now is removed at the next start: it is over then. */
+	/* A file whose removal cannot be ordered now is removed at the next start, because it has
+	 * expired then. */
 	if (!store->lost)
 		(void)frame_writer_put(&store->writer, &msg, NULL, 0);
 	unshelve(store, shelf, file);
 	send_orders(store);
 }
 
-/* One that is held is over, and goes with its last holder. */
+/* A file that is held expires at once, and is removed when its last holder lets it go. */
 static void
 remove_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
 {
@@ -738,7 +739,7 @@ filestore_hold_is(const struct filestore_hold *hold, const char *uri)
 	return hold->file->until_s > now_s() && strcmp(hold->file->uri, uri) == 0;
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- creation and end ---- */
 
 /* In the order of their ends, which is the order in which they came. */
 static void

@@ -235,7 +235,7 @@ launcher_adopt(struct launcher *l, pid_t pid)
 	return r;
 }
 
-/* ---- what was started ---- */
+/* ---- the started process ---- */
 
 void
 launch_init(struct launch *launch)

@@ -129,7 +129,7 @@ on_clock(evutil_socket_t fd, short what, void *arg)
 	evhttp_connection_free(c->evcon);	/* this calls on_close(), too */
 }
 
-/* ---- what waits in it ---- */
+/* ---- waiting bytes ---- */
 
 static void
 connection_charge(struct http_connection *c, size_t *charged, size_t bytes)

@@ -178,7 +178,7 @@ exchange_end_input(struct http_exchange *x)
 	}
 }
 
-/* ---- what the conversation says ---- */
+/* ---- messages of the conversation ---- */
 
 static void
 exchange_on_send(struct mcp_exchange *mcp, enum mcp_sent kind, struct jsonout *message)

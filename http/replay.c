@@ -38,7 +38,7 @@ struct http_replay {
 	struct event *late;		/* pending once it has ended */
 };
 
-/* ---- what is kept ---- */
+/* ---- kept events ---- */
 
 static void
 let_go(struct kept_event *event)

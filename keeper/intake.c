@@ -46,7 +46,7 @@ number(const unsigned char *at, size_t len)
 	return value;
 }
 
-/* ---- how much ---- */
+/* ---- bounds ---- */
 
 static uint64_t
 pages_of(uint64_t size)

@@ -315,7 +315,8 @@ on_discard(struct keeper *keeper, const struct frame *frame)
 
 /* ---- life ---- */
 
-/* A store is ours, and nobody else may write to it. A descriptor or -errno. */
+/* Opens a store. It must belong to the keeper's user, and no other user may write to it. A
+ * descriptor or -errno. */
 static int
 open_store(const struct msg_str *store, const char **what_r)
 {

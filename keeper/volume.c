@@ -328,7 +328,7 @@ on_rename2(struct volume *v, const void *in, size_t len)
 		    len - sizeof(*rename));
 }
 
-/* ---- what files are like ---- */
+/* ---- attributes of files ---- */
 
 static int
 on_getattr(struct volume *v, const void *in, size_t len)

@@ -40,7 +40,7 @@ is_ours(const struct stat *st)
 	return S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) || S_ISLNK(st->st_mode);
 }
 
-/* ---- what is on the disk ---- */
+/* ---- the existing files ---- */
 
 static bool
 is_dots(const char *name)

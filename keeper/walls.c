@@ -153,7 +153,7 @@ prove(enum walls_for whom)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- entering the walls ---- */
 
 static int
 drop_capabilities(void)

@@ -490,7 +490,7 @@ take_entries(struct wheel *wheel)
 	}
 }
 
-/* ---- what it says of itself ---- */
+/* ---- metadata ---- */
 
 /* The single value of a field, in a text like a message's head. */
 static int
@@ -615,7 +615,7 @@ check_record(struct wheel *wheel)
 	return 0;
 }
 
-/* ---- what is made ---- */
+/* ---- generated files ---- */
 
 static int
 wheel_make_file(struct wheel *wheel, char *place, bool executable, const char *text, size_t len)
@@ -701,7 +701,7 @@ make_record(struct wheel *wheel)
 	return wheel_make_file(wheel, place, false, text, len);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole wheel ---- */
 
 static void
 free_wheel(struct wheel *wheel)

@@ -18,7 +18,7 @@ call_of(struct mcp_audience *audience)
 	return (struct mcp_call *)((char *)audience - offsetof(struct mcp_call, audience));
 }
 
-/* ---- what the run says ---- */
+/* ---- events of the run ---- */
 
 static void
 call_on_output(struct mcp_audience *audience, enum stream stream, const char *bytes,
@@ -157,7 +157,7 @@ mcp_call_ask(struct mcp_call *call)
 		ask_by_requests(call);
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- creation and end ---- */
 
 struct mcp_call *
 mcp_call_new(const struct request *request, enum mcp_method method, size_t bytes)

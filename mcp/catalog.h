@@ -88,7 +88,7 @@ struct completion {
 	bool has_more;
 };
 
-/* ---- all of it ---- */
+/* ---- the catalog ---- */
 
 struct catalog {
 	const struct tool *tool[CATALOG_TOOLS_MAX];	/* in the order of the list */

@@ -56,7 +56,7 @@ conversation_end_call(struct mcp_call *call, enum mcp_sent kind, struct jsonout 
 	exchange_settle(exchange);
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- creation and end ---- */
 
 struct mcp_conversation *
 mcp_conversation_new(const struct mcp_conversation_options *options)

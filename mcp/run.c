@@ -180,7 +180,7 @@ mcp_run_set_parked(struct mcp_run *run, bool parked)
 		}                                                                        \
 	} while (0)
 
-/* ---- what the tool says ---- */
+/* ---- reports of the tool ---- */
 
 static void
 on_tool_output(void *arg, enum stream stream, const char *bytes, size_t len)

@@ -227,7 +227,7 @@ mcp_task_set_status(struct mcp_task *task, const char *status)
 		enter_state(task, task->state);
 }
 
-/* ---- what clients see ---- */
+/* ---- the state of a task for clients ---- */
 
 static void
 write_time(struct jsonout *out, const char *key, const struct timespec *when)

@@ -140,7 +140,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	process_end_because(arg, NULL);
 }
 
-/* ---- what it writes ---- */
+/* ---- output of the process ---- */
 
 /* Gives out the whole lines among bytes. False: there is no process any more. */
 static bool
@@ -197,7 +197,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		process_end_because(p, NULL);
 }
 
-/* ---- what is written to it ---- */
+/* ---- input of the process ---- */
 
 static void
 flush(struct process *p)

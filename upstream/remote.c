@@ -38,7 +38,7 @@
 #define TARGET "/mcp"			/* of a unix socket */
 #define SESSION "Mcp-Session-Id"
 
-/* ---- what comes ---- */
+/* ---- responses ---- */
 
 static size_t
 waiting(const struct remote *r)
@@ -151,7 +151,7 @@ on_header(char *line, size_t size, size_t n, void *arg)
 	return t->refused ? CURL_WRITEFUNC_ERROR : n;
 }
 
-/* ---- what is sent ---- */
+/* ---- requests ---- */
 
 static size_t
 on_send(char *to, size_t size, size_t n, void *arg)

@@ -479,7 +479,7 @@ on_relist(evutil_socket_t fd, short what, void *arg)
 		list(s, NULL);
 }
 
-/* ---- what it says ---- */
+/* ---- messages of the server ---- */
 
 /* Only ping, which MCP wants answered, has a result. An id goes back as it came, so it has a bound:
  * requests with another id are ignored. */

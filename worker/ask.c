@@ -115,7 +115,7 @@ await_bytes(unsigned int run)
 	}
 }
 
-/* Somebody else has to read now, if anybody waits. */
+/* Passes the reading of the control socket to another thread, if one waits. */
 static void
 pass_reading(void)
 {
@@ -129,7 +129,7 @@ pass_reading(void)
 	}
 }
 
-/* An answer to a question that nobody waits for any more is dropped. */
+/* An answer to a question for which no thread waits any more is dropped. */
 static void
 deliver(struct frame *frame)
 {

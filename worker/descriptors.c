@@ -45,7 +45,7 @@ static struct listener {
 } listener[LISTENERS_MAX];
 static size_t n_listeners;
 
-/* ---- what is open ---- */
+/* ---- open descriptors ---- */
 
 static bool
 is_one_of(const struct stat *st, const int *own, size_t n_own)

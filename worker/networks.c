@@ -65,7 +65,7 @@ count_resting(uint64_t owner)
 	return count;
 }
 
-/* ---- is anything left in it? ---- */
+/* ---- the test for an empty network ---- */
 
 /* A file that cannot be read whole has no text. */
 static bool

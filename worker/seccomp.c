@@ -109,7 +109,7 @@
  * equality, with or without a mask, before one with a range, whatever their order. Two rows of
  * one kind with different answers must not overlap. test-seccomp executes the result. */
 static const struct seccomp_row rows[] = {
-	/* ---- files; what may be reached is the file tree's and Landlock's business ---- */
+	/* ---- files; the file tree and Landlock determine which ---- */
 	ALLOW("read", "files"),			ALLOW("write", "files"),
 	ALLOW("readv", "files"),		ALLOW("writev", "files"),
 	ALLOW("pread64", "files"),		ALLOW("pwrite64", "files"),
@@ -302,7 +302,7 @@ static const struct seccomp_row rows[] = {
 	ALLOW_IF("personality", 0, 0, "the ordinary one"),
 	ALLOW_IF("personality", 0, 0xffffffff, "which one is it"),
 
-	/* ---- who am I ---- */
+	/* ---- identity of the process ---- */
 	ALLOW("getpid", "identity"),		ALLOW("getppid", "identity"),
 	ALLOW("getuid", "identity"),		ALLOW("geteuid", "identity"),
 	ALLOW("getgid", "identity"),		ALLOW("getegid", "identity"),
@@ -411,7 +411,7 @@ static const struct seccomp_row rows[] = {
 	{ ROW("setsockopt", SECCOMP_ENOPROTOOPT, "TCP_ULP, TCP_CONGESTION, UDP_ENCAP and others"),
 	  .when = { AT_LEAST(1, 0) } },
 
-	/* ---- ioctl: by number; what is not listed is refused ---- */
+	/* ---- ioctl: by number; all other numbers are refused ---- */
 	ALLOW_IF("ioctl", 1, FIONREAD, "bytes waiting"),
 	ALLOW_IF("ioctl", 1, FIONBIO, "non-blocking sockets"),
 	ALLOW_IF("ioctl", 1, FIOASYNC, "signals from sockets"),

@@ -188,7 +188,7 @@ write_profiles(struct jsonout *out, const struct tool_host *host, bool modules)
 	jsonout_close(out, ']');
 }
 
-/* ---- what it may reach and have ---- */
+/* ---- network, installation and input ---- */
 
 /* The host and port of an index. The path may hold a token, and other parts it has none. */
 static void

@@ -34,7 +34,7 @@ enum { QUIET = 1 };				/* capture_output was false */
 /* The exception of worker/imports.py. */
 #define NOT_ALLOWED "ImportNotAllowed"
 
-/* ---- what is in force: python_sandbox.h ---- */
+/* ---- settings in force: python_sandbox.h ---- */
 
 uint32_t
 python_sandbox_most_seconds(const struct config *config)

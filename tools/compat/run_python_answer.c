@@ -110,7 +110,7 @@ run_python_escape(FILE *to, const char *text, size_t len, const char *tag)
 	fwrite(text, 1, (size_t)(end - text), to);
 }
 
-/* ---- what an outcome says ---- */
+/* ---- the parts of an outcome ---- */
 
 /* Both streams, without the line break at their ends; text NULL: nothing was written. */
 struct output {

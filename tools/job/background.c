@@ -151,7 +151,7 @@ come_to_end(struct job *job, enum job_state state)
 	background_tell(job);
 }
 
-/* ---- what the run says ---- */
+/* ---- events of the run ---- */
 
 static void
 background_on_output(void *arg, enum stream stream, const char *bytes, size_t len)
@@ -321,7 +321,7 @@ background_start(const struct tool_host *host, const struct tool *tool,
 	return 0;
 }
 
-/* ---- for those who have the handle ---- */
+/* ---- functions for holders of the handle ---- */
 
 struct job *
 background_find(const struct tenant *tenant, const char *handle)

@@ -30,7 +30,7 @@ delivery_text_of(const json_t *package, const char *key)
 	return json_string_value(json_object_get(package, key));
 }
 
-/* ---- what has to be asked for ---- */
+/* ---- the requirements of a delivery ---- */
 
 static int
 check_asked(const json_t *has, const char *text, struct why *why_r)

@@ -44,7 +44,7 @@ needs_refuse(struct needs *needs, const char *reason, const char *text)
 	needs_tell(needs, &result);
 }
 
-/* ---- what is not right with what it says ---- */
+/* ---- errors in requirements ---- */
 
 static void
 refuse_errors(struct needs *needs, const struct findings *findings)
@@ -85,7 +85,7 @@ tell_python(struct needs *needs, const struct findings *findings)
 	free(text);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing packages ---- */
 
 static void
 on_installed(void *arg, const struct install_result *installed)

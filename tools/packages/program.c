@@ -28,7 +28,7 @@ struct program {
 	char line[LINE_MAX_BYTES + 1];
 };
 
-/* ---- what it writes ---- */
+/* ---- output of the program ---- */
 
 /* Lines in which pip only reports progress. */
 static bool

@@ -270,7 +270,7 @@ on_mounted(void *arg)
 			run->found.name, run->found.set });
 }
 
-/* Its number, and whom it may ask. */
+/* Sets the number of the cell, and its questions: for input, for modules, for calls of tools. */
 static void
 offer_cell(struct tool_run *run, struct execution_request *request)
 {

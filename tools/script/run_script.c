@@ -230,7 +230,7 @@ reason_of(int error)
 	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE : RUN_INVALID_ARGUMENTS;
 }
 
-/* ---- what it requires ---- */
+/* ---- requirements ---- */
 
 static int check_first(struct tool_run *run, struct why *why_r);
 

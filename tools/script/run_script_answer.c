@@ -76,7 +76,7 @@ shown(const char *text)
 	return (struct shown){ text, text ? strlen(text) : 0, 0 };
 }
 
-/* ---- what does not fit ---- */
+/* ---- shortening ---- */
 
 static void
 shorten(struct shown *text, size_t budget)

@@ -33,7 +33,7 @@ struct run_results {
 	size_t n_texts;
 };
 
-/* ---- what fits ---- */
+/* ---- the plan: which results fit ---- */
 
 /* The JSON of a data frame (worker/rich.py). Readers have its repr. */
 static bool

@@ -41,7 +41,7 @@ script_input_offer(const struct tool_host *host, struct execution_request *reque
 	request->prompt_ms = host->config->limits.input_ms;
 }
 
-/* ---- what the user sees ---- */
+/* ---- the message for the user ---- */
 
 /* Malloc'd. */
 static char *

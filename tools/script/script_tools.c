@@ -693,7 +693,7 @@ approve(struct script_call *c, const json_t *arguments)
 	look_at_consents(t);
 }
 
-/* ---- what a script asks for ---- */
+/* ---- requests of the script ---- */
 
 static void
 decide(struct script_call *c, const json_t *arguments)

@@ -493,7 +493,7 @@ repl_session_find(const struct tenant *tenant, const char *handle)
 	return session;
 }
 
-/* ---- what it is ---- */
+/* ---- properties of a session ---- */
 
 unsigned int
 repl_session_number_cell(struct repl_session *session)

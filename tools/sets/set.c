@@ -170,7 +170,7 @@ set_packages(const json_t *set, struct package *package)
 	}
 }
 
-/* ---- what is in it ---- */
+/* ---- packages of a set ---- */
 
 const json_t *
 set_find(const json_t *set, const char *name)

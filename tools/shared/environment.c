@@ -41,7 +41,7 @@ struct environment_ask {
 	void *arg;
 };
 
-/* ---- what is remembered ---- */
+/* ---- remembered environments ---- */
 
 static struct remembered *
 environment_find(const struct engine *engine, const char *profile)
