@@ -186,8 +186,7 @@ fail(struct worker *w, const char *text)
 {
 	bool was_new = w->state == WORKER_STARTING || w->state == WORKER_WARM;
 
-	/* The worker must not count as a future one any more when the pool refuses waiting calls.
-	 */
+	/* First: if the pool refuses waiting calls, this worker must not count as a future one. */
 	worker_end(w);
 	if (was_new)
 		w->engine->owner->on_failed(w, text);

@@ -166,7 +166,7 @@ stands(const struct approval *approval)
 	return approval->state == APPROVAL_REFUSED && approval->denied_until > time(NULL);
 }
 
-/* It can be decided about: it waits, or it is a denial that can be turned round. */
+/* Can it be decided? It waits, or it is a denial in force, which an approver can still grant. */
 static bool
 approvals_is_current(const struct approval *approval)
 {
@@ -223,8 +223,8 @@ shown_bytes(const struct approval_request *request)
 	return request->shown ? json_dumpb(request->shown, NULL, 0, JSON_COMPACT) : 0;
 }
 
-/* Is there room for one more request, and can an approver be shown all of it? Denials that stand
- * use room too: a caller that changes a denied call again and again does not ask for ever. */
+/* Is there room for one more request, and can an approver be shown all of it? Denials in force
+ * use room too, so a caller that varies a denied call cannot ask without end. */
 static int
 approvals_check(const struct approvals *approvals, const struct approval_request *request,
 		struct why *why_r)

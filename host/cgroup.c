@@ -32,8 +32,8 @@
 static const struct controller {
 	const char *name;
 	size_t offset;
-	bool by_tenant;			/* leaves lack this controller: it would make them more
-					 * expensive to make */
+	bool by_tenant;			/* leaves do not have this controller, because they would
+					 * be more expensive to make */
 } controllers[] = {
 	{ "cpu", offsetof(struct cgroup_controllers, cpu), false },
 	{ "memory", offsetof(struct cgroup_controllers, memory), false },
@@ -157,8 +157,8 @@ remove_if_stale(int own, const char *name, void *arg)
 }
 
 /* After a supervisor that was killed, or that left sessions, the unit's cgroup may still hold
- * directories that belong to the service's user. Without CAP_DAC_OVERRIDE each one must be ours
- * before it can be read. */
+ * directories that belong to the service's user. Without CAP_DAC_OVERRIDE each one must belong
+ * to this process before it can be read. */
 static void
 take_back(int dir, const char *name, void *arg)
 {
@@ -336,7 +336,7 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	r = cgroup_make_directory(root->base_fd, "supervisor", &supervisor_fd);
 	if (r == 0)
 		r = cgroup_hand_over(supervisor_fd, uid, gid);
-	/* cgroup.kill exists since Linux 5.14; empty_tenants() needs it, and it reaches our
+	/* cgroup.kill exists since Linux 5.14; empty_tenants() needs it, and it reaches
 	 * workers only. The file comes before its directory: root without CAP_DAC_OVERRIDE may
 	 * not look into a directory that belongs to the service's user already. */
 	if (r == 0 && fchownat(root->tenants_fd, "cgroup.kill", uid, gid,

@@ -35,8 +35,8 @@ struct identity {
 	struct id_range range;	/* the first one, and those of workers; none: count is 0 */
 };
 
-/* Of root and of the unit's user, the only ones who may map ids. A root who has too few, as by
- * "unshare -r", is a user like all others. */
+/* Finds the ids for workers. Only root and the unit's user may map ids. Root with too few ids, as
+ * after "unshare -r", counts as an ordinary user. */
 static int
 startup_find_range(const struct config *config, bool as_service, struct id_range *range_r,
 		   struct why *why_r)

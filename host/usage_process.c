@@ -212,8 +212,8 @@ waited_cpu_us(pid_t pid)
 	return (user + system) * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
 }
 
-/* Between vfork and exec a child has its parent's memory, and each shows all of it. It is the
- * parent's. Where the kernel does not say so, it counts twice. */
+/* Between vfork and exec a child has its parent's memory, and both show all of it. It is counted
+ * for the parent only. If the kernel cannot compare the two (kcmp), it is counted twice. */
 static bool
 has_memory_of_parent(pid_t pid, const char *status)
 {

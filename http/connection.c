@@ -96,7 +96,7 @@ http_connection_end(struct http_connection *c, int status)
 	set_clock(c, 0);
 }
 
-/* If a socket is closed with bytes unread, its peer gets an error, and our last answer may be
+/* If a socket is closed with bytes unread, its peer gets an error, and the last answer may be
  * lost. So the waiting bytes are read first. */
 static void
 say_last_word(const struct http_connection *c)

@@ -98,7 +98,7 @@ keeper_sweep(const struct keeper *keeper)
 
 /* ---- mounting ---- */
 
-/* A mount of its own of what is at path, read-only and attached nowhere; or -errno. */
+/* A clone of the mount at path, read-only and not attached yet; or -errno. */
 static int
 clone_tree(int dir, const char *path)
 {
@@ -334,7 +334,7 @@ open_store(const struct msg_str *store, const char **what_r)
 	return st.st_uid != 0 || (st.st_mode & 022) ? -EPERM : give_fd(fd);
 }
 
-/* Volumes that cannot be mounted are no reason not to keep the rest. */
+/* If volumes cannot be mounted, the keeper still serves packages and files. */
 static void
 open_volumes(struct keeper *keeper, const struct msg_str *directory)
 {

@@ -178,9 +178,8 @@ is_hidden(const struct dirent *entry)
 	return entry->d_name[0] == '.';
 }
 
-/* The directories in dir; if remove is set, those that are empty are removed and not counted: a
- * volume in which nothing is makes room for another. A mounted one is busy. Their number, or
- * -errno. */
+/* The number of directories in dir, or -errno. remove: empty directories are removed and not
+ * counted, because an empty volume makes room for another. (A mounted directory is busy.) */
 static int
 count(int dir, bool remove)
 {
@@ -264,7 +263,7 @@ volumes_open_directory(const struct volumes *volumes, const char *tenant, const 
 
 /* ---- mounts ---- */
 
-/* A file system of fuse, mounted over root in our namespace. A descriptor of the mount or
+/* A file system of fuse, mounted over root in the keeper's namespace. A descriptor of the mount or
  * -errno. */
 static int
 mount_over(int root, int fuse)

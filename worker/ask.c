@@ -26,8 +26,7 @@ static uint64_t ask_run_id;
 static pid_t ask_run_pid;
 static struct question plain;	/* that of the turn, perhaps an abandoned one */
 static LIST_HEAD(, question) waiting = LIST_HEAD_INITIALIZER(waiting);
-static unsigned long reader;	/* the one of the threads that wait which reads the control socket;
-				 * 0: none */
+static unsigned long reader;	/* the waiting thread that reads the control socket; 0: none */
 
 static void
 ask_wake(struct question *q)

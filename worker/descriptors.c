@@ -171,8 +171,8 @@ make_closed(bool is_pipe, int mode)
 	return pair[keeps_second ? 1 : 0];
 }
 
-/* All that were connections are the same socket, or one of two: where sockets are counted for what
- * they may hold, the copies of a session with many would use up its memory. */
+/* All connections are replaced by one socket, or by one of two: where the memory of sockets is
+ * estimated, one socket for each connection could use up the session's memory. */
 static void
 put_closed(int fd, int closed[2])
 {
@@ -183,8 +183,7 @@ put_closed(int fd, int closed[2])
 	put_over(fd, *one);
 }
 
-/* A socket that listens under a name that nobody knows: a loop that waits for connections sleeps.
- */
+/* A listening socket without a known name: a loop that waits for its connections sleeps. */
 static int
 make_deaf(void)
 {
@@ -260,8 +259,8 @@ is_same_pipe(const struct connection *a, const struct connection *b)
 	return b->is_pipe && a->inode == b->inode && a->device == b->device;
 }
 
-/* Puts a pipe of its own in the place of one of which the process has both ends: it would keep the
- * ends open that the state's process closes. What waits in the pipe waits in both. Without a free
+/* Replaces a pipe of which the process has both ends by a new pipe with the same unread bytes.
+ * Otherwise the copy would keep ends open that the state's process closes. Without a free
  * descriptor the pipe stays. */
 static void
 copy_pipe(size_t first)

@@ -122,7 +122,7 @@ jail_die(int control, const char *what, int error)
 
 /* ---- the walls, in order ---- */
 
-/* The zygote writes our uid_map and gid_map, then one int: 0 or the errno of that. */
+/* The zygote writes this process's uid_map and gid_map, then one int: 0 or the errno of that. */
 static int
 ids_mapped(const struct jail_birth *b)
 {

@@ -190,8 +190,7 @@ static struct left {
 	unsigned int owner;
 } left[PROCESSES_LEFT_MAX];
 static size_t n_left, n_met;
-static int leaves_to = -1;	/* the owner that the processes that are met get; -1: they are
-				 * killed */
+static int leaves_to = -1;	/* the owner that found processes get; -1: they are killed */
 
 static bool
 is_left(pid_t pid)

@@ -182,7 +182,7 @@ static bool booted;	/* boot_now() was allowed */
 
 /* Enters a time namespace for the processes that this one makes from now on, in which the machine
  * has booted now: start times in /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo
- * say how old the zygote is. All workers share it; without it in the kernel they run all the same.
+ * say how old the zygote is. All workers share it. If the kernel has none, they run without it.
  * CLOCK_MONOTONIC is not changed, because its times are compared with those of other processes. */
 static void
 boot_now(void)

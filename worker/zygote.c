@@ -324,7 +324,8 @@ on_spawn(const struct jail *jail, const struct frame *frame)
 	const struct msg_spawn *spawn = &frame->msg.spawn;
 	own_fd int pidfd = -1, map_read = -1, map_write = -1;
 	struct clone_args args = {
-		/* Its parent is the zygote's parent: the supervisor reaps it, and outlives us. */
+		/* Its parent is the zygote's parent: the supervisor reaps it, and outlives
+		 * the zygote. */
 		.flags = NAMESPACES | CLONE_PARENT | CLONE_PIDFD,
 		.pidfd = (uintptr_t)&pidfd,
 	};

@@ -292,8 +292,8 @@ form_waits(const struct script_tools *t)
 	return t->input->later != NULL;
 }
 
-/* Asks the client for the calls that it is not asked for yet, unless it is asked something else, or
- * will be. */
+/* Sends the client the calls of its tools that it has not got yet, unless another question to it
+ * is open, or will be. */
 static void
 ask_client(struct script_tools *t)
 {
@@ -483,8 +483,9 @@ grant_for_run(struct script_call *c)
 	LIST_INSERT_HEAD(&c->tools->grants, grant, link);
 }
 
-/* Makes the call, which may free it, if there is a grant for it, which is used up, or one for its
- * tool; for_run: the first is one for its tool, too. False: there is none. */
+/* Makes the call, if there is a grant for it, which is then used up, or a grant for its tool. May
+ * free the call. for_run: a grant for the call becomes a grant for its tool, too. False: there is
+ * no grant. */
 static bool
 make_if_granted(struct script_call *c, bool for_run)
 {
@@ -611,7 +612,8 @@ ask_consents(struct script_tools *t)
 	}
 }
 
-/* Something that was asked is not open any more. A person comes before the calls of a client. */
+/* A question has ended: asks the next one. Questions to a person come before calls of a client's
+ * tools. */
 static void
 go_on(struct script_tools *t, struct execution *execution)
 {

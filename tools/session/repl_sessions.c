@@ -174,7 +174,7 @@ repl_origin_ended(void *origin, const char *text)
 {
 	struct repl_session *session;
 
-	/* From the first one each time: a callback for one's end may close another. */
+	/* Begins at the first session each time: the callback for its end may close another. */
 	while ((session = repl_session_of(origin, NULL)))
 		end_session(session, text);
 }
