@@ -2,8 +2,9 @@
 """What a notebook takes beside Python: shell lines, magics, help, fences and a common indent.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. It is asked only
-for a cell that is no Python as it stands; a cell that is pays nothing for it. Lines keep their
-numbers. What is not known here is told in one sentence, with what to write instead.
+for a cell that is no Python as it stands, or that has a name like ls; others pay nothing for it.
+Lines keep their numbers. What is not known here is told in one sentence, with what to write
+instead.
 """
 
 import os
@@ -14,6 +15,11 @@ SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
 MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
 CELL_MAGIC = re.compile(r"^%%([A-Za-z_]\w*)(?:[ \t]+(.*))?$")
 BARE = re.compile(r"^(\s*)(pip3?|conda|mamba)\s+(install\s.*)$")
+# Commands, as in IPython. Before an operator a line would be Python.
+BARE_WORDS = frozenset("cat cd cp ls mkdir mv pwd rm rmdir".split())
+OPERATOR = r"(?:in|is|and|or|if|else|not)\b|[-*]\s"
+BARE_LINE = re.compile(r"(%s)(?:\s+(?!%s)([-\w./~\"'$*{].*))?\s*$"
+                       % ("|".join(sorted(BARE_WORDS)), OPERATOR))
 HELP = re.compile(r"^(\s*)(?:\?\??\s*([\w.]+)|([\w.]+)\s*\?\??)\s*$")
 FENCE = re.compile(r"^\s*(```|~~~)[\w+-]*\s*$")
 OPTION = re.compile(r"\s*-([nrptcqov])[ \t]*(\d*)(?!\S)")
@@ -173,6 +179,22 @@ def timing_options(line):
     return found["n"], found["r"], line.strip()
 
 
+def commands(lines):
+    """The words that begin lines as commands do, and are no names in the session or the cell."""
+    found = {m[1] for m in map(BARE_LINE.match, lines) if m} - main_module.__dict__.keys()
+    rest = "\n".join(line.partition("#")[0] for line in lines if not BARE_LINE.match(line))
+    return {word for word in found if not re.search(r"\b%s\b" % word, rest)}
+
+
+def rewrite_command(line, words):
+    found = BARE_LINE.match(line)
+    if not found or found[1] not in words:
+        return line
+    if found[1] in ("cd", "pwd"):
+        return "%s.magic(%r, %r)" % (HELPER, found[1], found[2] or "")
+    return "%s.system(%r)" % (HELPER, line)
+
+
 def rewrite_line(line):
     """The line as Python; itself when it is no notebook's."""
     found = SHELL.match(line)
@@ -197,9 +219,11 @@ def rewrite_line(line):
 
 def rewrite_lines(lines):
     """Those that are in no string of three quotes."""
-    done, quote = [], None
+    done, quote, words = [], None, commands(lines)
     for line in lines:
-        rewritten = line if quote else rewrite_line(line)
+        rewritten = line if quote else rewrite_command(line, words)
+        if rewritten is line and not quote:
+            rewritten = rewrite_line(line)
         done.append(rewritten)
         if rewritten is line:
             for mark in re.findall(r'"""|\'\'\'', line):
@@ -237,19 +261,28 @@ def as_python(text):
     return None if done == lines else "\n".join(done)
 
 
+def compile_notebook(text, future):
+    """None when it is nothing that a notebook would take."""
+    python = as_python(text if isinstance(text, str) else bytes(text).decode())
+    if python is None:
+        return None
+    try:
+        code = compile_script(python, future)
+    except SyntaxError:
+        return None
+    main_module.__dict__[HELPER] = Notebook()
+    return code
+
+
 def compile_cell(text, future):
     """As compile_script, for what a notebook would take as well."""
     try:
-        return compile_script(text, future)
+        code = compile_script(text, future)
     except SyntaxError:
-        python = as_python(text if isinstance(text, str) else bytes(text).decode())
-        if python is None:
-            raise
-        try:
-            code = compile_script(python, future)
-        except SyntaxError:
-            code = None
+        code = compile_notebook(text, future)
         if code is None:
             raise
-        main_module.__dict__[HELPER] = Notebook()
         return code
+    if BARE_WORDS.isdisjoint(code.co_names):
+        return code
+    return compile_notebook(text, future) or code  # "ls -la" is Python, too

@@ -44,6 +44,12 @@ CELLS = (
     ("%%time\n6 * 7", ANY, "42"), ("len?", ANY, None), ("%%capture\nprint('unheard')", ANY, None),
     ("```python\n6 * 7\n```", "", "42"), ("```\n6 * 7\n```", "", "42"), ("    x = 6\n    x * 7", "", "42"),
     ("%load_ext autoreload\n%autoreload 2\n7", "", "7"), ("%config InlineBackend.figure_format = 'retina'\n7", "", "7"),
+    # commands without a mark, while nothing has their names
+    ("mkdir -p d/e\ncd d\nls\npwd", "/workspace/d\ne\n", "'/workspace/d'"), ("ls", "e\n", None), ("ls -d", ".\n", None), ("pwd", "", "'/workspace/d'"),
+    ("x = 5  # what ls shows\nls\nx", "e\n", "5"), ("rm -r *\nls -a1 'e'", "ls: cannot access 'e': No such file or directory\n", None),
+    ("cd ..", "/workspace\n", None), ("ls = 3\nls -1", "", "2"), ("ls -1", "", "2"), ("!true\nls - 1", "", "2"), ("del ls", "", None), ("ls -d", ".\n", None),
+    ("for rm in [1]: pass\nrm -1", "", "0"), ("def f(cat):\n    return cat\nf(4)", "", "4"), ("s = '''\nls\n'''\nlen(s)", "", "4"),
+    ("s = '''\nls -l\n'''\n!echo x\nlen(s)", "x\n", "7"), ("rmdir d", "", None),
     # values and their echo
     ("import asyncio\nawait asyncio.sleep(0, 8)", "", "8"), ("9", "", "9"), ("_", "", "9"), ("None", "", None), ("_", "", "9"),
     ("for i in range(2): i", "", None), ("x = 5", "", None), ("display('shown')", ANY, None), ("if True:\n    7", "", None),
@@ -62,7 +68,8 @@ WRONG_CELLS = (
     ("%timeit -n0 1", "UsageError", "-n of %timeit must be from 1"), ("%timeit -r 1001 1", "UsageError", "from 1 to 1000"),
     ("%timeit -o 1", "UsageError", "no other option"), ("%timeit -n " + "9" * 5000 + " 1", "UsageError", "from 1 to"),
     ("%timeit x x", "SyntaxError", "invalid syntax"), ("%nothing 1", "UsageError", "%nothing is not known here"),
-    ("pip is it here", "SyntaxError", "invalid syntax"), ("ls -la", "NameError", "name 'ls' is not defined"), ("lenn([])", "NameError", "Did you mean: 'len'?"),
+    ("pip is it here", "SyntaxError", "invalid syntax"), ("x = ls", "NameError", "name 'ls' is not defined"),
+    ("ls - x", "NameError", "name 'ls' is not defined"), ("rm(x)", "NameError", "name 'rm' is not defined"), ("lenn([])", "NameError", "Did you mean: 'len'?"),
     ("import no_such", "ModuleNotFoundError", "no_such"), ("x = (", "SyntaxError", "'(' was never closed"),
     ("[1,\n 2,\n 1 / 0]", "ZeroDivisionError", "line 3"), ("{}['a']['b']", "KeyError", "~~^^^^^"),
     ("try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('why') from e", "ValueError",
