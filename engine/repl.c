@@ -637,6 +637,12 @@ repl_is_frozen(const struct repl *repl)
 }
 
 bool
+repl_runs_other(const struct repl *repl, const struct execution *cell)
+{
+	return repl->phase == REPL_CELL && repl->execution != cell;
+}
+
+bool
 repl_holds(const struct repl *repl, unsigned int snapshot)
 {
 	assert(snapshot < REPL_SNAPSHOTS_MAX);

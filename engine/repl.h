@@ -27,6 +27,7 @@
 #include "proto/message.h"
 
 struct engine;
+struct execution;
 struct mounting;
 struct repl;
 struct tenant;
@@ -89,6 +90,9 @@ bool repl_holds(const struct repl *repl, unsigned int snapshot);
 int repl_mount(struct repl *repl, const char *environment,
 	       void (*mounted)(void *arg, int error), void *arg,
 	       struct mounting **mounting_r);
+
+/* Does a cell run in the session, other than this one? NULL: any cell. */
+bool repl_runs_other(const struct repl *repl, const struct execution *cell);
 
 struct repl_usage {
 	bool ended;			/* on_end was called, or will be soon */

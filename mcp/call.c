@@ -198,6 +198,14 @@ ask_usage(void *arg, struct execution_now *now_r)
 	return call->audience.run && mcp_run_uses(call->audience.run, now_r);
 }
 
+static bool
+ask_wait(void *arg, char *text_r, size_t size)
+{
+	const struct mcp_call *call = arg;
+
+	return call->audience.run && mcp_run_waits(call->audience.run, text_r, size);
+}
+
 void
 mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 	      const struct request *request)
@@ -212,6 +220,7 @@ mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 		.stream_max = mcp_config(mcp)->limits.standard.output_bytes / 2,
 		.send = send_progress,
 		.uses = ask_usage,
+		.waits = ask_wait,
 		.arg = call,
 	};
 

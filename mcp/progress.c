@@ -145,21 +145,33 @@ progress_send_waiting(struct mcp_progress *p)
 	waiting->len = waiting->n_turns = 0;
 }
 
+static int
+say_usage(const struct mcp_progress *p, char *text_r, size_t size)
+{
+	struct execution_now now;
+
+	if (!p->options.uses || !p->options.uses(p->options.arg, &now))
+		return 0;
+	return snprintf(text_r, size, "; %.1f s of processor time, %llu MiB of memory",
+			(double)now.cpu_ms / 1000,
+			(unsigned long long)(now.memory_bytes + (1 << 19)) >> 20);
+}
+
 static void
 send_alive(struct mcp_progress *p)
 {
-	char text[160];
+	long long s = ((long long)ms_since(p, &p->began) + 500) / 1000;
+	char text[TOOL_WAITS_MAX + 32];
 	struct progress_note note = { .message = text };
-	struct execution_now now;
 	int len;
 
-	len = snprintf(text, sizeof(text), "running for %lld s, no new output",
-		       ((long long)ms_since(p, &p->began) + 500) / 1000);
-	if (p->options.uses && p->options.uses(p->options.arg, &now))
-		len += snprintf(text + len, sizeof(text) - (size_t)len,
-				"; %.1f s of processor time, %llu MiB of memory",
-				(double)now.cpu_ms / 1000,
-				(unsigned long long)(now.memory_bytes + (1 << 19)) >> 20);
+	if (p->options.waits && p->options.waits(p->options.arg, text, TOOL_WAITS_MAX)) {
+		len = (int)strlen(text);
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "; %lld s until now", s);
+	} else {
+		len = snprintf(text, sizeof(text), "running for %lld s, no new output", s);
+		len += say_usage(p, text + len, sizeof(text) - (size_t)len);
+	}
 	note.message_len = (size_t)len;
 	progress_send_note(p, &note);
 }

@@ -38,6 +38,8 @@ struct mcp_progress_options {
 	/* The resources that the script uses now; false: no script runs. NULL: they are not known.
 	 */
 	bool (*uses)(void *arg, struct execution_now *now_r);
+	/* What the call waits for; false: for nothing. NULL: it never waits. */
+	bool (*waits)(void *arg, char *text_r, size_t size);
 	void *arg;
 };
 

@@ -328,6 +328,7 @@ on_long(evutil_socket_t fd, short what, void *arg)
 {
 	struct mcp_run *run = arg;
 	uint32_t seconds = run->config->mcp.task_after_seconds;
+	char text[TOOL_WAITS_MAX];
 
 	(void)fd;
 	(void)what;
@@ -336,7 +337,9 @@ on_long(evutil_socket_t fd, short what, void *arg)
 	if (run->parked)
 		wind_clock(run, seconds ? seconds : 1);
 	else
-		(void)mcp_run_become_task(run, run->tool->long_status);
+		(void)mcp_run_become_task(run, mcp_run_waits(run, text, sizeof(text))
+					       ? "it waits for its turn, and then runs"
+					       : run->tool->long_status);
 }
 
 static void
@@ -418,6 +421,13 @@ bool
 mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r)
 {
 	return run->tool_run && run->tool->uses && run->tool->uses(run->tool_run, now_r);
+}
+
+bool
+mcp_run_waits(const struct mcp_run *run, char *text_r, size_t size)
+{
+	return run->tool_run && run->tool->waits &&
+	       run->tool->waits(run->tool_run, text_r, size);
 }
 
 bool

@@ -97,6 +97,9 @@ int mcp_run_become_task(struct mcp_run *run, const char *status);
 /* The resources that the script of the run uses now. False: no script runs. */
 bool mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r);
 
+/* What the run waits for, as in struct tool. False: for nothing. */
+bool mcp_run_waits(const struct mcp_run *run, char *text_r, size_t size);
+
 bool mcp_run_is_over(const struct mcp_run *run);
 
 /* The result of a run that has ended and keeps its result: one of *answer_r and *failure_r is not

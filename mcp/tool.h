@@ -245,6 +245,10 @@ struct tool {
 	/* The resources that the script of the run uses now; false: no script runs. NULL: the tool
 	 * never runs a script. */
 	bool (*uses)(struct tool_run *run, struct execution_now *now_r);
+	/* What the run waits for while it has not begun: a text for people, such as "waits for ...".
+	 * False: for nothing. NULL: the tool never waits. */
+	bool (*waits)(struct tool_run *run, char *text_r, size_t size);
+#define TOOL_WAITS_MAX 192
 	/* Takes the replies to on_ask. NULL: the tool never asks. */
 	void (*reply)(struct tool_run *run, const struct tool_reply *reply, size_t n,
 		      const char *state);

@@ -4,12 +4,13 @@
 
 A suite of tests/integration/run."""
 
+import contextlib
 import os
 import re
 import time
 
 from harness import SOMEBODY, Skip, equal, main, test
-from mcpclient import Client
+from mcpclient import MODERN, Client
 
 try:
     import jsonschema
@@ -181,6 +182,62 @@ def cells_run_there_too(ctx):
         equal((answer["status"], answer["stdout"], answer["state"]), ("ok", "begun\n", "kept"))
         after = repl(code="x * 7", session=answer["session"])["structuredContent"]
         equal(after["result"]["repr"], "42", "the session is there for others")
+
+
+def notes_of(client, ctx, number):
+    """What a client was told, once there are so many notes."""
+    deadline = time.monotonic() + ctx.seconds(120)
+    while len(client.notices) < number:
+        assert time.monotonic() < deadline, client.notices
+        client.pump(1)
+    notes = [n["params"] for n in client.notices]
+    values = [n["progress"] for n in notes]
+    equal(values, sorted(set(values)), "the numbers grow")
+    return [n["message"] for n in notes]
+
+
+@test
+def who_waits_behind_a_cell_is_told(ctx):
+    """At once, and each ten seconds, if there is a token; in both eras."""
+    def cell(client, token=None, **arguments):
+        return client.request("tools/call", dict(
+            {"name": "run_repl", "arguments": dict(arguments, timeout_seconds=300)},
+            **({"_meta": {"progressToken": token}} if token else {})))
+
+    with contextlib.ExitStack() as stack:
+        first, legacy, silent = (stack.enter_context(ctx.client(timeout=300)) for _ in range(3))
+        modern = stack.enter_context(ctx.client(revision=MODERN, timeout=300))
+        session = first.wait(cell(first, code="x = 1", token="t"))["structuredContent"]["session"]
+        equal(list(first.notices), [], "who does not wait is told nothing")
+        job = first.wait(cell(first, code="import time\ntime.sleep(300)", session=session,
+                              background=True))["structuredContent"]["job"]
+        waits = "waits for another call in this session (job %s)" % job
+        ids = []
+        for client, token, words in ((legacy, "a", waits), (modern, 7, waits + ", and for 1 more"),
+                                     (silent, None, None)):
+            ids.append((client, cell(client, token, code="x * 7", session=session)))
+            client.flush()
+            if words:
+                equal(notes_of(client, ctx, 1), [words])
+        for client, words in ((legacy, waits), (modern, waits + ", and for 1 more")):
+            more = re.fullmatch(re.escape(words) + r"; (\d+) s until now", notes_of(client, ctx, 2)[1])
+            assert more and int(more[1]) >= 10, client.notices
+        call(first, id=job, action="cancel")
+        for client, id in ids:
+            equal(client.wait(id, ctx.seconds(60))["structuredContent"]["result"]["repr"], "7")
+        equal(list(silent.notices), [])
+
+        # A branch has a handle and turns of its own, and runs in the same worker.
+        branch = first.wait(cell(first, code="1", session=session, branch=True))["structuredContent"]["session"]
+        job = first.wait(cell(first, code="import time\nprint('begun')\ntime.sleep(300)", session=branch,
+                              background=True))["structuredContent"]["job"]
+        call(first, id=job, action="output", wait_seconds=60)
+        legacy.notices.clear()
+        id = cell(legacy, "b", code="x * 8", session=session)
+        legacy.flush()
+        equal(notes_of(legacy, ctx, 1)[0], "waits for a cell in a branch of this session")
+        call(first, id=job, action="cancel")
+        equal(legacy.wait(id, ctx.seconds(60))["structuredContent"]["result"]["repr"], "8")
 
 
 @test

@@ -298,6 +298,14 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 	return true;
 }
 
+const char *
+background_handle(const struct tool_host *host)
+{
+	const struct job *job = host->arg;
+
+	return host->on_answer == background_on_answer ? job->handle : NULL;
+}
+
 int
 background_start(const struct tool_host *host, const struct tool *tool,
 		 const json_t *arguments, const char **handle_r, struct why *why_r)

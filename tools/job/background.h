@@ -34,6 +34,9 @@ struct job;
 /* Is the argument given and true? The tool refuses a value that is not a boolean. */
 bool background_wanted(const json_t *arguments);
 
+/* The handle of the job whose host this is. NULL: it is the host of no job. */
+const char *background_handle(const struct tool_host *host);
+
 /* Starts the tool with the arguments, except "background". 0 and *handle_r, borrowed until the next
  * turn of the loop; 1: the tool has answered host at once, and there is no job; -EBUSY with why_r:
  * the tenant has too many jobs. */

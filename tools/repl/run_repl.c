@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -120,7 +121,57 @@ struct repl_turn
 repl_run_turn(struct tool_run *run)
 {
 	return (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone,
-				   .on_hurry = on_hurry, .arg = run };
+				   .on_hurry = on_hurry, .arg = run,
+				   .job = background_handle(&run->host) };
+}
+
+/* ---- waits ---- */
+
+/* Behind calls of the same handle. */
+static bool
+waits_for_turn(const struct tool_run *run, char *text_r, size_t size)
+{
+	const char *job;
+	size_t n = run->turn.session ? repl_session_before(&run->turn, &job) : 0;
+
+	if (n == 0)
+		return false;
+	snprintf(text_r, size, "waits for another call in this session%s%s%s", job ? " (job " : "",
+		 job ? job : "", job ? ")" : "");
+	if (n > 1)
+		snprintf(text_r + strlen(text_r), size - strlen(text_r), ", and for %zu more",
+			 n - 1);
+	return true;
+}
+
+/* Behind the cell of a branch, which has a handle of its own. */
+static bool
+waits_for_branch(const struct tool_run *run, char *text_r, size_t size)
+{
+	const struct repl_session *session = run->turn.session;
+
+	if (!session || !repl_runs_other(repl_session_repl(session), run->execution))
+		return false;
+	snprintf(text_r, size, "waits for a cell in a branch of this session");
+	return true;
+}
+
+static bool
+waits(struct tool_run *run, char *text_r, size_t size)
+{
+	if (run->step == STEP_TURN)
+		return waits_for_turn(run, text_r, size);
+	return run->step != STEP_NEEDS && waits_for_branch(run, text_r, size);
+}
+
+void
+repl_run_say_wait(struct tool_run *run)
+{
+	char text[TOOL_WAITS_MAX];
+	struct tool_progress note = { .message = text, .is_note = true };
+
+	if (!run->orphan && run->host.on_progress && waits(run, text, sizeof(text)))
+		run->host.on_progress(run->host.arg, &note);
 }
 
 /* ---- start ---- */
@@ -218,6 +269,7 @@ start_here(const struct tool_host *host, const json_t *json)
 		repl_run_refuse(run, reason, why.text);
 		return NULL;
 	}
+	repl_run_say_wait(run);
 	return run;
 }
 
@@ -287,6 +339,7 @@ const struct tool run_repl_tool = {
 	.start = start,
 	.cancel = cancel,
 	.uses = uses,
+	.waits = waits,
 	.reply = reply,
 	.once = run_script_once,
 };

@@ -68,6 +68,7 @@ begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
 	run->step = STEP_COPY;
 	repl_copy(repl_session_repl(source), from, repl_session_snapshot(branch), on_copied,
 		  run);
+	repl_run_say_wait(run);
 	return 0;
 }
 
@@ -94,6 +95,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 	run->step = STEP_COPY;
 	repl_copy(repl_session_repl(session), (unsigned int)from,
 		  repl_session_snapshot(session), on_copied, run);
+	repl_run_say_wait(run);
 	return 0;
 }
 

@@ -330,5 +330,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	}
 	if (r < 0 && run->checkpoint >= 0)
 		repl_session_unreserve(session, (unsigned int)run->checkpoint);
+	if (r >= 0)
+		repl_run_say_wait(run);
 	return r;
 }

@@ -52,6 +52,9 @@ struct tool_run {
 /* A turn with the callbacks of the run. */
 struct repl_turn repl_run_turn(struct tool_run *run);
 
+/* Tells the client what the call waits for, if it waits. */
+void repl_run_say_wait(struct tool_run *run);
+
 /* Does the call only close the session? */
 bool repl_run_only_closes(const struct run_script_arguments *arguments);
 

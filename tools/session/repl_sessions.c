@@ -234,6 +234,24 @@ repl_session_enter(struct repl_session *session, struct repl_turn *turn)
 	return 0;
 }
 
+size_t
+repl_session_before(const struct repl_turn *turn, const char **job_r)
+{
+	const struct repl_session *session = turn->session;
+	size_t n = session->holder ? 1 : 0;
+	const struct repl_turn *one;
+
+	*job_r = session->holder ? session->holder->job : NULL;
+	if (session->holder == turn)
+		return 0;
+	TAILQ_FOREACH(one, &session->waiting, link) {
+		if (one == turn)
+			break;
+		n++;
+	}
+	return n;
+}
+
 void
 repl_session_enter_to_close(struct repl_session *session, struct repl_turn *turn)
 {
@@ -284,7 +302,7 @@ repl_session_move_turn(struct repl_turn *from, struct repl_turn *to)
 	assert(from->session->holder == from);
 	*to = (struct repl_turn){ .session = from->session, .on_turn = from->on_turn,
 				  .on_gone = from->on_gone, .on_hurry = from->on_hurry,
-				  .arg = from->arg };
+				  .job = from->job, .arg = from->arg };
 	to->session->holder = to;
 	from->session = NULL;
 }

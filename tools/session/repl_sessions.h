@@ -53,6 +53,7 @@ struct repl_turn {
 	/* This call has the turn, and another call waits to close the session: long work should end
 	 * now. The turn may be left from within. May be NULL; may be called again. */
 	void (*on_hurry)(void *arg);
+	const char *job;		/* the handle of the job that the call is; NULL: none */
 	void *arg;
 };
 
@@ -75,6 +76,10 @@ const char *repl_session_end_text(const struct tenant *tenant, const char *handl
 
 /* Makes a call wait for its turn. 0, or -EBUSY: too many calls wait. */
 int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
+
+/* How many calls come before a call that waits for its turn, with the call that has it now. *job_r:
+ * the job of that one; NULL: it is none. */
+size_t repl_session_before(const struct repl_turn *turn, const char **job_r);
 
 /* Makes a call wait for its turn in order to close the session. It goes before all calls that wait.
  * on_hurry of the call that has the turn is called. */

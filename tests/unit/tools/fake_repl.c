@@ -124,6 +124,14 @@ repl_is_frozen(const struct repl *repl)
 }
 
 bool
+repl_runs_other(const struct repl *repl, const struct execution *cell)
+{
+	(void)repl;
+	(void)cell;
+	return false;
+}
+
+bool
 repl_holds(const struct repl *repl, unsigned int snapshot)
 {
 	return repl->snapshots & (1u << snapshot);
