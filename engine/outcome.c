@@ -241,8 +241,8 @@ state_message(const struct outcome_facts *f, char *m, size_t size)
 	n = snprintf(m, size, "; before this cell the session held %s of it", state);
 	if (f->state_bytes >= f->limits->memory_bytes / 4)
 		snprintf(m + n, size - (size_t)n, ", which stays beside what a cell changes or "
-			 "adds: drop objects, files or checkpoints, change less at once, or begin "
-			 "a session with a larger memory_mb");
+			 "adds: drop objects, files or checkpoints, change less at once, or send "
+			 "the next cell with a larger memory_mb");
 }
 
 static void

@@ -262,8 +262,10 @@ repl_lease(struct repl *repl, struct worker *w)
 	int r = 0;
 
 	assert(repl->phase == REPL_WAITING);
-	if (!engine->memory_counted)
+	if (!engine->memory_counted) {
 		open.open.data_bytes = repl->memory_bytes;
+		open.open.data_most = repl->memory_most;
+	}
 	if (!engine->pids_counted)
 		open.open.processes = REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX + 2 * repl->pids_max;
 	if (w->leaf != NULL)
@@ -342,6 +344,18 @@ dequeue(struct repl *repl, struct execution *e)
 	TAILQ_REMOVE(&repl->jobs, &e->job, link);
 }
 
+/* The limit may have been raised since the last cell. */
+static int
+give_memory(struct repl *repl)
+{
+	struct cgroup_leaf *leaf = repl->worker->leaf;
+	uint64_t uncounted = repl_uncounted(repl);
+
+	if (leaf == NULL || repl->memory_bytes <= uncounted)
+		return 0;
+	return cgroup_leaf_raise_memory(leaf, repl->memory_bytes - uncounted);
+}
+
 static void
 start_copy(struct repl *repl, struct repl_job *job)
 {
@@ -355,7 +369,7 @@ start_copy(struct repl *repl, struct repl_job *job)
 	job->adds = (repl->snapshots & 1U << job->to) == 0;
 	repl_set_phase(repl, REPL_COPY);
 	arm(repl);
-	if (repl_send(repl, &copy, -1) < 0)
+	if (give_memory(repl) < 0 || repl_send(repl, &copy, -1) < 0)
 		repl_end(repl, "the session's worker is gone");
 }
 
@@ -584,7 +598,7 @@ repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 	*repl = (struct repl){
 		.engine = engine, .tenant = tenant, .share = &tenant->share[profile],
 		.stage = &repl_stage, .watcher = *watcher, .memory_bytes = memory_bytes,
-		.channel = -1,
+		.memory_most = memory_bytes, .channel = -1,
 	};
 	TAILQ_INIT(&repl->jobs);
 	TAILQ_INIT(&repl->answers);
@@ -618,6 +632,8 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 			       "come back later");
 	repl = repl_make(engine, tenant, index, options->limits.memory_bytes, watcher);
 	repl->alone = options->alone;
+	if (options->memory_max > repl->memory_bytes)
+		repl->memory_most = options->memory_max;
 	repl->pids_max = options->pids_max > 0 ? options->pids_max : options->limits.pids;
 	if (options->environment != NULL)
 		snprintf(repl->environment, sizeof(repl->environment), "%s",
@@ -625,6 +641,19 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	repl_set_phase(repl, REPL_WAITING);
 	pool_dispatch(tenant, index);
 	*repl_r = repl;
+	return 0;
+}
+
+int
+repl_raise(struct repl *repl, uint64_t memory_bytes, struct why *why_r)
+{
+	if (!repl->engine->memory_counted && memory_bytes > repl->memory_most)
+		return why_say(why_r, -EPERM, "memory_mb", "the memory of this session can be "
+			       "raised to %llu MiB, the most that was allowed when it began: a "
+			       "reset gives it more",
+			       (unsigned long long)(repl->memory_most >> 20));
+	if (memory_bytes > repl->memory_bytes)
+		repl->memory_bytes = memory_bytes;
 	return 0;
 }
 

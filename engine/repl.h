@@ -48,6 +48,8 @@ struct repl_options {
 	/* memory_bytes is the limit of the whole session: all its snapshots and the running cell.
 	 * The other limits are not used: each cell has its own. */
 	struct limits limits;
+	uint64_t memory_max;		/* the most that repl_raise may be asked for; 0: that of
+					 * limits */
 	uint32_t pids_max;		/* the most that a cell may ask for; 0: those of limits */
 	unsigned int sessions_max;	/* of the tenant, this one included */
 	const char *environment;	/* mounted before its first cell; NULL: none */
@@ -67,6 +69,11 @@ int repl_open(struct engine *engine, struct tenant *tenant,
 /* Ends the session and frees repl. A cell that runs or waits is answered OUTCOME_CANCELLED from a
  * later turn of the loop; copies that wait are not answered. NULL is fine. */
 void repl_close(struct repl *repl);
+
+/* Raises the memory limit of the session, for all its snapshots, from the next cell or copy on. A
+ * lower limit changes nothing. 0; or -EPERM with why_r: no controller counts memory, and the hard
+ * limit of its processes, which was set when it began (memory_max), is lower. */
+int repl_raise(struct repl *repl, uint64_t memory_bytes, struct why *why_r);
 
 /* Copies the state of the snapshot "from" to the snapshot "to", and drops the state that "to" held.
  * "from" must hold a state when the copy's turn comes. on_copied (may be NULL) is called once with

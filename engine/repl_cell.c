@@ -178,8 +178,6 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 	msg.run = execution_run_message(e);
 	msg.run.has_cell = e->request.cell != 0;
 	msg.run.cell = e->request.cell;
-	/* The limit for data was set when the session was opened. */
-	msg.run.data_bytes = 0;
 	if (!repl->engine->pids_counted)
 		msg.run.processes = tasks + e->limits.pids;
 	if (e->request.stdin_text.at != NULL) {
@@ -282,6 +280,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	};
 	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial,
 							.snapshot = e->request.snapshot,
+							.memory_bytes = repl->memory_bytes,
 							.inspect = e->request.inspect,
 							.background = e->request.background } };
 	int theirs = -1, r = 0;
@@ -298,6 +297,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	used = held_memory(repl, &usage, &kept) + uncounted;
 	memory_max = memory_limit(repl, used, kept);
 	e->usage.memory_max = memory_max;
+	e->limits.memory_bytes = repl->memory_bytes;	/* raised while it waited, perhaps */
 	e->facts.state_bytes = used;
 	limits.memory_bytes = memory_max > uncounted + CELL_ROOM
 			      ? memory_max - uncounted : CELL_ROOM;

@@ -241,6 +241,7 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 			  (w->pipe[STREAM_STDERR] >= 0 ? 2U : 0);
 	kept_r->snapshots = repl->snapshots;
 	kept_r->memory_bytes = repl->memory_bytes;
+	kept_r->memory_most = repl->memory_most;
 	kept_r->is_heard = repl->background.is_heard;
 	kept_r->spare_bytes = repl->spare_bytes;
 	kept_r->memory_used = charged.private;
@@ -399,6 +400,7 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	repl_set_phase(repl, REPL_IDLE);
 	repl->has_snapshot = repl->adopted = repl->held = true;
 	repl->snapshots = kept->snapshots;
+	repl->memory_most = kept->memory_most;
 	repl->idle_since_ms = kept->idle_since_ms;
 	repl->background.is_heard = kept->is_heard;
 	repl->spare_bytes = kept->spare_bytes;

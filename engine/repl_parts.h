@@ -75,6 +75,8 @@ struct repl {
 	struct share *share;
 	struct repl_watcher watcher;
 	uint64_t memory_bytes;
+	uint64_t memory_most;		/* if no controller counts memory, its processes cannot
+					 * have a higher limit */
 	char environment[ENVIRONMENT_NAME + 1];	/* mounted last; "": none */
 	struct mount_places places;
 	struct mounting *mounting;		/* of the packages that it begins with; NULL: they

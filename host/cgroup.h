@@ -100,6 +100,9 @@ int cgroup_leaf_fd(const struct cgroup_leaf *leaf);
 /* Sets limits where they differ from those in force. 0 or -errno. */
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
 
+/* Sets the memory limit, if it is lower now. 0 or -errno. */
+int cgroup_leaf_raise_memory(struct cgroup_leaf *leaf, uint64_t memory_bytes);
+
 /* Reads cpu_us only, which is the counter that is read most often. 0 or -errno. */
 int cgroup_leaf_cpu(struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
 

@@ -172,6 +172,17 @@ cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 	return r;
 }
 
+int
+cgroup_leaf_raise_memory(struct cgroup_leaf *leaf, uint64_t memory_bytes)
+{
+	struct cgroup_limits limits = leaf->limits;
+
+	if (memory_bytes <= limits.memory_bytes)
+		return 0;
+	limits.memory_bytes = memory_bytes;
+	return cgroup_leaf_limit(leaf, &limits);
+}
+
 /* open: how to get the directory. A kernel without swap accounting has no file for it. */
 static int
 leaf_open(struct cgroup_tenant *tenant, uint64_t serial,

@@ -439,19 +439,27 @@ jail_settle(const struct jail *jail, struct jail_state *state_r)
 	return set_limit(RLIMIT_FSIZE, jail->file_bytes, jail->file_bytes);
 }
 
-int
-jail_limit_data(const struct jail_state *state, uint64_t data_bytes)
+static rlim_t
+data_limit(const struct jail_state *state, uint64_t data_bytes)
 {
-	uint64_t data = data_bytes > UINT64_MAX - state->data_bytes
-				? UINT64_MAX : data_bytes + state->data_bytes;
+	return data_bytes > UINT64_MAX - state->data_bytes ? UINT64_MAX
+							   : data_bytes + state->data_bytes;
+}
 
-	return data_bytes ? set_limit(RLIMIT_DATA, data, data) : 0;
+int
+jail_limit_data(struct jail_state *state, uint64_t data_bytes, uint64_t most)
+{
+	state->data_limit = data_bytes;
+	return data_bytes ? set_limit(RLIMIT_DATA, data_limit(state, data_bytes),
+				      data_limit(state, most > data_bytes ? most : data_bytes))
+			  : 0;
 }
 
 int
 jail_limit(const struct jail_state *state, const struct msg_run *run)
 {
-	int r = jail_limit_data(state, run->data_bytes);
+	rlim_t data = data_limit(state, run->data_bytes);
+	int r = run->data_bytes ? set_limit(RLIMIT_DATA, data, data) : 0;
 
 	if (r == 0)
 		r = set_limit(RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS);
@@ -494,11 +502,15 @@ used_seconds(void)
 }
 
 int
-jail_limit_cell(const struct msg_run *run)
+jail_limit_cell(struct jail_state *state, const struct msg_run *run)
 {
 	int r = 0;
 
-	if (run->processes)
+	/* Otherwise the limit stays as the state's own code may have set it. */
+	if (run->data_bytes != state->data_limit)
+		r = set_soft_limit(RLIMIT_DATA, data_limit(state, run->data_bytes));
+	state->data_limit = run->data_bytes;
+	if (r == 0 && run->processes)
 		r = set_soft_limit(RLIMIT_NPROC, run->processes);
 	if (r == 0 && run->cpu_seconds)
 		r = set_soft_limit(RLIMIT_CPU, used_seconds() + run->cpu_seconds);

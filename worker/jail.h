@@ -76,6 +76,7 @@ _Noreturn void jail_die(int control, const char *what, int error);
 /* The state of the script's process after jail_prove, before it gets its script. */
 struct jail_state {
 	uint64_t data_bytes;		/* its size, as RLIMIT_DATA counts it */
+	uint64_t data_limit;		/* of a session: the limit in force, without that size */
 };
 
 int jail_settle(const struct jail *jail, struct jail_state *state_r);
@@ -84,16 +85,17 @@ int jail_settle(const struct jail *jail, struct jail_state *state_r);
  * data. 0 or -errno. */
 int jail_limit(const struct jail_state *state, const struct msg_run *run);
 
-/* Sets only RLIMIT_DATA, for all processes of a session. */
-int jail_limit_data(const struct jail_state *state, uint64_t data_bytes);
+/* Sets RLIMIT_DATA for all processes of a session. most: the hard limit, for a session whose memory
+ * is raised later. data_bytes 0: sets nothing. 0 or -errno. */
+int jail_limit_data(struct jail_state *state, uint64_t data_bytes, uint64_t most);
 
 /* Sets the hard limit for the processes of a session; its scripts cannot raise the limit of a cell
  * above it. processes 0: sets nothing. 0 or -errno. */
 int jail_limit_processes(uint32_t processes);
 
-/* Sets the other limits for a cell. The process also runs the next cell, so the limits are soft,
- * and run->processes is for the whole worker. The supervisor enforces the limits of the cell by
- * counting. 0 or -errno. */
-int jail_limit_cell(const struct msg_run *run);
+/* Sets the other limits for a cell, and that for data if it was raised. The process also runs the
+ * next cell, so the limits are soft, and run->processes is for the whole worker. The supervisor
+ * enforces the limits of the cell by counting. 0 or -errno. */
+int jail_limit_cell(struct jail_state *state, const struct msg_run *run);
 
 #endif

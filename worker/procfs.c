@@ -309,10 +309,10 @@ write_meminfo(int fd, uint64_t memory_bytes)
 		       "SReclaimable:   0 kB\nSUnreclaim:     0 kB\nCommitLimit:    %llu kB\n"
 		       "Committed_AS:   0 kB\n", kib, kib, kib, kib);
 	told = memory_bytes;
-	return write(fd, text, (size_t)len) == len ? 0 : -EIO;
+	return pwrite(fd, text, (size_t)len, 0) == len ? 0 : -EIO;
 }
 
-static int uptime = -1, begun = -1;	/* init's descriptors */
+static int meminfo = -1, uptime = -1, begun = -1;	/* init's descriptors */
 
 /* The uptime is a second ahead: programs subtract a process's start from it in unsigned numbers.
  * Without a time namespace it is given as 0, because it would be the machine's. The idle time is
@@ -353,9 +353,10 @@ make_begun(void)
 int
 procfs_mount(uint64_t memory_bytes)
 {
-	own_fd int meminfo = create(MEMINFO);
-	int r = meminfo < 0 ? meminfo : write_meminfo(meminfo, memory_bytes);
+	int r;
 
+	meminfo = create(MEMINFO);
+	r = meminfo < 0 ? meminfo : write_meminfo(meminfo, memory_bytes);
 	uptime = create(UPTIME);
 	if (r == 0)
 		r = uptime < 0 ? uptime : write_uptime(uptime);
@@ -374,9 +375,10 @@ procfs_mount(uint64_t memory_bytes)
 void
 procfs_leave(void)
 {
+	close(meminfo);
 	close(uptime);
 	close(begun);
-	uptime = begun = -1;
+	meminfo = uptime = begun = -1;
 }
 
 int
@@ -389,6 +391,12 @@ void
 procfs_tell_uptime(void)
 {
 	(void)write_uptime(uptime);
+}
+
+void
+procfs_tell_memory(uint64_t memory_bytes)
+{
+	(void)write_meminfo(meminfo, memory_bytes);
 }
 
 /* Its reader sees that it had a writer. */

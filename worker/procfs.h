@@ -35,6 +35,9 @@ int procfs_tell(uint64_t memory_bytes);
  * to this module. */
 int procfs_begun(void);
 
+/* To be called in init when the limit of a session was raised: writes /proc/meminfo again. */
+void procfs_tell_memory(uint64_t memory_bytes);
+
 /* To be called in init, at least every PROCFS_TICK_MS while a script or cell runs: writes
  * /proc/uptime again. The time counts from the zygote's start, and is 0.00 if the kernel has no
  * time namespaces. */

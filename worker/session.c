@@ -1079,6 +1079,10 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	uint16_t port = 0;
 	int listener = cell->network ? listener_offer(cell->id, &port) : -1, r;
 
+	if (cell->memory_bytes > memory_limit) {
+		memory_limit = cell->memory_bytes;
+		procfs_tell_memory(memory_limit);
+	}
 	r = try_cell(cell, control, listener, port);
 
 	/* The head does not read its orders any more: it executes another program, or has closed

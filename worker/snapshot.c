@@ -35,6 +35,7 @@
 
 static uint32_t snapshot_number;			/* the number of the current order */
 static bool goes_on;			/* threads run while the state waits */
+static struct jail_state settled;
 
 static void
 report(enum report_kind kind, int value)
@@ -180,7 +181,7 @@ run_cell(int control, uint32_t port, bool look)
 		_exit(1);
 	close(control);
 	if (execution_receive(&frame, true, &error) < 0 || frame.msg.type != MSG_RUN ||
-	    take_stdin(&frame) < 0 || jail_limit_cell(&frame.msg.run) < 0)
+	    take_stdin(&frame) < 0 || jail_limit_cell(&settled, &frame.msg.run) < 0)
 		_exit(1);
 	if (port != 0 && interpreter_use_proxy(port) < 0)
 		_exit(1);
@@ -553,7 +554,6 @@ void
 snapshot_live(const struct jail *jail, int line, const int background[2],
 	      const struct msg_open *open)
 {
-	struct jail_state state;
 	sigset_t none;
 
 	/* The state has the signal mask of a script, not that of init, which blocks the signals
@@ -569,10 +569,10 @@ snapshot_live(const struct jail *jail, int line, const int background[2],
 	interpreter_after_fork();
 	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || take_background(background) < 0 ||
 	    interpreter_fresh() < 0 ||
-	    jail_settle(jail, &state) < 0)
+	    jail_settle(jail, &settled) < 0)
 		_exit(1);
 	close(line);
-	if (jail_limit_data(&state, open->data_bytes) < 0 ||
+	if (jail_limit_data(&settled, open->data_bytes, open->data_most) < 0 ||
 	    jail_limit_processes(open->processes) < 0 || interpreter_session() < 0)
 		_exit(1);
 	wait_for_orders();

@@ -452,7 +452,9 @@ def it_stays_its_tenant_s(ctx):
 def what_there_may_be_counts_them(ctx):
     config = "[repl]\nsessions_max = 3\nmemory_total_mb = 500\n"
     with Unit(ctx, config) as unit:
-        handle = unit.begin("x = 1", memory_mb=300)
+        handle = unit.begin("x = 1", memory_mb=200)
+        with unit.session(handle) as s:
+            s.well("x", memory_mb=300)
         unit.restart()
         with unit.client() as c:
             refused(Session(c).call("1", memory_mb=300), "session_limit", "memory")

@@ -651,6 +651,71 @@ def a_memory_limit_says_what_was_held(ctx):
         equal(s.value("big[0]"), "1")
 
 
+MEMTOTAL = "int(open('/proc/meminfo').readline().split()[1]) >> 10"
+FILL = "big = bytearray(b'x') * (%d << 20)\nlen(big) >> 20"
+
+
+@test
+def a_cell_gives_its_session_more_memory(ctx):
+    """All its states stay, and can use it."""
+    with begun(ctx, "x = 1", memory_mb=128, checkpoint="first") as s:
+        b = s.branch("x = 2")
+        o = s.call(FILL % 200, ctx.seconds(60))
+        assert o.status in ("memory_limit", "error"), repr(o)
+        equal(s.call("y = x\n" + FILL % 50, memory_mb=128).result["repr"], "50", "as much as it has")
+        o = s.well("z = x\n" + FILL % 200, ctx.seconds(60), memory_mb=512)
+        equal(o.result["repr"], "200")
+        for text in (o.text, o.structured["state_text"]):
+            assert "Its memory_mb is 512 from now on; it was 128." in text, text
+        o = s.well("len(big) >> 20, y, z, %s" % MEMTOTAL)
+        equal(o.result["repr"], "(200, 1, 1, 512)")
+        equal(o.structured["state_text"], None, "it is said once")
+        equal({one["memory_mb"] for one in mine(s.client)
+               if one["session"] in (s.handle, b.handle)}, {512})
+        # A state and a branch from before.
+        equal(b.well("%s, x\n" % MEMTOTAL).result["repr"], "(512, 2)")
+        equal(b.well(FILL % 150, ctx.seconds(60)).result["repr"], "150")
+        b.well(close=True)
+        equal(s.well("x\n" + FILL % 300, ctx.seconds(60), restore="first").result["repr"], "300")
+        # It is still a limit, and its own.
+        o = s.call("more = []\nwhile True: more.append(bytearray(b'x') * (8 << 20))",
+                   ctx.seconds(60), timeout_seconds=50)
+        equal((o.status, s.value("len(big) >> 20")), ("memory_limit", "300"), repr(o))
+        assert "memory limit of 512 MiB" in o.text, o.text
+        refused(s.call("1", memory_mb=511), "invalid_arguments", "only reset lowers it", "has 512")
+        refused(s.call("1", memory_mb=2049), "invalid_arguments", "at most 2048")
+        o = s.call("1", memory_mb=600, restore="none")
+        refused(o, "no_checkpoint")
+        equal(s.value(MEMTOTAL), "512", "what is refused raises nothing")
+
+
+@test
+def a_copy_gets_the_memory_that_its_call_asks_for(ctx):
+    touch = "for i in range(0, len(big), 4096): big[i] = %d"
+    with begun(ctx, "big = bytearray(70 << 20)\n" + touch % 1, memory_mb=128, checkpoint="a") as s:
+        s.well(touch % 2, ctx.seconds(60), memory_mb=300)
+        o = s.well("big[0]", ctx.seconds(60), restore="a", memory_mb=500)
+        equal(o.result["repr"], "1")
+        b = s.branch(touch % 3, memory_mb=700)
+        equal((b.value("big[0]"), b.value(MEMTOTAL), s.value(MEMTOTAL)), ("3", "700", "700"))
+        b.well(close=True)
+
+
+@test
+def a_script_gives_its_session_no_memory(ctx):
+    """Not even by the soft limit of a process, which is a script's to raise."""
+    with begun(ctx, "import resource", memory_mb=128) as s:
+        o = s.call("most = resource.getrlimit(resource.RLIMIT_DATA)[1]\n"
+                   "resource.setrlimit(resource.RLIMIT_DATA, (most, most))\n"
+                   "more = []\nwhile True: more.append(bytearray(b'x') * (8 << 20))",
+                   ctx.seconds(60), timeout_seconds=50)
+        equal((o.status, s.value(MEMTOTAL)), ("memory_limit", "128"), repr(o))
+        # A limit that it has lowered itself stays until more is asked for.
+        lower = "resource.setrlimit(resource.RLIMIT_DATA, (300 << 20, most))\n"
+        s.well("most = resource.getrlimit(resource.RLIMIT_DATA)[1]\n" + lower, memory_mb=256)
+        equal(s.value("resource.getrlimit(resource.RLIMIT_DATA)[0] >> 20"), "300")
+
+
 @test
 def checkpoints_count_as_memory(ctx):
     """Cells that are too quick to be met by a look now and then."""
@@ -726,7 +791,7 @@ def arguments_are_checked(ctx):
                 ({"branch": 1}, ("branch must be true or false",)),
                 ({"reset": True, "branch": True}, ("reset leaves nothing to branch from",)),
                 ({"reset": True, "restore": "x"}, ("reset leaves nothing to restore",)),
-                ({"memory_mb": 100}, ("memory_mb is chosen when a session begins",)),
+                ({"memory_mb": 100}, ("only reset lowers it: this one has 512",)),
                 ({"profile": "other"}, ("profile is chosen when a session begins",)),
                 ({"timeout_seconds": 0}, ("timeout_seconds must be",)),
                 ({"timeout_seconds": 1e6}, ("timeout_seconds",)),
@@ -885,6 +950,10 @@ def sessions_are_capped(ctx):
         many[0].well("1", reset=True, memory_mb=100)
         many[2] = Session(client)
         many[2].well("1", memory_mb=100)
+        refused(many[0].call("1", memory_mb=101), "session_limit", "401 MiB")
+        many[2].well(close=True)
+        many[0].well("1", memory_mb=200)
+        refused(Session(client).call("1", memory_mb=16), "session_limit", "416 MiB")
     with ctx.private("[repl]\nsessions_max = 0\n") as service, \
             ctx.client(path=service.socket) as client:
         refused(Session(client).call("1"), "session_limit", "0 are allowed")

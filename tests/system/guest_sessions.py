@@ -226,6 +226,23 @@ def states_are_charged_to_their_tenant():
     return "%d MiB for three checkpoints of 20" % ((held - before) // MIB)
 
 
+@test
+def a_session_s_memory_limit_is_raised():
+    with begun("x = 1", memory_mb=128) as s:
+        leaf = leaf_of(s)
+        equal(number(leaf, "memory.max"), 128 * MIB)
+        s.well("1", memory_mb=256)
+        equal(number(leaf, "memory.max"), 256 * MIB)
+        equal(s.well("big = bytearray(b'x') * (%d)\nx" % (180 * MIB), seconds(60)).result["repr"], "1")
+        o = s.call("kept = []\nwhile True: kept.append(bytearray(b'x') * (1 << 22))", seconds(60))
+        equal((o.status, o.state), ("memory_limit", "rolled_back"))
+        assert "256 MiB" in o.text, o.text
+        # Two states of that size, which a restart of the service does not make smaller.
+        s.well("big[0] = 1\nbig = bytearray(b'y') * (%d)" % (180 * MIB), seconds(60), memory_mb=512,
+               checkpoint="y")
+        equal(number(leaf, "memory.max"), 512 * MIB)
+
+
 # ---- a restart of the service ----
 
 def kept(code, uid=ALICE, **arguments):

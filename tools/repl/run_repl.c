@@ -30,7 +30,7 @@ make_description(const struct config *config)
 		"After an exception everything up to it is kept; after a time-out, a crash or a "
 		"limit the session is as before the cell (state rolled_back), but for files. "
 		"Threads, processes and tasks live on. A session unused for %u s is closed. "
-		"memory_mb, profile and dependencies are chosen when it begins.%s\n"
+		"profile and dependencies are chosen when it begins; memory_mb can be raised.%s\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
 		"\"x + 1\"} gives result 21.",
 		PYTHON_VERSION, config->repl.idle_seconds, script_input_text(config));

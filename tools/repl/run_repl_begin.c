@@ -72,13 +72,32 @@ begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
 	return 0;
 }
 
+/* A call may ask for more memory than the session has. */
+static int
+raise_memory(struct tool_run *run, struct why *why_r)
+{
+	struct repl_session *session = run->turn.session;
+	uint64_t had = repl_session_limits(session)->memory_bytes;
+	uint64_t asked = run->arguments.asked.memory_bytes;
+	int r;
+
+	if (asked <= had)
+		return 0;
+	r = repl_session_raise(session, &run->host, asked, why_r);
+	if (r < 0)
+		return r;
+	run->limits.memory_bytes = asked;
+	run->had_memory = had;
+	return 0;
+}
+
 /* 0: on_copied() continues; 1: there is nothing to copy. */
 static int
 copy_first(struct tool_run *run, struct why *why_r)
 {
 	const struct run_script_arguments *arguments = &run->arguments;
 	struct repl_session *session = run->turn.session;
-	int from = (int)repl_session_snapshot(session);
+	int from = (int)repl_session_snapshot(session), r;
 
 	if (arguments->restore)
 		from = repl_session_checkpoint(session, arguments->restore);
@@ -88,6 +107,9 @@ copy_first(struct tool_run *run, struct why *why_r)
 	if (from < 0)
 		return why_say(why_r, -ENOENT, "restore", "there is no checkpoint %s",
 			       arguments->restore);
+	r = raise_memory(run, why_r);
+	if (r < 0)
+		return r;
 	if (arguments->branch)
 		return begin_branch(run, (unsigned int)from, why_r);
 	if (!arguments->restore)
@@ -151,9 +173,9 @@ check_fixed(const struct tool_run *run, const struct repl_session *session,
 		return why_say(why_r, -EINVAL, "snapshot", "snapshot is chosen when a session "
 			       "begins, or with reset: this one has %s",
 			       arguments->snapshot ? "false" : "true");
-	if (arguments->asked.memory_bytes && arguments->asked.memory_bytes != memory)
-		return why_say(why_r, -EINVAL, "memory_mb", "memory_mb is chosen when a session "
-			       "begins, or with reset: this one has %llu",
+	if (arguments->asked.memory_bytes && arguments->asked.memory_bytes < memory)
+		return why_say(why_r, -EINVAL, "memory_mb", "memory_mb of a session can be raised, "
+			       "and only reset lowers it: this one has %llu",
 			       (unsigned long long)(memory / MIB));
 	return 0;
 }

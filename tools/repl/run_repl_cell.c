@@ -10,6 +10,8 @@
 #include "tools/script/outcome_copy.h"
 #include "tools/shared/resources.h"
 
+#define MIB (1024 * 1024)
+
 /* ---- the end of a call ---- */
 
 void
@@ -39,6 +41,15 @@ repl_run_leave(struct tool_run *run, bool closes, bool used)
 		repl_session_leave(&run->turn, used);
 }
 
+static void
+tell_memory(const struct tool_run *run, struct repl_told *told)
+{
+	if (run->had_memory > 0)
+		repl_tell_more(told, "Its memory_mb is %llu from now on; it was %llu.",
+			       (unsigned long long)(run->limits.memory_bytes / MIB),
+			       (unsigned long long)(run->had_memory / MIB));
+}
+
 /* Nothing was run, and the run is over. */
 void
 repl_run_refuse(struct tool_run *run, const char *reason, const char *text)
@@ -50,6 +61,7 @@ repl_run_refuse(struct tool_run *run, const char *reason, const char *text)
 	repl_tell(run->began ? NULL : run->turn.session, &told);
 	if (run->source.session)
 		repl_tell(run->source.session, &told);
+	tell_memory(run, &told);
 	if (run->turn.session && repl_session_is_closing(run->turn.session))
 		told = (struct repl_told){ .state = NULL };
 	repl_run_leave(run, run->began, true);
@@ -99,6 +111,7 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 	told->text_tokens = run->arguments.text_tokens;
 	if (!run->arguments.inspect || outcome->status != OUTCOME_OK)
 		repl_tell_outcome(outcome, told);
+	tell_memory(run, told);
 	if (run->arguments.checkpoint && run->checkpoint < 0)
 		repl_tell_more(told, run->checkpoint_error == -ENOMEM
 			? "No checkpoint was made: the session's memory_mb has no room for one."

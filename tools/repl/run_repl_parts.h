@@ -42,6 +42,8 @@ struct tool_run {
 	struct script_input input;
 	struct script_tools tools;
 	struct found found;
+	uint64_t had_memory;		/* the memory limit of the session before the call has
+					 * raised it; 0: it has not */
 	int checkpoint;			/* the snapshot for the checkpoint; -1: none */
 	int checkpoint_error;		/* why the checkpoint could not be made; 0: no error */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */

@@ -328,33 +328,48 @@ repl_session_close(struct repl_turn *turn)
 
 /* except: a session that is about to be reset; NULL: none. */
 static int
-check_caps(const struct tool_host *host, const struct limits *limits,
-	   const struct repl_session *except, struct why *why_r)
+check_number(const struct tool_host *host, const struct repl_session *except, struct why *why_r)
 {
-	const struct config *config = host->config;
-	uint64_t memory = limits ? limits->memory_bytes : 0;
+	unsigned int max = host->config->repl.sessions_max;
 	const struct repl_session *session;
-	const struct origin *origin;
 	size_t n = 1;
 
 	TAILQ_FOREACH(session, &sessions, link)
 		n += session->tenant == host->tenant && session != except;
-	if (n > config->repl.sessions_max)
-		return why_say(why_r, -ENOSPC, "session",
-			       "there are %zu sessions of yours, and %u are allowed: close one, or "
-			       "go on in it; check_environment lists them", n - 1,
-			       config->repl.sessions_max);
+	return n <= max ? 0
+		: why_say(why_r, -ENOSPC, "session",
+			  "there are %zu sessions of yours, and %u are allowed: close one, or "
+			  "go on in it; check_environment lists them", n - 1, max);
+}
+
+/* May the tenant have memory_bytes beside the limits of its sessions? except: the session of the
+ * engine that is to have them instead of its own; NULL: a new one. */
+static int
+check_memory(const struct tool_host *host, uint64_t memory_bytes, const struct origin *except,
+	     struct why *why_r)
+{
+	uint64_t memory = memory_bytes, total = host->config->repl.memory_total;
+	const struct origin *origin;
+
 	LIST_FOREACH(origin, &origins, link)
-		if (origin->tenant == host->tenant &&
-		    !(except && except->origin == origin && origin->heads == 1))
+		if (origin->tenant == host->tenant && origin != except)
 			memory += origin->limits.memory_bytes;
-	if (limits && memory > config->repl.memory_total)
-		return why_say(why_r, -ENOSPC, "memory_mb",
-			       "with this one the memory limits of your sessions would add up to "
-			       "%" PRIu64 " MiB, and %" PRIu64 " are allowed: close one, or ask "
-			       "for less memory_mb", memory / MIB,
-			       config->repl.memory_total / MIB);
-	return 0;
+	return memory <= total ? 0
+		: why_say(why_r, -ENOSPC, "memory_mb",
+			  "with this one the memory limits of your sessions would add up to "
+			  "%" PRIu64 " MiB, and %" PRIu64 " are allowed: close one, or ask "
+			  "for less memory_mb", memory / MIB, total / MIB);
+}
+
+static int
+check_caps(const struct tool_host *host, const struct limits *limits,
+	   const struct repl_session *except, struct why *why_r)
+{
+	bool ends = except && except->origin && except->origin->heads == 1;
+	int r = check_number(host, except, why_r);
+
+	return r < 0 ? r : check_memory(host, limits->memory_bytes, ends ? except->origin : NULL,
+					why_r);
 }
 
 static int
@@ -365,6 +380,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	const struct repl_options options = {
 		.profile = profile,
 		.limits = *limits,
+		.memory_max = host->config->limits.cap.memory_bytes,
 		.pids_max = host->config->limits.cap.pids,
 		.sessions_max = host->config->repl.sessions_max,
 		.environment = packages ? packages->environment : NULL,
@@ -453,7 +469,7 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 {
 	struct origin *origin = session->origin;
 	struct repl_session *branch;
-	int r = check_caps(host, NULL, NULL, why_r), snapshot;
+	int r = check_number(host, NULL, why_r), snapshot;
 
 	if (r < 0)
 		return r;
@@ -497,6 +513,20 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 	free(new_profile);
 	free(environment);
 	json_decref((json_t *)new_packages.set);
+	return r;
+}
+
+int
+repl_session_raise(struct repl_session *session, const struct tool_host *host,
+		   uint64_t memory_bytes, struct why *why_r)
+{
+	struct origin *origin = session->origin;
+	int r = check_memory(host, memory_bytes, origin, why_r);
+
+	if (r == 0)
+		r = repl_raise(origin->repl, memory_bytes, why_r);
+	if (r == 0)
+		origin->limits.memory_bytes = memory_bytes;
 	return r;
 }
 

@@ -115,6 +115,11 @@ int repl_session_reset(struct repl_session *session, const struct tool_host *hos
 /* Has it a session of the engine? Not after a failed reset. */
 bool repl_session_is_open(const struct repl_session *session);
 
+/* Raises the memory limit of the session and its branches. 0, or with why_r -ENOSPC: the tenant's
+ * sessions may not have so much together; or an error of repl_raise. */
+int repl_session_raise(struct repl_session *session, const struct tool_host *host,
+		       uint64_t memory_bytes, struct why *why_r);
+
 /* Closes the session, and ends the turn. on_gone of this turn is not called. */
 void repl_session_close(struct repl_turn *turn);
 

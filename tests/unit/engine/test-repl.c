@@ -61,6 +61,7 @@ open_with(uint64_t memory_mb)
 {
 	struct repl_options options = {
 		.limits = rig.config->limits.standard, .sessions_max = SESSIONS_MAX,
+		.memory_max = 200 << 20,
 	};
 	struct repl_watcher watcher = { on_end, &session };
 	struct why why;
@@ -385,6 +386,42 @@ checkpoints_count_as_memory(void **state)
 	session.repl->memory_bytes = 160 << 20;
 	copy_snapshot(0, 1, 0);
 	gives(1, "x[:1]", "b'z'");
+}
+
+static void
+raise_to(uint64_t memory_mb, int error)
+{
+	struct why why = { .field = "" };
+
+	assert_int_equal(repl_raise(session.repl, memory_mb << 20, &why), error);
+	assert_string_equal(why.field, error < 0 ? "memory_mb" : "");
+}
+
+static void
+memory_is_raised_for_all_states(void **state)
+{
+	struct rig_result r;
+
+	(void)state;
+	if (FREED_IS_KEPT)
+		skip();
+	repl_close(session.repl);
+	open_with(64);
+	copy_snapshot(0, 1, 0);
+	run_in(&r, 0, "x = bytes(100 << 20)");
+	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
+	raise_to(160, 0);
+	raise_to(100, 0);		/* it has more, and keeps it */
+	for (unsigned int i = 0; i < 2; i++) {
+		run_in(&r, i, "len(bytes(100 << 20))");
+		rig_assert_status(&r, OUTCOME_OK);
+	}
+	if (rig.engine->memory_counted)
+		return;
+	/* Hard limits of processes are what they were when the session began. */
+	raise_to(201, -EPERM);
+	raise_to(200, 0);
+	gives(0, "len(bytes(160 << 20)) >> 20", "160");
 }
 
 static void
@@ -871,6 +908,7 @@ run_group(void)
 		TEST(cancel_interrupts_first),
 		TEST(cancel_kills_what_does_not_listen),
 		TEST(checkpoints_count_as_memory),
+		TEST(memory_is_raised_for_all_states),
 		TEST(a_full_session_can_be_emptied),
 		TEST(what_a_fork_keeps_is_as_before),
 		TEST(snapshots_are_copied),

@@ -49,6 +49,9 @@ void fake_engine_pythons(const struct fake_python *pythons);
  * answering. Before fake_engine_pythons; NULL, as at first: nothing is answered so. Borrowed. */
 void fake_engine_answers(const char *const *answers);
 
+/* The most that a session's memory can be raised to. */
+#define FAKE_MEMORY_MOST (1U << 30)
+
 /* Sessions that were opened and not closed. */
 unsigned int fake_repls_open(void);
 

@@ -92,6 +92,14 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 		done.on_copied(done.arg, done.error);
 }
 
+int
+repl_raise(struct repl *repl, uint64_t memory_bytes, struct why *why_r)
+{
+	(void)repl;
+	return memory_bytes <= FAKE_MEMORY_MOST ? 0
+		: why_say(why_r, -EPERM, "memory_mb", "more than its processes can have");
+}
+
 void
 repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	  void (*on_copied)(void *arg, int error), void *arg)

@@ -36,8 +36,8 @@ fill(struct sample *s)
 			.serial = 10 + i, .slot = 1 + i, .pid = 1000 + i, .uid = 100000 + i,
 			.tenant = msg_str("uid:1000"), .profile = msg_str("default"),
 			.streams = 3, .snapshots = 1, .taken = 1, .memory_used = 1, .wall_ms = 1,
-			.cpu_ms = 1, .memory_bytes = 1, .pids = 1, .output_bytes = 1,
-			.output_total = 1, .handles = 1,
+			.cpu_ms = 1, .memory_bytes = 1, .memory_most = 1, .pids = 1,
+			.output_bytes = 1, .output_total = 1, .handles = 1,
 		}, .handle = s->handle[i] };
 		for (int k = 0; k < 2; k++) {
 			snprintf(s->name[i][k], sizeof(s->name[i][k]), HANDLE, 'a' + (int)i,

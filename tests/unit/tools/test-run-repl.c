@@ -122,7 +122,7 @@ limits_are_the_cell_s_and_memory_the_session_s(void **state)
 {
 	const struct fake_record *record = fake_engine_record();
 	struct bench *bench = begin();
-	char handle[HANDLE_MAX + 1];
+	char handle[HANDLE_MAX + 1], more[64];
 
 	(void)state;
 	expect(call(bench, NULL, "\"memory_mb\":100"), "ok", "kept", handle);
@@ -131,7 +131,15 @@ limits_are_the_cell_s_and_memory_the_session_s(void **state)
 	assert_int_equal(record->last_limits.memory_bytes, 100 << 20);
 	assert_int_equal(record->last_limits.wall_ms, 2000);
 	assert_int_equal(record->last_limits.pids, 3);
-	expect(call(bench, handle, "\"memory_mb\":200"), "invalid_arguments", NULL, NULL);
+	expect(call(bench, handle, "\"memory_mb\":150"), "ok", "kept", NULL);
+	assert_int_equal(record->last_limits.memory_bytes, 150 << 20);
+	expect(call(bench, handle, "\"memory_mb\":149"), "invalid_arguments", NULL, NULL);
+	snprintf(more, sizeof(more), "\"memory_mb\":%u", (FAKE_MEMORY_MOST >> 20) + 1);
+	expect(call(bench, handle, more), "invalid_arguments", NULL, NULL);
+	expect(call(bench, handle, "\"pids\":3"), "ok", "kept", NULL);
+	assert_int_equal(record->last_limits.memory_bytes, 150 << 20);
+	expect(call(bench, handle, "\"reset\":true,\"memory_mb\":100"), "ok", "kept", NULL);
+	assert_int_equal(record->last_limits.memory_bytes, 100 << 20);
 	expect(call(bench, handle, "\"reset\":true,\"memory_mb\":200"), "ok", "kept", NULL);
 	assert_int_equal(record->last_limits.memory_bytes, 200 << 20);
 	expect(call(bench, handle, "\"reset\":true"), "ok", "kept", NULL);
