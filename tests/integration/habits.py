@@ -7,7 +7,7 @@ A suite of tests/integration/run. cells.py and repl.py look into single things."
 import json
 import re
 
-from harness import Skip, equal, main, test, tests
+from harness import Skip, equal, main, rows_done, test, tests
 from mcpclient import RpcError
 from repl import Session, begun
 from toolsets import check_config
@@ -174,11 +174,12 @@ TWO_CELLS = (
 
 @test
 def the_second_cell_finds_it(ctx):
-    done = 0
+    done, missing = 0, set()
     with ctx.client(timeout=120) as client:
         for first, second, wanted in TWO_CELLS:
             needs = re.match(r"import (numpy|lxml|matplotlib|pandas)", first)
             if needs and not there(client, needs[1]):
+                missing.add(needs[1])
                 continue
             s = Session(client)
             o = s.call(first, 120, **SOON)
@@ -187,7 +188,7 @@ def the_second_cell_finds_it(ctx):
             equal((o.status, value_of(o)), ("ok", wanted), "%s: %.900r," % (first, o))
             s.call(close=True)
             done += 1
-    return "%d of %d" % (done, len(TWO_CELLS))
+    return rows_done(done, TWO_CELLS, missing)
 
 
 ENDS = (
@@ -287,7 +288,7 @@ def scripts_do_as_they_should(ctx):
                 o = client.run(script, 120, files=CSV, **SOON)
                 equal((o.status, o.stdout, o.stderr, value_of(o)), ("ok", stdout, "", value), "%s: %.900r," % (script, o))
                 done += 1
-    return "%d of %d" % (done, len(SCRIPTS))
+    return rows_done(done, SCRIPTS, missing)
 
 
 # ---- calls ----
@@ -408,6 +409,7 @@ SHOWN = (
 
 @test
 def what_is_shown(ctx):
+    done = 0
     with ctx.client(timeout=120) as client:
         missing = {m for m in {m for row in SHOWN for m in row[1]} if not there(client, m)}
         for script, needs, kinds in SHOWN:
@@ -418,8 +420,8 @@ def what_is_shown(ctx):
             equal((o.status, o.stderr, forms), ("ok", "", kinds), "%s: %.900r," % (script, o))
             if ";" == script[-1]:
                 equal(o.result, None, script)
-        if missing:
-            return "without " + ", ".join(sorted(missing))
+            done += 1
+    return rows_done(done, SHOWN, missing)
 
 
 FRAME = "import numpy as np, pandas as pd\ndf = pd.DataFrame(np.random.rand(1000, 10), columns=list('abcdefghij'))\n"
@@ -438,6 +440,7 @@ LONG = (
 
 @test
 def what_is_long_costs_a_model_little(ctx):
+    done = 0
     with ctx.client(timeout=120) as client:
         missing = {m for m in ("numpy", "pandas") if not there(client, m)}
         for script, needs, most, number in LONG:
@@ -446,6 +449,8 @@ def what_is_long_costs_a_model_little(ctx):
                 size = sum(len(json.dumps(block)) for block in o.raw["content"])
                 assert size <= most and len(o.raw["content"]) == number, "%s: %d bytes in %d blocks: %.3000s" % (
                     script, size, len(o.raw["content"]), o.text)
+                done += 1
+    return rows_done(done, LONG, missing)
 
 
 # ---- what a warning and an error say ----

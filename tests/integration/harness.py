@@ -148,6 +148,16 @@ def parse_options(doc):
     return p.parse_args()
 
 
+class LeftOut(str):
+    """What a test returns that has left rows out, because something is missing: it is always shown."""
+
+
+def rows_done(done, rows, missing):
+    """What a test returns that has done so many of its rows."""
+    text = "%d of %d" % (done, len(rows))
+    return LeftOut("%s, without %s" % (text, ", ".join(sorted(missing)))) if missing else text
+
+
 class Report:
     def __init__(self, verbose):
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
@@ -159,7 +169,7 @@ class Report:
         with self.lock:
             self.counts[kind] += 1
             print("%-7s %s  (%.2f s)%s" % (word, name, seconds, ": " + text.split("\n")[0]
-                                           if kind == "skipped" else ""))
+                                           if kind == "skipped" or type(text) is LeftOut else ""))
             if kind == "failed":
                 lines = text.split("\n")
                 if len(lines) > 40:
@@ -167,7 +177,7 @@ class Report:
                 for note in notes:
                     lines += note.split("\n")
                 print("".join("        | %s\n" % line for line in lines), end="")
-            elif self.verbose and text:
+            elif self.verbose and text and type(text) is not LeftOut:
                 print("        %s" % text)
             sys.stdout.flush()
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import Skip, equal, main, test, tests
+from harness import Skip, equal, main, rows_done, test, tests
 from http_client import Session
 from http_suite import http_private
 from mcpclient import LEGACY, Client, RpcError
@@ -132,18 +132,20 @@ DATA = (
 
 @test
 def exec_computes(ctx):
-    there = []
+    there, missing = [], set()
     with ctx.client(timeout=120) as client:
         for package, script, wanted in DATA:
             got = parts(say(client, script="import importlib.util as u; print(u.find_spec(%r) is not None)" % package))
             if got["stdout"] == "True\n":
                 got = parts(say(client, script=block('dependencies = ["%s"]' % package.replace(
-                    "sklearn", "scikit-learn").replace("bs4", "beautifulsoup4")) + script))
+                    "sklearn", "scikit-learn").replace("bs4", "beautifulsoup4")) + script, timeout_seconds=100))
                 assert re.fullmatch(wanted, got.get("stdout", "")), (script, got)
                 there.append(package)
+            else:
+                missing.add(package)
     if not there:
         raise Skip("none of these packages is installed", missing=True)
-    return "%d of %d" % (len(there), len(DATA))
+    return rows_done(len(there), DATA, missing)
 
 
 @test
@@ -264,7 +266,7 @@ def sandbox_in_default_memory(ctx):
                                      ("pandas", "import pandas as pd\nresult = int(pd.Series([1, 2]).sum())", 3)):
             if not has_module(client, module):
                 raise Skip("%s is not installed" % module, missing=True)
-            got = execute(client, code, use_container=True)
+            got = execute(client, code, use_container=True, timeout=100)
             equal((got["success"], got["result"]), (True, wanted), got)
 
 

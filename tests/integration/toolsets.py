@@ -393,8 +393,10 @@ def is_refused(client, code, *problems, **arguments):
 
 
 def has_module(client, name):
-    return call(client, "execute_code", code="import " + name,
-                use_container=True)["structuredContent"]["success"]
+    got = call(client, "execute_code", code="import " + name, use_container=True,
+               timeout=100)["structuredContent"]
+    assert got["success"] or "No module named" in got["error"], got
+    return got["success"]
 
 
 @test
