@@ -55,7 +55,7 @@ class Image(DisplayObject):
         return self.data if self.data.startswith(b"\xff\xd8\xff") else None
 
 
-class JSON(DisplayObject):
+class JsonObject(DisplayObject):  # rich.py has another JSON in these names
     def _repr_json_(self):
         return self.data
 
@@ -78,7 +78,8 @@ def stand_in(module):
         return
     module.display = builtins_display
     module.DisplayObject, module.Image, module.JSON, module.Pretty = \
-        DisplayObject, Image, JSON, Pretty
+        DisplayObject, Image, JsonObject, Pretty
+    JsonObject.__name__ = JsonObject.__qualname__ = "JSON"
     for name, method in (("HTML", "_repr_html_"), ("Markdown", "_repr_markdown_"),
                          ("SVG", "_repr_svg_"), ("Latex", "_repr_latex_"),
                          ("Math", "_repr_latex_"), ("Code", "_repr_markdown_"),

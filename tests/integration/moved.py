@@ -16,6 +16,7 @@ from harness import Skip, equal, main, rows_done, test, tests
 from http_client import Session
 from http_suite import http_private
 from mcpclient import LEGACY, Client, RpcError
+from interpreter import under_test
 from toolsets import RUN_PYTHON, SETS, call, check_config, execute, has_module, parts, run_python, say, validate
 
 tests.clear()	# those of toolsets.py
@@ -361,7 +362,7 @@ PYTHON_CODE = (
      {"email": "a@b.c"}),
     ("import datetime as d, decimal, pathlib, uuid\n[d.date(2026, 1, 2), decimal.Decimal('1.5'), uuid.UUID(int=1), {3}, b'x', pathlib.Path('/p')]",
      {}, [], ["2026-01-02", "1.5", "00000000-0000-0000-0000-000000000001", [3], "x", "/p"]),
-    ("import sys\nsys.version_info[:2]", {}, [], list(sys.version_info[:2])),
+    ("import sys\nsys.version_info[:2]", {}, [], [*under_test.version[:2]]),
     ("import asyncio\nasync def f(): return 4\nasyncio.run(f())", {}, [], 4),
 )
 WITH_NUMPY = (
@@ -397,7 +398,8 @@ def run_python_one_by_one(ctx):
         for i, id in enumerate(ids):
             equal(json.loads(client.wait(id)["content"][0]["text"]),
                   {"status": "success", "output": [str(i)], "return_value": i})
-    return "%d inputs" % (len(rows) + len(RUN_ERRORS))
+    done = len(rows) + len(RUN_ERRORS)
+    return rows_done(done, PYTHON_CODE + WITH_NUMPY + RUN_ERRORS, set() if WITH_NUMPY[0] in rows else {"numpy"})
 
 
 if __name__ == "__main__":
