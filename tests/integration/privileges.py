@@ -312,11 +312,13 @@ def strange_descriptors(pid):
                 for fd in os.listdir("/proc/%d/fd" % pid)}
     except OSError:
         return {}
-    if len(held) > 8:
+    if len(held) > (9 if ns_pid(pid) == 1 else 8):
         return held
     # A warm worker has its script's file open, to be written when it comes; init has the rules
-    # that a session's first place is to enter, its signals, and what it tells the uptime by.
-    of_init = ("anon_inode:[landlock-ruleset]", "anon_inode:[signalfd]", "/run/begun", "/run/uptime")
+    # that a session's first place is to enter, its signals, and what it tells the uptime and the
+    # memory by.
+    of_init = ("anon_inode:[landlock-ruleset]", "anon_inode:[signalfd]", "/run/begun", "/run/meminfo",
+               "/run/uptime")
     return {fd: target for fd, target in held.items()
             if not target.startswith(("socket:", "pipe:", "anon_inode:[pidfd]"))
             and target not in ("/dev/null", "/workspace/script.py")
