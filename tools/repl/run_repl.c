@@ -25,12 +25,12 @@ make_description(const struct config *config)
 	n = asprintf(&text,
 		"Run Python %s code in a session that keeps variables, imports and files for the "
 		"next call, like a notebook. The first call, without session, begins one; send "
-		"the session that it answers with the next cells. Returns what run_script "
-		"returns; packages and network are the same.\n"
+		"the session that it answers with the next cells. Answers, packages and network "
+		"are those of run_script.\n"
 		"After an exception everything up to it is kept; after a time-out, a crash or a "
 		"limit the session is as before the cell (state rolled_back), but for files. "
 		"Threads, processes and tasks live on. A session unused for %u s is closed. "
-		"profile and dependencies are chosen when it begins; memory_mb can be raised.%s\n"
+		"profile and dependencies are chosen when it begins.%s\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
 		"\"x + 1\"} gives result 21.",
 		PYTHON_VERSION, config->repl.idle_seconds, script_input_text(config));

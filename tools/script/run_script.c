@@ -50,9 +50,9 @@ make_description(const struct config *config)
 
 	n = asprintf(&text,
 		"Run a Python %s script in a fresh, isolated process. Returns what it "
-		"printed, the value of its last line, an error with its traceback, figures and "
-		"what display(object) was given, and the files that it left in /workspace, "
-		"where it starts.\n"
+		"printed, the value of its last line, an error with its traceback, figures, "
+		"objects given to display(), and the files it left in /workspace, where it "
+		"starts.\n"
 		"Nothing survives the call: send a whole program each time, or use run_repl. "
 		"The script sees no files of the machine and %s. Top-level await, threads and "
 		"subprocesses work.%s%s%s\n"
