@@ -11,6 +11,7 @@ libworker_a_SOURCES = \
 	worker/execution.c worker/execution.h \
 	worker/heap.c worker/heap.h \
 	worker/hello.c worker/hello.h \
+	worker/hooks.c worker/hooks.h \
 	worker/interfaces.c \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \

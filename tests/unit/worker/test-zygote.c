@@ -228,6 +228,66 @@ hooks_of_a_module_run_once(void **state)
 	remove_dir(dir, modules);
 }
 
+static void
+prints(const struct host_options *options, const char *script, const char *out)
+{
+	struct host_run run = { .script = script };
+	struct host_result r;
+	struct host host;
+
+	start_with(options, &host);
+	host_run(&host, &run, &r);
+	assert_string_equal(r.err, "");
+	assert_string_equal(r.out, out);
+	host_result_done(&r);
+	host_stop(&host);
+}
+
+/* What threading's would make in a worker is not there, and after a fork of the script it is: the
+ * lock of logging is free, and the other thread gone. */
+static void
+hooks_about_threads_run_at_forks_of_the_script_only(void **state)
+{
+	static const char *const modules[] = { "logging", "concurrent.futures.thread", NULL };
+	static const char script[] =
+		"import gc, logging, os, threading\n"
+		"locks = getattr(threading, '_shutdown_locks', None)\n"
+		"print(any(each is locks for each in gc.get_objects()))\n"
+		"print(os.register_at_fork.__module__)\n"
+		"print(threading.main_thread().native_id == os.getpid(), threading.active_count())\n"
+		"end = threading.Event()\n"
+		"threading.Thread(target=end.wait).start()\n"
+		"pid = os.fork()\n"
+		"if pid == 0:\n"
+		"    alone, got = threading.active_count() == 1, []\n"
+		"    take = lambda: got.append(logging._lock.acquire(timeout=60))\n"
+		"    thread = threading.Thread(target=take)\n"
+		"    thread.start()\n"
+		"    thread.join()\n"
+		"    os._exit(3 if alone and got == [True] else 1)\n"
+		"print(threading.active_count(), os.waitpid(pid, 0)[1] >> 8)\n"
+		"end.set()\n";
+
+	(void)state;
+	prints(&(struct host_options){ .modules = modules }, script,
+	       "False\nposix\nTrue 1\n2 3\n");
+}
+
+/* Blocks of each size that Python's allocator has. Those of the zygote have holes between them. */
+static void
+new_objects_lie_side_by_side(void **state)
+{
+	static const char *const modules[] = { "asyncio", "json", "logging", "random", NULL };
+	static const char script[] =
+		"def pages(size):\n"
+		"    blocks = [bytes(size - 33) for _ in range(16)]\n"
+		"    return len({id(block) >> 12 for block in blocks})\n"
+		"print([size for size in range(64, 513, 16) if pages(size) > size // 256 + 2])\n";
+
+	(void)state;
+	prints(&(struct host_options){ .modules = modules }, script, "[]\n");
+}
+
 /* Also in init, which each worker's script is forked of: nothing there writes to it. */
 static void
 its_heap_is_on_huge_pages(void **state)
@@ -681,6 +741,8 @@ main(void)
 		cmocka_unit_test(an_import_that_leaves_a_thread_is_refused),
 		cmocka_unit_test(imports_that_fail_are_told_and_the_others_are_there),
 		cmocka_unit_test(hooks_of_a_module_run_once),
+		cmocka_unit_test(hooks_about_threads_run_at_forks_of_the_script_only),
+		cmocka_unit_test(new_objects_lie_side_by_side),
 		cmocka_unit_test(its_heap_is_on_huge_pages),
 		cmocka_unit_test(its_libraries_are_joined),
 		cmocka_unit_test(only_configure_comes_first),
