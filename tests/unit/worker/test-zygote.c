@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -306,31 +307,94 @@ its_heap_is_on_huge_pages(void **state)
 	host_stop(&host);
 }
 
-/* The read-only part of a library is one mapping, and nothing that can be written is executable. */
-static void
-its_libraries_are_joined(void **state)
+/* Does a mapping have a whole huge page in it? */
+static bool
+has_huge(unsigned long from, unsigned long to)
 {
-	struct host host;
+	const unsigned long page = 2UL << 20;
+
+	return ((from + page - 1) & ~(page - 1)) + page <= to;
+}
+
+/* The read-only part of a library is one mapping, and nothing that can be written is executable.
+ * An imported library has one more, its data. The relocations of the C library stay read-only.
+ * *huge_r: the program is as large as a huge page. */
+static void
+check_mappings(pid_t zygote, bool *huge_r)
+{
+	unsigned long from, to, offset;
+	unsigned int n = 0, relocated = 0;
 	char path[64], line[512], may[5];
-	unsigned long offset;
-	unsigned int n = 0;
 	FILE *maps;
 
-	(void)state;
-	start_with(&plain, &host);
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)host.zygote);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)zygote);
 	maps = fopen(path, "re");
 	assert_non_null(maps);
+	*huge_r = false;
 	while (fgets(line, sizeof(line), maps)) {
-		assert_int_equal(sscanf(line, "%*s %4s %lx", may, &offset), 2);
+		assert_int_equal(sscanf(line, "%lx-%lx %4s %lx", &from, &to, may, &offset), 4);
 		assert_false(may[1] == 'w' && may[2] == 'x');
-		if (!strstr(line, "/libc.so.6") || may[2] != 'x')
+		assert_false(strstr(line, "/lib-dynload/") && strcmp(may, "r--p") == 0);
+		*huge_r |= may[2] == 'x' && has_huge(from, to) &&
+			   strstr(line, "/memfd:mcp-python-worker ") != NULL;
+		if (!strstr(line, "/libc.so.6"))
+			continue;
+		relocated += strcmp(may, "r--p") == 0;
+		if (may[2] != 'x')
 			continue;
 		assert_int_equal(offset, 0);
 		n++;
 	}
 	fclose(maps);
 	assert_int_equal(n, 1);
+	assert_int_equal(relocated, 1);
+}
+
+static void
+its_libraries_are_joined(void **state)
+{
+	static const char *const modules[] = { "sqlite3", "decimal", NULL };
+	struct host host;
+	bool huge;
+
+	(void)state;
+	start_with(&(struct host_options){ .modules = modules }, &host);
+	check_mappings(host.zygote, &huge);
+	host_stop(&host);
+}
+
+/* May a kernel that has huge pages put files in memory on them? */
+static bool
+may_share_huge(void)
+{
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
+	char text[256] = "[deny]";
+
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	if (f)
+		fclose(f);
+	return !strstr(text, "[deny]");
+}
+
+static void
+its_program_is_on_huge_pages(void **state)
+{
+	struct host_run run = { .script =
+		"lines = open('/proc/self/smaps_rollup').read().splitlines()\n"
+		"print([line.split()[1] != '0' for line in lines if line.startswith('ShmemPmd')])\n" };
+	struct host_result r;
+	struct host host;
+	bool huge;
+
+	(void)state;
+	start_with(&plain, &host);
+	check_mappings(host.zygote, &huge);
+	if (huge && may_share_huge() && huge_kernel_can(16 << 20)) {
+		host_run(&host, &run, &r);
+		assert_string_equal(r.out, "[True]\n");
+		host_result_done(&r);
+	}
 	host_stop(&host);
 }
 
@@ -745,6 +809,7 @@ main(void)
 		cmocka_unit_test(new_objects_lie_side_by_side),
 		cmocka_unit_test(its_heap_is_on_huge_pages),
 		cmocka_unit_test(its_libraries_are_joined),
+		cmocka_unit_test(its_program_is_on_huge_pages),
 		cmocka_unit_test(only_configure_comes_first),
 		cmocka_unit_test(a_spawn_that_contradicts_itself_is_refused),
 		cmocka_unit_test(a_uid_that_is_not_ours_fails_closed),
