@@ -60,6 +60,7 @@ main_module = sys.modules["__main__"]
 native_excepthook = sys.excepthook
 thread_shutdown = threading._shutdown
 run_atexit = atexit._run_exitfuncs
+MAIN_THREAD = threading.main_thread()
 count_threads, count_exits = _thread._count, atexit._ncallbacks
 thread_exits = threading._threading_atexits
 BufferedWriter, TextIOWrapper = io.BufferedWriter, io.TextIOWrapper
@@ -99,6 +100,7 @@ def prepare(modules, remove_env):
         logging._handlerList[:] = [handler for handler in logging._handlerList
                                    if handler() is not logging.lastResort]
     Prepared.exits, Prepared.thread_exits = count_exits(), len(thread_exits)
+    settle_hooks()
 
     sys.path.insert(0, "")
     sys.path_importer_cache.clear()
@@ -157,10 +159,12 @@ def rehearse():
 
 def fresh():
     """In a new worker, before it knows its script: generators that a fork has copied must not
-    give the same numbers in its siblings. Python's own random module handles this itself."""
+    give the same numbers in its siblings. Python's own random module handles this itself. And the
+    thread has a number of its own."""
     legacy = sys.modules.get("numpy.random.mtrand")
     if legacy is not None:
         legacy.seed()
+    MAIN_THREAD._native_id = _thread.get_native_id()
 
 
 def use_proxy(port):
@@ -225,7 +229,12 @@ def check_cookie(script):
 
 def remember_source(text):
     """Tracebacks and inspect find the source here, whatever the script does to files."""
-    lines = io.StringIO(text, None).readlines()
+    if "\r" in text:
+        lines = io.StringIO(text, None).readlines()
+    else:  # text holds no NUL
+        lines = text.replace("\n", "\n\0").split("\0")
+        if not lines[-1]:
+            del lines[-1]
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
     linecache.cache[FILE] = (len(text), None, lines, FILE)

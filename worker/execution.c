@@ -296,18 +296,18 @@ left_ms(uint64_t until_ms)
 
 /* Waits for one of init's signals, but not for longer than that; 0: there was none. */
 static int
-await_signal(int signals, bool *runs, int ms)
+await_signal(int signals, int ms)
 {
 	struct pollfd events[] = {
 		{ .fd = signals, .events = POLLIN },
-		{ .fd = *runs ? -1 : procfs_begun() },
+		{ .fd = procfs_tick(), .events = POLLIN },
 	};
 	struct signalfd_siginfo info;
 
 	if (poll(events, 2, ms) <= 0)
 		return 0;
 	if (events[1].revents != 0)
-		*runs = true;
+		procfs_on_tick();
 	if (events[0].revents == 0 || read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return 0;
 	return (int)info.ssi_signo;
@@ -315,13 +315,11 @@ await_signal(int signals, bool *runs, int ms)
 
 /* Reaps until the script's process has ended. SIGTERM from the supervisor ends it with all other
  * processes; at SIGUSR1 it has a moment before that to tell where it is. A script that sends one
- * ends itself. From the start of a run on, the uptime is told. False: the process is not init's
- * child any more. */
+ * ends itself. False: the process is not init's child any more. */
 static bool
 wait_for_script(int signals, pid_t script, int *status_r)
 {
 	uint64_t until_ms = 0;		/* not 0: it was asked where it is */
-	bool runs = false;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, status_r, WNOHANG)) != script) {
@@ -331,10 +329,7 @@ wait_for_script(int signals, pid_t script, int *status_r)
 			return false;
 		if (pid != 0)
 			continue;
-		if (runs)
-			procfs_tell_uptime();
-		signal = await_signal(signals, &runs, until_ms ? left_ms(until_ms) :
-						      runs ? PROCFS_TICK_MS : -1);
+		signal = await_signal(signals, until_ms ? left_ms(until_ms) : -1);
 		if (signal == SIGUSR1 && until_ms == 0) {
 			until_ms = clock_ms() + WHERE_WAIT_MS;
 			where_ask(script);

@@ -12,28 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25		/* since Linux 6.1 */
-#endif
+#include "worker/hugepage.h"
 
-#define HUGE_PAGE (2UL << 20)		/* of x86-64, and of arm64 with pages of 4 KiB */
 #define REGION (64UL << 20)		/* profiles that need more continue outside of it */
 
 static PyObjectArenaAllocator usual;
 static uintptr_t region, next;		/* 0: none */
 static uintptr_t heap;			/* where libc's heap continues; UINTPTR_MAX: nowhere */
-
-static uintptr_t
-round_down(uintptr_t at)
-{
-	return at & ~(HUGE_PAGE - 1);
-}
-
-static uintptr_t
-round_up(uintptr_t at)
-{
-	return round_down(at + HUGE_PAGE - 1);
-}
 
 static void
 unmap(uintptr_t from, uintptr_t to)
@@ -69,12 +54,12 @@ heap_gather(void)
 	PyObjectArenaAllocator ours = { .alloc = arena_alloc };
 
 	/* libc's heap begins on a huge page. */
-	heap = round_up((uintptr_t)sbrk(0));
+	heap = huge_up((uintptr_t)sbrk(0));
 	if (brk((void *)heap) < 0)
 		heap = UINTPTR_MAX;
 	if (mapped == MAP_FAILED)
 		return;
-	region = next = round_up((uintptr_t)mapped);
+	region = next = huge_up((uintptr_t)mapped);
 	unmap((uintptr_t)mapped, region);
 	unmap(region + REGION, (uintptr_t)mapped + REGION + HUGE_PAGE);
 	PyObject_GetArenaAllocator(&usual);
@@ -86,12 +71,12 @@ heap_gather(void)
 void
 heap_settle(void)
 {
-	collapse(heap, round_down((uintptr_t)sbrk(0)));
+	collapse(heap, huge_down((uintptr_t)sbrk(0)));
 	if (!region)
 		return;
 	PyObject_SetArenaAllocator(&usual);
-	collapse(region, round_up(next));
-	unmap(round_up(next), region + REGION);
+	collapse(region, huge_up(next));
+	unmap(huge_up(next), region + REGION);
 }
 
 /* ---- sessions ---- */
@@ -107,7 +92,7 @@ static size_t n_arenas, chunk_left;
 static void *
 advise(void *block, size_t size)
 {
-	uintptr_t from = round_up((uintptr_t)block), to = round_down((uintptr_t)block + size);
+	uintptr_t from = huge_up((uintptr_t)block), to = huge_down((uintptr_t)block + size);
 
 	if (block && size >= LARGE && from < to)
 		madvise((void *)from, to - from, MADV_HUGEPAGE);
@@ -141,7 +126,7 @@ map_chunk(void)
 
 	if (mapped == MAP_FAILED)
 		return false;
-	chunk = round_up((uintptr_t)mapped);
+	chunk = huge_up((uintptr_t)mapped);
 	unmap((uintptr_t)mapped, chunk);
 	unmap(chunk + HUGE_PAGE, (uintptr_t)mapped + 2 * HUGE_PAGE);
 	madvise((void *)chunk, HUGE_PAGE, MADV_HUGEPAGE);

@@ -20,6 +20,7 @@
 #include "worker/bootstrap.h"
 #include "worker/display.h"
 #include "worker/heap.h"
+#include "worker/hooks.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
 #include "worker/ipython.h"
@@ -59,6 +60,27 @@ executable(void)
 #endif
 }
 
+/* Takes the free blocks of one size that lie between used ones: Python's allocator gives these
+ * first, and each lies on a page that a worker would have to copy. The next blocks follow one
+ * another then. An allocator that gives no such run of blocks gets all of them back. */
+static void
+fill_holes(size_t size)
+{
+	enum { MOST = 16384, RUN_BYTES = 8192 };
+	char **block = malloc(MOST * sizeof(*block));
+	size_t n = 0, run = 0, keep = 0;
+
+	while (block && n < MOST && keep == 0 && (block[n] = PyObject_Malloc(size)) != NULL) {
+		run = n > 0 && block[n] == block[n - 1] + size ? run + 1 : 0;
+		n++;
+		if (run * size >= RUN_BYTES)
+			keep = n - run;		/* with the first block of the run */
+	}
+	while (n > keep)
+		PyObject_Free(block[--n]);
+	free(block);
+}
+
 /* Reserves memory in both allocators, so that a small script makes no new mappings. Of each,
  * the last block stays: Python's allocator frees an arena with its last block, and libc returns
  * what is free at the end of its heap. mallopt() would do too, but it ends the adaptation of
@@ -66,9 +88,11 @@ executable(void)
 static void
 leave_room(void)
 {
-	enum { BLOCKS = 512, SIZE = 496, LIBC_SIZE = 1008 };
+	enum { BLOCKS = 512, SIZE = 496, LIBC_SIZE = 1008, SIZES_MAX = 512, SIZES_STEP = 16 };
 	void *block[BLOCKS];
 
+	for (size_t size = SIZES_STEP; size <= SIZES_MAX; size += SIZES_STEP)
+		fill_holes(size);
 	for (size_t i = 0; i < BLOCKS; i++)
 		block[i] = PyObject_Malloc(SIZE);
 	for (size_t i = 0; i < BLOCKS - 1; i++)
@@ -209,7 +233,8 @@ dict_clearer(void)
 static int
 load_bootstrap(void)
 {
-	PyObject *builtins, *name, *turn, *buffer, *send, *clear, *may_ask, *ask, *ask_tool;
+	PyObject *builtins, *name, *turn, *buffer, *send, *clear, *may_ask, *ask, *ask_tool,
+		 *settle;
 	int r = -EIO;
 
 	bootstrap = PyDict_New();
@@ -222,8 +247,9 @@ load_bootstrap(void)
 	may_ask = modules_may_ask();
 	ask = modules_ask();
 	ask_tool = tools_ask();
+	settle = hooks_settler();
 	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && buffer && send &&
-	    clear && may_ask && ask && ask_tool &&
+	    clear && may_ask && ask && ask_tool && settle && hooks_watch() == 0 &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
@@ -233,6 +259,7 @@ load_bootstrap(void)
 	    PyDict_SetItemString(bootstrap, "may_ask_module", may_ask) == 0 &&
 	    PyDict_SetItemString(bootstrap, "ask_module", ask) == 0 &&
 	    PyDict_SetItemString(bootstrap, "ask_tool", ask_tool) == 0 &&
+	    PyDict_SetItemString(bootstrap, "settle_hooks", settle) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
 		r = 0;
@@ -247,6 +274,7 @@ load_bootstrap(void)
 	Py_XDECREF(may_ask);
 	Py_XDECREF(ask);
 	Py_XDECREF(ask_tool);
+	Py_XDECREF(settle);
 	if (r == 0)
 		r = run_frozen(jsonable_code, sizeof(jsonable_code));
 	if (r == 0)
@@ -424,6 +452,7 @@ void
 interpreter_after_fork(void)
 {
 	PyOS_AfterFork_Child();
+	hooks_born();
 }
 
 static int

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the zygote.   Owns: nothing. */
+/* Runs in: the zygote.   Owns: the number of objects that were there before imports, and where the
+ * program's huge pages are. */
 #include "worker/libraries.h"
 
 #include <link.h>
@@ -8,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "worker/hugepage.h"
+
 /* Pages that follow each other, of segments that are not written. */
 struct run {
 	uintptr_t from, to;
@@ -15,41 +18,118 @@ struct run {
 };
 
 static void
-join(const struct run *run)
+join(const struct run *run, struct run *longest)
 {
 	if (run->segments > 1)
 		mprotect((void *)run->from, run->to - run->from, PROT_READ | PROT_EXEC);
+	if (run->segments > 0 && run->to - run->from > longest->to - longest->from)
+		*longest = *run;
 }
 
-/* Segments are in the order of their addresses (elf(5)). */
-static int
-join_object(struct dl_phdr_info *info, size_t size, void *arg)
+static uintptr_t
+page_down(uintptr_t at)
+{
+	return at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+/* Headers, code and constants; returns the longest run of them. Segments are in the order of their
+ * addresses (elf(5)). */
+static struct run
+join_read_only(const struct dl_phdr_info *info)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	struct run run = { 0 };
+	struct run run = { 0 }, longest = { 0 };
 
-	(void)size;
-	(void)arg;
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t from = (info->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+		uintptr_t from = page_down(info->dlpi_addr + segment->p_vaddr);
 		uintptr_t end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
 
 		if (segment->p_type != PT_LOAD)
 			continue;
 		if (run.segments == 0 || (segment->p_flags & PF_W) || from != run.to) {
-			join(&run);
+			join(&run, &longest);
 			run = (struct run){ .from = from };
 		}
-		run.to = (end + page - 1) & ~(page - 1);
+		run.to = page_down(end + page - 1);
 		run.segments += !(segment->p_flags & PF_W);
 	}
-	join(&run);
+	join(&run, &longest);
+	return longest;
+}
+
+/* The linker has made the whole pages of this part read-only. */
+static void
+join_relocated(const struct dl_phdr_info *info)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t from = page_down(info->dlpi_addr + segment->p_vaddr);
+		uintptr_t to = page_down(info->dlpi_addr + segment->p_vaddr + segment->p_memsz);
+
+		if (segment->p_type == PT_GNU_RELRO && from < to)
+			mprotect((void *)from, to - from, PROT_READ | PROT_WRITE);
+	}
+}
+
+static struct run huge;			/* what of the program is on huge pages */
+
+/* The program's file lies in memory (worker/main.c). Its pages that are put on a huge one are so
+ * for every process that maps it. */
+static void
+put_on_huge_pages(const struct run *run)
+{
+	uintptr_t at = huge_up(run->from);
+
+	huge = (struct run){ .from = at, .to = at };
+	while (huge.to + HUGE_PAGE <= run->to &&
+	       madvise((void *)huge.to, HUGE_PAGE, MADV_COLLAPSE) == 0)
+		huge.to += HUGE_PAGE;
+}
+
+static size_t before;			/* objects */
+
+static int
+count_object(struct dl_phdr_info *info, size_t size, void *n)
+{
+	(void)info;
+	(void)size;
+	++*(size_t *)n;
 	return 0;
+}
+
+/* Objects come in the order in which they were loaded; the first is the program. */
+static int
+join_object(struct dl_phdr_info *info, size_t size, void *n)
+{
+	size_t number = (*(size_t *)n)++;
+	struct run run = join_read_only(info);
+
+	(void)size;
+	if (number == 0)
+		put_on_huge_pages(&run);
+	if (number >= before)
+		join_relocated(info);
+	return 0;
+}
+
+void
+libraries_note(void)
+{
+	before = 0;
+	dl_iterate_phdr(count_object, &before);
 }
 
 void
 libraries_join(void)
 {
-	dl_iterate_phdr(join_object, NULL);
+	size_t n = 0;
+
+	dl_iterate_phdr(join_object, &n);
+}
+
+bool
+libraries_is_huge(uintptr_t at)
+{
+	return at >= huge.from && at < huge.to;
 }

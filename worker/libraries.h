@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins the mappings of the program and of its libraries, because a fork copies each mapping of a
  * process, and the end of the copy removes each. A library's headers, its code and its constants
- * are three mappings that differ only in that the code is executable. With the default profile 157
- * mappings become 101.
+ * are three mappings that differ only in that the code is executable; its data are two, of which
+ * the linker has made the relocated one read-only. With the default profile 157 mappings become
+ * 82. What of the program's code fills huge pages is put on them: one fault maps two megabytes.
  */
 #ifndef WORKER_LIBRARIES_H
 #define WORKER_LIBRARIES_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/* To be called before the first import: what is loaded from now on is imported. */
+void libraries_note(void);
+
 /* To be called after the last import: makes headers and constants executable, too, so that the
- * kernel joins them with the code. Writable mappings, relocations that were made read-only, and
- * mappings that cannot be joined stay as they are. An attacker inside a worker then finds more
- * executable bytes, but a script may make memory executable anyway. */
+ * kernel joins them with the code, and relocations of imported libraries writable, so that it
+ * joins them with the data. Mappings that cannot be joined stay as they are. An attacker inside a
+ * script's process then finds more executable and more writable bytes, but a script may change the
+ * protection of its memory anyway. Init calls no imported library, and the relocations of what it
+ * does call stay read-only. */
 void libraries_join(void);
+
+/* Is this address on one of the program's huge pages (HUGE_PAGE)? */
+bool libraries_is_huge(uintptr_t at);
 
 #endif

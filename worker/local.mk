@@ -9,8 +9,9 @@ libworker_a_SOURCES = \
 	worker/prompt.c worker/prompt.h \
 	worker/descriptors.c worker/descriptors.h \
 	worker/execution.c worker/execution.h \
-	worker/heap.c worker/heap.h \
+	worker/heap.c worker/heap.h worker/hugepage.h \
 	worker/hello.c worker/hello.h \
+	worker/hooks.c worker/hooks.h \
 	worker/interfaces.c \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \

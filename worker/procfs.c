@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (prepare), every worker (mount), the script's process (tell).
- * Owns:    /etc/proc of the jail; /run/meminfo, /run/uptime and /run/begun until a run begins.
+ * Owns:    /etc/proc of the jail; /run/meminfo and /run/uptime until a run begins; a timer.
  * Init must not touch the heap (worker/heap.h). */
 #include "worker/procfs.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +22,6 @@
 #define PLACE "etc/proc"		/* in the root; read-only for workers */
 #define MEMINFO "/run/meminfo"		/* its name until it is told */
 #define UPTIME "/run/uptime"		/* likewise */
-#define BEGUN "/run/begun"		/* a FIFO, likewise */
 #define FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define PROCESSORS_MAX 8192
 
@@ -312,7 +312,7 @@ write_meminfo(int fd, uint64_t memory_bytes)
 	return pwrite(fd, text, (size_t)len, 0) == len ? 0 : -EIO;
 }
 
-static int meminfo = -1, uptime = -1, begun = -1;	/* init's descriptors */
+static int meminfo = -1, uptime = -1, tick = -1;
 
 /* The uptime is a second ahead: programs subtract a process's start from it in unsigned numbers.
  * Without a time namespace it is given as 0, because it would be the machine's. The idle time is
@@ -340,14 +340,13 @@ create(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A signal would not do: from ABI 6 on Landlock lets the script's process send init none. */
+/* Init and the script's process share the timer: the one waits for it, the other starts it. So init
+ * is not woken when a run begins. */
 static int
-make_begun(void)
+make_tick(void)
 {
-	if (mkfifo(BEGUN, 0600) < 0)
-		return -errno;
-	begun = open(BEGUN, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return begun < 0 ? -errno : 0;
+	tick = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return tick < 0 ? -errno : 0;
 }
 
 int
@@ -361,7 +360,7 @@ procfs_mount(uint64_t memory_bytes)
 	if (r == 0)
 		r = uptime < 0 ? uptime : write_uptime(uptime);
 	if (r == 0)
-		r = make_begun();
+		r = make_tick();
 	if (r == 0 && mount("proc", "/proc", "proc", FLAGS, "hidepid=2") < 0)
 		r = -errno;
 	if (r == 0)
@@ -377,14 +376,20 @@ procfs_leave(void)
 {
 	close(meminfo);
 	close(uptime);
-	close(begun);
-	meminfo = uptime = begun = -1;
+	meminfo = uptime = -1;
 }
 
 int
-procfs_begun(void)
+procfs_tick(void)
 {
-	return begun;
+	return tick;
+}
+
+void
+procfs_end_tick(void)
+{
+	close(tick);
+	tick = -1;
 }
 
 void
@@ -399,16 +404,24 @@ procfs_tell_memory(uint64_t memory_bytes)
 	(void)write_meminfo(meminfo, memory_bytes);
 }
 
-/* Its reader sees that it had a writer. */
-static int
-tell_begun(void)
+void
+procfs_on_tick(void)
 {
-	int fd = open(BEGUN, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	uint64_t times;
 
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return unlink(BEGUN) < 0 ? -errno : 0;
+	if (read(tick, &times, sizeof(times)) == (ssize_t)sizeof(times))
+		procfs_tell_uptime();
+}
+
+static int
+start_tick(void)
+{
+	const struct timespec every = { .tv_nsec = PROCFS_TICK_MS * 1000000L };
+	const struct itimerspec times = { .it_interval = every, .it_value = every };
+	int r = timerfd_settime(tick, 0, &times, NULL) < 0 ? -errno : 0;
+
+	procfs_end_tick();
+	return r;
 }
 
 static int
@@ -432,5 +445,5 @@ procfs_tell(uint64_t memory_bytes)
 	}
 	if (r == 0 && unlink(MEMINFO) < 0)
 		r = -errno;
-	return r == 0 ? tell_begun() : r;
+	return r == 0 ? start_tick() : r;
 }

@@ -22,18 +22,20 @@ int procfs_prepare(int root, const char **what_r);
  * it. memory_bytes: the limit that most workers get. 0 or -errno. */
 int procfs_mount(uint64_t memory_bytes);
 
-/* In a process that init has forked, before any line of a script: closes the descriptors that only
+/* In a process that init has forked, before any line of a script: closes the descriptor that only
  * init may have. */
 void procfs_leave(void);
 
 /* In the script's process, once, before any line of a script: writes /proc/uptime, and also
  * /proc/meminfo if memory_bytes is not the usual limit. Removes the names by which these files
- * could be written to, and tells init that a run begins. 0 or -errno. */
+ * could be written to, starts the timer, and closes it here. 0 or -errno. */
 int procfs_tell(uint64_t memory_bytes);
 
-/* In init: a descriptor for poll(), on which POLLHUP says that procfs_tell was called. It belongs
- * to this module. */
-int procfs_begun(void);
+/* In init and in a script's process before its run: a timer, which belongs to this module.
+ * From procfs_tell on poll() says POLLIN each PROCFS_TICK_MS, and procfs_on_tick() takes that. */
+int procfs_tick(void);
+void procfs_on_tick(void);
+void procfs_end_tick(void);
 
 /* To be called in init when the limit of a session was raised: writes /proc/meminfo again. */
 void procfs_tell_memory(uint64_t memory_bytes);

@@ -1257,6 +1257,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	memory_counted = jail->memory_counted;
 	memory_limit = open->memory_bytes;
 	alone = open->alone;
+	procfs_end_tick();
 	weigh_self();
 	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0 &&
 	    make_line(&line, &theirs) == 0)

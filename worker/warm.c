@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "worker/hugepage.h"
+#include "worker/libraries.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ 22		/* since Linux 5.14 */
@@ -138,6 +140,15 @@ warm_learn(void (*rehearse)(const void *arg), const void *arg)
 	munmap(shared, sizeof(*shared));
 }
 
+/* The first address that a fault at this one does not map. */
+static uintptr_t
+next_around(uintptr_t at)
+{
+	size_t around = libraries_is_huge(at) ? HUGE_PAGE : FAULT_AROUND;
+
+	return (at | (around - 1)) + 1;
+}
+
 void
 warm_up(void)
 {
@@ -152,7 +163,7 @@ warm_up(void)
 			continue;
 		}
 		/* One page brings its neighbours; separate requests would cost more. */
-		for (uintptr_t at = r.start; at < r.end; at = (at | (FAULT_AROUND - 1)) + 1)
+		for (uintptr_t at = r.start; at < r.end; at = next_around(at))
 			madvise((void *)at, page, MADV_POPULATE_READ);
 	}
 }

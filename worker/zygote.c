@@ -247,6 +247,7 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 		.objects = configure->displays,
 		.bytes = configure->display_bytes,
 	};
+	libraries_note();
 	*what = "standard streams";
 	r = parallel_begin(configure->processors);
 	if (r == 0)

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +229,67 @@ hooks_of_a_module_run_once(void **state)
 	remove_dir(dir, modules);
 }
 
+static void
+prints(const struct host_options *options, const char *script, const char *out)
+{
+	struct host_run run = { .script = script };
+	struct host_result r;
+	struct host host;
+
+	start_with(options, &host);
+	host_run(&host, &run, &r);
+	assert_string_equal(r.err, "");
+	assert_string_equal(r.out, out);
+	host_result_done(&r);
+	host_stop(&host);
+}
+
+/* What threading's would make in a worker is not there, and after a fork of the script it is: the
+ * lock of logging is free, and the other thread gone. */
+static void
+hooks_about_threads_run_at_forks_of_the_script_only(void **state)
+{
+	static const char *const modules[] = { "logging", "concurrent.futures.thread", NULL };
+	static const char script[] =
+		"import gc, logging, os, threading, warnings\n"
+		"warnings.simplefilter('ignore')  # of a fork beside a thread\n"
+		"locks = getattr(threading, '_shutdown_locks', None)\n"
+		"print(any(each is locks for each in gc.get_objects()))\n"
+		"print(os.register_at_fork.__module__)\n"
+		"print(threading.main_thread().native_id == os.getpid(), threading.active_count())\n"
+		"end = threading.Event()\n"
+		"threading.Thread(target=end.wait).start()\n"
+		"pid = os.fork()\n"
+		"if pid == 0:\n"
+		"    alone, got = threading.active_count() == 1, []\n"
+		"    take = lambda: got.append(logging._lock.acquire(timeout=60))\n"
+		"    thread = threading.Thread(target=take)\n"
+		"    thread.start()\n"
+		"    thread.join()\n"
+		"    os._exit(3 if alone and got == [True] else 1)\n"
+		"print(threading.active_count(), os.waitpid(pid, 0)[1] >> 8)\n"
+		"end.set()\n";
+
+	(void)state;
+	prints(&(struct host_options){ .modules = modules }, script,
+	       "False\nposix\nTrue 1\n2 3\n");
+}
+
+/* Blocks of each size that Python's allocator has. Those of the zygote have holes between them. */
+static void
+new_objects_lie_side_by_side(void **state)
+{
+	static const char *const modules[] = { "asyncio", "json", "logging", "random", NULL };
+	static const char script[] =
+		"def pages(size):\n"
+		"    blocks = [bytes(size - 33) for _ in range(16)]\n"
+		"    return len({id(block) >> 12 for block in blocks})\n"
+		"print([size for size in range(64, 513, 16) if pages(size) > size // 256 + 3])\n";
+
+	(void)state;
+	prints(&(struct host_options){ .modules = modules }, script, "[]\n");
+}
+
 /* Also in init, which each worker's script is forked of: nothing there writes to it. */
 static void
 its_heap_is_on_huge_pages(void **state)
@@ -246,31 +308,94 @@ its_heap_is_on_huge_pages(void **state)
 	host_stop(&host);
 }
 
-/* The read-only part of a library is one mapping, and nothing that can be written is executable. */
-static void
-its_libraries_are_joined(void **state)
+/* Does a mapping have a whole huge page in it? */
+static bool
+has_huge(unsigned long from, unsigned long to)
 {
-	struct host host;
+	const unsigned long page = 2UL << 20;
+
+	return ((from + page - 1) & ~(page - 1)) + page <= to;
+}
+
+/* The read-only part of a library is one mapping, and nothing that can be written is executable.
+ * An imported library has one more, its data. The relocations of the C library stay read-only.
+ * *huge_r: the program is as large as a huge page. */
+static void
+check_mappings(pid_t zygote, bool *huge_r)
+{
+	unsigned long from, to, offset;
+	unsigned int n = 0, relocated = 0;
 	char path[64], line[512], may[5];
-	unsigned long offset;
-	unsigned int n = 0;
 	FILE *maps;
 
-	(void)state;
-	start_with(&plain, &host);
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)host.zygote);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)zygote);
 	maps = fopen(path, "re");
 	assert_non_null(maps);
+	*huge_r = false;
 	while (fgets(line, sizeof(line), maps)) {
-		assert_int_equal(sscanf(line, "%*s %4s %lx", may, &offset), 2);
+		assert_int_equal(sscanf(line, "%lx-%lx %4s %lx", &from, &to, may, &offset), 4);
 		assert_false(may[1] == 'w' && may[2] == 'x');
-		if (!strstr(line, "/libc.so.6") || may[2] != 'x')
+		assert_false(strstr(line, "/lib-dynload/") && strcmp(may, "r--p") == 0);
+		*huge_r |= may[2] == 'x' && has_huge(from, to) &&
+			   strstr(line, "/memfd:mcp-python-worker ") != NULL;
+		if (!strstr(line, "/libc.so.6"))
+			continue;
+		relocated += strcmp(may, "r--p") == 0;
+		if (may[2] != 'x')
 			continue;
 		assert_int_equal(offset, 0);
 		n++;
 	}
 	fclose(maps);
 	assert_int_equal(n, 1);
+	assert_int_equal(relocated, 1);
+}
+
+static void
+its_libraries_are_joined(void **state)
+{
+	static const char *const modules[] = { "sqlite3", "decimal", NULL };
+	struct host host;
+	bool huge;
+
+	(void)state;
+	start_with(&(struct host_options){ .modules = modules }, &host);
+	check_mappings(host.zygote, &huge);
+	host_stop(&host);
+}
+
+/* May a kernel that has huge pages put files in memory on them? */
+static bool
+may_share_huge(void)
+{
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
+	char text[256] = "[deny]";
+
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	if (f)
+		fclose(f);
+	return !strstr(text, "[deny]");
+}
+
+static void
+its_program_is_on_huge_pages(void **state)
+{
+	struct host_run run = { .script =
+		"lines = open('/proc/self/smaps_rollup').read().splitlines()\n"
+		"print([line.split()[1] != '0' for line in lines if line.startswith('ShmemPmd')])\n" };
+	struct host_result r;
+	struct host host;
+	bool huge;
+
+	(void)state;
+	start_with(&plain, &host);
+	check_mappings(host.zygote, &huge);
+	if (huge && may_share_huge() && huge_kernel_can(16 << 20)) {
+		host_run(&host, &run, &r);
+		assert_string_equal(r.out, "[True]\n");
+		host_result_done(&r);
+	}
 	host_stop(&host);
 }
 
@@ -681,8 +806,11 @@ main(void)
 		cmocka_unit_test(an_import_that_leaves_a_thread_is_refused),
 		cmocka_unit_test(imports_that_fail_are_told_and_the_others_are_there),
 		cmocka_unit_test(hooks_of_a_module_run_once),
+		cmocka_unit_test(hooks_about_threads_run_at_forks_of_the_script_only),
+		cmocka_unit_test(new_objects_lie_side_by_side),
 		cmocka_unit_test(its_heap_is_on_huge_pages),
 		cmocka_unit_test(its_libraries_are_joined),
+		cmocka_unit_test(its_program_is_on_huge_pages),
 		cmocka_unit_test(only_configure_comes_first),
 		cmocka_unit_test(a_spawn_that_contradicts_itself_is_refused),
 		cmocka_unit_test(a_uid_that_is_not_ours_fails_closed),

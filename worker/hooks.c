@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the zygote while it imports modules; each process of a worker, at forks.
+ * Owns:    the list of the functions that workers do without. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "worker/hooks.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Modules whose functions only clean up after other threads, and do so again and again without
+ * harm. */
+static const char *const about_threads[] = { "threading", "logging", "concurrent.futures.thread" };
+
+static PyObject *real;		/* os.register_at_fork */
+static PyObject *in_child;	/* a list of what was registered for the child */
+static bool is_born;
+
+/* A function of a module, which is self: left out when a worker is cloned. */
+static PyObject *
+at_fork(PyObject *self, PyObject *none)
+{
+	(void)none;
+	return is_born ? PyObject_CallNoArgs(self) : Py_NewRef(Py_None);
+}
+
+static PyObject *
+wrap(PyObject *function)
+{
+	static PyMethodDef method = { "at_fork", at_fork, METH_NOARGS, NULL };
+
+	return PyCFunction_New(&method, function);
+}
+
+/* Does the code that is running belong to one of these modules? */
+static bool
+is_about_threads(void)
+{
+	PyObject *names = PyEval_GetGlobals();
+	PyObject *name = names ? PyDict_GetItemString(names, "__name__") : NULL;
+
+	for (size_t i = 0; i < sizeof(about_threads) / sizeof(about_threads[0]); i++)
+		if (name && PyUnicode_Check(name) &&
+		    PyUnicode_CompareWithASCIIString(name, about_threads[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The arguments with wrapped functions, or NULL. */
+static PyObject *
+wrap_all(PyObject *kwargs)
+{
+	PyObject *wrapped = PyDict_New(), *key, *function;
+	Py_ssize_t at = 0;
+
+	while (wrapped && PyDict_Next(kwargs, &at, &key, &function)) {
+		PyObject *wrapper = wrap(function);
+		bool is_childs = PyUnicode_CompareWithASCIIString(key, "after_in_child") == 0;
+
+		if (!wrapper || PyDict_SetItem(wrapped, key, wrapper) < 0 ||
+		    (is_childs && PyList_Append(in_child, function) < 0))
+			Py_CLEAR(wrapped);
+		Py_XDECREF(wrapper);
+	}
+	return wrapped;
+}
+
+static PyObject *
+hooks_register(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *wrapped, *result;
+
+	(void)self;
+	if (!kwargs || !is_about_threads())
+		return PyObject_Call(real, args, kwargs);
+	wrapped = wrap_all(kwargs);
+	result = wrapped ? PyObject_Call(real, args, wrapped) : NULL;
+	Py_XDECREF(wrapped);
+	return result;
+}
+
+static int
+set_register(PyObject *function)
+{
+	PyObject *os = PyImport_ImportModule("os");
+	int r = os ? PyObject_SetAttrString(os, "register_at_fork", function) : -1;
+
+	Py_XDECREF(os);
+	return r;
+}
+
+int
+hooks_watch(void)
+{
+	static PyMethodDef method = { "register_at_fork",
+				      (PyCFunction)(void (*)(void))hooks_register,
+				      METH_VARARGS | METH_KEYWORDS, NULL };
+	PyObject *os = PyImport_ImportModule("os");
+	PyObject *ours = PyCFunction_New(&method, NULL);
+	int r = -EIO;
+
+	real = os ? PyObject_GetAttrString(os, "register_at_fork") : NULL;
+	in_child = PyList_New(0);
+	if (real && in_child && ours && set_register(ours) == 0)
+		r = 0;
+	Py_XDECREF(os);
+	Py_XDECREF(ours);
+	return r;
+}
+
+static PyObject *
+settle(PyObject *self, PyObject *none)
+{
+	(void)self;
+	(void)none;
+	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(in_child); i++) {
+		PyObject *result = PyObject_CallNoArgs(PyList_GET_ITEM(in_child, i));
+
+		/* As CPython does after a fork. */
+		if (!result)
+			PyErr_WriteUnraisable(PyList_GET_ITEM(in_child, i));
+		Py_XDECREF(result);
+	}
+	Py_CLEAR(in_child);
+	return set_register(real) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *
+hooks_settler(void)
+{
+	static PyMethodDef method = { "settle_hooks", settle, METH_NOARGS, NULL };
+
+	return PyCFunction_New(&method, NULL);
+}
+
+void
+hooks_born(void)
+{
+	is_born = true;
+}
