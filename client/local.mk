@@ -5,6 +5,8 @@ noinst_LIBRARIES += libclient.a
 libclient_a_SOURCES = \
 	client/admin.c client/admin.h \
 	client/audit.c \
+	client/audit_files.c client/audit_files.h \
+	client/audit_show.c client/audit_show.h \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
 	client/get.c client/get.h \
