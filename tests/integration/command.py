@@ -126,6 +126,35 @@ def tracebacks_name_the_file(ctx):
             assert o.refused and "script_name must be" in o.text, repr(o)
 
 
+@test(private=True)
+def what_was_lacking_is_said(ctx):
+    """One line after the traceback; and the answer has it for other clients."""
+    with ctx.private() as s, directory(
+            module_py="import not_a_module_anywhere",
+            name_py="import urllib.request\nurllib.request.urlopen('http://a.invalid/')",
+            net_py="import socket\nsocket.create_connection(('192.0.2.1', 80))",
+            own_py="raise ValueError('Name or service')") as d:
+        for name, want in (("module", "a package is missing: --with PACKAGE adds it"),
+                           ("name", "Scripts have no network here"),
+                           ("net", "Scripts have no network here")):
+            code, out, err = run(ctx, "--socket", s.socket, "%s/%s.py" % (d, name))
+            equal((code, out), (1, ""))
+            equal(err.splitlines()[-1].partition("mcp-python: ")[2][:len(want)], want, err)
+            code, out, err = run(ctx, "--socket", s.socket, "--json", "%s/%s.py" % (d, name))
+            assert json.loads(out)["error"]["advice"], out
+        code, out, err = run(ctx, "--socket", s.socket, d + "/own.py")
+        equal(err.splitlines()[-1], "ValueError: Name or service")
+        code, out, err = run(ctx, "--socket", s.socket, "--json", d + "/own.py")
+        assert "advice" not in json.loads(out)["error"], out
+        code, out, err = piped(ctx, "import socket\nsocket.gethostbyname('a.invalid')\n",
+                               socket=s.socket)
+        assert "mcp-python: Scripts have no network here" in err, err
+    with ctx.private("[network]\nallow = a.invalid\n") as s, directory(
+            x_py="raise OSError('Name or service not known')") as d:
+        code, out, err = run(ctx, "--socket", s.socket, d + "/x.py")
+        assert "no network" not in err, err
+
+
 # ---- files out ----
 
 @test
@@ -340,8 +369,8 @@ def why_a_private_one_fails_is_said(ctx):
 
 # ---- mcp-python repl ----
 
-def piped(ctx, text, *options, **more):
-    done = subprocess.run([client_program(ctx), "repl", "--socket", ctx.socket, *options],
+def piped(ctx, text, *options, socket=None, **more):
+    done = subprocess.run([client_program(ctx), "repl", "--socket", socket or ctx.socket, *options],
                           input=text, capture_output=True, text=True, timeout=ctx.seconds(60),
                           **more)
     return done.returncode, done.stdout, done.stderr
