@@ -50,6 +50,7 @@ static const struct option_row {
 	{ "with",    "PACKAGE", WORDS,   RUN | REPL, offsetof(struct options, with) },
 	{ "save",    "DIR",     TEXT,    RUN, offsetof(struct options, save) },
 	{ "force",   NULL,      FLAG,    RUN, offsetof(struct options, force) },
+	{ "wait",    NULL,      FLAG,    RUN, offsetof(struct options, wait) },
 	{ "rw",      NULL,      FLAG,    RUN, offsetof(struct options, rw) },
 	{ "no-stdin", NULL,     FLAG,    RUN, offsetof(struct options, leave_stdin) },
 	{ "stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
@@ -133,6 +134,7 @@ static const char run_help[] =
 	"  --force             let --save and --rw replace any file of the same name\n"
 	"  --no-stdin          the script gets no standard input; otherwise it gets a pipe\n"
 	"                      or a file, which is read to its end first\n"
+	"  --wait              if an operator has to approve it, wait for the decision\n"
 	"  --json              print the whole answer as JSON instead of the output\n"
 	"  --socket PATH       where the service listens, as in \"connect --help\"\n"
 	"  --private           start a supervisor for this command alone; this also happens\n"

@@ -52,7 +52,7 @@ reset(struct repl *repl, const char *word, const char *second)
 	(void)second;
 	call_set(arguments, "reset", json_true());
 	repl_call(repl, arguments);
-	if (repl->well)
+	if (repl->verdict == 0)
 		say("everything is forgotten");
 }
 
@@ -82,7 +82,7 @@ call_with_checkpoint(struct repl *repl, const char *argument, const char *name)
 	arguments = repl_arguments(repl);
 	call_set(arguments, argument, json_string(name));
 	repl_call(repl, arguments);
-	return repl->well;
+	return repl->verdict == 0;
 }
 
 static void

@@ -228,6 +228,40 @@ def an_operator_approves_once(ctx):
             equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
 
 
+@test(private=True)
+def who_waits_gets_the_decision(ctx):
+    """mcp-python run --wait: one request, and its script or the reason of the denial."""
+    with Directory() as directory, ctx.private(approving(directory, "approvers = uid:4000000 self\n")) as s, \
+            Admin(directory + "/admin") as admin:
+        for decide, more, want in (("approve", {}, (0, "42\n")), ("deny", {"reason": "no"}, (77, ""))):
+            script = directory + "/x.py"
+            with open(script, "w") as f:
+                print("print(6 * 7) #", decide, file=f)
+            with subprocess.Popen([os.path.join(ctx.options.build, "mcp-python"), "run", "--wait",
+                                   "--socket", s.socket, script], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+                first = p.stderr.readline()
+                waiting = [a for a in admin.ask("list")["approvals"] if a["state"] == "pending"]
+                equal(len(waiting), 1, waiting)
+                assert waiting[0]["id"] in first, first
+                assert admin.ask(decide, id=waiting[0]["id"], **more)["ok"]
+                out, err = p.communicate(timeout=ctx.seconds(60))
+            equal((p.returncode, out), want, err)
+            if decide == "deny":
+                assert 'reason: "no"' in err, err
+
+
+@test(private=True)
+def a_session_that_waits_says_so_in_its_exit_code(ctx):
+    with Directory() as directory, \
+            ctx.private(approving(directory).replace("run_script", "run_repl")) as s:
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "repl", "--socket",
+                               s.socket], input="1\n", capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+        equal((done.returncode, done.stdout), (75, ""), done.stderr)
+        assert "has to be approved by an operator" in done.stderr, done.stderr
+
+
 @test(private=True, root=True)
 def a_denial_stands(ctx):
     with Directory() as directory:

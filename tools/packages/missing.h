@@ -13,8 +13,8 @@
 
 /* Writes one or two sentences without a line break, if a script has failed because a top-level
  * module was not found, or because no host may be reached. in_session: the outcome is that of a
- * cell; a session gets packages in another way. False: there is no advice. The module's name is hostile text: only its letters,
- * digits and '_' are repeated. */
+ * cell; a session gets packages in another way. False: there is no advice. The module's name is
+ * hostile text: only its letters, digits and '_' are repeated. */
 bool missing_advise(const struct tool_host *host, const struct outcome *outcome,
 		    bool in_session, char advice_r[MISSING_ADVICE]);
 
