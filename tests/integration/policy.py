@@ -12,11 +12,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from admin import Admin, command
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import LEGACY, Client
+from terminal import Terminal
 
 def call(client, script, **arguments):
     return client.ask("tools/call", {"name": "run_script",
@@ -263,6 +265,61 @@ def a_session_that_waits_says_so_in_its_exit_code(ctx):
 
 
 @test(private=True, root=True)
+def requests_are_reviewed_one_by_one(ctx):
+    """What was read is what is decided about; further requests are shown as they come."""
+    with Directory() as directory, ctx.private(approving(directory)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        for n in range(2):
+            call(c, "print(%d) # \x1b[2J" % n)
+        with Terminal(ctx, "approvals", "review", "--admin-socket", directory + "/admin") as t:
+            t.expect(r"> print\(0\) # \\x1b\[2J.*leave > ")
+            t.type("what?\n")
+            t.expect("leave > ")
+            t.type("a\n")
+            t.expect(r"approved a-.*> print\(1\).*leave > ")
+            t.type("d\n")
+            t.expect("reason")
+            t.type("not today\n")
+            t.expect("denied a-.*Waiting for requests")
+            call(c, "print(2)")
+            t.expect(r'"print\(2\)".*leave > ')
+            t.type("l\n")
+            t.expect("Waiting for requests")
+            call(c, "print(3)")
+            # The one that was left for later is not shown again.
+            assert "print(2)" not in t.expect(r'"print\(3\)".*leave > ')[0]
+            t.type("q\n")
+            equal(t.end(), 0)
+            assert b"\x1b[2J" not in t.log, t.log
+        equal(call(c, "print(0) # \x1b[2J")["structuredContent"]["stdout"], "0\n")
+        assert "not today" in text_of(call(c, "print(1) # \x1b[2J"))
+        equal(status_of(call(c, "print(2)")), "approval_pending")
+
+
+@test(private=True, root=True)
+def a_command_is_told_of_new_requests(ctx):
+    """examples/approvals_notify.py: once of each, in one line that steers no terminal."""
+    example = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples",
+                           "approvals_notify.py")
+    with Directory() as directory, ctx.private(approving(directory)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        call(c, "first() # \x1b[2J\nfurther()")
+        with subprocess.Popen([example, "/bin/echo", "told:"], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "MCP_PYTHON_ADMIN_SOCKET": directory + "/admin",
+                                   "MCP_PYTHON": os.path.join(ctx.options.build, "mcp-python")}) as p:
+            late = threading.Timer(ctx.seconds(60), p.kill)
+            late.start()
+            lines = [p.stdout.readline()]
+            call(c, "second()")
+            lines.append(p.stdout.readline())
+            late.cancel()
+            s.stop()
+            equal(p.stdout.read(), "")
+        for line, want in zip(lines, (r"first\(\) # \?\[2J", r"second\(\)")):
+            assert re.fullmatch(r"told: a-\w{26} \S+: run_script: %s\n" % want, line), line
+
+
+@test(private=True, root=True)
 def a_denial_stands(ctx):
     with Directory() as directory:
         config, admin = approving(directory), ("--admin-socket", directory + "/admin")
@@ -506,7 +563,8 @@ def operators_see_what_is_whose(ctx):
             text = command(ctx, "approvals", "show", id, "--admin-socket", admin)
             item = r"run_script [0-9a-f]{64}"
             marked = check_shown(text, OURS + [
-                id + r"  pending   uid:%d  %s" % (SOMEBODY, item), "item: " + item,
+                id + r"  pending   (\w+ \(uid:%d\)|uid:%d), [0-9.]+s ago  %s" % (
+                    SOMEBODY, SOMEBODY, item), "item: " + item,
                 r'Each line that begins with ">" is the tenant\'s\. What they ask for:'])
             assert "> item: package harmless==1.0" in marked, text
             assert "> \\x1b]0;owned\\x07" in marked, text
