@@ -545,30 +545,78 @@ def bash_completes_what_help_lists(ctx):
 
 # ---- ./quickstart ----
 
-@test
-def quickstart_runs_files_of_the_caller(ctx):
-    """With a build that is there already, of stand-ins."""
-    with directory(x_py="1\n") as d, directory() as top:
+TOOLS = ("bash", "basename", "cat", "chmod", "cp", "dirname", "env", "id", "install", "mkdir", "mktemp",
+         "nproc", "rm", "sed", "sh", "sleep", "tail", "tput")
+
+
+@contextlib.contextmanager
+def stand_ins(**more):
+    """A tree with quickstart, a build that is there already, and a PATH of few programs. more: the
+    text of further programs."""
+    with directory() as top:
         for name in "configure.ac", "configure", "build/Makefile":
             write(os.path.join(top, name), "")
         write(top + "/build/.options", "--prefix=/usr --sysconfdir=/etc --libexecdir=/usr/libexec")
-        write(top + "/build/mcp-python", "#!/bin/sh\necho \"$PWD: $*\"\nexit 7\n")
-        write(top + "/bin/dpkg-query", "#!/bin/sh\nprintf installed\n")
-        write(top + "/bin/make", "#!/bin/sh\n")
-        for name in "configure", "build/mcp-python", "bin/dpkg-query", "bin/make":
+        programs = {"build/mcp-python": "echo \"$PWD: $*\"\nexit 7\n", "bin/make": "",
+                    "bin/dpkg-query": "printf installed\n",
+                    **{name.replace("__", "/").replace("_", "-"): text
+                       for name, text in more.items()}}
+        for name, text in programs.items():
+            write(os.path.join(top, name), "#!/bin/sh\n" + text)
+        for name in "configure", *programs:
             os.chmod(os.path.join(top, name), 0o755)
+        for tool in TOOLS:
+            if not os.path.exists(top + "/bin/" + tool):
+                os.symlink(shutil.which(tool), top + "/bin/" + tool)
         shutil.copy(os.path.join(HERE, "..", "..", "quickstart"), top)
+        yield top
+
+
+@test
+def quickstart_runs_files_of_the_caller(ctx):
+    with directory(x_py="1\n") as d, stand_ins() as top:
         for words, want in ((("run", "x.py", "--", "a b"), "run --private x.py -- a b"),
                             (("repl",), "repl --private")):
             done = subprocess.run([top + "/quickstart", *words], cwd=d, capture_output=True,
                                   text=True, timeout=ctx.seconds(60), stdin=subprocess.DEVNULL,
-                                  env={"PATH": top + "/bin:" + os.environ["PATH"]})
+                                  env={"PATH": top + "/bin"})
             equal((done.returncode, done.stdout),
                   (7, "%s: %s\n" % (os.path.realpath(d), want)), done.stderr)
         done = subprocess.run([top + "/quickstart", "run"], capture_output=True, text=True,
                               timeout=ctx.seconds(60))
         equal((done.returncode, done.stdout), (2, ""))
         assert "==>" not in done.stderr, "it began to build"
+
+
+@test
+def quickstart_says_what_to_install(ctx):
+    """Without root and sudo: one line to hand over, and nothing was begun."""
+    with stand_ins(bin__dpkg_query="[ \"$4\" != gcc ] && [ \"$4\" != make ] && printf installed\n",
+                   bin__id="echo 1000\n") as top:
+        done = subprocess.run([top + "/quickstart", "build"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        equal((done.returncode, done.stdout), (1, ""), done.stderr)
+        equal(done.stderr.splitlines()[-1],
+              "    apt-get update && apt-get install --no-install-recommends gcc make")
+
+
+@test
+def quickstart_serves_without_a_runtime_directory(ctx):
+    """It makes a directory, says where clients connect, and removes it at the end."""
+    with stand_ins(bin__id="echo 1000\n", build__mcp_pythond="echo \"$@\" >&2\n") as top:
+        done = subprocess.run([top + "/quickstart", "serve"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        where = re.search(r"export MCP_PYTHON_SOCKET=(/tmp/mcp-pythond\.\w{6}/mcp\.sock)$",
+                          done.stdout, re.M)
+        assert done.returncode == 0 and where, done
+        equal(done.stderr, "--socket %s\n" % where[1])
+        assert not os.path.exists(os.path.dirname(where[1]))
+        for env, words, want in (({"XDG_RUNTIME_DIR": "/run/user/1000"}, (), ""),
+                                 ({}, ("--stdio",), "--stdio")):
+            done = subprocess.run([top + "/quickstart", "serve", *words], capture_output=True,
+                                  text=True, timeout=ctx.seconds(60),
+                                  env={"PATH": top + "/bin", **env})
+            equal((done.returncode, done.stderr), (0, want + "\n"))
 
 
 if __name__ == "__main__":

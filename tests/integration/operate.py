@@ -465,7 +465,10 @@ def top_goes_on_until_it_is_told(ctx):
             assert MY_NAME in t.read_until(FRAME % "cpu")
             assert "\x1b[7m" in t.read_until(FRAME % "cpu")
             t.type("m")
-            t.read_until(FRAME % "memory")
+            assert "? explains, q leaves" in t.read_until(FRAME % "memory")
+            t.type("?")
+            t.read_until(r"  m      sort by memory\x1b\[K\r\n")
+            t.type("?")
             termios.tcsetwinsize(t.slave, (8, 30))
             os.killpg(t.process.pid, signal.SIGWINCH)
             t.read_until(r"\x1b\[7mTENANT[^\x1b]{1,24}\x1b")
@@ -592,6 +595,33 @@ def check_host_agrees_with_the_service(ctx):
         # what is tried is where a service would be; by hand one has no more than that
         if checks["memory"]["verdict"] != "ok":
             equal(how["memory"], "watchdog")
+
+
+@test(private=True, root=True)
+def check_host_says_what_a_user_lacks(ctx):
+    """A range, the program, or its right: what to do about each."""
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o755)
+        with open(d + "/range", "w") as f:
+            f.write("%d:100000:65536\n" % SOMEBODY)
+        with open(d + "/mapper", "w") as f:
+            f.write("#!/bin/sh\nexit 1\n")
+        os.mkdir(d + "/bin")
+        for range, mapper, found, advice in (
+                ("/dev/null", None, "no range", ":100000:65536"),
+                (d + "/range", None, "not installed", "install uidmap"),
+                (d + "/range", d + "/mapper", "refuses", "setuid")):
+            if mapper:
+                shutil.copy(mapper, d + "/bin/newuidmap")
+                os.chmod(d + "/bin/newuidmap", 0o755)
+            _, checks = check_host(
+                ctx, "unshare", "--mount", "sh", "-c",
+                "for f in subuid subgid; do [ -e /etc/$f ] || : >/etc/$f; "
+                "mount --bind %s /etc/$f || exit; done; PATH=%s/bin exec "
+                "/usr/bin/setpriv --reuid=%d --regid=%d --clear-groups \"$@\"" % (
+                    range, d, SOMEBODY, SOMEBODY), "sh")
+            ids = checks["subordinate ids"]
+            assert found in ids["found"] and advice in ids["advice"], ids
 
 
 @test(private=True)
