@@ -490,6 +490,16 @@ def the_session_knows_other_commands(ctx):
     assert "nothing" in err, err
 
 
+@test
+def files_run_as_cells_and_cells_are_counted_from_one(ctx):
+    with directory(x_py="import math\nside = math.sqrt(16)\nprint('ran')\n", bad_py="\n1/0\n") as d:
+        code, out, err = piped(ctx, "1/0\n%run x.py\nside\n%run bad.py\n%run none.py\n%run\n", cwd=d)
+        equal(out, "ran\n4.0\n", err)
+        for line in ('File "<cell 1>", line 1', 'File "<cell 4>", line 2', "none.py: No such file",
+                     "%run FILE: one file is needed"):
+            assert line in err, (line, err)
+
+
 PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5Er"
        "kJggg==")
 SHOWS = "import base64; display({'image/png': base64.b64decode('%s')}, raw=True)\n" % PNG

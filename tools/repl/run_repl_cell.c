@@ -274,7 +274,8 @@ on_mounted(void *arg)
 static void
 offer_cell(struct tool_run *run, struct execution_request *request)
 {
-	request->cell = repl_session_number_cell(run->turn.session);
+	request->cell = repl_session_number_cell(run->turn.session,
+						 request->script_len == 0);
 	script_input_offer(&run->host, request);
 	found_offer(&run->host, request);
 	script_tools_offer(&run->tools, &run->host, &run->input, request);
