@@ -5,7 +5,6 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "client/admin.h"
 #include "client/audit_files.h"
 #include "client/audit_show.h"
 #include "client/exits.h"
@@ -180,28 +180,13 @@ read_number(json_int_t *number_r, json_int_t most, const char *option, const cha
 	return false;
 }
 
-/* "ada" and "user:ada" are the uid's tenant; what else has a colon is a tenant. */
 static bool
 read_tenant(struct audit_asked *asked, const char *text)
 {
-	const char *name = strncmp(text, "user:", 5) == 0 ? text + 5 : text;
-	const struct passwd *user;
-
-	asked->tenant = text;
-	if (strchr(name, ':'))
-		return true;
-	if (*name && strspn(name, "0123456789") == strlen(name)) {
-		snprintf(asked->who, sizeof(asked->who), "uid:%.20s", name);
-	} else {
-		user = getpwnam(name);
-		if (!user) {
-			say("audit: --tenant %s: there is no such user", text);
-			return false;
-		}
-		snprintf(asked->who, sizeof(asked->who), "uid:%u", (unsigned int)user->pw_uid);
-	}
-	asked->tenant = asked->who;
-	return true;
+	asked->tenant = admin_principal(text, asked->who);
+	if (!asked->tenant)
+		say("audit: --tenant %s: there is no such user", text);
+	return asked->tenant;
 }
 
 static bool

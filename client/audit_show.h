@@ -7,11 +7,13 @@
 
 #include <jansson.h>
 
+#include "client/admin.h"
+
 struct audit_asked {
 	const char *path;
 	/* NULL: any. */
 	const char *tenant, *event, *status, *execution, *text;
-	char who[32];			/* what tenant points to, of a user's name */
+	char who[ADMIN_WHO];		/* what tenant points to, of a user's name */
 	char since[32], until[32];	/* as a record's time begins; "": any */
 	json_int_t record;		/* 0: any */
 	size_t last;			/* how many of the last ones; 0: all */

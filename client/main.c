@@ -11,7 +11,7 @@
  *   get                        get.c reads a kept file, by parts: resource.c
  *   put                        put.c writes a file into the pipe that the service passes it
  *   approvals, approve, deny   operator.c, by the operators' socket
- *   ps, stop, status, metrics, top
+ *   ps, stop, suspend, resume, status, metrics, top
  *                              ps.c, status.c, top.c, by the same socket; table.c prints
  *   interpreter                interpreter.c starts mcp-python-interpreter, a shell script
  *   check-host                 check_host.c tests what the service would need; probe.c has the

@@ -264,7 +264,9 @@ static const struct {
 	{ "approvals", approvals_command }, { "approve", approvals_command },
 	{ "deny", approvals_command }, { "audit", audit_command },
 	{ "status", status_command }, { "metrics", metrics_command },
-	{ "top", top_command }, { "ps", ps_command }, { "stop", stop_command }, { "check-host", check_host_command },
+	{ "top", top_command }, { "ps", ps_command }, { "stop", stop_command },
+	{ "suspend", suspend_command }, { "resume", suspend_command },
+	{ "check-host", check_host_command },
 	{ "interpreter", interpreter_command }, { "tools", tools_command },
 };
 

@@ -90,6 +90,7 @@ static const char overview_help[] =
 	"  run FILE       run a Python file and show its output\n"
 	"  repl           type Python in a session that keeps its state\n"
 	"  ps             what runs and waits; stop ID stops one, or closes a session\n"
+	"  suspend WHO    stop all that a user runs, and refuse more; resume WHO\n"
 	"  status         what the service does now; metrics: as OpenMetrics text\n"
 	"  token          add, list and revoke tokens for HTTP clients\n"
 	"  tools          tools of other servers: list, describe, call\n"
@@ -286,7 +287,8 @@ unknown_command(const char *typed, struct why *why_r)
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
 					      "interpreter",
-					      "metrics", "ps", "status", "stop", "tools",
+					      "metrics", "ps", "resume", "status", "stop",
+					      "suspend", "tools",
 					      "top" };
 	size_t len = strlen(typed);
 

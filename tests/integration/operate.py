@@ -161,12 +161,47 @@ def operators_close_sessions(ctx):
         assert session.startswith(record["session"]) and record["session"] != session, record
 
 
+@test(private=True, root=True)
+def operators_suspend_and_resume(ctx):
+    """What runs is stopped, what is started is refused, cells too; others go on; and it is recorded."""
+    with Directory() as d, ctx.private(d.config("[audit]\nfile = %s/audit\n" % d.path)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, ctx.client(path=s.socket) as mine:
+        name = pwd.getpwuid(SOMEBODY).pw_name
+        session = tool(c, "run_repl", code="x = 1")["session"]
+        running = c.start_script("print(1, flush=True); import time; time.sleep(600)")
+        until(ctx, lambda: json.loads(command(
+            ctx, "ps", "--json", "--admin-socket", d.socket).stdout), "it runs")
+        done = command(ctx, "suspend", name, "--admin-socket", d.socket)
+        assert "%s is suspended; 1 stopped" % name in done.stderr, done
+        equal(c.outcome(running).status, "cancelled")
+        o = c.run("1")
+        equal(o.status, "denied")
+        assert "suspended" in o.text, o.text
+        cell = c.ask("tools/call", {"name": "run_repl", "arguments": {
+            "code": "x", "session": session}})
+        equal(cell["structuredContent"]["status"], "denied")
+        equal(mine.run("1").status, "ok")
+        equal(command(ctx, "suspend", "--admin-socket", d.socket).stdout, name + "\n")
+        command(ctx, "suspend", name, "--admin-socket", d.socket, want=77)
+        command(ctx, "suspend", "nobody-has-this-name", "--admin-socket", d.socket, want=64)
+        command(ctx, "resume", "--admin-socket", d.socket, want=64)
+        command(ctx, "resume", "uid:%d" % SOMEBODY, "--admin-socket", d.socket)
+        command(ctx, "resume", name, "--admin-socket", d.socket, want=77)
+        equal(c.run("1").status, "ok")
+        equal(tool(c, "run_repl", code="x", session=session)["result"]["repr"], "1")
+        with open(d.path + "/audit", encoding="utf-8") as f:
+            records = [json.loads(line) for line in f]
+        equal([(r["event"], r["tenant"], r["by"]) for r in records if r["event"].startswith("tenant-")],
+              [("tenant-%s" % what, "uid:%d" % SOMEBODY, ME) for what in ("suspended", "resumed")])
+        equal({r["why"] for r in records if r["event"] == "denied"}, {"suspended"})
+
+
 @test(private=True)
 def who_is_no_operator_stops_nothing(ctx):
     with Directory() as d, ctx.private(d.config(operators="uid:4000000")) as s, \
             ctx.client(path=s.socket) as c:
         running = c.start_script("print(1, flush=True); import time; time.sleep(600)")
-        for words in (("ps",), ("stop", "x-")):
+        for words in (("ps",), ("stop", "x-"), ("suspend", "uid:1"), ("resume", "uid:1"), ("suspend",)):
             done = command(ctx, *words, "--admin-socket", d.socket, want=77)
             assert "not an operator" in done.stderr, done
         c.cancel(running)

@@ -64,6 +64,7 @@ repl_run_reason(int error)
 {
 	return error == -ENOSPC ? RUN_SESSION_LIMIT :
 	       error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+	       error == -EPERM ? TOOL_DENIED :
 	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE :
 	       error == -ESRCH ? RUN_NO_SESSION : RUN_INVALID_ARGUMENTS;
 }
