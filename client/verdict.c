@@ -132,4 +132,6 @@ verdict_say(const json_t *outcome)
 		say("%s", text);
 	else
 		say("%s: %s", status, text);
+	if (text && strcmp(status, "jail_failed") == 0)
+		say_more("\"mcp-python check-host\" on the service's machine says what to change");
 }

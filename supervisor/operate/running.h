@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lets operators list executions, stop an execution, close a session, and suspend a tenant. Each
- * request is answered at once. An execution that is stopped ends later, as if its client had cancelled it.
+ * request is answered at once. An execution that is stopped ends later, as if its client had
+ * cancelled it.
  */
 #ifndef SUPERVISOR_OPERATE_RUNNING_H
 #define SUPERVISOR_OPERATE_RUNNING_H

@@ -3,6 +3,7 @@
 """What operators have: status, top and check-host, beside a running service."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -563,10 +564,12 @@ def top_sorts(ctx):
 # ---- check-host ----
 
 # Becomes the command behind it, in which sethostname is refused as by the filter of a container.
-REFUSES_HOST_NAME = '''
+REFUSES = '''
 import ctypes, os, platform, struct, sys
-NUMBER = {"x86_64": 170, "aarch64": 161}[platform.machine()]
-CODE = [(0x20, 0, 0, 0), (0x15, 0, 1, NUMBER), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]
+NUMBER = {"sethostname": {"x86_64": 170, "aarch64": 161}, "unshare": {"x86_64": 272, "aarch64": 97},
+          "clone3": {"x86_64": 435, "aarch64": 435}}[sys.argv[1]][platform.machine()]
+CODE = [(0x20, 0, 0, 0), (0x15, 0, 1, NUMBER), (0x06, 0, 0, 0x50000 | int(sys.argv[2])),
+        (0x06, 0, 0, 0x7fff0000)]
 program = b"".join(struct.pack("HBBI", *row) for row in CODE)
 text = ctypes.create_string_buffer(program)
 class Filter(ctypes.Structure):
@@ -574,9 +577,16 @@ class Filter(ctypes.Structure):
 libc = ctypes.CDLL(None, use_errno=True)
 if libc.prctl(22, 2, ctypes.byref(Filter(len(CODE), ctypes.addressof(text))), 0, 0):
     sys.exit("seccomp: errno %d" % ctypes.get_errno())
-os.execvp(sys.argv[1], sys.argv[1:])
+os.execvp(sys.argv[3], sys.argv[3:])
 '''
-REFUSING = (sys.executable, "-c", REFUSES_HOST_NAME)
+
+
+def refusing(call, error):
+    """In front of a program: a filter as containers have it, that refuses one system call."""
+    return (sys.executable, "-c", REFUSES, call, str(error))
+
+
+REFUSING = refusing("sethostname", errno.EPERM)
 
 
 @test(private=True, root=True)
@@ -610,6 +620,26 @@ def check_host(ctx, *wrapper):
         equal(c["cost"] is None, c["verdict"] == "ok", c)
     equal(seen["enforceable"], all(c["verdict"] != "missing" for c in checks.values()))
     return seen, checks
+
+
+@test(private=True, root=True)
+def what_a_container_refuses_is_explained(ctx):
+    """Where nothing can run there is a hint of check-host, which blames the filter, not the kernel."""
+    filter = refusing("unshare", errno.EPERM)
+    done = subprocess.run([*filter, os.path.join(ctx.options.build, "mcp-pythond"), "--stdio"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=ctx.seconds(60))
+    equal(done.returncode, 1, done.stderr)
+    assert "cannot make it: Operation not permitted" in done.stderr, done.stderr
+    assert '"mcp-python check-host" says what to change' in done.stderr, done.stderr
+    _, checks = check_host(ctx, *filter)
+    equal(checks["namespaces"]["verdict"], "missing")
+    assert "seccomp filter" in checks["namespaces"]["advice"], checks["namespaces"]
+    _, checks = check_host(ctx, *refusing("clone3", errno.ENOSYS))
+    if checks["cgroup v2"]["found"].startswith("clone3"):
+        assert "let its filter of system calls pass clone3" in checks["cgroup v2"]["advice"], checks
+        equal(checks["cgroup.kill"]["advice"], "see above")
+    equal(checks["first call"]["verdict"], "missing")
 
 
 @test(private=True)
@@ -657,6 +687,27 @@ def check_host_says_what_a_user_lacks(ctx):
                     range, d, SOMEBODY, SOMEBODY), "sh")
             ids = checks["subordinate ids"]
             assert found in ids["found"] and advice in ids["advice"], ids
+
+
+@test(private=True)
+def a_start_by_hand_says_one_sentence(ctx):
+    """About limits that the kernel does not keep; the reasons are for --verbose."""
+    def start(*more):
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"), "--stdio", *more],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+        equal(done.returncode, 0, done.stderr)
+        return done.stderr.splitlines()
+    alarms = re.compile("fallback |one-uid |enforcement ")
+    lines, verbose = start(), start("--verbose")
+    equal([line for line in lines if alarms.match(line)], [])
+    said = [line for line in lines if line.startswith("mcp-pythond: ")]
+    told = [line for line in verbose if alarms.match(line) and "text=" in line]
+    assert told, verbose
+    equal(len(said), 1 if any(line.startswith(("fallback ", "one-uid ")) for line in told) else 0,
+          (said, told))
+    if said:
+        assert "scripts are jailed, but " in said[0] and "check-host" in said[0], said
 
 
 @test(private=True)
