@@ -120,6 +120,20 @@ say_advice(const json_t *outcome)
 		say("%s", advice);
 }
 
+/* The first line after the status, if there is one; each further line below. */
+static void
+say_lines(const char *status, const char *text)
+{
+	size_t len = strcspn(text, "\n");
+
+	say("%s%s%.*s", status, *status ? ": " : "", (int)len, text);
+	for (text += len; *text; text += len) {
+		text++;
+		len = strcspn(text, "\n");
+		say_more("%.*s", (int)len, text);
+	}
+}
+
 void
 verdict_say(const json_t *outcome)
 {
@@ -128,10 +142,8 @@ verdict_say(const json_t *outcome)
 
 	if (!text)
 		say_advice(outcome);
-	else if (begins_with(text, status))
-		say("%s", text);
 	else
-		say("%s: %s", status, text);
+		say_lines(begins_with(text, status) ? "" : status, text);
 	if (text && strcmp(status, "jail_failed") == 0)
 		say_more("\"mcp-python check-host\" on the service's machine says what to change");
 }

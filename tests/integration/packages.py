@@ -28,7 +28,7 @@ from package_index import NGINX, Index, digest, wheel
 from terminal import Terminal
 from package_store import (OPEN, asked, asked_since, config, environments, install, keeper_of, leftovers, names,
                            new_store, refused, verify, wait_for)
-from supervisor import Supervisor, descendants, wait_gone
+from supervisor import NotStarted, Supervisor, descendants, wait_gone
 
 COMPILED = "cpython-%s.pyc" % under_test.short
 
@@ -856,6 +856,47 @@ def while_there_is_no_keeper_everything_else_goes_on(ctx):
         wait_for(lambda: s.log().count("keeper-ready") == 2, ctx.seconds(60), s.log())
         o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
         equal((o.status, o.stdout), ("ok", "1.0\n"), o)
+
+
+@test(private=True)
+def the_store_is_made_with_what_is_above_it(ctx):
+    """And what cannot be made is named."""
+    with new_store() as store:
+        with ctx.private(config(index.url, store + "/a/b/c")) as s, ctx.client(path=s.socket) as c:
+            equal(install(c, "alpha")["status"], "ok")
+            equal(verify(store + "/a/b/c"), 1)
+        with open(store + "/file", "w"):
+            pass
+        try:
+            with ctx.private(config(index.url, store + "/file/x")) as s, \
+                    ctx.client(path=s.socket) as c:
+                refused(install(c, "alpha"), "store, %s/file/x: Not a directory" % store)
+        except NotStarted as e:		# root makes it for the service's user, and says so at once
+            assert "store = %s/file/x: Not a directory" % store in str(e), e
+
+
+@test(private=True, root=True)
+def a_python_without_pip_says_what_to_install(ctx):
+    import pip
+    hidden = ("unshare", "--mount", "sh", "-c", "mount -t tmpfs none '%s' && exec \"$@\"" % (
+        os.path.dirname(pip.__file__)), "sh")
+    with new_store() as store, ctx.private(config(index.url, store), wrap=hidden) as s, \
+            ctx.client(path=s.socket) as client:
+        refused(install(client, "alpha"), "this Python has no pip: install python3-pip")
+
+
+@test
+def each_line_of_pip_is_a_line_at_a_terminal(ctx):
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as f:
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "run", "--socket",
+                               ctx.socket, "--with", "no-such-package-anywhere", f.name],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+    equal(done.returncode, 64, done.stderr)
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("mcp-python: dependency_unavailable: "), lines
+    assert len(lines) > 1 and all(line.startswith("  ") for line in lines[1:]), lines
+    assert "\\x0a" not in done.stderr, done.stderr
 
 
 @test(private=True)
