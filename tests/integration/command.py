@@ -611,6 +611,25 @@ def quickstart_says_what_to_install(ctx):
 
 
 @test
+def quickstart_is_short(ctx):
+    """No line for each file; what a tool says is shown only if it fails."""
+    with stand_ins(bin__make="echo \"$@\"\n", bin__autoreconf="echo installing\n") as top:
+        os.unlink(top + "/configure")
+        write(top + "/bin/autoreconf", "#!/bin/sh\necho installing >&2\ncp /bin/true configure\n")
+        done = subprocess.run([top + "/quickstart", "build"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        equal((done.returncode, done.stderr), (0, ""))
+        lines = [line for line in done.stdout.splitlines() if not line.startswith("==>")]
+        equal(len(lines), 1, done.stdout)
+        assert " -s " in lines[0] and "V=1" in lines[0], lines
+        os.unlink(top + "/configure")
+        write(top + "/bin/autoreconf", "#!/bin/sh\necho no m4 >&2\nexit 1\n")
+        done = subprocess.run([top + "/quickstart", "build"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        equal((done.returncode, done.stderr), (1, "no m4\nquickstart: autoreconf failed\n"))
+
+
+@test
 def quickstart_serves_without_a_runtime_directory(ctx):
     """It makes a directory, says where clients connect, and removes it at the end."""
     with stand_ins(bin__id="echo 1000\n", build__mcp_pythond="echo \"$@\" >&2\n") as top:

@@ -28,7 +28,7 @@ from package_index import NGINX, Index, digest, wheel
 from terminal import Terminal
 from package_store import (OPEN, asked, asked_since, config, environments, install, keeper_of, leftovers, names,
                            new_store, refused, verify, wait_for)
-from supervisor import NotStarted, Supervisor, descendants, wait_gone
+from supervisor import Supervisor, descendants, wait_gone
 
 COMPILED = "cpython-%s.pyc" % under_test.short
 
@@ -867,12 +867,18 @@ def the_store_is_made_with_what_is_above_it(ctx):
             equal(verify(store + "/a/b/c"), 1)
         with open(store + "/file", "w"):
             pass
-        try:
-            with ctx.private(config(index.url, store + "/file/x")) as s, \
-                    ctx.client(path=s.socket) as c:
+        wrong = config(index.url, store + "/file/x")
+        if os.getuid():
+            with ctx.private(wrong) as s, ctx.client(path=s.socket) as c:
                 refused(install(c, "alpha"), "store, %s/file/x: Not a directory" % store)
-        except NotStarted as e:		# root makes it for the service's user, and says so at once
-            assert "store = %s/file/x: Not a directory" % store in str(e), e
+            return
+        with open(store + "/conf", "w") as f:	# root makes it for the service's user, and fails at once
+            f.write(wrong)
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"), "--stdio", "--config",
+                               f.name], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+        equal(done.returncode, 1, done.stderr)
+        assert "store = %s/file/x: Not a directory" % store in done.stderr, done.stderr
 
 
 @test(private=True, root=True)
