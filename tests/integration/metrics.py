@@ -134,7 +134,8 @@ def a_scraper_gets_them_by_http(ctx):
         # everybody on the machine reads this: nobody is named
         assert "tenant=" not in text and ME not in text, text
         equal(fetch(ctx, port, "HEAD")[0::2], (200, ""))
-        equal(fetch(ctx, port, path="/")[0], 404)
+        code, _, text = fetch(ctx, port, path="/")
+        assert code == 404 and "/metrics" in text, text
         equal(fetch(ctx, port, "POST", "/mcp")[0], 404)
         equal(fetch(ctx, port, "POST")[0], 405)
         equal(fetch(ctx, port, Host="rebound.example.com")[0], 403)

@@ -112,6 +112,8 @@ def status_tells_what_goes_on(ctx):
         equal((seen["audit"]["lost"], seen["audit"]["failing"]), (0, False))
         equal(seen["reload"]["last"], None)
         text = command(ctx, "status", "--admin-socket", d.socket).stdout
+        # It is configured nowhere, which is no fault.
+        assert re.search(r"^egress +not (in use|installed), 0 executions may go out$", text, re.M), text
         for word in (MY_NAME, "basic", "ready", shown["session"], "enforcement"):
             assert word in text, (word, text)
         c.cancel(running)

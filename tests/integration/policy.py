@@ -245,7 +245,7 @@ def who_waits_gets_the_decision(ctx):
                 first = p.stderr.readline()
                 waiting = [a for a in admin.ask("list")["approvals"] if a["state"] == "pending"]
                 equal(len(waiting), 1, waiting)
-                assert waiting[0]["id"] in first, first
+                assert waiting[0]["id"] in first and first.count("approval_pending") == 1, first
                 assert admin.ask(decide, id=waiting[0]["id"], **more)["ok"]
                 out, err = p.communicate(timeout=ctx.seconds(60))
             equal((p.returncode, out), want, err)
