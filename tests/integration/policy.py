@@ -336,7 +336,8 @@ def a_denial_stands(ctx):
             equal(len(lines), 1, lines)
             assert lines[0].startswith(id + "  refused ") and "denied until 2" in lines[0], lines
             assert "  run_script: print(6 * 7)  " in lines[0], lines
-            assert "_approvals_pending 0" in command(ctx, "metrics", *admin)
+            text = command(ctx, "metrics", *admin)
+            assert "_approvals_pending 0" in text and "_approvals_oldest_seconds 0" in text, text
             with ctx.client(path=s.socket, uid=SOMEBODY + 1) as other:
                 equal(status_of(call(other, "print(6 * 7)")), "approval_pending")
             equal(status_of(call(c, "print(6 * 8)")), "approval_pending")
