@@ -1017,6 +1017,7 @@ def a_person_at_a_terminal_is_asked(ctx):
         for asks in (True, False):
             with Terminal(ctx, "run", "--private", f.name, more=variables) as t:
                 if asks:
+                    t.expect("\n?  Collecting alpha\n")
                     t.expect(r"alpha.*\[y/N\] ")
                     t.type("y\n")
                 t.expect("v 1.0\n")
