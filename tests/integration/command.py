@@ -546,7 +546,7 @@ def bash_completes_what_help_lists(ctx):
                               capture_output=True, text=True, timeout=ctx.seconds(60))
         equal(done.stderr, "")
         return sorted(done.stdout.split())
-    equal(complete("r"), ["repl", "run"])
+    equal(complete("r"), ["repl", "resume", "run"])
     equal(complete("ap"), ["approvals", "approve"])
     equal(complete("run", "--f"), ["--file", "--force"])
     equal(complete("audit", "show", "--ten"), ["--tenant"])
