@@ -120,7 +120,8 @@ say_advice(const json_t *outcome)
 		say("%s", advice);
 }
 
-/* The first line after the status, if there is one; each further line below. */
+/* The first line after the status, if there is one; each further line below, with a mark: it may be
+ * a stranger's. */
 static void
 say_lines(const char *status, const char *text)
 {
@@ -130,7 +131,7 @@ say_lines(const char *status, const char *text)
 	for (text += len; *text; text += len) {
 		text++;
 		len = strcspn(text, "\n");
-		say_more("%.*s", (int)len, text);
+		say_more("> %.*s", (int)len, text);
 	}
 }
 

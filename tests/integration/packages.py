@@ -901,7 +901,7 @@ def each_line_of_pip_is_a_line_at_a_terminal(ctx):
     equal(done.returncode, 64, done.stderr)
     lines = done.stderr.splitlines()
     assert lines[0].startswith("mcp-python: dependency_unavailable: "), lines
-    assert len(lines) > 1 and all(line.startswith("  ") for line in lines[1:]), lines
+    assert len(lines) > 1 and all(line.startswith("  > ") for line in lines[1:]), lines
     assert "\\x0a" not in done.stderr, done.stderr
 
 
