@@ -215,6 +215,24 @@ admin_name(const char *tenant)
 	return user ? user->pw_name : tenant;
 }
 
+const char *
+admin_principal(const char *text, char who_r[ADMIN_WHO])
+{
+	const char *name = strncmp(text, "user:", 5) == 0 ? text + 5 : text;
+	const struct passwd *user;
+
+	if (strchr(name, ':'))
+		return text;
+	if (*name && strspn(name, "0123456789") == strlen(name)) {
+		snprintf(who_r, ADMIN_WHO, "uid:%.20s", name);
+		return who_r;
+	}
+	user = getpwnam(name);
+	if (user)
+		snprintf(who_r, ADMIN_WHO, "uid:%u", (unsigned int)user->pw_uid);
+	return user ? who_r : NULL;
+}
+
 void
 admin_print(FILE *to, const char *text)
 {

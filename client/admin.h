@@ -72,6 +72,11 @@ long admin_count(const json_t *object, const char *key);
  * principal unchanged. Valid until the next call. */
 const char *admin_name(const char *tenant);
 
+/* The tenant that a user means by "ada", "user:ada" or "1000", written into who_r; another principal
+ * unchanged. NULL: there is no such user. */
+#define ADMIN_WHO 32
+const char *admin_principal(const char *text, char who_r[ADMIN_WHO]);
+
 /* Prints a stranger's text within a line (quote_line), cut when it is very long. */
 void admin_print(FILE *to, const char *text);
 

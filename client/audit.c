@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python audit.   Owns: the audit log's files while it reads them.
+/* Runs in: mcp-python audit.   Owns: nothing.
  * Reads:   lines that anybody may have changed: this program finds such changes. */
 #include "client/operator.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +13,9 @@
 
 #include <jansson.h>
 
-#include "base/own.h"
 #include "client/admin.h"
+#include "client/audit_files.h"
+#include "client/audit_show.h"
 #include "client/exits.h"
 #include "client/say.h"
 #include "client/when.h"
@@ -29,17 +26,25 @@
 
 static const char help[] =
 	"Usage: mcp-python audit verify [--file PATH]\n"
-	"       mcp-python audit show [--tenant WHO] [--since TIME] [--execution ID]\n"
-	"                             [--record N] [--file PATH]\n"
+	"       mcp-python audit show [OPTIONS]\n"
 	"\n"
-	"Checks the chain of the audit log, or prints its records, as JSON lines.\n"
+	"Checks the chain of the audit log, or shows its records: on a terminal as a table,\n"
+	"otherwise as JSON lines.\n"
 	"\n"
 	"  --tenant WHO      those of a user by name, or of uid:1000, token:ci ...\n"
 	"  --since TIME      those since today, yesterday, -10min, \"2 hours ago\", 2026-01-31\n"
 	"                    or 2026-01-31T12:00 (all in UTC)\n"
+	"  --until TIME      those before that time\n"
+	"  --event NAME      those of an event, such as execution-ended or denied\n"
+	"  --status STATUS   those with a status, such as memory_limit\n"
+	"  --text TEXT       those with TEXT in a script, a reason or any other value, in small\n"
+	"                    or capital letters; or with a hash that begins with TEXT\n"
 	"  --execution ID    those of one execution\n"
 	"  --record N        the one of this number: where source_record of others has it\n"
 	"                    it has their script\n"
+	"  --last N          the last N of them; -n N is the same\n"
+	"  --follow          then those that are added, until Ctrl-C; -f is the same\n"
+	"  --json, --table   JSON lines, or a table, wherever they go\n"
 	"  --file PATH       the service's [audit] file; PATH.1, PATH.2 ... are read\n"
 	"                    before it; otherwise\n"
 	"                    " AUDIT_FILE "\n"
@@ -48,15 +53,7 @@ static const char help[] =
 	"verify prints the last record's number and hash; its exit code is 65 when a line\n"
 	"was changed, removed or inserted.\n";
 
-struct audit_asked {
-	bool verify;
-	const char *path, *tenant, *execution;
-	char who[32], since[32];	/* "": any; who: what tenant points to, of a user's name */
-	json_int_t record;		/* 0: any */
-};
-
 struct walk {
-	const struct audit_asked *asked;
 	struct chain_link last;
 	bool any;
 	struct chain_link first;
@@ -67,14 +64,6 @@ struct walk {
 
 /* ---- one line ---- */
 
-static bool
-audit_is(const json_t *record, const char *key, const char *wanted)
-{
-	const char *text = json_string_value(json_object_get(record, key));
-
-	return !wanted || (text && strcmp(text, wanted) == 0);
-}
-
 /* Does the record say that the service removed a file that ended right before the first one? */
 static bool
 tells_beginning(const struct walk *walk, const char *line, size_t len)
@@ -82,8 +71,9 @@ tells_beginning(const struct walk *walk, const char *line, size_t len)
 	json_t *record = memmem(line, len, DROPPED, strlen(DROPPED))
 			 ? json_loadb(line, len, 0, NULL) : NULL;
 	const char *hash = json_string_value(json_object_get(record, "last_hash"));
+	const char *event = json_string_value(json_object_get(record, "event"));
 	json_int_t n = json_integer_value(json_object_get(record, "last_record"));
-	bool tells = hash && audit_is(record, "event", "dropped") && n > 0 &&
+	bool tells = hash && event && strcmp(event, "dropped") == 0 && n > 0 &&
 		     (uint64_t)n == walk->first.n - 1 && strcmp(hash, walk->first.prev) == 0;
 
 	json_decref(record);
@@ -91,143 +81,30 @@ tells_beginning(const struct walk *walk, const char *line, size_t len)
 }
 
 static void
-verify_line(struct walk *walk, const char *path, unsigned int number, const char *line, size_t len)
+verify_line(void *arg, const struct audit_line *line)
 {
+	struct walk *walk = arg;
 	struct chain_link link;
 
-	if (chain_read(line, len, &link) < 0) {
-		printf("%s:%u: the line does not belong to the chain, or was changed\n", path, number);
+	if (!line->is_whole)
+		printf("%s:%u: the line lacks its line break\n", line->path, line->number);
+	if (chain_read(line->text, line->len, &link) < 0) {
+		printf("%s:%u: the line does not belong to the chain, or was changed\n", line->path,
+		       line->number);
 		walk->wrong++;
 		return;
 	}
 	if (!walk->any)
 		walk->first = link;
 	else if (!chain_follows(&walk->last, &link)) {
-		printf("%s:%u: record %" PRIu64 " does not follow record %" PRIu64 "\n", path,
-		       number, link.n, walk->last.n);
+		printf("%s:%u: record %" PRIu64 " does not follow record %" PRIu64 "\n", line->path,
+		       line->number, link.n, walk->last.n);
 		walk->wrong++;
 	}
 	walk->any = true;
 	walk->last = link;
-	if (walk->first.n > 1 && tells_beginning(walk, line, len))
+	if (walk->first.n > 1 && tells_beginning(walk, line->text, line->len))
 		walk->beginning_told = link.n;
-}
-
-static void
-show_line(const struct audit_asked *asked, const char *line, size_t len)
-{
-	json_t *record = json_loadb(line, len, 0, NULL);
-	const char *time = json_string_value(json_object_get(record, "time"));
-
-	if (record && audit_is(record, "tenant", asked->tenant) &&
-	    (!asked->record || json_integer_value(json_object_get(record, "n")) == asked->record) &&
-	    audit_is(record, "execution", asked->execution) &&
-	    (!*asked->since || (time && strcmp(time, asked->since) >= 0)))
-		admin_print_json(stdout, record);
-	json_decref(record);
-}
-
-/* ---- files ---- */
-
-static int
-audit_read_file(struct walk *walk, const char *path)
-{
-	FILE *file = fopen(path, "re");
-	unsigned int number = 0;
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t len;
-
-	if (!file)
-		return -errno;
-	while ((len = getline(&line, &size, file)) > 0) {
-		number++;
-		if (line[len - 1] == '\n')
-			len--;
-		else if (walk->asked->verify)
-			printf("%s:%u: the line lacks its line break\n", path, number);
-		if (walk->asked->verify)
-			verify_line(walk, path, number, line, (size_t)len);
-		else
-			show_line(walk->asked, line, (size_t)len);
-	}
-	free(line);
-	fclose(file);
-	return 0;
-}
-
-static int
-audit_by_number(const void *a, const void *b)
-{
-	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The numbers N of all PATH.N, ascending; malloc'd. Returns their count or -errno. The oldest
- * files may be gone, and numbers between them may be missing. */
-static int
-find_numbers(const char *path, unsigned long **number_r)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	own_mem char *directory = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
-	own_mem unsigned long *number = NULL;
-	const struct dirent *entry;
-	size_t len = strlen(name), n = 0;
-	DIR *list;
-
-	if (!directory)
-		abort();
-	list = opendir(slash ? directory : ".");
-	if (!list)
-		return -errno;
-	while ((entry = readdir(list))) {
-		char *end;
-
-		if (strncmp(entry->d_name, name, len) != 0 || entry->d_name[len] != '.' ||
-		    !isdigit((unsigned char)entry->d_name[len + 1]))
-			continue;
-		number = reallocarray(number, n + 1, sizeof(*number));
-		if (!number)
-			abort();
-		number[n] = strtoul(entry->d_name + len + 1, &end, 10);
-		n += *end == '\0';
-	}
-	closedir(list);
-	if (n > 0)
-		qsort(number, n, sizeof(*number), audit_by_number);
-	*number_r = give_ptr(number);
-	return (int)n;
-}
-
-static int
-audit_read_all(struct walk *walk, const char *path)
-{
-	own_mem unsigned long *number = NULL;
-	int n = find_numbers(path, &number), r;
-
-	if (n < 0)
-		say("the directory of %s: %s", path, strerror(-n));
-	for (int i = 0; i < n; i++) {
-		own_mem char *rotated = NULL;
-
-		if (asprintf(&rotated, "%s.%lu", path, number[i]) < 0)
-			abort();
-		r = audit_read_file(walk, rotated);
-		if (r < 0) {
-			say("%s: %s", rotated, strerror(-r));
-			return EX_NOINPUT;
-		}
-	}
-	r = audit_read_file(walk, path);
-	if (r == 0)
-		return 0;
-	if (r == -ENOENT)
-		say("%s: there are no records; --file names another file, as [audit] file does in "
-		    "the configuration", path);
-	else
-		say("%s: %s", path, strerror(-r));
-	return r == -EACCES ? EX_NOPERM : EX_NOINPUT;
 }
 
 /* A missing beginning was removed by the service if a record of the chain says that the removed
@@ -245,13 +122,23 @@ tell_beginning(const struct walk *walk)
 		       "record says that the service removed it\n", walk->first.n);
 }
 
-static int
-audit_run(const struct audit_asked *asked)
+static bool
+verify_end(void *arg)
 {
-	struct walk walk = { .asked = asked };
-	int code = audit_read_all(&walk, asked->path ? asked->path : AUDIT_FILE);
+	(void)arg;
+	return true;
+}
 
-	if (code || !asked->verify)
+static int
+verify(const char *path)
+{
+	struct walk walk = { .wrong = 0 };
+	const struct audit_files files = {
+		.path = path, .on_line = verify_line, .on_end = verify_end, .arg = &walk,
+	};
+	int code = audit_files_read(&files, false);
+
+	if (code)
 		return code;
 	if (!walk.any) {
 		puts("no records");
@@ -263,44 +150,107 @@ audit_run(const struct audit_asked *asked)
 	return walk.wrong ? EX_DATAERR : 0;
 }
 
+/* ---- arguments ---- */
+
 /* A record's time begins as the text does that is made here. */
 static bool
-read_since(struct audit_asked *asked, const char *text)
+read_when(char text_r[32], const char *option, const char *text)
 {
 	time_t when;
 	struct tm tm;
 
 	if (when_read(text, time(NULL), &when) < 0 || !gmtime_r(&when, &tm)) {
-		say("audit: --since %s: a time is needed, such as today, yesterday, -10min, "
-		    "\"2 hours ago\", 2026-01-31 or 2026-01-31T12:00", text);
+		say("audit: --%s %s: a time is needed, such as today, yesterday, -10min, "
+		    "\"2 hours ago\", 2026-01-31 or 2026-01-31T12:00", option, text);
 		return false;
 	}
-	strftime(asked->since, sizeof(asked->since), "%Y-%m-%dT%H:%M:%S", &tm);
+	strftime(text_r, 32, "%Y-%m-%dT%H:%M:%S", &tm);
 	return true;
 }
 
-/* "ada" and "user:ada" are the uid's tenant; what else has a colon is a tenant. */
+static bool
+read_number(json_int_t *number_r, json_int_t most, const char *option, const char *text)
+{
+	char *end;
+
+	*number_r = strtoll(text, &end, 10);
+	if (*end == '\0' && *number_r >= 1 && *number_r <= most)
+		return true;
+	say("audit: --%s %s: a number from 1 to %" JSON_INTEGER_FORMAT, option, text, most);
+	return false;
+}
+
 static bool
 read_tenant(struct audit_asked *asked, const char *text)
 {
-	const char *name = strncmp(text, "user:", 5) == 0 ? text + 5 : text;
-	const struct passwd *user;
+	asked->tenant = admin_principal(text, asked->who);
+	if (!asked->tenant)
+		say("audit: --tenant %s: there is no such user", text);
+	return asked->tenant;
+}
 
-	asked->tenant = text;
-	if (strchr(name, ':'))
-		return true;
-	if (*name && strspn(name, "0123456789") == strlen(name)) {
-		snprintf(asked->who, sizeof(asked->who), "uid:%.20s", name);
-	} else {
-		user = getpwnam(name);
-		if (!user) {
-			say("audit: --tenant %s: there is no such user", text);
-			return false;
-		}
-		snprintf(asked->who, sizeof(asked->who), "uid:%u", (unsigned int)user->pw_uid);
-	}
-	asked->tenant = asked->who;
+static bool
+read_last(struct audit_asked *asked, const char *text)
+{
+	json_int_t last;
+
+	if (!read_number(&last, AUDIT_LAST_MAX, "last", text))
+		return false;
+	asked->last = (size_t)last;
 	return true;
+}
+
+/* 0, an exit code, or -1 after --help. */
+static int
+audit_read_option(struct audit_asked *asked, int option)
+{
+	bool right = true;
+
+	switch (option) {
+	case 't':
+		right = read_tenant(asked, optarg);
+		break;
+	case 's':
+		right = read_when(asked->since, "since", optarg);
+		break;
+	case 'u':
+		right = read_when(asked->until, "until", optarg);
+		break;
+	case 'E':
+		asked->event = optarg;
+		break;
+	case 'S':
+		asked->status = optarg;
+		break;
+	case 'T':
+		asked->text = optarg;
+		break;
+	case 'e':
+		asked->execution = optarg;
+		break;
+	case 'r':
+		right = read_number(&asked->record, INT64_MAX, "record", optarg);
+		break;
+	case 'n':
+		right = read_last(asked, optarg);
+		break;
+	case 'f':
+		asked->follow = true;
+		break;
+	case 'j':
+	case 'b':
+		asked->table = option == 'b';
+		break;
+	case 'F':
+		asked->path = optarg;
+		break;
+	case 'h':
+		fputs(help, stdout);
+		return -1;
+	default:
+		right = false;
+	}
+	return right ? 0 : EX_USAGE;
 }
 
 int
@@ -309,51 +259,34 @@ audit_command(int argc, char **argv)
 	static const struct option options[] = {
 		{ "tenant", required_argument, NULL, 't' },
 		{ "since", required_argument, NULL, 's' },
+		{ "until", required_argument, NULL, 'u' },
+		{ "event", required_argument, NULL, 'E' },
+		{ "status", required_argument, NULL, 'S' },
+		{ "text", required_argument, NULL, 'T' },
 		{ "execution", required_argument, NULL, 'e' },
 		{ "record", required_argument, NULL, 'r' },
-		{ "file", required_argument, NULL, 'f' },
+		{ "last", required_argument, NULL, 'n' },
+		{ "follow", no_argument, NULL, 'f' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "table", no_argument, NULL, 'b' },
+		{ "file", required_argument, NULL, 'F' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct audit_asked asked = { .verify = false };
-	int option;
-	char *end;
+	struct audit_asked asked = { .path = AUDIT_FILE, .table = isatty(STDOUT_FILENO) };
+	const char *verb;
+	int option, r;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 't':
-			if (!read_tenant(&asked, optarg))
-				return EX_USAGE;
-			break;
-		case 's':
-			if (!read_since(&asked, optarg))
-				return EX_USAGE;
-			break;
-		case 'e':
-			asked.execution = optarg;
-			break;
-		case 'r':
-			asked.record = strtoll(optarg, &end, 10);
-			if (*end || asked.record < 1) {
-				say("audit: --record: a number from 1 on");
-				return EX_USAGE;
-			}
-			break;
-		case 'f':
-			asked.path = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		default:
-			return EX_USAGE;
-		}
+	while ((option = getopt_long(argc, argv, "n:f", options, NULL)) != -1) {
+		r = audit_read_option(&asked, option);
+		if (r)
+			return r < 0 ? 0 : r;
 	}
-	if (optind != argc - 1 || (strcmp(argv[optind], "verify") != 0 &&
-				   strcmp(argv[optind], "show") != 0)) {
-		say("audit: verify or show");
-		return EX_USAGE;
-	}
-	asked.verify = strcmp(argv[optind], "verify") == 0;
-	return audit_run(&asked);
+	verb = optind == argc - 1 ? argv[optind] : "";
+	if (strcmp(verb, "verify") == 0)
+		return verify(asked.path);
+	if (strcmp(verb, "show") == 0)
+		return audit_show(&asked);
+	say("audit: verify or show");
+	return EX_USAGE;
 }

@@ -197,6 +197,8 @@ take_other(struct call_channel *channel, const struct reply *reply,
 {
 	if (reply->kind == REPLY_OUTPUT)
 		return on_output(arg, reply);
+	if (reply->kind == REPLY_PROGRESS && isatty(STDERR_FILENO))
+		say_more("%s", reply->text);
 	if (reply->kind == REPLY_PROMPT && !channel->prompt)
 		return -EBADMSG;
 	if (reply->kind == REPLY_PROMPT)

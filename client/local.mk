@@ -4,7 +4,10 @@
 noinst_LIBRARIES += libclient.a
 libclient_a_SOURCES = \
 	client/admin.c client/admin.h \
+	client/approval.c client/approval.h \
 	client/audit.c \
+	client/audit_files.c client/audit_files.h \
+	client/audit_show.c client/audit_show.h \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
 	client/get.c client/get.h \
@@ -29,6 +32,7 @@ libclient_a_SOURCES = \
 	client/repl_commands.c client/repl_look.c client/repl_parts.h \
 	client/repl_input.c client/repl_input.h \
 	client/reply.c client/reply.h \
+	client/review.c \
 	client/run.c client/run.h \
 	client/say.c client/say.h \
 	client/script.c client/script.h \

@@ -11,12 +11,13 @@
  *   get                        get.c reads a kept file, by parts: resource.c
  *   put                        put.c writes a file into the pipe that the service passes it
  *   approvals, approve, deny   operator.c, by the operators' socket
- *   ps, stop, status, metrics, top
+ *   ps, stop, suspend, resume, status, metrics, top
  *                              ps.c, status.c, top.c, by the same socket; table.c prints
  *   interpreter                interpreter.c starts mcp-python-interpreter, a shell script
  *   check-host                 check_host.c tests what the service would need; probe.c has the
  *                              trials
- *   audit                      audit.c checks and prints the audit log, without the service
+ *   audit                      audit.c checks the audit log, audit_show.c prints it, without
+ *                              the service
  *   token                      token.c keeps the file of bearer tokens, without the service
  *
  * It is an ordinary program of an ordinary user: no privilege, no state, and no file but the

@@ -6,32 +6,29 @@
 #include "client/operator.h"
 
 #include <getopt.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/own.h"
-#include "base/quote.h"
 #include "client/admin.h"
+#include "client/approval.h"
 #include "client/exits.h"
 #include "client/say.h"
-#include "client/table.h"
-#include "policy/shown.h"
 
 static const char help[] =
 	"Usage: mcp-python approvals [list|watch] [--all] [--json]\n"
+	"       mcp-python approvals review\n"
 	"       mcp-python approvals show ID\n"
 	"       mcp-python approve ID [--for-run]\n"
 	"       mcp-python deny ID [--reason TEXT]\n"
 	"       mcp-python approvals approve|deny|revoke ID\n"
 	"\n"
 	"Shows requests for approval, and decides about them. The beginning of an ID is\n"
-	"enough if no other begins so.\n"
+	"enough if no other begins so. \"review\" shows one request after the other, as they\n"
+	"come, and asks what to do with it.\n"
 	"\n"
 	"  --all                 decided requests too\n"
 	"  --watch               the list again after each change\n"
@@ -54,105 +51,6 @@ operator_usage(const char *text)
 	return EX_USAGE;
 }
 
-/* ---- showing ---- */
-
-/* A refusal that stands says until when. */
-static void
-print_denied(const json_t *approval)
-{
-	time_t until = (time_t)json_integer_value(json_object_get(approval, "denied_until"));
-	char text[32];
-	struct tm tm;
-
-	if (until <= time(NULL) || !gmtime_r(&until, &tm))
-		return;
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	printf("  denied until %s", text);
-}
-
-static void
-print_one(const json_t *approval)
-{
-	const json_t *items = json_object_get(approval, "items");
-	size_t n = json_array_size(items);
-
-	printf("%s  %-8s  ", admin_text(approval, "id"), admin_text(approval, "state"));
-	admin_print(stdout, admin_text(approval, "tenant"));
-	printf("  ");
-	admin_print(stdout, n ? json_string_value(json_array_get(items, 0)) : "");
-	if (n > 1)
-		printf(" and %zu more", n - 1);
-	print_denied(approval);
-	putchar('\n');
-}
-
-/* Of a script its first line says more than its hash. */
-static void
-print_request(const json_t *approval)
-{
-	const json_t *items = json_object_get(approval, "items");
-	const char *line = admin_text(approval, "first_line");
-	size_t n = json_array_size(items);
-
-	if (*line) {
-		printf("%s: ", admin_text(approval, "tool"));
-		admin_print(stdout, line);
-	} else {
-		admin_print(stdout, n ? json_string_value(json_array_get(items, 0)) : "");
-		if (n > 1)
-			printf(" and %zu more", n - 1);
-	}
-}
-
-static void
-operator_print_row(const json_t *approval, time_t now)
-{
-	time_t made = (time_t)json_integer_value(json_object_get(approval, "created"));
-
-	printf("%s  %-8s  %6s  ", admin_text(approval, "id"), admin_text(approval, "state"),
-	       figure_time(difftime(now, made)));
-	admin_print(stdout, admin_name(admin_text(approval, "tenant")));
-	printf("  ");
-	print_request(approval);
-	print_denied(approval);
-	putchar('\n');
-}
-
-static void
-operator_print_list(const json_t *list)
-{
-	if (json_array_size(list) == 0)
-		puts("No request waits for an approval.");
-	else if (isatty(STDOUT_FILENO))
-		printf("%-28s  %-8s  %6s  WHO  WHAT\n", "ID", "STATE", "AGE");
-	for (size_t i = 0; i < json_array_size(list); i++)
-		operator_print_row(json_array_get(list, i), time(NULL));
-}
-
-/* First the tenant and the requested action, then the tenant's own words. */
-static void
-print_all(const json_t *approval)
-{
-	static const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, SIZE_MAX, SIZE_MAX };
-	const char *reason = admin_text(approval, "reason");
-	const json_t *shown = json_object_get(approval, "shown");
-	const json_t *items = json_object_get(approval, "items");
-
-	print_one(approval);
-	for (size_t i = 0; i < json_array_size(items); i++) {
-		printf("item: ");
-		admin_print(stdout, json_string_value(json_array_get(items, i)));
-		putchar('\n');
-	}
-	printf("\nEach line that begins with \"" SHOWN_MARK "\" is the tenant's. What they ask for:\n\n");
-	shown_write(stdout, shown, &shown_whole);
-	if (*reason) {
-		printf("\n\ntheir reason:\n");
-		quote_block(stdout, &block, reason, strlen(reason));
-	}
-	putchar('\n');
-}
-
 static void
 print_answer(const struct asked *asked, const json_t *answer)
 {
@@ -162,9 +60,9 @@ print_answer(const struct asked *asked, const json_t *answer)
 	if (asked->json) {
 		admin_print_json(stdout, list ? list : one ? one : answer);
 	} else if (list) {
-		operator_print_list(list);
+		approval_print_list(list);
 	} else if (one) {
-		print_all(one);
+		approval_print_all(one);
 	}
 	fflush(stdout);
 }
@@ -284,7 +182,8 @@ operator_ask(struct asked *asked)
 static int
 operator_read_words(int argc, char **argv, struct asked *asked)
 {
-	static const char *const actions[] = { "list", "watch", "show", "approve", "deny", "revoke" };
+	static const char *const actions[] = { "list", "watch", "review", "show", "approve", "deny",
+					       "revoke" };
 	const char *command = argv[0];
 	int at = optind;
 
@@ -295,9 +194,10 @@ operator_read_words(int argc, char **argv, struct asked *asked)
 			if (strcmp(argv[at], actions[i]) == 0)
 				asked->what = actions[i];
 		if (strcmp(argv[at++], asked->what) != 0)
-			return operator_usage("approvals: list, watch, show, approve, deny or revoke");
+			return operator_usage("approvals: list, watch, review, show, approve, deny or revoke");
 	}
-	if (strcmp(asked->what, "list") != 0 && strcmp(asked->what, "watch") != 0) {
+	if (strcmp(asked->what, "list") != 0 && strcmp(asked->what, "watch") != 0 &&
+	    strcmp(asked->what, "review") != 0) {
 		if (at == argc)
 			return operator_usage("which request? \"mcp-python approvals\" lists them");
 		asked->id = argv[at++];
@@ -351,7 +251,10 @@ approvals_command(int argc, char **argv)
 	code = operator_read_words(argc, argv, &asked);
 	if (code == 0 && asked.for_run && strcmp(asked.what, "approve") != 0)
 		code = operator_usage("--for-run goes with approve");
-	return code ? code : operator_ask(&asked);
+	if (code)
+		return code;
+	return strcmp(asked.what, "review") == 0 ? approval_review(admin_path(asked.socket, NULL))
+						 : operator_ask(&asked);
 }
 
 static const struct {
@@ -361,7 +264,9 @@ static const struct {
 	{ "approvals", approvals_command }, { "approve", approvals_command },
 	{ "deny", approvals_command }, { "audit", audit_command },
 	{ "status", status_command }, { "metrics", metrics_command },
-	{ "top", top_command }, { "ps", ps_command }, { "stop", stop_command }, { "check-host", check_host_command },
+	{ "top", top_command }, { "ps", ps_command }, { "stop", stop_command },
+	{ "suspend", suspend_command }, { "resume", suspend_command },
+	{ "check-host", check_host_command },
 	{ "interpreter", interpreter_command }, { "tools", tools_command },
 };
 

@@ -50,6 +50,7 @@ static const struct option_row {
 	{ "with",    "PACKAGE", WORDS,   RUN | REPL, offsetof(struct options, with) },
 	{ "save",    "DIR",     TEXT,    RUN, offsetof(struct options, save) },
 	{ "force",   NULL,      FLAG,    RUN, offsetof(struct options, force) },
+	{ "wait",    NULL,      FLAG,    RUN, offsetof(struct options, wait) },
 	{ "rw",      NULL,      FLAG,    RUN, offsetof(struct options, rw) },
 	{ "no-stdin", NULL,     FLAG,    RUN, offsetof(struct options, leave_stdin) },
 	{ "stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
@@ -89,6 +90,7 @@ static const char overview_help[] =
 	"  run FILE       run a Python file and show its output\n"
 	"  repl           type Python in a session that keeps its state\n"
 	"  ps             what runs and waits; stop ID stops one, or closes a session\n"
+	"  suspend WHO    stop all that a user runs, and refuse more; resume WHO\n"
 	"  status         what the service does now; metrics: as OpenMetrics text\n"
 	"  token          add, list and revoke tokens for HTTP clients\n"
 	"  tools          tools of other servers: list, describe, call\n"
@@ -133,6 +135,7 @@ static const char run_help[] =
 	"  --force             let --save and --rw replace any file of the same name\n"
 	"  --no-stdin          the script gets no standard input; otherwise it gets a pipe\n"
 	"                      or a file, which is read to its end first\n"
+	"  --wait              if an operator has to approve it, wait for the decision\n"
 	"  --json              print the whole answer as JSON instead of the output\n"
 	"  --socket PATH       where the service listens, as in \"connect --help\"\n"
 	"  --private           start a supervisor for this command alone; this also happens\n"
@@ -284,7 +287,8 @@ unknown_command(const char *typed, struct why *why_r)
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
 					      "interpreter",
-					      "metrics", "ps", "status", "stop", "tools",
+					      "metrics", "ps", "resume", "status", "stop",
+					      "suspend", "tools",
 					      "top" };
 	size_t len = strlen(typed);
 

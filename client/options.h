@@ -43,6 +43,7 @@ struct options {
 	const char *volume;  /* run, repl: NULL: none */
 	const char *save;    /* run: a directory for pictures and files; NULL: none */
 	bool force;	     /* run: saved files replace existing ones */
+	bool wait;	     /* run: for an approval, if one is needed */
 	bool rw;	     /* run: changes are written back to the one directory of dirs */
 	bool pass_stdin, leave_stdin, json; /* run; at most one of the first two */
 	bool private;	     /* run, repl: with a private supervisor */

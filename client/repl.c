@@ -143,11 +143,11 @@ follow_session(struct repl *repl, const json_t *outcome)
 static void
 note_exit(struct repl *repl, const json_t *outcome)
 {
-	repl->well = verdict_exit_code(outcome) == 0;
+	repl->verdict = verdict_exit_code(outcome);
 	if (json_is_true(json_object_get(outcome, "exited"))) {
 		repl->ended = true;
-		repl->code = verdict_exit_code(outcome);
-	} else if (!repl->well && !is_typed(repl)) {
+		repl->code = repl->verdict;
+	} else if (repl->verdict && !is_typed(repl)) {
 		repl->code = EXIT_FAILURE;
 	}
 }
@@ -511,7 +511,7 @@ repl_begin(struct repl *repl)
 	repl_call(repl, arguments);
 	if (!repl->ended && !repl->session) {
 		repl->ended = true;
-		repl->code = EX_UNAVAILABLE;
+		repl->code = repl->verdict ? repl->verdict : EX_UNAVAILABLE;
 	}
 	if (!repl->ended && is_typed(repl))
 		printf("mcp-python %s, session %s\n%%help tells more; exit() or Ctrl-D leaves.\n",

@@ -10,6 +10,7 @@
 #include "client/repl_parts.h"
 #include "client/results.h"
 #include "client/say.h"
+#include "client/script.h"
 #include "client/show.h"
 #include "client/text.h"
 
@@ -25,6 +26,7 @@ repl_commands_print_help(struct repl *repl, const char *word, const char *second
 		"  %whos              list variables\n"
 		"  %files             list files of the session\n"
 		"  %save NAME [DIR]   save a file that a cell made into a directory here\n"
+		"  %run FILE          run a file from here as a cell\n"
 		"  %session           print the session's handle, for --session\n"
 		"The session knows others, such as !command, %time, %timeit, %cd, %env and %%bash.\n";
 
@@ -52,7 +54,7 @@ reset(struct repl *repl, const char *word, const char *second)
 	(void)second;
 	call_set(arguments, "reset", json_true());
 	repl_call(repl, arguments);
-	if (repl->well)
+	if (repl->verdict == 0)
 		say("everything is forgotten");
 }
 
@@ -82,7 +84,7 @@ call_with_checkpoint(struct repl *repl, const char *argument, const char *name)
 	arguments = repl_arguments(repl);
 	call_set(arguments, argument, json_string(name));
 	repl_call(repl, arguments);
-	return repl->well;
+	return repl->verdict == 0;
 }
 
 static void
@@ -173,6 +175,24 @@ repl_commands_save(struct repl *repl, const char *word, const char *second)
 				       json_string_value(uri));
 }
 
+static void
+run_file(struct repl *repl, const char *word, const char *second)
+{
+	struct script_text text = {0};
+	json_t *arguments;
+
+	if (!word || second || strcmp(word, "-") == 0) {
+		say("%%run FILE: one file is needed");
+		return;
+	}
+	if (script_load(word, &text) != 0)
+		return;
+	arguments = repl_arguments(repl);
+	call_set(arguments, "code", json_stringn(text.bytes ? text.bytes : "", text.len));
+	script_text_free(&text);
+	repl_call(repl, arguments);
+}
+
 static const struct command {
 	const char *name;
 	void (*run)(struct repl *repl, const char *word, const char *second);
@@ -181,7 +201,7 @@ static const struct command {
 	{ "session", print_session },     { "reset", reset },
 	{ "checkpoint", repl_commands_keep }, { "restore", restore },
 	{ "whos", print_variables },      { "files", print_files },
-	{ "save", repl_commands_save },
+	{ "save", repl_commands_save },   { "run", run_file },
 };
 
 bool

@@ -41,7 +41,7 @@ struct repl {
 	bool pasted;	/* the last line of the cell was pasted */
 	json_t *files;	/* for each path the uri of its newest content; NULL: none is known */
 	json_t *checkpoints; /* from the last answer; NULL: none */
-	bool well;	/* the status of the last call was ok */
+	int verdict;	/* the exit code that the last answer stands for; 0: its status was ok */
 };
 
 /* The arguments of every call: session and limits. They belong to the caller. */

@@ -5,6 +5,7 @@
 #include "client/reply.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 const char *
@@ -19,24 +20,33 @@ reply_string(const json_t *object, const char *key, size_t *len_r)
 	return json_string_value(value);
 }
 
-/* A progress notification: our token, and perhaps a piece of output. */
-static int
-parse_notification(struct reply *reply, int id)
+/* Steps of pip. Others say only that a script runs. */
+static bool
+is_step(const char *message)
 {
-	json_t *params = json_object_get(reply->message, "params");
-	json_t *output =
+	static const char *const starts[] = { "Collecting ", "Downloading ", "Installing " };
+
+	for (size_t i = 0; message && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(message, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+/* A progress notification with our token: a piece of output, a step, or neither. */
+static int
+parse_progress(struct reply *reply, const json_t *params)
+{
+	const json_t *output =
 		json_object_get(json_object_get(params, "_meta"), "mcp-pythond/output");
 	const json_t *offset = json_object_get(output, "offset");
-	const char *method = reply_string(reply->message, "method", NULL);
 	const char *stream;
 
-	reply->kind = REPLY_OTHER;
-	if (strcmp(method, "notifications/cancelled") == 0)
-		reply->kind = REPLY_WITHDRAWN;
-	if (strcmp(method, "notifications/progress") != 0 || !output)
+	if (!output) {
+		reply->text = reply_string(params, "message", &reply->text_len);
+		if (is_step(reply->text))
+			reply->kind = REPLY_PROGRESS;
 		return 0;
-	if (json_integer_value(json_object_get(params, "progressToken")) != id)
-		return 0;
+	}
 	stream = reply_string(output, "stream", NULL);
 	reply->text = reply_string(output, "text", &reply->text_len);
 	if (!stream || !reply->text || !json_is_integer(offset) ||
@@ -50,6 +60,21 @@ parse_notification(struct reply *reply, int id)
 	else
 		return -EBADMSG;
 	reply->kind = REPLY_OUTPUT;
+	return 0;
+}
+
+static int
+parse_notification(struct reply *reply, int id)
+{
+	const json_t *params = json_object_get(reply->message, "params");
+	const char *method = reply_string(reply->message, "method", NULL);
+
+	reply->kind = REPLY_OTHER;
+	if (strcmp(method, "notifications/cancelled") == 0)
+		reply->kind = REPLY_WITHDRAWN;
+	if (strcmp(method, "notifications/progress") == 0 &&
+	    json_integer_value(json_object_get(params, "progressToken")) == id)
+		return parse_progress(reply, params);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 enum reply_kind {
 	REPLY_OUTPUT,  /* a piece of the script's output, before the answer */
+	REPLY_PROGRESS, /* a step before the script runs, such as a package that is loaded: text */
 	REPLY_OTHER,   /* a notification that is ignored */
 	REPLY_PROMPT, /* a request of the service, elicitation/create: message */
 	REPLY_WITHDRAWN, /* notifications/cancelled, perhaps about a question: message */
@@ -26,7 +27,7 @@ struct reply {
 	json_t *message;	  /* owned (reply_free); the members below point into it */
 	enum reply_stream stream; /* REPLY_OUTPUT */
 	uint64_t offset;	  /* REPLY_OUTPUT: bytes of this stream before the piece */
-	const char *text;	  /* REPLY_OUTPUT, REPLY_REFUSED */
+	const char *text;	  /* REPLY_OUTPUT, REPLY_PROGRESS, REPLY_REFUSED */
 	size_t text_len;
 	json_t *outcome; /* REPLY_OUTCOME, REPLY_STRUCTURED: structuredContent */
 	json_t *result;	 /* REPLY_OUTCOME, REPLY_REFUSED: the result, or NULL */

@@ -28,6 +28,7 @@
 #include "policy/shown.h"
 
 #define REQUEST_ID 1
+#define ASK_AGAIN_S 2	/* seconds between two calls that wait for a decision */
 
 static int
 show_json(const json_t *outcome)
@@ -112,6 +113,41 @@ run_save(const struct options *options, struct call_channel *channel, int *id,
 	return r;
 }
 
+static bool
+is_pending(const struct reply *answer)
+{
+	const char *status = answer->kind == REPLY_OUTCOME
+			     ? reply_string(answer->outcome, "status", NULL) : NULL;
+
+	return status && strcmp(status, "approval_pending") == 0;
+}
+
+/* Makes the call; with --wait again and again until an operator has decided about it: the service
+ * has one request for all of them. *id: of the last one. */
+static int
+call_until_decided(const struct options *options, struct call_channel *channel, int *id,
+		   json_t *arguments, struct shown *shown, struct reply *answer_r)
+{
+	bool told = false;
+	int r;
+
+	for (;;) {
+		call_send(channel, call_message(channel, *id, "run_script", json_incref(arguments),
+						!options->json));
+		r = call_wait(channel, *id, show_piece, shown, answer_r);
+		if (r < 0 || !options->wait || !is_pending(answer_r))
+			return r;
+		if (!told) {
+			verdict_say(answer_r->outcome);
+			say_more("this waits for the decision; Ctrl-C gives up, the request stays");
+		}
+		told = true;
+		reply_free(answer_r);
+		sleep(ASK_AGAIN_S);
+		*id += 1;
+	}
+}
+
 /* Sends the call, and shows its output and answer. */
 static int
 call_and_show(const struct options *options, struct call_channel *channel, json_t *arguments)
@@ -122,13 +158,13 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 	};
 	json_t *handed_in = inputs_hashes(arguments);
 	struct reply answer;
-	int code, r, id = REQUEST_ID + 1;
+	int code, r, id = REQUEST_ID;
 
-	call_send(channel, call_message(channel, REQUEST_ID, "run_script", arguments,
-					!options->json));
 	if (channel->prompt)
 		prompt_watch(channel->prompt, &shown[REPLY_STDOUT]);
-	r = call_wait(channel, REQUEST_ID, show_piece, shown, &answer);
+	r = call_until_decided(options, channel, &id, arguments, shown, &answer);
+	json_decref(arguments);
+	id++;
 	if (r == 0) {
 		code = run_conclude(options, channel, &id, shown, &answer);
 		inputs_forget(handed_in, answer.outcome);

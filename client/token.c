@@ -230,6 +230,13 @@ token_command(const struct options *options)
 
 	r = token_file_open(options->token_file ? options->token_file : TOKEN_FILE, change,
 			    &file, &why);
+	if (options->token_action == TOKEN_LIST && (r == -ENOENT || (r == 0 && !file.exists)))
+		say("there are no tokens yet; mcp-python token add NAME makes one");
+	if (options->token_action == TOKEN_LIST && r == -ENOENT) {
+		if (options->json)
+			puts("[]");
+		return 0;
+	}
 	if (r < 0) {
 		say("%s", why.text);
 		return exit_code(r);

@@ -70,7 +70,8 @@ struct top {
 	json_t *answer, *before;	/* before NULL: the first look */
 	struct timespec at, at_before;
 	bool colour;
-	size_t lines, columns;		/* of the screen */
+	size_t lines, columns;		/* of the screen; 0: there is none */
+	bool explains;			/* shows the keys in place of the tenants */
 	char complaint[256];		/* printed after the screen was restored */
 };
 
@@ -160,6 +161,15 @@ top_add_row(struct table *table, const struct top *top, const struct row *row)
 }
 
 static void
+print_keys(FILE *out)
+{
+	fputs("\n", out);
+	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++)
+		fprintf(out, "  %c      sort by %s\n", sorts[i].key, sorts[i].name);
+	fputs("  space  look again now\n  q      leave\n  ?      the table again\n", out);
+}
+
+static void
 print_head(const struct top *top, FILE *out)
 {
 	const json_t *service = json_object_get(top->answer, "service");
@@ -176,9 +186,9 @@ print_head(const struct top *top, FILE *out)
 		sessions += admin_count(one, "sessions");
 		waiting += admin_count(one, "waiting");
 	}
-	fprintf(out, "%s %s, up %s, sorted by %s\n", admin_text(service, "name"),
+	fprintf(out, "%s %s, up %s, sorted by %s%s\n", admin_text(service, "name"),
 		admin_text(service, "version"), figure_time(admin_number(service, "uptime_seconds")),
-		top->sort->name);
+		top->sort->name, top->lines > 0 ? "; keys: c m r w s e n, ? explains, q leaves" : "");
 	if (!executions) {
 		fputs("what you use yourself\n\n\n", out);
 		return;
@@ -251,7 +261,10 @@ draw(const struct top *top)
 	if (!out)
 		abort();
 	print_head(top, out);
-	top_print_tenants(top, out, room, top->columns);
+	if (top->explains)
+		print_keys(out);
+	else
+		top_print_tenants(top, out, room, top->columns);
 	fclose(out);
 	frame = malloc(5 * len + 16);
 	if (!frame)
@@ -297,6 +310,10 @@ top_read_key(struct top *top)
 		return QUIT;
 	if (key == ' ')
 		return LOOK;
+	if (key == '?') {
+		top->explains = !top->explains;
+		return DRAW;
+	}
 	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++)
 		if (sorts[i].key == key) {
 			top->sort = &sorts[i];

@@ -10,6 +10,8 @@
 #include "client/reply.h"
 #include "client/say.h"
 
+#define OF_PYTHON "belongs to Python itself"	/* in the advice: no package has the module */
+
 enum rule {
 	SCRIPTS, /* the script's exit code; 1 if it has none */
 	FIXED,
@@ -102,6 +104,37 @@ begins_with(const char *text, const char *status)
 	return !status[i];
 }
 
+/* The service's advice is for agents. People add packages by an option. */
+static void
+say_advice(const json_t *outcome)
+{
+	const json_t *error = json_object_get(outcome, "error");
+	const char *advice = reply_string(error, "advice", NULL);
+	const char *type = reply_string(error, "type", NULL);
+
+	if (!advice)
+		return;
+	if (type && strcmp(type, "ModuleNotFoundError") == 0 && !strstr(advice, OF_PYTHON))
+		say("a package is missing: --with PACKAGE adds it, if policy lets you");
+	else
+		say("%s", advice);
+}
+
+/* The first line after the status, if there is one; each further line below, with a mark: it may be
+ * a stranger's. */
+static void
+say_lines(const char *status, const char *text)
+{
+	size_t len = strcspn(text, "\n");
+
+	say("%s%s%.*s", status, *status ? ": " : "", (int)len, text);
+	for (text += len; *text; text += len) {
+		text++;
+		len = strcspn(text, "\n");
+		say_more("> %.*s", (int)len, text);
+	}
+}
+
 void
 verdict_say(const json_t *outcome)
 {
@@ -109,9 +142,9 @@ verdict_say(const json_t *outcome)
 	const char *text = verdict_text(outcome);
 
 	if (!text)
-		return;
-	if (begins_with(text, status))
-		say("%s", text);
+		say_advice(outcome);
 	else
-		say("%s: %s", status, text);
+		say_lines(begins_with(text, status) ? "" : status, text);
+	if (text && strcmp(status, "jail_failed") == 0)
+		say_more("\"mcp-python check-host\" on the service's machine says what to change");
 }

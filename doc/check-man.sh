@@ -20,6 +20,16 @@ options "$srcdir/doc/man/mcp-python.1" ./mcp-python run --help
 options "$srcdir/doc/man/mcp-python.1" ./mcp-python connect --help
 options "$srcdir/doc/man/mcp-python.1" ./mcp-python get --help
 options "$srcdir/doc/man/mcp-python.1" ./mcp-python token --help
+for command in repl status top ps stop suspend approvals audit tools check-host; do
+	options "$srcdir/doc/man/mcp-python.1" ./mcp-python $command --help
+done
+
+# The synopsis has every command.
+[ ! -x ./mcp-python ] || for command in $(./mcp-python --help |
+		sed -nE 's/^  ([a-z][a-z-]*)( [A-Z]+)? .*/\1/p') approve deny stop resume; do
+	sed '/^\.SH DESCRIPTION/,$d' "$srcdir/doc/man/mcp-python.1" | grep -q "^\.B mcp-python $command" ||
+		bad "the synopsis of mcp-python.1 lacks $command"
+done
 
 command -v groff >/dev/null || {
 	echo "check-man: no groff here; the pages were not formatted" >&2

@@ -16,7 +16,12 @@ dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md do
 	doc/operators.md doc/threat-model.md doc/findings.md
 haproxydir = $(docdir)/haproxy
 dist_haproxy_DATA = doc/haproxy/README.md doc/haproxy/haproxy.cfg
+prometheusdir = $(docdir)/prometheus
+dist_prometheus_DATA = doc/prometheus/mcp-pythond.rules.yml
+grafanadir = $(docdir)/grafana
+dist_grafana_DATA = doc/grafana/mcp-pythond.json
 examplesdir = $(docdir)/examples
-examples_DATA = examples/hello.py examples/sales_report.py examples/client_tools.mjs examples/client_tools_modern.mjs
+examples_DATA = examples/hello.py examples/sales_report.py examples/client_tools.mjs examples/client_tools_modern.mjs examples/approvals-notify.service
+examples_SCRIPTS = examples/approvals_notify.py
 dist_check_SCRIPTS += doc/check-man.sh
 TESTS += doc/check-man.sh

@@ -282,7 +282,8 @@ pids_message(const struct outcome_facts *f, char *m, size_t size)
 	int n = snprintf(m, size, "limit of %" PRIu32 " processes and threads reached",
 			 f->limits->pids);
 
-	if (f->peak_pids > 0)
+	/* A lower peak is a sample that came too late. */
+	if (f->peak_pids >= f->limits->pids)
 		snprintf(m + n, size - (size_t)n, "; peak %" PRIu32, f->peak_pids);
 	else if (f->stop == STOP_WALL)
 		snprintf(m + n, size - (size_t)n, ", then the timeout");

@@ -614,6 +614,19 @@ approvals_pending(const struct approvals *approvals)
 	return n;
 }
 
+int64_t
+approvals_oldest(const struct approvals *approvals)
+{
+	const struct approval *approval;
+	int64_t oldest = 0;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (approval->state == APPROVAL_PENDING &&
+		    (!oldest || approval->created < oldest))
+			oldest = approval->created;
+	return oldest;
+}
+
 json_t *
 approvals_show(const struct approvals *approvals, const char *id,
 	       const struct policy_subject *approver, bool operator)

@@ -146,6 +146,9 @@ bool approvals_each_tenant(const struct approvals *approvals, const char *id,
 /* The number of requests of all tenants that wait for a decision. */
 size_t approvals_pending(const struct approvals *approvals);
 
+/* When the request was made that has waited longest, in seconds since the epoch; 0: none waits. */
+int64_t approvals_oldest(const struct approvals *approvals);
+
 /* Describes one request completely; the caller releases the object. NULL: there is no such request,
  * or approver may not see it. operator: all requests may be seen. */
 json_t *approvals_show(const struct approvals *approvals, const char *id,

@@ -38,6 +38,8 @@ enum audit_event {
 	AUDIT_EXECUTION_STARTED,
 	AUDIT_EXECUTION_ENDED,
 	AUDIT_STOPPED_BY_OPERATOR,	/* an execution was stopped, or a session closed */
+	AUDIT_TENANT_SUSPENDED,		/* nothing of it runs until it is resumed */
+	AUDIT_TENANT_RESUMED,
 	AUDIT_LIMIT_HIT,		/* by an execution that has ended */
 	AUDIT_IMPORT_REFUSED,		/* an execution that has ended wanted modules that it may
 					 * not import */

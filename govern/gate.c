@@ -64,6 +64,7 @@ struct account {
 	uint64_t disk_bytes;		/* of executions that have not ended */
 	unsigned int executions;	/* executions that have not ended */
 	uint64_t used_ms;		/* time of the last request */
+	bool suspended;			/* by an operator: nothing of it runs */
 };
 
 struct gate {
@@ -193,7 +194,7 @@ static void
 forget_if_unused(struct gate *gate, struct account *account)
 {
 	(void)gate;
-	if (account->executions == 0 && !account->lookup &&
+	if (account->executions == 0 && !account->lookup && !account->suspended &&
 	    clock_ms() - account->used_ms > FORGET_AFTER_MS)
 		free_account(account);
 }
@@ -203,6 +204,40 @@ gate_forget(struct gate *gate, struct account *account)
 {
 	(void)gate;
 	free_account(account);
+}
+
+/* ---- suspended by an operator ---- */
+
+bool
+gate_suspend(struct gate *gate, const char *principal, bool suspended)
+{
+	struct account *account = gate_find(gate, principal);
+	bool changes = account->suspended != suspended;
+
+	account->suspended = suspended;
+	return changes;
+}
+
+void
+gate_each_suspended(struct gate *gate, void (*visit)(void *arg, const char *principal), void *arg)
+{
+	const struct account *account;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		LIST_FOREACH(account, &gate->account[i], link)
+			if (account->suspended)
+				visit(arg, account->subject.principal);
+}
+
+static int
+check_suspended(struct gate *gate, const struct account *account, struct why *why_r)
+{
+	if (!account->suspended)
+		return 0;
+	audit_write(gate->options.audit, AUDIT_DENIED, account->subject.principal, NULL,
+		    json_pack("{s:s}", "why", "suspended"));
+	return why_say(why_r, -EPERM, "", "denied: an operator of the service has suspended what "
+		       "you run");
 }
 
 /* ---- the audit log's budget ---- */
@@ -576,8 +611,10 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 {
 	struct gate *gate = arg;
 	struct account *account = gate_find(gate, tenant_principal(event->tenant));
-	int r;
+	int r = event->internal ? 0 : check_suspended(gate, account, why_r);
 
+	if (r < 0)
+		return r;
 	if (!event->internal &&
 	    !policy_allows_profile(account->config, event->profile))
 		return why_say(why_r, -EACCES, "profile", "profile: %s is not among those "

@@ -86,6 +86,14 @@ size_t gate_sessions_max(struct gate *gate, const char *principal, size_t others
  * NULL: does nothing. */
 void gate_session(struct gate *gate, const char *principal, const char *carrier, const char *why);
 
+/* Refuses every further execution of the principal, until it is resumed or the service starts
+ * again. False: it was so already. */
+bool gate_suspend(struct gate *gate, const char *principal, bool suspended);
+
+/* Visits the principals that are suspended. */
+void gate_each_suspended(struct gate *gate, void (*visit)(void *arg, const char *principal),
+			 void *arg);
+
 /* Puts config (held) in force for everything that starts from now on. All principals are identified
  * again, and their requests wait for that. on_done is called once when all are identified: from
  * within this function if no lookup is needed, otherwise from the loop. If there are several

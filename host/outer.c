@@ -156,7 +156,8 @@ outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 			       "range of subordinate ids");
 	r = start_maker(true, uid, gid, &maker);
 	if (r < 0)
-		return why_say(why_r, r, "", "outer namespace: cannot make it: %s",
+		return why_say(why_r, r, "", "outer namespace: cannot make it: %s; \"mcp-python "
+			       "check-host\" says what to change",
 			       strerror(-r));
 	step = "become the service's user";
 	r = privilege_become(uid, gid);
@@ -358,6 +359,7 @@ outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 		r = new_as_user(false, outer_r, reason_r);
 	if (r < 0)
 		why_say(why_r, r, "", "outer namespace: cannot make it: %s (are user "
-			"namespaces allowed for ordinary users here?)", strerror(-r));
+			"namespaces allowed for ordinary users here?); \"mcp-python check-host\" says "
+			"what to change", strerror(-r));
 	return r;
 }

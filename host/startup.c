@@ -195,6 +195,21 @@ raise_descriptors(void)
 	}
 }
 
+/* Makes the missing directories above path. The service's user has to pass through them. */
+static void
+make_parents(const char *path)
+{
+	own_mem char *above = strdup(path);
+
+	if (above == NULL)
+		abort();
+	for (char *slash = strchr(above + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)mkdir(above, 0755);
+		*slash = '/';
+	}
+}
+
 /* Makes a missing store for the service's user. The keeper and the file helper examine an existing
  * store, and refuse one of another user. key: with its section, for errors. */
 static int
@@ -202,6 +217,7 @@ make_store(const char *key, const char *path, uid_t uid, gid_t gid, struct why *
 {
 	if (path == NULL || geteuid() != 0)
 		return 0;
+	make_parents(path);
 	if (mkdir(path, 0700) < 0)
 		return errno == EEXIST ? 0
 			: why_say(why_r, -errno, "store", "%s = %.200s: %s", key, path,

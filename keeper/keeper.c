@@ -45,6 +45,8 @@
 #define HALF_NEW ".new-"
 #define HALF_OLD ".old-"
 
+#define STORE_SHOWN 240		/* bytes of a message about the store, with its path */
+
 struct keeper {
 	int store;		/* a directory in the keeper's mount namespace; -1: no packages */
 	int files;		/* likewise, the store of files; or -errno, why it is not there */
@@ -315,6 +317,18 @@ on_discard(struct keeper *keeper, const struct frame *frame)
 
 /* ---- life ---- */
 
+/* Makes a directory, with those above it, for this user alone. 0, or -errno of the last one. */
+static int
+make_directories(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)mkdir(path, 0700);
+		*slash = '/';
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 /* Opens a store. It must belong to the keeper's user, and no other user may write to it. A
  * descriptor or -errno. */
 static int
@@ -325,7 +339,7 @@ open_store(const struct msg_str *store, const char **what_r)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%.*s", (int)store->len, store->at);
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+	if (make_directories(path) < 0)
 		return -errno;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -349,6 +363,8 @@ open_volumes(struct keeper *keeper, const struct msg_str *directory)
 static int
 begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 {
+	static char directory[STORE_SHOWN];
+
 	*what_r = "the mount namespace";
 	keeper->home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	if (keeper->home < 0)
@@ -364,7 +380,9 @@ begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 		open_volumes(keeper, &keep->volumes);
 	if (!keep->has_store)
 		return 0;
-	*what_r = "the directory of the store";
+	snprintf(directory, sizeof(directory), "the directory of the store, %.*s",
+		 (int)keep->store.len, keep->store.at);
+	*what_r = directory;
 	keeper->store = open_store(&keep->store, what_r);
 	if (keeper->store < 0)
 		return keeper->store;

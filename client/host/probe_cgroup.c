@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,6 +179,24 @@ born_inside(const struct group *group)
 	return pid;
 }
 
+/* Filters of containers answer ENOSYS for clone3, also where the kernel has it. */
+static void
+advise_clone(struct finding *finding, int error)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname name;
+
+	uname(&name);
+	sscanf(name.release, "%u.%u", &major, &minor);
+	if (major > 5 || (major == 5 && minor >= 7))
+		finding_advise(finding, error == ENOSYS || error == EPERM
+			       ? "in a container, let its filter of system calls pass clone3 (docker: "
+				 "--security-opt seccomp=unconfined)"
+			       : "see doc/containers.md");
+	else
+		finding_advise(finding, "use Linux 5.7 or newer");
+}
+
 static void
 advise_place(struct finding *finding)
 {
@@ -219,7 +238,7 @@ probe_cgroup(const struct probe_place *place, struct finding *finding_r)
 	} else if (r != 0) {
 		finding_not(finding_r, VERDICT_MISSING, "workers cannot be made in their groups",
 			    "clone3: %s", probe_error(r));
-		finding_advise(finding_r, "use Linux 5.7 or newer");
+		advise_clone(finding_r, r);
 	} else {
 		finding_ok(finding_r, "a process was born in a new group below %.150s",
 			   group.parent);
@@ -373,7 +392,7 @@ probe_cgroup_kill(const struct probe_place *place, struct finding *finding_r)
 		finding_not(finding_r, VERDICT_WEAKER,
 			    "workers are ended through their pid namespace alone", "%s",
 			    group.fd < 0 ? "not tried: no group can be made" : probe_error(r));
-		finding_advise(finding_r, group.fd < 0 ? "see above" : "use Linux 5.14 or newer");
+		finding_advise(finding_r, group.fd < 0 || pid < 0 ? "see above" : "use Linux 5.14 or newer");
 	}
 	remove_group(&group);
 }

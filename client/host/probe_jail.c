@@ -407,20 +407,53 @@ probe_jail_run_mapper(const char *program, pid_t pid, unsigned int own, unsigned
 	return probe_wait(child);
 }
 
-static const char *
-map_by_program(pid_t pid)
+enum lack { LACKS_NOTHING, LACKS_RANGE, LACKS_PROGRAM, IS_REFUSED, LACKS };
+
+static const char *const lack_texts[LACKS] = {
+	[LACKS_RANGE] = "/etc/subuid or /etc/subgid has no range of yours",
+	[LACKS_PROGRAM] = "newuidmap and newgidmap are not installed",
+	[IS_REFUSED] = "newuidmap or newgidmap refuses your range",
+};
+
+static enum lack
+map_by_program(pid_t pid, const char *program, const char *file, unsigned int own)
 {
 	unsigned long first, count;
+	int r;
 
-	if (!probe_jail_find_range("/etc/subuid", &first, &count))
-		return "no range of yours in /etc/subuid";
-	if (probe_jail_run_mapper("newuidmap", pid, getuid(), first, count) != 0)
-		return "newuidmap is missing, or refuses";
-	if (!probe_jail_find_range("/etc/subgid", &first, &count))
-		return "no range of yours in /etc/subgid";
-	if (probe_jail_run_mapper("newgidmap", pid, getgid(), first, count) != 0)
-		return "newgidmap is missing, or refuses";
-	return NULL;
+	if (!probe_jail_find_range(file, &first, &count))
+		return LACKS_RANGE;
+	r = probe_jail_run_mapper(program, pid, own, first, count);
+	return r == ENOENT ? LACKS_PROGRAM : r != 0 ? IS_REFUSED : LACKS_NOTHING;
+}
+
+static enum lack
+map_by_programs(pid_t pid)
+{
+	enum lack lack = map_by_program(pid, "newuidmap", "/etc/subuid", getuid());
+
+	return lack ? lack : map_by_program(pid, "newgidmap", "/etc/subgid", getgid());
+}
+
+static void
+advise_ids(struct finding *finding, enum lack lack)
+{
+	const struct passwd *user = getpwuid(getuid());
+	const char *name = user ? user->pw_name : "USER";
+
+	if (geteuid() == 0)
+		finding_advise(finding, "give this container %d ids or more", 2 * RANGE_LEAST);
+	else if (lack == LACKS_RANGE)
+		finding_advise(finding, "add \"%s:100000:65536\" to /etc/subuid and /etc/subgid, and "
+			       "install uidmap", name);
+	else if (lack == LACKS_PROGRAM)
+		finding_advise(finding, "install uidmap");
+	else if (lack == IS_REFUSED)
+		finding_advise(finding, "install uidmap again (newuidmap needs its setuid bit or "
+			       "capability), and check the range of %s in /etc/subuid and "
+			       "/etc/subgid", name);
+	else
+		finding_advise(finding, "start the service as root");
 }
 
 static const char *
@@ -444,7 +477,8 @@ map_by_root(pid_t pid)
 void
 probe_ids(const struct probe_place *place, struct finding *finding_r)
 {
-	const char *why = "pipe";
+	enum lack lack = LACKS_NOTHING;
+	const char *why = NULL;
 	struct ids ids;
 	pid_t pid, holder;
 	char byte = 0;
@@ -464,8 +498,10 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 	close(ids.mapped[0]);
 	if (read(ids.ready[0], &holder, sizeof(holder)) != sizeof(holder))
 		why = "no user namespace";
+	else if (geteuid() == 0)
+		why = map_by_root(holder);
 	else
-		why = geteuid() == 0 ? map_by_root(holder) : map_by_program(holder);
+		why = lack_texts[lack = map_by_programs(holder)];
 	if (!why && write(ids.mapped[1], &byte, 1) != 1)
 		why = "the child is gone";
 	close(ids.mapped[1]);
@@ -479,12 +515,7 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 	finding_not(finding_r, VERDICT_WEAKER,
 		    "all workers share your uid: namespaces alone keep them apart, and what the "
 		    "kernel counts by uid is one budget", "%s", why ? why : probe_error(r));
-	if (geteuid() == 0)
-		finding_advise(finding_r, "give this container %d ids or more", 2 * RANGE_LEAST);
-	else
-		finding_advise(finding_r, "install uidmap and add \"%s:100000:65536\" to "
-			       "/etc/subuid and /etc/subgid, or start the service as root",
-			       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
+	advise_ids(finding_r, lack);
 }
 
 /* ---- what a process takes from itself ---- */

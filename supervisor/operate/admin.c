@@ -256,6 +256,40 @@ answer_stop(struct peer *peer, const json_t *request)
 }
 
 static json_t *
+change_tenant(struct peer *peer, const json_t *request, bool suspend)
+{
+	const struct admin_options *options = &peer->admin->options;
+	struct why why = { .field = "" };
+	json_t *answer;
+
+	if (!is_operator(peer))
+		return say_not_operator();
+	answer = running_suspend(options->engine, options->gate, peer->principal, request, suspend,
+				 &why);
+	return answer ? answer : admin_say_error(why.text);
+}
+
+static json_t *
+answer_suspend(struct peer *peer, const json_t *request)
+{
+	return change_tenant(peer, request, true);
+}
+
+static json_t *
+answer_resume(struct peer *peer, const json_t *request)
+{
+	return change_tenant(peer, request, false);
+}
+
+static json_t *
+answer_suspended(struct peer *peer, const json_t *request)
+{
+	(void)request;
+	return is_operator(peer) ? running_suspended(peer->admin->options.gate)
+				 : say_not_operator();
+}
+
+static json_t *
 answer_tools(struct peer *peer, const json_t *request)
 {
 	(void)request;
@@ -308,6 +342,8 @@ static const struct {
 	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
 	{ "status", answer_status }, { "metrics", answer_metrics },
 	{ "executions", answer_executions }, { "stop", answer_stop },
+	{ "suspend", answer_suspend }, { "resume", answer_resume },
+	{ "suspended", answer_suspended },
 	{ "tools", answer_tools }, { "describe-tool", answer_describe_tool },
 	{ "call-tool", answer_call_tool },
 };

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "engine/engine.h"
 #include "engine/survey.h"
@@ -162,11 +163,16 @@ write_governance(const struct operation *o, FILE *out)
 	const struct audit *audit = gate_audit(gate);
 	struct survey_egress egress;
 	struct audit_counts counts;
+	int64_t oldest, now = time(NULL);
 
 	audit_count(audit, &counts);
 	survey_egress(o->from.engine, &egress);
 	gauge(out, NAME("approvals_pending"), NULL, "Requests that nobody has decided.",
 	      approvals_pending(gate_approvals(gate)));
+	oldest = approvals_oldest(gate_approvals(gate));
+	gauge(out, NAME("approvals_oldest_seconds"), "seconds",
+	      "How long the oldest of them has waited.",
+	      oldest > 0 && now > oldest ? (uint64_t)(now - oldest) : 0);
 	gauge(out, NAME("egress_executions"), NULL, "Executions that may go out.",
 	      egress.executions);
 	openmetrics_family(out, NAME("audit_records"), "counter", NULL,

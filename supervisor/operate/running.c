@@ -16,10 +16,12 @@
 #include "engine/engine.h"
 #include "engine/survey.h"
 #include "govern/audit.h"
+#include "govern/gate.h"
 #include "supervisor/operate/operation_parts.h"
 #include "tools/session/repl_sessions.h"
 
 #define LINE_MAX_BYTES 120	/* of a script, in the list */
+#define PRINCIPAL_MOST 1024	/* bytes */
 #define ELLIPSIS 3		/* bytes of "...", at the end of a handle that is not shown whole */
 
 /* ---- what there is ---- */
@@ -157,4 +159,79 @@ running_stop(struct engine *engine, struct audit *audit, const char *by, const j
 	}
 	survey_stop(engine, search.id);
 	return json_pack("{s:b,s:s}", "ok", 1, "stopped", search.id);
+}
+
+/* ---- suspending ---- */
+
+/* The ids of a tenant's executions. */
+struct of_tenant {
+	const char *tenant;
+	json_t *ids;
+};
+
+static void
+note_id(void *arg, const struct survey_execution *seen)
+{
+	const struct of_tenant *of = arg;
+
+	if (strcmp(seen->principal, of->tenant) == 0)
+		json_array_append_new(of->ids, json_string(seen->id));
+}
+
+/* Stopping changes the lists that the survey walks over: so first all ids are noted. */
+static size_t
+stop_all(struct engine *engine, const char *tenant)
+{
+	struct of_tenant of = { tenant, json_array() };
+	const json_t *id;
+	size_t i, n = 0;
+
+	survey_executions(engine, note_id, &of);
+	json_array_foreach(of.ids, i, id)
+		n += survey_stop(engine, json_string_value(id));
+	json_decref(of.ids);
+	return n;
+}
+
+json_t *
+running_suspend(struct engine *engine, struct gate *gate, const char *by, const json_t *request,
+		bool suspend, struct why *why_r)
+{
+	const json_t *value = json_object_get(request, "tenant");
+	const char *tenant = json_string_value(value);
+	size_t len = json_string_length(value), stopped = 0;
+
+	if (len == 0 || len > PRINCIPAL_MOST || !strchr(tenant, ':')) {
+		why_say(why_r, -EINVAL, "tenant", "tenant: which one? Such as uid:1000");
+		return NULL;
+	}
+	if (!gate_suspend(gate, tenant, suspend)) {
+		why_say(why_r, -EALREADY, "tenant", suspend ? "it is suspended already"
+							    : "it is not suspended");
+		return NULL;
+	}
+	if (audit_write(gate_audit(gate), suspend ? AUDIT_TENANT_SUSPENDED : AUDIT_TENANT_RESUMED,
+			tenant, NULL, json_pack("{s:s}", "by", by)) < 0) {
+		gate_suspend(gate, tenant, !suspend);
+		why_say(why_r, -EIO, "", "the audit log cannot be written, so nothing was changed");
+		return NULL;
+	}
+	if (suspend)
+		stopped = stop_all(engine, tenant);
+	return json_pack("{s:b,s:I}", "ok", 1, "stopped", (json_int_t)stopped);
+}
+
+static void
+list_principal(void *arg, const char *principal)
+{
+	json_array_append_new(arg, json_string(principal));
+}
+
+json_t *
+running_suspended(struct gate *gate)
+{
+	json_t *list = json_array();
+
+	gate_each_suspended(gate, list_principal, list);
+	return json_pack("{s:b,s:o}", "ok", 1, "suspended", list);
 }

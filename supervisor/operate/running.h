@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets operators list executions, stop an execution, and close a session. Each request is answered
- * at once. An execution that is stopped ends later, as if its client had cancelled it.
+/* Lets operators list executions, stop an execution, close a session, and suspend a tenant. Each
+ * request is answered at once. An execution that is stopped ends later, as if its client had
+ * cancelled it.
  */
 #ifndef SUPERVISOR_OPERATE_RUNNING_H
 #define SUPERVISOR_OPERATE_RUNNING_H
+
+#include <stdbool.h>
 
 #include <jansson.h>
 
 struct audit;
 struct engine;
+struct gate;
 struct why;
 
 /* The answer to {"do":"executions"}: the executions that run or wait, at most RUNNING_LISTED of
@@ -22,5 +26,13 @@ json_t *running_list(const struct engine *engine);
  * with why_r: there is none or more than one, or the record cannot be written. */
 json_t *running_stop(struct engine *engine, struct audit *audit, const char *by,
 		     const json_t *request, struct why *why_r);
+
+/* Obeys {"do":"suspend","tenant":PRINCIPAL}: stops what runs of it and refuses what it starts; or
+ * {"do":"resume"}. by and the result as of running_stop. */
+json_t *running_suspend(struct engine *engine, struct gate *gate, const char *by,
+			const json_t *request, bool suspend, struct why *why_r);
+
+/* The answer to {"do":"suspended"}: the principals. */
+json_t *running_suspended(struct gate *gate);
 
 #endif

@@ -5,14 +5,17 @@ the service, that changes are found, and what happens when it cannot be written.
 
 import contextlib
 import hashlib
+import json
 import os
 import pwd
 import random
 import signal
 import subprocess
+import threading
 
 from audit_log import Log
 from harness import SOMEBODY, equal, main, test
+from terminal import Terminal
 
 
 @test(private=True)
@@ -46,6 +49,88 @@ def an_execution_is_accounted_for(ctx):
             assert wrong[1] in done.stderr, done.stderr
         equal([r["event"] for r in log.records()][::len(log.records()) - 1],
               ["started", "stopped"])
+
+
+@test(private=True)
+def records_are_selected(ctx):
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            c.run("print('Needle')")
+            c.run("while True: pass", timeout_seconds=1)
+            c.run("print('needle' * 2)")
+        all = log.records()
+        equal({r["event"] for r in log.records("--event", "limit-hit")}, {"limit-hit"})
+        equal({r["event"] for r in log.records("--status", "timeout")},
+              {"execution-ended", "limit-hit"})
+        found = log.records("--text", "needle")
+        equal([r["source"] for r in found], ["print('Needle')", "print('needle' * 2)"])
+        equal(log.records("--text", found[0]["sha256"][:12]), found[:1])
+        equal(log.records("--text", found[0]["hash"][:12])[0], found[0])
+        # Four digits are in some hash of a long log, and say nothing.
+        equal(log.records("--text", found[0]["hash"][:7]), [])
+        equal(log.records("--last", "2"), all[-2:])
+        equal(log.records("-n", "10000"), all)
+        equal(log.records("-n", "1", "--event", "limit-hit"), log.records("--event", "limit-hit"))
+        equal(log.records("--until", "2999-01-01"), all)
+        equal(log.records("--until", "2020-01-01"), [])
+        # The service's clock and ours are the same one.
+        middle = all[len(all) // 2]["time"][:19]
+        equal(log.records("--since", middle + "Z") + log.records("--until", middle),
+              [r for r in all if r["time"] >= middle] + [r for r in all if r["time"] < middle])
+        # What selects nothing is not silent about it.
+        for words in ("--event", "limit"), ("--tenant", "uid:4000000"), ("--since", "2999-01-01"):
+            done = log.command("show", *words)
+            equal((done.returncode, done.stdout), (0, ""))
+            assert "no record matches; the log has %d" % len(all) in done.stderr, done.stderr
+        for wrong in ("--until", "zzz"), ("--last", "0"), ("-n", "10001"), ("-n", "x"):
+            equal(log.command("show", *wrong).returncode, 64, wrong)
+
+
+@test(private=True)
+def people_get_a_table(ctx):
+    """On a terminal by default; with names, one line for each record, and nothing that steers it."""
+    me = pwd.getpwuid(os.getuid()).pw_name
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            o = c.run("print('\x1b[2J') # \" status=ok\n1")
+        rows = log.command("show", "--table").stdout.splitlines()
+        equal(len(rows), len(log.records()) + 1)
+        equal(rows[0].split(), ["TIME", "(UTC)", "WHO", "EVENT", "WHAT"])
+        begun, ended = (next(r for r in rows if " execution-%s " % word in r)
+                        for word in ("started", "ended"))
+        equal(begun.split()[2:5], [me, "execution-started", o.id])
+        assert begun.endswith(" source=\"print('\\x1b[2J') # \\\" status=ok\""), begun
+        assert " status=ok exit_code=0 " in ended, ended
+        with Terminal(ctx, "audit", "show", "--file", log.path, "-n", "1") as t:
+            t.expect(r"TIME \(UTC\) .* stopped ")
+            equal(t.end(), 0)
+        with Terminal(ctx, "audit", "show", "--file", log.path, "-n", "1", "--json") as t:
+            t.expect(r'^{"n":')
+            equal(t.end(), 0)
+
+
+@test(private=True)
+def what_is_added_is_followed(ctx):
+    """From the last record on, and from one file into the next."""
+    with Log(ctx) as log:
+        with ctx.private(log.config("rotate_bytes = 64K\n")) as s, ctx.client(path=s.socket) as c:
+            c.run("1")
+            with subprocess.Popen([os.path.join(ctx.options.build, "mcp-python"), "audit", "show",
+                                   "-f", "-n", "1", "--file", log.path],
+                                  stdout=subprocess.PIPE, text=True) as p:
+                late = threading.Timer(ctx.seconds(60), p.kill)
+                late.start()
+                seen = [json.loads(p.stdout.readline())]
+                ids = [c.run("2 #%d%s" % (i, "x" * 40000)).id for i in range(4)]
+                while seen[-1].get("execution") != ids[-1] or seen[-1]["event"] != "execution-ended":
+                    line = p.stdout.readline()
+                    assert line, "it ended after %r" % seen[-1]
+                    seen.append(json.loads(line))
+                p.kill()
+                late.cancel()
+        equal([r["n"] for r in seen], list(range(seen[0]["n"], seen[0]["n"] + len(seen))))
+        assert "rotated" in [r["event"] for r in seen], seen
+        equal([r["execution"] for r in seen if r["event"] == "execution-started"][-4:], ids)
 
 
 MANY_REFUSED = '''

@@ -65,6 +65,20 @@ def until(ctx, place, headers, status):
 # ---- tokens of our own ----
 
 @test(private=True)
+def before_the_first_token_a_list_is_empty(ctx):
+    program = os.path.join(ctx.options.build, "mcp-python")
+    with tempfile.TemporaryDirectory() as d:
+        for path in d + "/tokens", d + "/none/tokens":
+            done = subprocess.run([program, "token", "list", "--file", path], capture_output=True,
+                                  text=True)
+            equal(done.returncode, 0, done.stderr)
+            assert "there are no tokens yet" in done.stderr, done.stderr
+            done = subprocess.run([program, "token", "list", "--json", "--file", path],
+                                  capture_output=True, text=True)
+            equal((done.returncode, json.loads(done.stdout)), (0, []))
+
+
+@test(private=True)
 def every_request_needs_a_token(ctx):
     with with_tokens(ctx) as (files, service, place):
         token = files.add("ci")

@@ -126,6 +126,35 @@ def tracebacks_name_the_file(ctx):
             assert o.refused and "script_name must be" in o.text, repr(o)
 
 
+@test(private=True)
+def what_was_lacking_is_said(ctx):
+    """One line after the traceback; and the answer has it for other clients."""
+    with ctx.private() as s, directory(
+            module_py="import not_a_module_anywhere",
+            name_py="import urllib.request\nurllib.request.urlopen('http://a.invalid/')",
+            net_py="import socket\nsocket.create_connection(('192.0.2.1', 80))",
+            own_py="raise ValueError('Name or service')") as d:
+        for name, want in (("module", "a package is missing: --with PACKAGE adds it"),
+                           ("name", "Scripts have no network here"),
+                           ("net", "Scripts have no network here")):
+            code, out, err = run(ctx, "--socket", s.socket, "%s/%s.py" % (d, name))
+            equal((code, out), (1, ""))
+            equal(err.splitlines()[-1].partition("mcp-python: ")[2][:len(want)], want, err)
+            code, out, err = run(ctx, "--socket", s.socket, "--json", "%s/%s.py" % (d, name))
+            assert json.loads(out)["error"]["advice"], out
+        code, out, err = run(ctx, "--socket", s.socket, d + "/own.py")
+        equal(err.splitlines()[-1], "ValueError: Name or service")
+        code, out, err = run(ctx, "--socket", s.socket, "--json", d + "/own.py")
+        assert "advice" not in json.loads(out)["error"], out
+        code, out, err = piped(ctx, "import socket\nsocket.gethostbyname('a.invalid')\n",
+                               socket=s.socket)
+        assert "mcp-python: Scripts have no network here" in err, err
+    with ctx.private("[network]\nallow = a.invalid\n") as s, directory(
+            x_py="raise OSError('Name or service not known')") as d:
+        code, out, err = run(ctx, "--socket", s.socket, d + "/x.py")
+        assert "no network" not in err, err
+
+
 # ---- files out ----
 
 @test
@@ -340,8 +369,8 @@ def why_a_private_one_fails_is_said(ctx):
 
 # ---- mcp-python repl ----
 
-def piped(ctx, text, *options, **more):
-    done = subprocess.run([client_program(ctx), "repl", "--socket", ctx.socket, *options],
+def piped(ctx, text, *options, socket=None, **more):
+    done = subprocess.run([client_program(ctx), "repl", "--socket", socket or ctx.socket, *options],
                           input=text, capture_output=True, text=True, timeout=ctx.seconds(60),
                           **more)
     return done.returncode, done.stdout, done.stderr
@@ -461,6 +490,16 @@ def the_session_knows_other_commands(ctx):
     assert "nothing" in err, err
 
 
+@test
+def files_run_as_cells_and_cells_are_counted_from_one(ctx):
+    with directory(x_py="import math\nside = math.sqrt(16)\nprint('ran')\n", bad_py="\n1/0\n") as d:
+        code, out, err = piped(ctx, "1/0\n%run x.py\nside\n%run bad.py\n%run none.py\n%run\n", cwd=d)
+        equal(out, "ran\n4.0\n", err)
+        for line in ('File "<cell 1>", line 1', 'File "<cell 4>", line 2', "none.py: No such file",
+                     "%run FILE: one file is needed"):
+            assert line in err, (line, err)
+
+
 PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5Er"
        "kJggg==")
 SHOWS = "import base64; display({'image/png': base64.b64decode('%s')}, raw=True)\n" % PNG
@@ -507,7 +546,7 @@ def bash_completes_what_help_lists(ctx):
                               capture_output=True, text=True, timeout=ctx.seconds(60))
         equal(done.stderr, "")
         return sorted(done.stdout.split())
-    equal(complete("r"), ["repl", "run"])
+    equal(complete("r"), ["repl", "resume", "run"])
     equal(complete("ap"), ["approvals", "approve"])
     equal(complete("run", "--f"), ["--file", "--force"])
     equal(complete("audit", "show", "--ten"), ["--tenant"])
@@ -516,30 +555,97 @@ def bash_completes_what_help_lists(ctx):
 
 # ---- ./quickstart ----
 
-@test
-def quickstart_runs_files_of_the_caller(ctx):
-    """With a build that is there already, of stand-ins."""
-    with directory(x_py="1\n") as d, directory() as top:
+TOOLS = ("bash", "basename", "cat", "chmod", "cp", "dirname", "env", "id", "install", "mkdir", "mktemp",
+         "nproc", "rm", "sed", "sh", "sleep", "tail", "tput")
+
+
+@contextlib.contextmanager
+def stand_ins(**more):
+    """A tree with quickstart, a build that is there already, and a PATH of few programs. more: the
+    text of further programs."""
+    with directory() as top:
         for name in "configure.ac", "configure", "build/Makefile":
             write(os.path.join(top, name), "")
         write(top + "/build/.options", "--prefix=/usr --sysconfdir=/etc --libexecdir=/usr/libexec")
-        write(top + "/build/mcp-python", "#!/bin/sh\necho \"$PWD: $*\"\nexit 7\n")
-        write(top + "/bin/dpkg-query", "#!/bin/sh\nprintf installed\n")
-        write(top + "/bin/make", "#!/bin/sh\n")
-        for name in "configure", "build/mcp-python", "bin/dpkg-query", "bin/make":
+        programs = {"build/mcp-python": "echo \"$PWD: $*\"\nexit 7\n", "bin/make": "",
+                    "bin/dpkg-query": "printf installed\n",
+                    **{name.replace("__", "/").replace("_", "-"): text
+                       for name, text in more.items()}}
+        for name, text in programs.items():
+            write(os.path.join(top, name), "#!/bin/sh\n" + text)
+        for name in "configure", *programs:
             os.chmod(os.path.join(top, name), 0o755)
+        for tool in TOOLS:
+            if not os.path.exists(top + "/bin/" + tool):
+                os.symlink(shutil.which(tool), top + "/bin/" + tool)
         shutil.copy(os.path.join(HERE, "..", "..", "quickstart"), top)
+        yield top
+
+
+@test
+def quickstart_runs_files_of_the_caller(ctx):
+    with directory(x_py="1\n") as d, stand_ins() as top:
         for words, want in ((("run", "x.py", "--", "a b"), "run --private x.py -- a b"),
                             (("repl",), "repl --private")):
             done = subprocess.run([top + "/quickstart", *words], cwd=d, capture_output=True,
                                   text=True, timeout=ctx.seconds(60), stdin=subprocess.DEVNULL,
-                                  env={"PATH": top + "/bin:" + os.environ["PATH"]})
+                                  env={"PATH": top + "/bin"})
             equal((done.returncode, done.stdout),
                   (7, "%s: %s\n" % (os.path.realpath(d), want)), done.stderr)
         done = subprocess.run([top + "/quickstart", "run"], capture_output=True, text=True,
                               timeout=ctx.seconds(60))
         equal((done.returncode, done.stdout), (2, ""))
         assert "==>" not in done.stderr, "it began to build"
+
+
+@test
+def quickstart_says_what_to_install(ctx):
+    """Without root and sudo: one line to hand over, and nothing was begun."""
+    with stand_ins(bin__dpkg_query="[ \"$4\" != gcc ] && [ \"$4\" != make ] && printf installed\n",
+                   bin__id="echo 1000\n") as top:
+        done = subprocess.run([top + "/quickstart", "build"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        equal((done.returncode, done.stdout), (1, ""), done.stderr)
+        equal(done.stderr.splitlines()[-1],
+              "    apt-get update && apt-get install --no-install-recommends gcc make")
+
+
+@test
+def quickstart_is_short(ctx):
+    """No line for each file; what a tool says is shown only if it fails."""
+    with stand_ins(bin__make="echo \"$@\"\n", bin__autoreconf="echo installing\n") as top:
+        os.unlink(top + "/configure")
+        write(top + "/bin/autoreconf", "#!/bin/sh\necho installing >&2\ncp /bin/true configure\n")
+        done = subprocess.run([top + "/quickstart", "build"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        equal((done.returncode, done.stderr), (0, ""))
+        lines = [line for line in done.stdout.splitlines() if not line.startswith("==>")]
+        equal(len(lines), 1, done.stdout)
+        assert " -s " in lines[0] and "V=1" in lines[0], lines
+        os.unlink(top + "/configure")
+        write(top + "/bin/autoreconf", "#!/bin/sh\necho no m4 >&2\nexit 1\n")
+        done = subprocess.run([top + "/quickstart", "build"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        equal((done.returncode, done.stderr), (1, "no m4\nquickstart: autoreconf failed\n"))
+
+
+@test
+def quickstart_serves_without_a_runtime_directory(ctx):
+    """It makes a directory, says where clients connect, and removes it at the end."""
+    with stand_ins(bin__id="echo 1000\n", build__mcp_pythond="echo \"$@\" >&2\n") as top:
+        done = subprocess.run([top + "/quickstart", "serve"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env={"PATH": top + "/bin"})
+        where = re.search(r"export MCP_PYTHON_SOCKET=(/tmp/mcp-pythond\.\w{6}/mcp\.sock)$",
+                          done.stdout, re.M)
+        assert done.returncode == 0 and where, done
+        equal(done.stderr, "--socket %s\n" % where[1])
+        assert not os.path.exists(os.path.dirname(where[1]))
+        for env, words, want in (({"XDG_RUNTIME_DIR": "/run/user/1000"}, (), ""),
+                                 ({}, ("--stdio",), "--stdio")):
+            done = subprocess.run([top + "/quickstart", "serve", *words], capture_output=True,
+                                  text=True, timeout=ctx.seconds(60),
+                                  env={"PATH": top + "/bin", **env})
+            equal((done.returncode, done.stderr), (0, want + "\n"))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import re
 import socket
@@ -134,11 +135,38 @@ def a_scraper_gets_them_by_http(ctx):
         # everybody on the machine reads this: nobody is named
         assert "tenant=" not in text and ME not in text, text
         equal(fetch(ctx, port, "HEAD")[0::2], (200, ""))
-        equal(fetch(ctx, port, path="/")[0], 404)
+        code, _, text = fetch(ctx, port, path="/")
+        assert code == 404 and "/metrics" in text, text
         equal(fetch(ctx, port, "POST", "/mcp")[0], 404)
         equal(fetch(ctx, port, "POST")[0], 405)
         equal(fetch(ctx, port, Host="rebound.example.com")[0], 403)
         equal(fetch(ctx, port, Origin="https://example.com")[0], 403)
+
+
+@test(private=True)
+def alarms_and_dashboard_ask_for_what_there_is(ctx):
+    """doc/prometheus and doc/grafana: each name and each label that they use."""
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc")
+    with open(top + "/grafana/mcp-pythond.json") as f:
+        dashboard = json.load(f)
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    with open(top + "/prometheus/mcp-pythond.rules.yml") as f:
+        asked += re.findall(r"^    expr: (.+)$", f.read(), re.M)
+    assert len(asked) >= 20, asked
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c:
+        c.run("1")
+        text = command(ctx, "metrics", "--admin-socket", d.socket).stdout
+    families = set(re.findall(r"^# TYPE (\w+)", text, re.M))
+    labels = {}
+    for name, pairs in parse(text):
+        labels.setdefault(name, set()).update(label for label, _ in pairs)
+    for expr in asked:
+        for name in re.findall(r"mcp_python_\w+", expr):
+            assert re.sub("_(total|bucket)$", "", name) in families, (name, expr)
+            if name not in labels:	# a counter that has no number yet
+                continue
+            for label in re.findall(r"\b(\w+)=\"", expr) + re.findall(r"by \(([\w, ]+)\)", expr):
+                assert set(re.split(", *", label)) <= labels[name], (label, expr, labels[name])
 
 
 @test(private=True)

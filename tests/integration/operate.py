@@ -3,6 +3,7 @@
 """What operators have: status, top and check-host, beside a running service."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -111,6 +112,8 @@ def status_tells_what_goes_on(ctx):
         equal((seen["audit"]["lost"], seen["audit"]["failing"]), (0, False))
         equal(seen["reload"]["last"], None)
         text = command(ctx, "status", "--admin-socket", d.socket).stdout
+        # It is configured nowhere, which is no fault.
+        assert re.search(r"^egress +not (in use|installed), 0 executions may go out$", text, re.M), text
         for word in (MY_NAME, "basic", "ready", shown["session"], "enforcement"):
             assert word in text, (word, text)
         c.cancel(running)
@@ -161,12 +164,47 @@ def operators_close_sessions(ctx):
         assert session.startswith(record["session"]) and record["session"] != session, record
 
 
+@test(private=True, root=True)
+def operators_suspend_and_resume(ctx):
+    """What runs is stopped, what is started is refused, cells too; others go on; and it is recorded."""
+    with Directory() as d, ctx.private(d.config("[audit]\nfile = %s/audit\n" % d.path)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, ctx.client(path=s.socket) as mine:
+        name = pwd.getpwuid(SOMEBODY).pw_name
+        session = tool(c, "run_repl", code="x = 1")["session"]
+        running = c.start_script("print(1, flush=True); import time; time.sleep(600)")
+        until(ctx, lambda: json.loads(command(
+            ctx, "ps", "--json", "--admin-socket", d.socket).stdout), "it runs")
+        done = command(ctx, "suspend", name, "--admin-socket", d.socket)
+        assert "%s is suspended; 1 stopped" % name in done.stderr, done
+        equal(c.outcome(running).status, "cancelled")
+        o = c.run("1")
+        equal(o.status, "denied")
+        assert "suspended" in o.text, o.text
+        cell = c.ask("tools/call", {"name": "run_repl", "arguments": {
+            "code": "x", "session": session}})
+        equal(cell["structuredContent"]["status"], "denied")
+        equal(mine.run("1").status, "ok")
+        equal(command(ctx, "suspend", "--admin-socket", d.socket).stdout, name + "\n")
+        command(ctx, "suspend", name, "--admin-socket", d.socket, want=77)
+        command(ctx, "suspend", "nobody-has-this-name", "--admin-socket", d.socket, want=64)
+        command(ctx, "resume", "--admin-socket", d.socket, want=64)
+        command(ctx, "resume", "uid:%d" % SOMEBODY, "--admin-socket", d.socket)
+        command(ctx, "resume", name, "--admin-socket", d.socket, want=77)
+        equal(c.run("1").status, "ok")
+        equal(tool(c, "run_repl", code="x", session=session)["result"]["repr"], "1")
+        with open(d.path + "/audit", encoding="utf-8") as f:
+            records = [json.loads(line) for line in f]
+        equal([(r["event"], r["tenant"], r["by"]) for r in records if r["event"].startswith("tenant-")],
+              [("tenant-%s" % what, "uid:%d" % SOMEBODY, ME) for what in ("suspended", "resumed")])
+        equal({r["why"] for r in records if r["event"] == "denied"}, {"suspended"})
+
+
 @test(private=True)
 def who_is_no_operator_stops_nothing(ctx):
     with Directory() as d, ctx.private(d.config(operators="uid:4000000")) as s, \
             ctx.client(path=s.socket) as c:
         running = c.start_script("print(1, flush=True); import time; time.sleep(600)")
-        for words in (("ps",), ("stop", "x-")):
+        for words in (("ps",), ("stop", "x-"), ("suspend", "uid:1"), ("resume", "uid:1"), ("suspend",)):
             done = command(ctx, *words, "--admin-socket", d.socket, want=77)
             assert "not an operator" in done.stderr, done
         c.cancel(running)
@@ -465,7 +503,10 @@ def top_goes_on_until_it_is_told(ctx):
             assert MY_NAME in t.read_until(FRAME % "cpu")
             assert "\x1b[7m" in t.read_until(FRAME % "cpu")
             t.type("m")
-            t.read_until(FRAME % "memory")
+            assert "? explains, q leaves" in t.read_until(FRAME % "memory")
+            t.type("?")
+            t.read_until(r"  m      sort by memory\x1b\[K\r\n")
+            t.type("?")
             termios.tcsetwinsize(t.slave, (8, 30))
             os.killpg(t.process.pid, signal.SIGWINCH)
             t.read_until(r"\x1b\[7mTENANT[^\x1b]{1,24}\x1b")
@@ -525,10 +566,12 @@ def top_sorts(ctx):
 # ---- check-host ----
 
 # Becomes the command behind it, in which sethostname is refused as by the filter of a container.
-REFUSES_HOST_NAME = '''
+REFUSES = '''
 import ctypes, os, platform, struct, sys
-NUMBER = {"x86_64": 170, "aarch64": 161}[platform.machine()]
-CODE = [(0x20, 0, 0, 0), (0x15, 0, 1, NUMBER), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]
+NUMBER = {"sethostname": {"x86_64": 170, "aarch64": 161}, "unshare": {"x86_64": 272, "aarch64": 97},
+          "clone3": {"x86_64": 435, "aarch64": 435}}[sys.argv[1]][platform.machine()]
+CODE = [(0x20, 0, 0, 0), (0x15, 0, 1, NUMBER), (0x06, 0, 0, 0x50000 | int(sys.argv[2])),
+        (0x06, 0, 0, 0x7fff0000)]
 program = b"".join(struct.pack("HBBI", *row) for row in CODE)
 text = ctypes.create_string_buffer(program)
 class Filter(ctypes.Structure):
@@ -536,9 +579,16 @@ class Filter(ctypes.Structure):
 libc = ctypes.CDLL(None, use_errno=True)
 if libc.prctl(22, 2, ctypes.byref(Filter(len(CODE), ctypes.addressof(text))), 0, 0):
     sys.exit("seccomp: errno %d" % ctypes.get_errno())
-os.execvp(sys.argv[1], sys.argv[1:])
+os.execvp(sys.argv[3], sys.argv[3:])
 '''
-REFUSING = (sys.executable, "-c", REFUSES_HOST_NAME)
+
+
+def refusing(call, error):
+    """In front of a program: a filter as containers have it, that refuses one system call."""
+    return (sys.executable, "-c", REFUSES, call, str(error))
+
+
+REFUSING = refusing("sethostname", errno.EPERM)
 
 
 @test(private=True, root=True)
@@ -574,6 +624,26 @@ def check_host(ctx, *wrapper):
     return seen, checks
 
 
+@test(private=True, root=True)
+def what_a_container_refuses_is_explained(ctx):
+    """Where nothing can run there is a hint of check-host, which blames the filter, not the kernel."""
+    filter = refusing("unshare", errno.EPERM)
+    done = subprocess.run([*filter, os.path.join(ctx.options.build, "mcp-pythond"), "--stdio"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=ctx.seconds(60))
+    equal(done.returncode, 1, done.stderr)
+    assert "cannot make it: Operation not permitted" in done.stderr, done.stderr
+    assert '"mcp-python check-host" says what to change' in done.stderr, done.stderr
+    _, checks = check_host(ctx, *filter)
+    equal(checks["namespaces"]["verdict"], "missing")
+    assert "seccomp filter" in checks["namespaces"]["advice"], checks["namespaces"]
+    _, checks = check_host(ctx, *refusing("clone3", errno.ENOSYS))
+    if checks["cgroup v2"]["found"].startswith("clone3"):
+        assert "let its filter of system calls pass clone3" in checks["cgroup v2"]["advice"], checks
+        equal(checks["cgroup.kill"]["advice"], "see above")
+    equal(checks["first call"]["verdict"], "missing")
+
+
 @test(private=True)
 def check_host_agrees_with_the_service(ctx):
     seen, checks = check_host(ctx)
@@ -592,6 +662,54 @@ def check_host_agrees_with_the_service(ctx):
         # what is tried is where a service would be; by hand one has no more than that
         if checks["memory"]["verdict"] != "ok":
             equal(how["memory"], "watchdog")
+
+
+@test(private=True, root=True)
+def check_host_says_what_a_user_lacks(ctx):
+    """A range, the program, or its right: what to do about each."""
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o755)
+        with open(d + "/range", "w") as f:
+            f.write("%d:100000:65536\n" % SOMEBODY)
+        with open(d + "/mapper", "w") as f:
+            f.write("#!/bin/sh\nexit 1\n")
+        os.mkdir(d + "/bin")
+        for range, mapper, found, advice in (
+                ("/dev/null", None, "no range", ":100000:65536"),
+                (d + "/range", None, "not installed", "install uidmap"),
+                (d + "/range", d + "/mapper", "refuses", "setuid")):
+            if mapper:
+                shutil.copy(mapper, d + "/bin/newuidmap")
+                os.chmod(d + "/bin/newuidmap", 0o755)
+            _, checks = check_host(
+                ctx, "unshare", "--mount", "sh", "-c",
+                "for f in subuid subgid; do [ -e /etc/$f ] || : >/etc/$f; "
+                "mount --bind %s /etc/$f || exit; done; PATH=%s/bin exec "
+                "/usr/bin/setpriv --reuid=%d --regid=%d --clear-groups \"$@\"" % (
+                    range, d, SOMEBODY, SOMEBODY), "sh")
+            ids = checks["subordinate ids"]
+            assert found in ids["found"] and advice in ids["advice"], ids
+
+
+@test(private=True)
+def a_start_by_hand_says_one_sentence(ctx):
+    """About limits that the kernel does not keep; the reasons are for --verbose."""
+    def start(*more):
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"), "--stdio", *more],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+        equal(done.returncode, 0, done.stderr)
+        return done.stderr.splitlines()
+    alarms = re.compile("fallback |one-uid |enforcement ")
+    lines, verbose = start(), start("--verbose")
+    equal([line for line in lines if alarms.match(line)], [])
+    said = [line for line in lines if line.startswith("mcp-pythond: ")]
+    told = [line for line in verbose if alarms.match(line) and "text=" in line]
+    assert told, verbose
+    equal(len(said), 1 if any(line.startswith(("fallback ", "one-uid ")) for line in told) else 0,
+          (said, told))
+    if said:
+        assert "scripts are jailed, but " in said[0] and "check-host" in said[0], said
 
 
 @test(private=True)

@@ -859,6 +859,53 @@ def while_there_is_no_keeper_everything_else_goes_on(ctx):
 
 
 @test(private=True)
+def the_store_is_made_with_what_is_above_it(ctx):
+    """And what cannot be made is named."""
+    with new_store() as store:
+        with ctx.private(config(index.url, store + "/a/b/c")) as s, ctx.client(path=s.socket) as c:
+            equal(install(c, "alpha")["status"], "ok")
+            equal(verify(store + "/a/b/c"), 1)
+        with open(store + "/file", "w"):
+            pass
+        wrong = config(index.url, store + "/file/x")
+        if os.getuid():
+            with ctx.private(wrong) as s, ctx.client(path=s.socket) as c:
+                refused(install(c, "alpha"), "store, %s/file/x: Not a directory" % store)
+            return
+        with open(store + "/conf", "w") as f:	# root makes it for the service's user, and fails at once
+            f.write(wrong)
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"), "--stdio", "--config",
+                               f.name], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+        equal(done.returncode, 1, done.stderr)
+        assert "store = %s/file/x: Not a directory" % store in done.stderr, done.stderr
+
+
+@test(private=True, root=True)
+def a_python_without_pip_says_what_to_install(ctx):
+    import pip
+    hidden = ("unshare", "--mount", "sh", "-c", "mount -t tmpfs none '%s' && exec \"$@\"" % (
+        os.path.dirname(pip.__file__)), "sh")
+    with new_store() as store, ctx.private(config(index.url, store), wrap=hidden) as s, \
+            ctx.client(path=s.socket) as client:
+        refused(install(client, "alpha"), "this Python has no pip: install python3-pip")
+
+
+@test
+def each_line_of_pip_is_a_line_at_a_terminal(ctx):
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as f:
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "run", "--socket",
+                               ctx.socket, "--with", "no-such-package-anywhere", f.name],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+    equal(done.returncode, 64, done.stderr)
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("mcp-python: dependency_unavailable: "), lines
+    assert len(lines) > 1 and all(line.startswith("  > ") for line in lines[1:]), lines
+    assert "\\x0a" not in done.stderr, done.stderr
+
+
+@test(private=True)
 def half_made_environments_are_removed(ctx):
     """Which may take a while, and calls wait for it."""
     with new_store() as store:
@@ -970,6 +1017,7 @@ def a_person_at_a_terminal_is_asked(ctx):
         for asks in (True, False):
             with Terminal(ctx, "run", "--private", f.name, more=variables) as t:
                 if asks:
+                    t.expect("\n?  Collecting alpha\n")
                     t.expect(r"alpha.*\[y/N\] ")
                     t.type("y\n")
                 t.expect("v 1.0\n")

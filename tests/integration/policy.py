@@ -12,11 +12,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from admin import Admin, command
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import LEGACY, Client
+from terminal import Terminal
 
 def call(client, script, **arguments):
     return client.ask("tools/call", {"name": "run_script",
@@ -228,6 +230,95 @@ def an_operator_approves_once(ctx):
             equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
 
 
+@test(private=True)
+def who_waits_gets_the_decision(ctx):
+    """mcp-python run --wait: one request, and its script or the reason of the denial."""
+    with Directory() as directory, ctx.private(approving(directory, "approvers = uid:4000000 self\n")) as s, \
+            Admin(directory + "/admin") as admin:
+        for decide, more, want in (("approve", {}, (0, "42\n")), ("deny", {"reason": "no"}, (77, ""))):
+            script = directory + "/x.py"
+            with open(script, "w") as f:
+                print("print(6 * 7) #", decide, file=f)
+            with subprocess.Popen([os.path.join(ctx.options.build, "mcp-python"), "run", "--wait",
+                                   "--socket", s.socket, script], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+                first = p.stderr.readline()
+                waiting = [a for a in admin.ask("list")["approvals"] if a["state"] == "pending"]
+                equal(len(waiting), 1, waiting)
+                assert waiting[0]["id"] in first and first.count("approval_pending") == 1, first
+                assert admin.ask(decide, id=waiting[0]["id"], **more)["ok"]
+                out, err = p.communicate(timeout=ctx.seconds(60))
+            equal((p.returncode, out), want, err)
+            if decide == "deny":
+                assert 'reason: "no"' in err, err
+
+
+@test(private=True)
+def a_session_that_waits_says_so_in_its_exit_code(ctx):
+    with Directory() as directory, \
+            ctx.private(approving(directory).replace("run_script", "run_repl")) as s:
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "repl", "--socket",
+                               s.socket], input="1\n", capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+        equal((done.returncode, done.stdout), (75, ""), done.stderr)
+        assert "has to be approved by an operator" in done.stderr, done.stderr
+
+
+@test(private=True, root=True)
+def requests_are_reviewed_one_by_one(ctx):
+    """What was read is what is decided about; further requests are shown as they come."""
+    with Directory() as directory, ctx.private(approving(directory)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        for n in range(2):
+            call(c, "print(%d) # \x1b[2J" % n)
+        with Terminal(ctx, "approvals", "review", "--admin-socket", directory + "/admin") as t:
+            t.expect(r"> print\(0\) # \\x1b\[2J.*leave > ")
+            t.type("what?\n")
+            t.expect("leave > ")
+            t.type("a\n")
+            t.expect(r"approved a-.*> print\(1\).*leave > ")
+            t.type("d\n")
+            t.expect("reason")
+            t.type("not today\n")
+            t.expect("denied a-.*Waiting for requests")
+            call(c, "print(2)")
+            t.expect(r'"print\(2\)".*leave > ')
+            t.type("l\n")
+            t.expect("Waiting for requests")
+            call(c, "print(3)")
+            # The one that was left for later is not shown again.
+            assert "print(2)" not in t.expect(r'"print\(3\)".*leave > ')[0]
+            t.type("q\n")
+            equal(t.end(), 0)
+            assert b"\x1b[2J" not in t.log, t.log
+        equal(call(c, "print(0) # \x1b[2J")["structuredContent"]["stdout"], "0\n")
+        assert "not today" in text_of(call(c, "print(1) # \x1b[2J"))
+        equal(status_of(call(c, "print(2)")), "approval_pending")
+
+
+@test(private=True, root=True)
+def a_command_is_told_of_new_requests(ctx):
+    """examples/approvals_notify.py: once of each, in one line that steers no terminal."""
+    example = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples",
+                           "approvals_notify.py")
+    with Directory() as directory, ctx.private(approving(directory)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        call(c, "first() # \x1b[2J\nfurther()")
+        with subprocess.Popen([example, "/bin/echo", "told:"], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "MCP_PYTHON_ADMIN_SOCKET": directory + "/admin",
+                                   "MCP_PYTHON": os.path.join(ctx.options.build, "mcp-python")}) as p:
+            late = threading.Timer(ctx.seconds(60), p.kill)
+            late.start()
+            lines = [p.stdout.readline()]
+            call(c, "second()")
+            lines.append(p.stdout.readline())
+            late.cancel()
+            s.stop()
+            equal(p.stdout.read(), "")
+        for line, want in zip(lines, (r"first\(\) # \?\[2J", r"second\(\)")):
+            assert re.fullmatch(r"told: a-\w{26} \S+: run_script: %s\n" % want, line), line
+
+
 @test(private=True, root=True)
 def a_denial_stands(ctx):
     with Directory() as directory:
@@ -245,7 +336,8 @@ def a_denial_stands(ctx):
             equal(len(lines), 1, lines)
             assert lines[0].startswith(id + "  refused ") and "denied until 2" in lines[0], lines
             assert "  run_script: print(6 * 7)  " in lines[0], lines
-            assert "_approvals_pending 0" in command(ctx, "metrics", *admin)
+            text = command(ctx, "metrics", *admin)
+            assert "_approvals_pending 0" in text and "_approvals_oldest_seconds 0" in text, text
             with ctx.client(path=s.socket, uid=SOMEBODY + 1) as other:
                 equal(status_of(call(other, "print(6 * 7)")), "approval_pending")
             equal(status_of(call(c, "print(6 * 8)")), "approval_pending")
@@ -472,7 +564,8 @@ def operators_see_what_is_whose(ctx):
             text = command(ctx, "approvals", "show", id, "--admin-socket", admin)
             item = r"run_script [0-9a-f]{64}"
             marked = check_shown(text, OURS + [
-                id + r"  pending   uid:%d  %s" % (SOMEBODY, item), "item: " + item,
+                id + r"  pending   (\w+ \(uid:%d\)|uid:%d), [0-9.]+s ago  %s" % (
+                    SOMEBODY, SOMEBODY, item), "item: " + item,
                 r'Each line that begins with ">" is the tenant\'s\. What they ask for:'])
             assert "> item: package harmless==1.0" in marked, text
             assert "> \\x1b]0;owned\\x07" in marked, text

@@ -32,6 +32,8 @@
 #include "tools/sets/store.h"
 #include "tools/shared/environment.h"
 
+#define NO_PIP "this Python has no pip: install python3-pip, or for a Python of its own its pip"
+
 #define LINK_MAX 8192		/* bytes of the URL of a file */
 
 static const char *const status_names[] = {
@@ -123,7 +125,8 @@ void
 install_fail_of_outcome(struct install *install, const struct outcome *outcome,
 			const char *what, const char *words)
 {
-	const char *said = *words ? words : outcome->status != OUTCOME_OK && outcome->message
+	const char *said = strstr(words, "No module named 'pip") ? NO_PIP
+			   : *words ? words : outcome->status != OUTCOME_OK && outcome->message
 						    ? outcome->message
 						    : "the installer's answer is none";
 	struct install_result result = { .status = INSTALL_ERROR,

@@ -60,6 +60,23 @@ read_module(const struct outcome *outcome, char module_r[MODULE_MAX + 1])
 	return true;
 }
 
+/* What libc reports if there is only a loopback device; libraries repeat it in their own errors. */
+static bool
+lacked_network(const struct outcome *outcome)
+{
+	static const char *const texts[] = {
+		"Name or service not known", "Temporary failure in name resolution",
+		"Network is unreachable",
+	};
+
+	if (outcome->status != OUTCOME_ERROR || !outcome->error_message)
+		return false;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (strstr(outcome->error_message, texts[i]))
+			return true;
+	return false;
+}
+
 static bool
 is_of_python(const char *module)
 {
@@ -140,6 +157,11 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 	bool configured, known;
 	struct why why;
 
+	if (host->config->network.allow.n == 0 && lacked_network(outcome)) {
+		snprintf(advice_r, MISSING_ADVICE, "Scripts have no network here: the operator "
+			 "allows no host ([network] allow). Files can be handed in.");
+		return true;
+	}
 	if (!read_module(outcome, module))
 		return false;
 	if (is_of_python(module)) {

@@ -76,6 +76,7 @@ repl_run_reason(int error)
 {
 	return error == -ENOSPC ? RUN_SESSION_LIMIT :
 	       error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+	       error == -EPERM ? TOOL_DENIED :
 	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE :
 	       error == -ESRCH ? RUN_NO_SESSION : RUN_INVALID_ARGUMENTS;
 }
@@ -287,7 +288,8 @@ on_mounted(void *arg)
 static void
 offer_cell(struct tool_run *run, struct execution_request *request)
 {
-	request->cell = repl_session_number_cell(run->turn.session);
+	request->cell = repl_session_number_cell(run->turn.session,
+						 request->script_len == 0);
 	script_input_offer(&run->host, request);
 	found_offer(&run->host, request);
 	script_tools_offer(&run->tools, &run->host, &run->input, request);

@@ -227,6 +227,7 @@ static const char *
 reason_of(int error)
 {
 	return error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+	       error == -EPERM ? TOOL_DENIED :
 	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE : RUN_INVALID_ARGUMENTS;
 }
 

@@ -220,6 +220,8 @@ write_error(struct jsonout *out, const struct report *report)
 		jsonout_uint(out, report->error_line);
 	else
 		jsonout_null(out);
+	if (*report->advice)
+		jsonout_member_text(out, "advice", report->advice);
 	jsonout_close(out, '}');
 }
 

@@ -544,9 +544,9 @@ repl_session_find(const struct tenant *tenant, const char *handle)
 /* ---- properties of a session ---- */
 
 unsigned int
-repl_session_number_cell(struct repl_session *session)
+repl_session_number_cell(struct repl_session *session, bool is_empty)
 {
-	return ++session->cells;
+	return is_empty ? session->cells + 1 : ++session->cells;
 }
 
 struct repl *

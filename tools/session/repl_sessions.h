@@ -137,8 +137,9 @@ void repl_session_keep(struct repl_session *session, const char *name, unsigned 
 /* Frees a reserved snapshot that did not become a checkpoint. */
 void repl_session_unreserve(struct repl_session *session, unsigned int snapshot);
 
-/* Counts a cell, and returns its number. */
-unsigned int repl_session_number_cell(struct repl_session *session);
+/* Counts a cell, and returns its number. An empty cell is not counted: the next one has its number.
+ */
+unsigned int repl_session_number_cell(struct repl_session *session, bool is_empty);
 
 /* ---- the properties of a session ---- */
 

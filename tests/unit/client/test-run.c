@@ -238,7 +238,8 @@ what_is_said_of_a_script_cannot_steer(void **state)
 
 	(void)state;
 	assert_string_equal(seen.err,
-			    "mcp-python: crashed: a\\u009b31m\\x0amcp-python: all is well\n"
+			    "mcp-python: crashed: a\\u009b31m\n"
+			    "  > mcp-python: all is well\n"
 			    "mcp-python: left: \\u202egpj.exe\\u200b (3 bytes), too large to be kept\n");
 	seen = run(&(struct play){.says = says}, &(struct options){.json = true});
 	for (const char *at = seen.out; *at; at++)

@@ -128,6 +128,19 @@ every_end_has_its_status(void **state)
 	}
 }
 
+/* The sample came before the last processes: a lower number would contradict the message. */
+static void
+a_peak_below_the_limit_is_not_shown(void **state)
+{
+	const struct outcome_facts facts = F(RAISED("RuntimeError", "can't start new thread"),
+					     .watchdog_pids = true, .peak_pids = 53);
+	struct outcome_verdict v;
+
+	(void)state;
+	outcome_decide(&facts, &v);
+	assert_string_equal(v.message, "limit of 64 processes and threads reached");
+}
+
 /* No combination of facts is without an answer, and none of a worker's words makes one
  * better that the kernel or the supervisor called bad. */
 static void
@@ -178,6 +191,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_end_has_its_status),
+		cmocka_unit_test(a_peak_below_the_limit_is_not_shown),
 		cmocka_unit_test(nothing_is_undecided_or_talked_better),
 		cmocka_unit_test(every_status_has_a_name),
 	};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests for approval, as people read them, on standard output. */
+#ifndef CLIENT_APPROVAL_H
+#define CLIENT_APPROVAL_H
+
+#include <jansson.h>
+
+/* One line for each, on a terminal with a heading. */
+void approval_print_list(const json_t *list);
+
+/* One request with everything that was asked for. */
+void approval_print_all(const json_t *approval);
+
+/* Shows each request that waits, asks on standard input what to do with it, does that, and waits
+ * for further requests, until the user leaves. path: the operators' socket. Returns the exit code.
+ */
+int approval_review(const char *path);
+
+#endif

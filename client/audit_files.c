@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: mcp-python audit.   Owns: the audit log's files while it reads them, and a watch of
+ *          their directory.
+ * Reads:   lines that anybody may have changed. */
+#include "client/audit_files.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "client/exits.h"
+#include "client/say.h"
+
+/* A file that is being read. */
+struct audit_file {
+	char *path;
+	FILE *stream;		/* NULL: it is not there */
+	unsigned int number;	/* of the last line */
+	bool is_older;		/* a PATH.N, to which nothing is added */
+};
+
+/* ---- lines ---- */
+
+/* Reads the lines that there are. whole: leaves a line without line break for later. */
+static void
+read_lines(const struct audit_files *files, struct audit_file *file, bool whole)
+{
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+
+	clearerr(file->stream);
+	while ((len = getline(&line, &size, file->stream)) > 0) {
+		bool is_whole = line[len - 1] == '\n';
+
+		if (whole && !is_whole) {
+			fseeko(file->stream, -(off_t)len, SEEK_CUR);
+			break;
+		}
+		file->number++;
+		files->on_line(files->arg, &(struct audit_line){
+			.path = file->path, .number = file->number, .text = line,
+			.len = (size_t)len - is_whole, .is_whole = is_whole,
+		});
+	}
+	free(line);
+}
+
+static void
+close_file(struct audit_file *file)
+{
+	if (file->stream)
+		fclose(file->stream);
+	free(file->path);
+	*file = (struct audit_file){ .stream = NULL };
+}
+
+/* older: the N of PATH.N; 0: PATH itself. */
+static int
+open_file(struct audit_file *file, const char *path, unsigned long older)
+{
+	*file = (struct audit_file){ .is_older = older > 0 };
+	if ((older ? asprintf(&file->path, "%s.%lu", path, older)
+		   : asprintf(&file->path, "%s", path)) < 0)
+		abort();
+	file->stream = fopen(file->path, "re");
+	return file->stream ? 0 : -errno;
+}
+
+/* Is the file, which was opened, at this path now? */
+static bool
+is_at(const struct audit_file *file, const char *path)
+{
+	struct stat now, held;
+
+	return stat(path, &now) == 0 && fstat(fileno(file->stream), &held) == 0 &&
+	       now.st_ino == held.st_ino && now.st_dev == held.st_dev;
+}
+
+/* ---- older files ---- */
+
+static int
+by_number(const void *a, const void *b)
+{
+	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The directory of path, with its slash; malloc'd. */
+static char *
+directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+
+	if (!directory)
+		abort();
+	return directory;
+}
+
+/* The numbers N of all PATH.N, ascending; malloc'd. Returns their count or -errno. The oldest
+ * files may be gone, and numbers between them may be missing. */
+static int
+find_numbers(const char *path, unsigned long **number_r)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	own_mem char *directory = directory_of(path);
+	own_mem unsigned long *number = NULL;
+	const struct dirent *entry;
+	size_t len = strlen(name), n = 0;
+	DIR *list = opendir(directory);
+
+	if (!list)
+		return -errno;
+	while ((entry = readdir(list))) {
+		char *end;
+
+		if (strncmp(entry->d_name, name, len) != 0 || entry->d_name[len] != '.' ||
+		    !isdigit((unsigned char)entry->d_name[len + 1]))
+			continue;
+		number = reallocarray(number, n + 1, sizeof(*number));
+		if (!number)
+			abort();
+		number[n] = strtoul(entry->d_name + len + 1, &end, 10);
+		n += *end == '\0';
+	}
+	closedir(list);
+	if (n > 0)
+		qsort(number, n, sizeof(*number), by_number);
+	*number_r = give_ptr(number);
+	return (int)n;
+}
+
+/* *last_r: the number of the last one; 0: none. */
+static int
+read_older(const struct audit_files *files, unsigned long *last_r)
+{
+	own_mem unsigned long *number = NULL;
+	struct audit_file file;
+	int n = find_numbers(files->path, &number), r = 0;
+
+	if (n < 0 && n != -ENOENT)
+		say("the directory of %s: %s", files->path, strerror(-n));
+	for (int i = 0; i < n && r == 0; i++) {
+		r = open_file(&file, files->path, number[i]);
+		if (r < 0)
+			say("%s: %s", file.path, strerror(-r));
+		else
+			read_lines(files, &file, false);
+		close_file(&file);
+	}
+	*last_r = n > 0 ? number[n - 1] : 0;
+	return r < 0 ? EX_NOINPUT : 0;
+}
+
+/* ---- the newest file ---- */
+
+/* Opens the file after PATH.last, which is PATH, or PATH.N when the service has renamed it. */
+static int
+open_next(const struct audit_files *files, struct audit_file *file, unsigned long last)
+{
+	struct audit_file renamed;
+	int r = open_file(file, files->path, 0);
+
+	/* later than PATH: a file that is renamed in between is found by its new name */
+	if (open_file(&renamed, files->path, last + 1) < 0) {
+		close_file(&renamed);
+		return r;
+	}
+	close_file(file);
+	*file = renamed;
+	return 0;
+}
+
+/* Reads on, also in the files that have taken the place of full ones. whole: as read_lines. */
+static void
+read_on(const struct audit_files *files, struct audit_file *file, unsigned long *last, bool whole)
+{
+	for (;;) {
+		own_mem char *renamed = NULL;
+
+		if (!file->stream && open_next(files, file, *last) < 0) {
+			close_file(file);
+			return;
+		}
+		read_lines(files, file, whole);
+		if (!file->is_older && is_at(file, files->path))
+			return;
+		read_lines(files, file, whole);	/* written between the last read and the renaming */
+		if (asprintf(&renamed, "%s.%lu", files->path, *last + 1) < 0)
+			abort();
+		*last += is_at(file, renamed);
+		close_file(file);
+	}
+}
+
+/* Waits until something changes in the directory. */
+static bool
+wait_for_change(int watch)
+{
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n;
+
+	do
+		n = read(watch, events, sizeof(events));
+	while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+static int
+watch_directory(const char *path)
+{
+	own_mem char *directory = directory_of(path);
+	own_fd int watch = inotify_init1(IN_CLOEXEC);
+
+	if (watch < 0 ||
+	    inotify_add_watch(watch, directory, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0) {
+		say("%s: cannot be watched: %s", directory, strerror(errno));
+		return -1;
+	}
+	return give_fd(watch);
+}
+
+static int
+say_no_file(const char *path, int error)
+{
+	if (error == -ENOENT)
+		say("%s: there are no records; --file names another file, as [audit] file does in "
+		    "the configuration", path);
+	else
+		say("%s: %s", path, strerror(-error));
+	return error == -EACCES ? EX_NOPERM : EX_NOINPUT;
+}
+
+int
+audit_files_read(const struct audit_files *files, bool follow)
+{
+	struct audit_file file;
+	unsigned long last;
+	own_fd int watch = -1;
+	int r;
+
+	/* before anything is read, so that no change is missed */
+	if (follow && access(files->path, F_OK) == 0) {
+		watch = watch_directory(files->path);
+		if (watch < 0)
+			return EX_OSERR;
+	}
+	r = read_older(files, &last);
+	if (r)
+		return r;
+	r = open_next(files, &file, last);
+	if (r < 0) {
+		close_file(&file);
+		return say_no_file(files->path, r);
+	}
+	read_on(files, &file, &last, follow);
+	while (files->on_end(files->arg) && follow && wait_for_change(watch))
+		read_on(files, &file, &last, true);
+	close_file(&file);
+	return 0;
+}

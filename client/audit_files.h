@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of the audit log, from the oldest line on: PATH.1, PATH.2 ... and PATH. */
+#ifndef CLIENT_AUDIT_FILES_H
+#define CLIENT_AUDIT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct audit_line {
+	const char *path;
+	unsigned int number;	/* in its file, from 1 */
+	const char *text;	/* not followed by NUL */
+	size_t len;		/* without its line break */
+	bool is_whole;		/* it has a line break */
+};
+
+struct audit_files {
+	const char *path;
+	void (*on_line)(void *arg, const struct audit_line *line);
+	bool (*on_end)(void *arg);	/* all lines that there are were read; false: it is enough
+					 */
+	void *arg;
+};
+
+/* Reads all lines. follow: then also those that the service adds, until on_end returns false; these
+ * are whole. Returns 0, or an exit code after printing the reason. */
+int audit_files_read(const struct audit_files *files, bool follow);
+
+#endif

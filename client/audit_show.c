@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: mcp-python audit show.   Owns: the last records, while --last needs them.
+ * Reads:   records, whose texts may be hostile to a terminal: admin_print quotes them. */
+#include "client/audit_show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/quote.h"
+#include "client/admin.h"
+#include "client/audit_files.h"
+#include "client/exits.h"
+#include "client/say.h"
+
+#define HASH_BEGINS 8		/* so many digits of a hash are no word */
+#define WIDTH 1000		/* of a row, where there is no terminal */
+#define EVENT_COLUMNS 19
+#define WORD_MAX 1024		/* of a value in quotes */
+
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "_.,:/@+-";
+
+struct audit_shown {
+	const struct audit_asked *asked;
+	json_t **last;		/* a ring of asked->last; NULL: records are printed at once */
+	size_t n_last;		/* how many were put there */
+	size_t seen, printed;
+	size_t width;		/* of a row */
+	bool failed;		/* standard output takes no more */
+};
+
+/* ---- selecting ---- */
+
+static bool
+is_hash(const char *key)
+{
+	return strcmp(key, "hash") == 0 || strcmp(key, "prev") == 0 || strcmp(key, "sha256") == 0;
+}
+
+/* A hash has many short words in it by chance: only its beginning counts. */
+static bool
+text_has(const char *key, const char *value, const char *text)
+{
+	if (key && is_hash(key))
+		return strlen(text) >= HASH_BEGINS && strncmp(value, text, strlen(text)) == 0;
+	return strcasestr(value, text);
+}
+
+static bool
+has_text(const char *key, json_t *value, const char *text)
+{
+	const char *name;
+	json_t *one;
+	size_t i;
+
+	json_object_foreach(value, name, one)
+		if (has_text(name, one, text))
+			return true;
+	json_array_foreach(value, i, one)
+		if (has_text(NULL, one, text))
+			return true;
+	return json_is_string(value) && text_has(key, json_string_value(value), text);
+}
+
+static bool
+audit_is(const json_t *record, const char *key, const char *wanted)
+{
+	return !wanted || strcmp(admin_text(record, key), wanted) == 0;
+}
+
+static bool
+is_wanted(const struct audit_asked *asked, json_t *record)
+{
+	const char *time = admin_text(record, "time");
+
+	return audit_is(record, "tenant", asked->tenant) && audit_is(record, "event", asked->event) &&
+	       audit_is(record, "status", asked->status) &&
+	       audit_is(record, "execution", asked->execution) &&
+	       (!asked->record || admin_count(record, "n") == asked->record) &&
+	       (!*asked->since || (*time && strcmp(time, asked->since) >= 0)) &&
+	       (!*asked->until || (*time && strcmp(time, asked->until) < 0)) &&
+	       (!asked->text || has_text(NULL, record, asked->text));
+}
+
+/* ---- one row ---- */
+
+/* Members with a column of their own, and those that only a program needs. */
+static bool
+is_in_row(const char *key)
+{
+	static const char *const others[] = { "n", "time", "event", "tenant", "execution", "limits" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(key, others[i]) == 0)
+			return false;
+	return !is_hash(key);
+}
+
+static void
+print_text(FILE *row, const char *text, size_t len)
+{
+	char word[WORD_MAX];
+
+	quote_word(word, sizeof(word), text, len);
+	fputs(word, row);
+}
+
+/* Of a script, its first line. */
+static void
+print_member(FILE *row, const char *key, json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	if (json_is_integer(value))
+		fprintf(row, " %s=%" JSON_INTEGER_FORMAT, key, json_integer_value(value));
+	if (json_is_boolean(value))
+		fprintf(row, " %s=%s", key, json_is_true(value) ? "yes" : "no");
+	if (!text)
+		return;
+	if (strcmp(key, "by") == 0)
+		text = admin_name(text);
+	fprintf(row, " %s=", key);
+	if (*text && text[strspn(text, plain)] == '\0')
+		fputs(text, row);
+	else
+		print_text(row, text, strcspn(text, "\r\n"));
+}
+
+/* "2026-11-22 21:30:05  ada       execution-ended      x-m6c5pu78 status=ok ..." */
+static void
+print_row(const struct audit_shown *shown, json_t *record)
+{
+	own_mem char *text = NULL, *quoted = malloc(shown->width + 1);
+	const char *time = admin_text(record, "time"), *key;
+	size_t len;
+	FILE *row = open_memstream(&text, &len);
+	json_t *value;
+
+	if (!row || !quoted)
+		abort();
+	fprintf(row, "%.10s %.8s  %-10s  %-*s", time, strlen(time) > 11 ? time + 11 : "",
+		admin_name(admin_text(record, "tenant")), EVENT_COLUMNS, admin_text(record, "event"));
+	if (*admin_text(record, "execution"))
+		fprintf(row, " %s", admin_text(record, "execution"));
+	json_object_foreach(record, key, value)
+		if (is_in_row(key))
+			print_member(row, key, value);
+	if (fclose(row) != 0)
+		abort();
+	quote_line(quoted, shown->width + 1, text, len);
+	puts(quoted);
+}
+
+static void
+print_headings(const struct audit_shown *shown)
+{
+	if (shown->asked->table && shown->printed == 0)
+		printf("%-19s  %-10s  %-*s WHAT\n", "TIME (UTC)", "WHO", EVENT_COLUMNS, "EVENT");
+}
+
+static void
+print_record(struct audit_shown *shown, json_t *record)
+{
+	print_headings(shown);
+	if (shown->asked->table)
+		print_row(shown, record);
+	else
+		admin_print_json(stdout, record);
+	shown->printed++;
+}
+
+/* ---- all of them ---- */
+
+/* Prints it, or keeps it until it is clear that it is one of the last. */
+static void
+on_line(void *arg, const struct audit_line *line)
+{
+	struct audit_shown *shown = arg;
+	json_t *record = json_loadb(line->text, line->len, 0, NULL), **place;
+
+	if (!record)
+		return;
+	shown->seen++;
+	if (!is_wanted(shown->asked, record)) {
+		json_decref(record);
+	} else if (!shown->last) {
+		print_record(shown, record);
+		json_decref(record);
+	} else {
+		place = &shown->last[shown->n_last++ % shown->asked->last];
+		json_decref(*place);
+		*place = record;
+	}
+}
+
+/* Later records are printed at once. */
+static void
+print_last(struct audit_shown *shown)
+{
+	size_t most = shown->asked->last;
+
+	if (!shown->last)
+		return;
+	for (size_t i = shown->n_last > most ? shown->n_last - most : 0; i < shown->n_last; i++) {
+		print_record(shown, shown->last[i % most]);
+		json_decref(shown->last[i % most]);
+	}
+	free(shown->last);
+	shown->last = NULL;
+}
+
+static bool
+on_end(void *arg)
+{
+	struct audit_shown *shown = arg;
+
+	print_last(shown);
+	shown->failed = fflush(stdout) != 0;
+	return !shown->failed;
+}
+
+static size_t
+screen_columns(void)
+{
+	struct winsize size = { .ws_col = 0 };
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return WIDTH;
+	return size.ws_col;
+}
+
+int
+audit_show(const struct audit_asked *asked)
+{
+	struct audit_shown shown = { .asked = asked, .width = screen_columns() };
+	const struct audit_files files = {
+		.path = asked->path, .on_line = on_line, .on_end = on_end, .arg = &shown,
+	};
+	int code;
+
+	if (asked->last) {
+		shown.last = calloc(asked->last, sizeof(json_t *));
+		if (!shown.last)
+			abort();
+	}
+	code = audit_files_read(&files, asked->follow);
+	free(shown.last);
+	if (code)
+		return code;
+	if (shown.printed == 0 && !shown.failed)
+		say("no record matches; the log has %zu", shown.seen);
+	return shown.failed ? EX_IOERR : 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Selects records of the audit log and prints them. */
+#ifndef CLIENT_AUDIT_SHOW_H
+#define CLIENT_AUDIT_SHOW_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "client/admin.h"
+
+struct audit_asked {
+	const char *path;
+	/* NULL: any. */
+	const char *tenant, *event, *status, *execution, *text;
+	char who[ADMIN_WHO];		/* what tenant points to, of a user's name */
+	char since[32], until[32];	/* as a record's time begins; "": any */
+	json_int_t record;		/* 0: any */
+	size_t last;			/* how many of the last ones; 0: all */
+	bool follow;
+	bool table;			/* for people; otherwise JSON lines */
+};
+
+#define AUDIT_LAST_MAX 10000
+
+/* Returns the exit code. */
+int audit_show(const struct audit_asked *asked);
+
+#endif
