@@ -7,6 +7,7 @@ libexec_PROGRAMS += mcp-python-tools
 libupstream_a_SOURCES = \
 	upstream/events.c upstream/events.h \
 	upstream/listing.c upstream/listing.h \
+	upstream/outbox.c upstream/outbox.h \
 	upstream/process.c upstream/process.h \
 	upstream/remote.c upstream/remote.h upstream/remote_parts.h upstream/remote_token.c \
 	upstream/server.c upstream/server.h upstream/server_call.c upstream/server_parts.h \

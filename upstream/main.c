@@ -10,8 +10,9 @@
  * a uid that only those servers share; they cannot debug it. Its messages to the supervisor are
  * bounded, and are checked there again.
  *
- * 1. descriptor 3 is the supervisor's socket; TOOLS_CONFIGURE is read from it 2. TOOLS_READY is
- * sent, and the servers are started 3. the loop: one thread, whose waits are bounded (base/stall.h)
+ * 1. Descriptor 3 is the supervisor's socket; TOOLS_CONFIGURE is read from it.
+ * 2. TOOLS_READY is sent, and the servers are started.
+ * 3. The loop runs: one thread, whose waits are bounded (base/stall.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,10 +28,10 @@
 #include "base/turns.h"
 #include "base/xalloc.h"
 #include "proto/control.h"
+#include "upstream/outbox.h"
 #include "upstream/server.h"
 
 #define PROGRAM "mcp-python-tools"
-#define WRITER_MAX (64 * 1024 * 1024)	/* results that the supervisor has not read */
 #define END_MS 400			/* for servers to be told that their sessions are over */
 #define DATA_MAX (1UL << 30)		/* bytes of memory */
 
@@ -61,13 +62,21 @@ upstream_main_give_up(const char *what, int error)
 /* ---- the supervisor ---- */
 
 static void
-tell(void *arg, const struct msg *msg)
+upstream_main_tell(void *arg, const struct msg *msg)
 {
 	struct client *c = arg;
 
 	/* A call without a result would be waited for; all are answered when this process ends. */
-	if (control_send(&c->control, msg) < 0)
+	if (outbox_send(&c->control, msg) < 0)
 		upstream_main_give_up("a result", ENOBUFS);
+}
+
+static bool
+upstream_main_is_full(void *arg)
+{
+	const struct client *c = arg;
+
+	return outbox_is_full(&c->control);
 }
 
 static void
@@ -140,7 +149,7 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 			.scope = text_of(&configure->scopes, i),
 			.credential = text_of(&configure->credentials, i),
 			.trouble = text_of(&configure->troubles, i),
-			.tell = tell, .arg = c,
+			.tell = upstream_main_tell, .is_full = upstream_main_is_full, .arg = c,
 		};
 
 		c->server[c->n_servers++] = server_new(&options);
@@ -158,7 +167,7 @@ start(struct client *c)
 	struct frame frame = { 0 };
 	int r;
 
-	r = control_configure(&c->control, WRITER_MAX, MSG_TOOLS_CONFIGURE, &frame);
+	r = control_configure(&c->control, OUTBOX_MAX, MSG_TOOLS_CONFIGURE, &frame);
 	if (r < 0)
 		upstream_main_give_up("the configuration", -r);
 	confine();
@@ -175,7 +184,7 @@ start(struct client *c)
 		upstream_main_give_up("the control socket", -r);
 	make_servers(c, &frame.msg.tools_configure);
 	frame_done(&frame);
-	tell(c, &ready);
+	upstream_main_tell(c, &ready);
 	for (uint32_t i = 0; i < c->n_servers; i++)
 		server_start(c->server[i]);
 }

@@ -475,7 +475,11 @@ on_relist(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (s->state == TOOL_SERVER_SERVING && !s->listing.tools)
+	if (s->state != TOOL_SERVER_SERVING || s->listing.tools)
+		return;
+	if (s->options.is_full(s->options.arg))
+		server_arm(&s->relist, RELIST_MS);
+	else
 		list(s, NULL);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Another MCP server: its process or its address, the protocol with it, and the calls of its tools.
  *
- * DOWN ──start──> STARTING: server/discover, or initialize; tools/list, page by page ^ │ │ it has
- * ended v └────────────── SERVING: tools/call; tools/list again when the list has changed
+ * DOWN ──start──> STARTING: server/discover, or initialize; tools/list, page by page
+ *   ^                 │
+ *   │ it has ended    v
+ *   └────────────── SERVING: tools/call; tools/list again when the list has changed
  *
  * A server is started again after it has ended, with a delay that grows each time. Each call is
  * answered once: by the server, or because its time is over, or because the server has ended.
@@ -29,6 +31,8 @@ struct server_options {
 	const char *trouble;		/* why it cannot be used; "": it can be used */
 	/* Sends a message to the supervisor. */
 	void (*tell)(void *arg, const struct msg *msg);
+	/* Do too many messages wait for the supervisor? A new list of tools waits meanwhile. */
+	bool (*is_full)(void *arg);
 	void *arg;
 };
 

@@ -468,12 +468,16 @@ tests_unit_auth_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
 # ---- upstream ----
 UPSTREAM_TESTS = \
 	tests/unit/upstream/test-events \
+	tests/unit/upstream/test-outbox \
 	tests/unit/upstream/test-token
 check_PROGRAMS += $(UPSTREAM_TESTS)
 TESTS += $(UPSTREAM_TESTS)
 tests_unit_upstream_test_events_SOURCES = tests/unit/upstream/test-events.c
 tests_unit_upstream_test_events_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_upstream_test_events_LDADD = libupstream.a libbase.a $(TEST_LIBS)
+tests_unit_upstream_test_outbox_SOURCES = tests/unit/upstream/test-outbox.c
+tests_unit_upstream_test_outbox_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
+tests_unit_upstream_test_outbox_LDADD = libupstream.a libproto.a libbase.a $(EVENT_LIBS) $(MSGPACK_LIBS) $(TEST_LIBS)
 tests_unit_upstream_test_token_SOURCES = tests/unit/upstream/test-token.c
 tests_unit_upstream_test_token_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 tests_unit_upstream_test_token_LDADD = libupstream.a libpolicy.a libproto.a libbase.a $(JANSSON_LIBS) \
