@@ -28,6 +28,9 @@
 #define TENANT_JOBS 4			/* of one tenant at once; further ones wait */
 #define SLOW_JOBS (FILESTORE_JOBS / 2)	/* that clients write into, of all tenants, and */
 #define TENANT_SLOW_JOBS 2		/* of one; so files of scripts find a place */
+#define FILE_MS 50			/* that a file that comes in costs its tenant, and */
+#define FILES_MS (256 * FILE_MS)	/* what it can spend at once: each flushes the disk */
+#define PACE_MS 100			/* between looks for tenants that have time again */
 #define KEEP_S 120			/* that a file may take to come in, and */
 #define KEEP_BYTES_S (4 << 20)		/* a second more for each so many bytes */
 #define INDEX_S 30			/* that the helper may take to read the store */
@@ -54,6 +57,7 @@ struct shelf {
 	size_t n_files, n_jobs, n_active;	/* jobs that wait count as jobs only */
 	size_t n_slow;				/* of the active ones */
 	uint64_t bytes;				/* of files, and of those that are coming in */
+	uint64_t spent_ms;			/* when the time that its files have cost is over */
 	char directory[FILE_DIRECTORY + 1];	/* "": not needed yet */
 };
 
@@ -92,7 +96,7 @@ struct filestore {
 	bool lost;
 	struct frame_reader reader;
 	struct frame_writer writer;
-	struct event *readable, *writable, *sweep;
+	struct event *readable, *writable, *sweep, *pace;
 	struct shelf_list shelves;
 	struct filestore_jobs jobs;	/* in the order in which they were made */
 	size_t n_active, n_slow;
@@ -141,10 +145,21 @@ get_shelf(struct filestore *store, const char *principal)
 	return shelf;
 }
 
+/* The time that the tenant's files have cost and that is not over. If the clock was set back far,
+ * there is none. */
+static uint64_t
+owed_ms(const struct shelf *shelf)
+{
+	uint64_t now_ms = now_s() * 1000;
+	bool owes = shelf->spent_ms > now_ms && shelf->spent_ms - now_ms <= FILES_MS;
+
+	return owes ? shelf->spent_ms - now_ms : 0;
+}
+
 static void
 drop_empty(struct filestore *store, struct shelf *shelf)
 {
-	if (shelf->n_files > 0 || shelf->n_jobs > 0)
+	if (shelf->n_files > 0 || shelf->n_jobs > 0 || owed_ms(shelf) > 0)
 		return;
 	TAILQ_REMOVE(&store->shelves, shelf, link);
 	free(shelf->principal);
@@ -528,8 +543,10 @@ filestore_start(struct filestore_job *job)
 	job->shelf->n_active++;
 	store->n_slow += job->calls.is_slow;
 	job->shelf->n_slow += job->calls.is_slow;
-	if (job->coming)
+	if (job->coming) {
 		filestore_charge(store, job->shelf, job->coming->size);
+		job->shelf->spent_ms = now_s() * 1000 + owed_ms(job->shelf) + FILE_MS;
+	}
 	job->calls.begin(job->calls.arg, pipe[!helpers]);
 	return 0;
 }
@@ -542,7 +559,19 @@ has_place(const struct filestore_job *job)
 					job->shelf->n_slow < TENANT_SLOW_JOBS));
 }
 
-/* Starts jobs in their order; one that has no place lets the others pass. */
+/* Each file that comes in flushes the disk a few times, however small it is. */
+static bool
+has_time(const struct filestore_job *job)
+{
+	static const struct timeval pace = { .tv_usec = PACE_MS * 1000 };
+
+	if (!job->coming || owed_ms(job->shelf) + FILE_MS <= FILES_MS)
+		return true;
+	event_add(job->store->pace, &pace);
+	return false;
+}
+
+/* Starts jobs in their order; one that has no place or no time lets the others pass. */
 static void
 filestore_start_waiting(struct filestore *store)
 {
@@ -552,13 +581,21 @@ filestore_start_waiting(struct filestore *store)
 		int r;
 
 		next = TAILQ_NEXT(job, link);
-		if (job->active || job->error || !has_place(job))
+		if (job->active || job->error || !has_place(job) || !has_time(job))
 			continue;
 		r = filestore_start(job);
 		if (r < 0)
 			filestore_fail_later(job, r);
 	}
 	send_orders(store);
+}
+
+static void
+filestore_on_pace(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	filestore_start_waiting(arg);
 }
 
 static struct filestore_job *
@@ -846,6 +883,7 @@ filestore_watch(struct filestore *store, struct event_base *base)
 	store->writable = xalloc_check(
 		event_new(base, store->helper.socket, EV_WRITE, filestore_on_writable, store));
 	store->sweep = xalloc_check(event_new(base, -1, EV_PERSIST, on_sweep, store));
+	store->pace = xalloc_check(evtimer_new(base, filestore_on_pace, store));
 	event_add(store->readable, NULL);
 	event_add(store->sweep, &each);
 }
@@ -863,12 +901,14 @@ filestore_free(struct filestore *store)
 	while ((shelf = TAILQ_FIRST(&store->shelves))) {
 		while (!TAILQ_EMPTY(&shelf->files))
 			unshelve(store, shelf, TAILQ_FIRST(&shelf->files));
+		shelf->spent_ms = 0;
 		drop_empty(store, shelf);
 	}
 	if (store->readable) {
 		event_free(store->readable);
 		event_free(store->writable);
 		event_free(store->sweep);
+		event_free(store->pace);
 	}
 	helper_end(&store->helper);
 	frame_reader_done(&store->reader);

@@ -746,6 +746,31 @@ test_no_room_on_the_disk(void **state)
 	assert_int_equal(keep("uid:1", "u:2", MiB / 2, MiB / 2, 1), 0);
 }
 
+/* Each file makes the disk work, however small it is: a tenant with very many waits. */
+static void
+test_a_tenant_pays_for_its_files(void **state)
+{
+	struct job job;
+	struct filestore_calls calls;
+
+	(void)state;
+	filestore_set_clock(test_clock);
+	for (unsigned int i = 0; i < 256; i++) {
+		assert_int_equal(keep("uid:1", "script://a", 1, 1, i), 0);
+		filestore_remove(store, "uid:1", "script://a");
+	}
+	calls = calls_of(&job);
+	filestore_keep(store, "uid:1", "script://b", "a", 1, 1, &calls);
+	assert_int_equal(keep("uid:2", "script://a", 1, 1, 0), 0);
+	assert_false(job.begun || job.ended);
+	the_time += 1;
+	until(&job.begun);
+	feed(job.fd, 1, 0);
+	close(job.fd);
+	until(&job.ended);
+	assert_int_equal(job.error, 0);
+}
+
 int
 main(void)
 {
@@ -770,6 +795,7 @@ main(void)
 		TEST(test_the_helper_ends),
 		TEST(test_what_is_held_stays),
 		TEST(test_no_room_on_the_disk),
+		TEST(test_a_tenant_pays_for_its_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
