@@ -3,9 +3,8 @@
 
 #include <stdint.h>
 
-/* at: behind the opening quote. Returns the closing quote, or end. */
-static const char *
-skip_string(const char *at, const char *end)
+const char *
+jsonbound_string_end(const char *at, const char *end)
 {
 	for (; at < end && *at != '"'; at++)
 		if (*at == '\\' && end - at > 1)
@@ -21,7 +20,7 @@ jsonbound_values(const char *text, size_t len)
 
 	for (const char *at = text; at < end; at++) {
 		if (*at == '"') {
-			at = skip_string(at + 1, end);
+			at = jsonbound_string_end(at + 1, end);
 		} else if (*at == '[' || *at == '{') {
 			values++;
 			if (++depth > JSON_DEPTH_MAX)

@@ -15,4 +15,7 @@
  * parser finds that out. */
 size_t jsonbound_values(const char *text, size_t len);
 
+/* Finds the end of a string. at: after the opening quote. Returns the closing quote, or end. */
+const char *jsonbound_string_end(const char *at, const char *end);
+
 #endif

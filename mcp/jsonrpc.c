@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/jsonbound.h"
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 
@@ -40,18 +41,6 @@ struct walk {
 	bool key_next;		/* in an object, before a key */
 	bool id_next;		/* the next value is a message's id */
 };
-
-/* Finds the end of a string. at: after the opening quote. Returns the closing quote, or end. */
-static const char *
-string_end(const char *at, const char *end)
-{
-	while (at < end && *at != '"') {
-		if (*at == '\\' && end - at > 1)
-			at++;
-		at++;
-	}
-	return at;
-}
 
 /* Is this key, after its escapes are resolved, "id"? */
 static bool
@@ -104,7 +93,7 @@ walk_member(struct walk *w, const char *from, const char *closing)
 static void
 walk_string(struct walk *w)
 {
-	const char *from = w->at, *closing = string_end(from + 1, w->end);
+	const char *from = w->at, *closing = jsonbound_string_end(from + 1, w->end);
 	size_t message_depth = w->look->is_batch ? 2 : 1;
 
 	w->at = closing < w->end ? closing + 1 : closing;
