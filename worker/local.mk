@@ -5,6 +5,7 @@ libexec_PROGRAMS += mcp-python-worker
 
 libworker_a_SOURCES = \
 	worker/ask.c worker/ask.h \
+	worker/cell.c worker/cell.h \
 	worker/display.c worker/display.h \
 	worker/prompt.c worker/prompt.h \
 	worker/descriptors.c worker/descriptors.h \
@@ -28,10 +29,14 @@ libworker_a_SOURCES = \
 	worker/processes.c worker/processes.h \
 	worker/procfs.c worker/procfs.h \
 	worker/program.c worker/program.h \
+	worker/reaper.c worker/reaper.h \
 	worker/root.c worker/root.h \
 	worker/seccomp.c worker/seccomp.h \
 	worker/session.c worker/session.h \
 	worker/sharedmap.c worker/sharedmap.h \
+	worker/slots.c worker/slots.h \
+	worker/spare.c worker/spare.h \
+	worker/states.c worker/states.h \
 	worker/sync.c \
 	worker/title.c worker/title.h \
 	worker/tools.c worker/tools.h \

@@ -32,8 +32,9 @@
 
 static pid_t seen = 1;		/* all processes up to this number were met before */
 
-bool
-processes_outlives(pid_t pid, int ms)
+/* Waits for so many milliseconds until the process has ended. True: it is still alive. */
+static bool
+outlives(pid_t pid, int ms)
 {
 	own_fd int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
@@ -67,7 +68,14 @@ processes_pause(long ns)
 bool
 processes_is_alive(pid_t pid)
 {
-	return processes_outlives(pid, 0);
+	return outlives(pid, 0);
+}
+
+void
+processes_await_end(pid_t pid)
+{
+	if (pid > 0)
+		outlives(pid, END_MS);
 }
 
 void
@@ -270,8 +278,7 @@ processes_end_left(unsigned int owner)
 		if (left[i].owner != owner)
 			left[n++] = left[i];
 		else
-			processes_outlives(left[i].pid,
-					   now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
+			outlives(left[i].pid, now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
 	}
 	n_left = n;
 	return found;

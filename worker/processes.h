@@ -58,9 +58,9 @@ bool processes_is_ending(pid_t pid);
 /* Is the process alive? It is until its last thread has ended. */
 bool processes_is_alive(pid_t pid);
 
-/* Waits for so many milliseconds until the process has ended and its memory is free. True: it is
- * still alive. */
-bool processes_outlives(pid_t pid, int ms);
+/* Waits, a second at most, until a process that was killed has ended and its memory is free. pid 0:
+ * does nothing. */
+void processes_await_end(pid_t pid);
 
 /* Waits for a short time until the process is a child of this process, because its parent has
  * ended. False: it is not. */

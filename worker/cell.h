@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cell that runs in a session, for its init: its beginning, its end and its undoing. A cell
+ * that only looks at the state runs in a copy, which never becomes a state, and the head is stopped
+ * meanwhile.
+ */
+#ifndef WORKER_CELL_H
+#define WORKER_CELL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "proto/frame.h"
+#include "worker/line.h"
+
+/* background: init's ends of the pipes for standard output and error of threads of earlier cells.
+ */
+void cell_init(const int background[2]);
+
+/* frame: CELL, with the control socket of the cell. */
+void cell_begin(struct frame *frame);
+void cell_stop(const struct msg_stop *stop);
+void cell_commit(const struct msg_commit *commit);
+
+/* Does a cell run? Then *slot_r is its slot; *line_r is the line to the copy until the copy is
+ * reported, then to the cell; -1: nothing is read from it. */
+bool cell_runs(unsigned int *slot_r, int *line_r);
+
+/* Does a cell run, and its copy is not reported yet? */
+bool cell_waits_for_copy(void);
+
+/* The copy is pid; or the head has refused to make one (error: its errno). */
+void cell_forked(pid_t pid);
+void cell_refused(int error);
+
+/* Something else has come from the cell's line. r: of slots_receive. */
+void cell_report(int r, const struct report *report);
+
+/* Ends the cell if the process that it needs is gone. A cell whose copy is gone continues: it may
+ * still end by itself, and then its process is the state. */
+void cell_check(void);
+
+/* If nothing has happened for so long while a cell runs, cell_late is to be called. */
+const struct timespec *cell_wait(void);
+void cell_late(void);
+
+#endif
