@@ -130,7 +130,7 @@ pass_reading(void)
 
 /* An answer to a question for which no thread waits any more is dropped. */
 static void
-deliver(struct frame *frame)
+ask_deliver(struct frame *frame)
 {
 	uint32_t number = frame->msg.type == MSG_TOOL_RESULT ? frame->msg.tool_result.number : 0;
 	struct question *q;
@@ -167,7 +167,7 @@ read_answer(unsigned int run)
 		frame_done(&frame);
 	if (r <= 0 || run != runs)
 		return -1;
-	deliver(&frame);
+	ask_deliver(&frame);
 	return 0;
 }
 

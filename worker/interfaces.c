@@ -41,7 +41,7 @@ has_v6(const struct sockaddr_in6 *address)
 }
 
 static void
-list(struct listed_address *a, sa_family_t family, char *name)
+interfaces_list(struct listed_address *a, sa_family_t family, char *name)
 {
 	a->address.any.sa_family = a->mask.any.sa_family = family;
 	a->entry = (struct ifaddrs){
@@ -60,10 +60,10 @@ getifaddrs(struct ifaddrs **list_r)
 	if (!all)
 		return -1;
 	memcpy(all->name, LOOPBACK, sizeof(LOOPBACK));
-	list(&all->v4, AF_INET, all->name);
+	interfaces_list(&all->v4, AF_INET, all->name);
 	all->v4.address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	all->v4.mask.v4.sin_addr.s_addr = htonl(IN_CLASSA_NET);
-	list(&all->v6, AF_INET6, all->name);
+	interfaces_list(&all->v6, AF_INET6, all->name);
 	all->v6.address.v6.sin6_addr = in6addr_loopback;
 	memset(&all->v6.mask.v6.sin6_addr, 0xff, sizeof(struct in6_addr));
 	if (has_v6(&all->v6.address.v6))

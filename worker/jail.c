@@ -224,14 +224,14 @@ end_with_supervisor(const struct jail_birth *b)
 static int landlock_rules = -1;
 
 static int
-landlock(const struct jail_birth *b)
+jail_landlock(const struct jail_birth *b)
 {
 	return landlock_make(b->jail->landlock_abi, b->jail->memory_counted, b->jail->terminals,
 			     &landlock_rules);
 }
 
 static int
-syscall_filter(const struct jail_birth *b)
+jail_syscall_filter(const struct jail_birth *b)
 {
 	return seccomp_enter(&b->jail->filter);
 }
@@ -251,8 +251,8 @@ jail_enter(const struct jail_birth *birth)
 		{ "capabilities", capabilities },
 		{ "no new privileges", no_new_privs },
 		{ "parent's death", end_with_supervisor },
-		{ "landlock", landlock },
-		{ "syscall filter", syscall_filter },
+		{ "landlock", jail_landlock },
+		{ "syscall filter", jail_syscall_filter },
 	};
 	int control = birth->control;
 

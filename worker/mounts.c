@@ -174,7 +174,7 @@ make_dirs(int root, const char *path, bool whole)
 }
 
 static int
-make_link(int root, const char *path, const char *target)
+mounts_make_link(int root, const char *path, const char *target)
 {
 	int r = make_dirs(root, path, false);
 
@@ -278,7 +278,7 @@ copy_entries(int root, const char *dir)
 			if (n < 0)
 				continue;
 			target[n] = '\0';
-			r = make_link(root, path + 1, target);
+			r = mounts_make_link(root, path + 1, target);
 		}
 	}
 	if (list)
@@ -337,7 +337,7 @@ show_whole(int root, const char **what_r)
 		n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target) - 1) : -1;
 		if (n >= 0) {
 			target[n] = '\0';
-			r = make_link(root, &path[1], target);
+			r = mounts_make_link(root, &path[1], target);
 		} else if (S_ISDIR(st.st_mode)) {
 			r = bind_path(root, path, READ_ONLY, true);
 		}
@@ -358,7 +358,7 @@ show_built_in(int root, const char **what_r)
 	for (size_t i = 0; r == 0 && i < sizeof(links) / sizeof(links[0]); i++) {
 		if (strncmp(links[i].path, "usr/", 4) == 0)
 			continue;
-		r = make_link(root, links[i].path, links[i].target);
+		r = mounts_make_link(root, links[i].path, links[i].target);
 		if (r < 0)
 			failed(what_r, "link", links[i].path, r);
 	}
@@ -384,7 +384,7 @@ show_program(int root, const char *name)
 	if (!realpath(path, real) || strncmp(real, "/usr/", 5) != 0)
 		return -ENOENT;
 	if (strcmp(real, path) != 0) {
-		int r = make_link(root, path + 1, real);
+		int r = mounts_make_link(root, path + 1, real);
 
 		if (r < 0)
 			return r;
@@ -413,7 +413,7 @@ show_python(int root, const char *name)
 	if (r < 0)
 		return r;
 #endif
-	return make_link(root, path, target);
+	return mounts_make_link(root, path, target);
 #else
 	return show_program(root, name);
 #endif
@@ -426,7 +426,7 @@ show_built_in(int root, const char **what_r)
 	int r;
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-		r = make_link(root, links[i].path, links[i].target);
+		r = mounts_make_link(root, links[i].path, links[i].target);
 		if (r < 0)
 			return failed(what_r, "link", links[i].path, r);
 	}
@@ -444,7 +444,7 @@ show_built_in(int root, const char **what_r)
 			return failed(what_r, "show", real, r);
 	}
 	if (access("/lib64", F_OK) == 0 &&
-	    (r = make_link(root, "lib64", "usr/lib64")) < 0)
+	    (r = mounts_make_link(root, "lib64", "usr/lib64")) < 0)
 		return failed(what_r, "link", "lib64", r);
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
 		r = show_path(root, shown[i]);
@@ -523,7 +523,7 @@ show_configured(int root, const char *path)
 		if (n < 0)
 			return -errno;
 		target[n] = '\0';
-		r = make_link(root, path + 1, target);
+		r = mounts_make_link(root, path + 1, target);
 		if (r < 0)
 			return r;
 	}
@@ -632,7 +632,7 @@ make_own(int root, bool zero, bool terminals, const char **what_r)
 	if (terminals) {
 		r = make_dirs(root, &PTS[1], true);
 		if (r == 0)
-			r = make_link(root, "dev/ptmx", "pts/ptmx");
+			r = mounts_make_link(root, "dev/ptmx", "pts/ptmx");
 		/* /dev/tty is the terminal of the session that opens it. */
 		if (r == 0)
 			r = bind_device(root, "tty");

@@ -69,7 +69,7 @@ count_resting(uint64_t owner)
 
 /* A file that cannot be read whole has no text. */
 static bool
-says(const char *path, const char *const *texts)
+networks_says(const char *path, const char *const *texts)
 {
 	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[1024];
@@ -94,9 +94,9 @@ is_empty(void)
 					   "\nFRAG: inuse 0 memory 0\n", NULL };
 	static const char *const v6[] = { "\nFRAG6: inuse 0 memory 0\n", NULL };
 
-	return says("/proc/self/net/sockstat", all) &&
+	return networks_says("/proc/self/net/sockstat", all) &&
 	       (access("/proc/self/net/sockstat6", F_OK) < 0 ||
-		says("/proc/self/net/sockstat6", v6));
+		networks_says("/proc/self/net/sockstat6", v6));
 }
 
 /* ---- a new one ---- */
@@ -132,7 +132,7 @@ bound_buffers(void)
 /* A free place; if there is none, the network that has rested longest gives way. NULL: all are in
  * use. */
 static struct network *
-find_place(void)
+networks_find_place(void)
 {
 	struct network *n;
 
@@ -163,7 +163,7 @@ networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **
 	if (r < 0)
 		return r;
 	/* One that cannot be remembered ends with its worker. */
-	n = find_place();
+	n = networks_find_place();
 	fd = n ? open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0)
 		*n = (struct network){ .owner = owner, .worker = worker, .fd = fd };

@@ -160,7 +160,7 @@ processes_memory(pid_t pid)
 
 /* The number behind a key of proc_pid_smaps(5), in bytes. */
 static uint64_t
-bytes_of(const char *text, const char *key)
+processes_bytes_of(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
 
@@ -173,7 +173,7 @@ processes_alone_memory(pid_t pid)
 	char text[FILE_MAX];
 
 	read_file(pid, "smaps_rollup", text);
-	return bytes_of(text, "\nPrivate_Clean:") + bytes_of(text, "\nPrivate_Dirty:");
+	return processes_bytes_of(text, "\nPrivate_Clean:") + processes_bytes_of(text, "\nPrivate_Dirty:");
 }
 
 bool

@@ -60,7 +60,7 @@ procfs_make(int place, const char *name)
 }
 
 static int
-finish(FILE *file)
+procfs_finish(FILE *file)
 {
 	bool failed = ferror(file);
 
@@ -169,7 +169,7 @@ write_processors(int place, const char **what_r)
 			break;
 		}
 		r = processors[i].write(file, set, size);
-		error = finish(file);
+		error = procfs_finish(file);
 		if (r == 0)
 			r = error;
 	}
@@ -220,7 +220,7 @@ procfs_prepare(int root, const char **what_r)
 		if (!file)
 			return -errno;
 		fputs(constant[i].text, file);
-		if (finish(file) < 0)
+		if (procfs_finish(file) < 0)
 			return -EIO;
 	}
 	return write_processors(place, what_r);

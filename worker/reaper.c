@@ -62,7 +62,7 @@ reaper_saw_end(int *status_r)
 /* Notes how a process has ended, if it was made before the current copy. Processes that a cell has
  * started since then are not noted: they may be those of a fork bomb. */
 static void
-note_end(pid_t pid, int status)
+reaper_note_end(pid_t pid, int status)
 {
 	bool older = pid < slot_head(SLOT_SPARE).pid ||
 		     (watched.on && pid < slot_head(watched.slot).pid);
@@ -85,7 +85,7 @@ reaper_reap(void)
 			watched.gone = true;
 			watched.status = status;
 		}
-		note_end(pid, status);
+		reaper_note_end(pid, status);
 		if (pid == spent)
 			spent = 0;
 		slots_reaped(pid, status);

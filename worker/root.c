@@ -11,7 +11,7 @@
 #include "base/own.h"
 
 static int
-clone_tree(const char *path)
+root_clone_tree(const char *path)
 {
 	int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 
@@ -19,7 +19,7 @@ clone_tree(const char *path)
 }
 
 static int
-attach(int tree, int to, const char *path)
+root_attach(int tree, int to, const char *path)
 {
 	return move_mount(tree, "", to, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }
@@ -27,7 +27,7 @@ attach(int tree, int to, const char *path)
 int
 root_enter(const char *dir, const char **what_r)
 {
-	own_fd int root = clone_tree(dir), devices = clone_tree("/dev"), proc = clone_tree("/proc");
+	own_fd int root = root_clone_tree(dir), devices = root_clone_tree("/dev"), proc = root_clone_tree("/proc");
 	int r;
 
 	*what_r = "opening the interpreter's root, /dev and /proc";
@@ -37,15 +37,15 @@ root_enter(const char *dir, const char **what_r)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
 	*what_r = "mounting the interpreter's root";
-	r = attach(root, AT_FDCWD, "/");
+	r = root_attach(root, AT_FDCWD, "/");
 	if (r < 0)
 		return r;
 	*what_r = "mounting /dev in the interpreter's root";
-	r = attach(devices, root, "dev");
+	r = root_attach(devices, root, "dev");
 	if (r < 0)
 		return r;
 	*what_r = "mounting /proc in the interpreter's root";
-	r = attach(proc, root, "proc");
+	r = root_attach(proc, root, "proc");
 	if (r < 0)
 		return r;
 	*what_r = "entering the interpreter's root";

@@ -607,8 +607,8 @@ export_program(scmp_filter_ctx ctx, struct sock_fprog *program_r)
 }
 
 static int
-add_rows(scmp_filter_ctx ctx, const struct seccomp_host *host, bool for_zygote,
-	 const char **what_r)
+seccomp_add_rows(scmp_filter_ctx ctx, const struct seccomp_host *host, bool for_zygote,
+		 const char **what_r)
 {
 	int r = 0;
 
@@ -641,7 +641,7 @@ compile(const struct seccomp_host *host, bool for_zygote, struct sock_fprog *pro
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (r == 0)
-		r = add_rows(ctx, host, for_zygote, what_r);
+		r = seccomp_add_rows(ctx, host, for_zygote, what_r);
 	if (r == 0)
 		r = export_program(ctx, program_r);
 	if (ctx)

@@ -38,7 +38,7 @@ static bool goes_on;			/* threads run while the state waits */
 static struct jail_state settled;
 
 static void
-report(enum report_kind kind, int value)
+snapshot_report(enum report_kind kind, int value)
 {
 	struct report r = { .kind = kind, .number = snapshot_number, .value = value };
 
@@ -49,7 +49,7 @@ report(enum report_kind kind, int value)
 
 /* Makes line the line of this process. */
 static void
-take_line(int line)
+snapshot_take_line(int line)
 {
 	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0)
 		_exit(1);
@@ -167,7 +167,7 @@ tell_stake(const struct msg_run *run)
 /* Runs a cell. look: this process is a copy that looks at the state; then the function does not
  * return. */
 static void
-run_cell(int control, uint32_t port, bool look)
+snapshot_run_cell(int control, uint32_t port, bool look)
 {
 	struct msg done = { .type = MSG_DONE };
 	struct frame frame = { 0 };
@@ -208,7 +208,7 @@ run_cell(int control, uint32_t port, bool look)
 	close_streams();
 	/* Between cells the supervisor counts the processor time. */
 	lift_limit(RLIMIT_CPU);
-	report(REPORT_COMMITTED, interpreter_has_tasks());
+	snapshot_report(REPORT_COMMITTED, interpreter_has_tasks());
 }
 
 /* ---- signals ---- */
@@ -249,7 +249,7 @@ drop_child_signal(void)
 /* ---- orders ---- */
 
 static int
-wait_for(pid_t pid)
+snapshot_wait_for(pid_t pid)
 {
 	int status = 0;
 
@@ -341,7 +341,7 @@ make_copy(const struct copying *how)
  * few only: processes that threads start meanwhile keep the raised limit. Returns the former limit.
  */
 static struct rlimit
-make_room(rlim_t more)
+snapshot_make_room(rlim_t more)
 {
 	struct rlimit was = { RLIM_INFINITY, RLIM_INFINITY }, now;
 
@@ -359,7 +359,7 @@ make_room(rlim_t more)
 static enum forked
 fork_state(const struct copying *how)
 {
-	struct rlimit processes = make_room(REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX);
+	struct rlimit processes = snapshot_make_room(REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX);
 	pid_t between;
 	int error;
 
@@ -371,19 +371,19 @@ fork_state(const struct copying *how)
 		setrlimit(RLIMIT_NPROC, &processes);
 		goes_on = false;
 		interpreter_after_copy(true);
-		take_line(how->line);
+		snapshot_take_line(how->line);
 		return IS_COPY;
 	}
 	interpreter_after_copy(false);
 	if (between > 0)
-		error = wait_for(between);
+		error = snapshot_wait_for(between);
 	/* Threads of earlier cells may run from here on, with the former limit. */
 	setrlimit(RLIMIT_NPROC, &processes);
 	if (error == 0 || between < 0)
 		drop_child_signal();
 	if (error == 0)
 		return HAS_COPY;
-	report(REPORT_REFUSED, error);
+	snapshot_report(REPORT_REFUSED, error);
 	return HAS_NONE;
 }
 
@@ -428,7 +428,7 @@ begin_cell(int control, uint32_t port, bool look)
 	wait_to_begin();
 	open_streams();
 	sigprocmask(SIG_SETMASK, &state_mask, NULL);
-	run_cell(control, port, look);
+	snapshot_run_cell(control, port, look);
 	block_signals();
 }
 
@@ -480,7 +480,7 @@ drop_signals(void)
 
 /* This process is the state again: the cell has not ended by itself, or has only looked at it. */
 static void
-on_answer(const struct order *order)
+snapshot_on_answer(const struct order *order)
 {
 	drop_signals();
 	descriptors_rewind();
@@ -488,7 +488,7 @@ on_answer(const struct order *order)
 	if (order->kind == ORDER_RETURN)
 		interpreter_rolled_back(order->end,
 					order->ended < ENDS_MAX ? order->ended : ENDS_MAX);
-	report(REPORT_HERE, 0);
+	snapshot_report(REPORT_HERE, 0);
 }
 
 /* Runs tasks with the signal mask of a cell, which their children inherit. */
@@ -534,14 +534,14 @@ wait_for_orders(void)
 		else if (order.kind == ORDER_RUN && fds.n == 1)
 			on_run(&fds, &order);
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
-			on_answer(&order);
+			snapshot_on_answer(&order);
 		fdpass_close(&fds);
 		reserve_end();
 	}
 }
 
 static int
-take_background(const int background[2])
+snapshot_take_background(const int background[2])
 {
 	for (int i = 0; i < 2; i++)
 		if (dup3(background[i], JAIL_BACKGROUND + i, O_CLOEXEC) < 0 ||
@@ -567,7 +567,7 @@ snapshot_live(const struct jail *jail, int line, const int background[2],
 		_exit(1);
 	warm_up();
 	interpreter_after_fork();
-	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || take_background(background) < 0 ||
+	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || snapshot_take_background(background) < 0 ||
 	    interpreter_fresh() < 0 ||
 	    jail_settle(jail, &settled) < 0)
 		_exit(1);

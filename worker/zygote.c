@@ -50,7 +50,7 @@
 /* Resets what the process has inherited from the supervisor: workers start as programs do on a
  * host. */
 static int
-default_process(void)
+zygote_default_process(void)
 {
 	struct sigaction action = { .sa_handler = SIG_DFL };
 	sigset_t none;
@@ -125,7 +125,7 @@ start_on_pipes(const char **what)
 /* True: this is the only thread; a fork copies no others. A thread that has just been joined
  * takes a moment to disappear. */
 static bool
-is_alone(void)
+zygote_is_alone(void)
 {
 	static const struct timespec pause = { .tv_nsec = ALONE_LOOK_MS * 1000000 };
 	struct stat st;
@@ -258,7 +258,7 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 		return r;
 	parallel_prepare();
 	*what = "an import has started a thread";
-	if (!is_alone())
+	if (!zygote_is_alone())
 		return -EDEADLK;
 	libraries_join();
 	*what = "file system of imports";
@@ -379,7 +379,7 @@ zygote_main(void)
 	struct frame_reader reader;
 	struct jail jail = { 0 };
 	const char *what = "process";
-	int r = default_process();
+	int r = zygote_default_process();
 
 	if (r == 0 && (r = hello_send()) < 0)
 		return EXIT_FAILURE;

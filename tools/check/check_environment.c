@@ -123,7 +123,7 @@ make_input_schema(const struct config *config)
 }
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+check_environment_describe(const struct config *config, struct tool_description *description_r)
 {
 	*description_r = (struct tool_description){
 		.name = check_environment_tool.name,
@@ -244,7 +244,7 @@ write_index(struct jsonout *out, const char *url)
 
 /* Has [network] secrets this one? */
 static bool
-may_use(const struct config *config, const char *name)
+check_environment_may_use(const struct config *config, const char *name)
 {
 	const struct config_list *secrets = &config->network.secrets;
 
@@ -279,7 +279,7 @@ write_reach(struct jsonout *out, const struct tool_host *host)
 	jsonout_key(out, "secrets");
 	jsonout_open(out, '[');
 	for (size_t i = 0; i < config->n_secrets; i++)
-		if (may_use(config, config->secret[i].name))
+		if (check_environment_may_use(config, config->secret[i].name))
 			write_secret(out, &config->secret[i]);
 	jsonout_close(out, ']');
 	jsonout_key(out, "installs");
@@ -306,7 +306,7 @@ say_secrets(FILE *to, const struct config *config)
 	for (size_t i = 0; i < config->n_secrets; i++) {
 		const struct config_secret *secret = &config->secret[i];
 
-		if (!may_use(config, secret->name))
+		if (!check_environment_may_use(config, secret->name))
 			continue;
 		fprintf(to, "%s %s for %s in %s", before, secret->name, secret->host,
 			secret->header);
@@ -598,7 +598,8 @@ write_environment(FILE *to, const struct state *state, const json_t *environment
 /* ---- the run ---- */
 
 static void
-give(const struct tool_host *host, const char *profile, bool modules, const json_t *environment)
+check_environment_give(const struct tool_host *host, const char *profile, bool modules,
+		       const json_t *environment)
 {
 	struct tool_answer answer = { .is_error = false };
 	struct state state = { .host = host, .profile = profile, .modules = modules };
@@ -623,7 +624,7 @@ give(const struct tool_host *host, const char *profile, bool modules, const json
 }
 
 static void
-free_run(struct tool_run *run)
+check_environment_free_run(struct tool_run *run)
 {
 	free(run->requires_python);
 	free(run);
@@ -633,7 +634,7 @@ static environment_known on_known;
 
 /* Gives the answer, or goes on with the next profile. True: the run goes on. */
 static bool
-take(struct tool_run *run, const json_t *environment)
+check_environment_take(struct tool_run *run, const json_t *environment)
 {
 	json_t *next = NULL;
 	struct why why;
@@ -675,18 +676,18 @@ on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 
 	run->ask = NULL;
 	if (environment) {
-		if (take(run, environment))
+		if (check_environment_take(run, environment))
 			return;
 	} else {
 		tool_refuse(&run->host, outcome->message ? outcome->message
 							 : "the environment could not be examined");
 	}
-	free_run(run);
+	check_environment_free_run(run);
 }
 
 static int
-read_arguments(const struct tool_host *host, const json_t *json, const char **profile_r,
-	       bool *modules_r, struct why *why_r)
+check_environment_read_arguments(const struct tool_host *host, const json_t *json,
+				 const char **profile_r, bool *modules_r, struct why *why_r)
 {
 	const char *name = NULL, *key;
 	json_t *value;
@@ -733,14 +734,14 @@ check_environment_start(const struct tool_host *host, const char *profile, bool 
 		return run;
 	if (r < 0) {
 		tool_refuse(host, why.text);
-		free_run(run);
+		check_environment_free_run(run);
 		return NULL;
 	}
-	goes_on = take(run, environment);
+	goes_on = check_environment_take(run, environment);
 	json_decref(environment);
 	if (goes_on)
 		return run;
-	free_run(run);
+	check_environment_free_run(run);
 	return NULL;
 }
 
@@ -748,7 +749,7 @@ void
 check_environment_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	environment_cancel(run->ask, reason);
-	free_run(run);
+	check_environment_free_run(run);
 }
 
 static struct tool_run *
@@ -758,15 +759,16 @@ start(const struct tool_host *host, const json_t *json)
 	const char *profile;
 	bool modules = false;
 
-	if (read_arguments(host, json, &profile, &modules, &why) == 0)
-		return check_environment_start(host, profile, modules, NULL, give);
+	if (check_environment_read_arguments(host, json, &profile, &modules, &why) == 0)
+		return check_environment_start(host, profile, modules, NULL,
+					       check_environment_give);
 	tool_refuse(host, why.text);
 	return NULL;
 }
 
 const struct tool check_environment_tool = {
 	.name = "check_environment",
-	.describe = describe,
+	.describe = check_environment_describe,
 	.start = start,
 	.cancel = check_environment_cancel,
 };

@@ -74,8 +74,8 @@ saying_end(struct saying *s)
 
 /* whole: for programs; text: for readers. */
 static void
-give(const struct saying *whole, const struct saying *text, bool is_error, bool not_run,
-     const struct tool_host *host)
+exec_sandbox_give(const struct saying *whole, const struct saying *text, bool is_error,
+		  bool not_run, const struct tool_host *host)
 {
 	struct tool_answer answer = { .is_error = is_error, .not_run = not_run,
 				      .text = text->text, .text_len = text->len };
@@ -96,7 +96,7 @@ static void
 saying_give(struct saying *s, bool is_error, bool not_run, const struct tool_host *host)
 {
 	saying_end(s);
-	give(s, s, is_error, not_run, host);
+	exec_sandbox_give(s, s, is_error, not_run, host);
 	free(s->text);
 }
 
@@ -117,7 +117,7 @@ say_block(FILE *to, const char *title, const char *text, size_t len)
 }
 
 static void
-say_end(FILE *to, int exit_code, uint64_t duration_ms)
+exec_sandbox_say_end(FILE *to, int exit_code, uint64_t duration_ms)
 {
 	fprintf(to, "--- exit_code: %d ---\n--- duration_ms: %llu ---", exit_code,
 		(unsigned long long)duration_ms);
@@ -162,7 +162,7 @@ say_outcome(struct saying *s, const struct outcome *outcome, const char *advice,
 	}
 	if (*advice)
 		fprintf(s->to, "--- advice: %s ---\n", advice);
-	say_end(s->to, outcome->exit_code, outcome->duration_ms);
+	exec_sandbox_say_end(s->to, outcome->exit_code, outcome->duration_ms);
 	if (outcome->status == OUTCOME_TIMEOUT)
 		fputs("\n--- timed_out: true ---", s->to);
 	saying_end(s);
@@ -170,7 +170,7 @@ say_outcome(struct saying *s, const struct outcome *outcome, const char *advice,
 
 /* As in that server, a script that fails is a normal answer: not isError. */
 static void
-answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+exec_sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
 	const struct reader reader = { host, outcome->id, host->config->exec_sandbox.text_tokens };
 	bool ran = outcome->status != OUTCOME_OVERLOADED &&
@@ -182,7 +182,7 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 	missing_advise(host, outcome, false, advice);
 	say_outcome(&whole, outcome, advice, NULL);
 	say_outcome(&text, outcome, advice, &reader);
-	give(&whole, &text, !ran, !ran, host);
+	exec_sandbox_give(&whole, &text, !ran, !ran, host);
 	free(whole.text);
 	free(text.text);
 }
@@ -190,7 +190,7 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 /* Wrong arguments are an error of the call; a missing package or session is an error of the
  * script. */
 static void
-refuse(const char *reason, const char *text, const struct tool_host *host)
+exec_sandbox_refuse(const char *reason, const char *text, const struct tool_host *host)
 {
 	bool wrong = strcmp(reason, RUN_DEPENDENCY_UNAVAILABLE) != 0 &&
 		     strcmp(reason, RUN_PYTHON_UNAVAILABLE) != 0 &&
@@ -202,7 +202,7 @@ refuse(const char *reason, const char *text, const struct tool_host *host)
 		fputs(text, s.to);
 	} else {
 		say_block(s.to, "stderr", text, strlen(text));
-		say_end(s.to, 1, 0);
+		exec_sandbox_say_end(s.to, 1, 0);
 	}
 	saying_give(&s, wrong, true, host);
 }
@@ -226,8 +226,8 @@ read_timeout(const json_t *value, const struct config *config,
 }
 
 static int
-read_field(const char *key, const json_t *value, const struct config *config,
-	   struct run_script_arguments *to, struct why *why_r)
+exec_sandbox_read_field(const char *key, const json_t *value, const struct config *config,
+			struct run_script_arguments *to, struct why *why_r)
 {
 	if (strcmp(key, "script") == 0)
 		return run_script_read_script(key, value, to, why_r);
@@ -252,8 +252,8 @@ required_python(const struct config *config, char *text_r, size_t size)
 }
 
 static int
-read_arguments(const json_t *json, const struct config *config,
-	       struct run_script_arguments *arguments_r, struct why *why_r)
+exec_sandbox_read_arguments(const json_t *json, const struct config *config,
+			    struct run_script_arguments *arguments_r, struct why *why_r)
 {
 	struct run_script_arguments arguments = {
 		.asked = { .wall_ms = default_seconds(config) * 1000,
@@ -266,7 +266,7 @@ read_arguments(const json_t *json, const struct config *config,
 
 	json_object_foreach((json_t *)json, key, value)
 		if (r == 0)
-			r = read_field(key, value, config, &arguments, why_r);
+			r = exec_sandbox_read_field(key, value, config, &arguments, why_r);
 	if (r == 0 && !arguments.script)
 		r = why_say(why_r, -EINVAL, "script",
 			    "script is required: a string of Python source");
@@ -282,7 +282,9 @@ read_arguments(const json_t *json, const struct config *config,
 static struct tool_run *
 start_script(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, answer, refuse, NULL };
+	static const struct script_tool kind = {
+		exec_sandbox_read_arguments, exec_sandbox_answer, exec_sandbox_refuse, NULL,
+	};
 
 	return run_script_start(&kind, host, json);
 }
@@ -327,7 +329,7 @@ describe_execute(const struct config *config, struct tool_description *descripti
 const struct tool execute_python_tool = {
 	.name = "execute_python",
 	.policy = "run_script",
-	.refuse = refuse,
+	.refuse = exec_sandbox_refuse,
 	.long_status = "the script is running",
 	.describe = describe_execute,
 	.start = start_script,

@@ -174,7 +174,7 @@ background_on_output(void *arg, enum stream stream, const char *bytes, size_t le
 }
 
 static void
-on_progress(void *arg, const struct tool_progress *progress)
+background_on_progress(void *arg, const struct tool_progress *progress)
 {
 	(void)arg;
 	(void)progress;
@@ -280,7 +280,7 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 	self.client = 0;
 	self.client_tools = NULL;
 	self.on_output = background_on_output;
-	self.on_progress = on_progress;
+	self.on_progress = background_on_progress;
 	self.on_log = on_log;
 	self.on_ask = background_on_ask;
 	self.on_withdraw = background_on_withdraw;

@@ -204,7 +204,7 @@ make_checkpoint(struct tool_run *run, const struct outcome *outcome)
 /* ---- the cell ---- */
 
 static void
-on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+run_repl_cell_on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct tool_run *run = arg;
 
@@ -213,7 +213,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 }
 
 static void
-on_outcome(void *arg, const struct outcome *outcome)
+run_repl_cell_on_outcome(void *arg, const struct outcome *outcome)
 {
 	struct tool_run *run = arg;
 	struct repl_session *session = run->turn.session;
@@ -235,7 +235,7 @@ on_outcome(void *arg, const struct outcome *outcome)
 }
 
 static void
-on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
+run_repl_cell_on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 {
 	struct tool_run *run = arg;
 
@@ -248,7 +248,7 @@ on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 }
 
 static void
-on_tool(void *arg, const struct execution_tool *tool)
+run_repl_cell_on_tool(void *arg, const struct execution_tool *tool)
 {
 	struct tool_run *run = arg;
 
@@ -259,7 +259,7 @@ on_tool(void *arg, const struct execution_tool *tool)
 }
 
 static void
-on_module(void *arg, const struct execution_module *module)
+run_repl_cell_on_module(void *arg, const struct execution_module *module)
 {
 	struct tool_run *run = arg;
 	const struct repl_packages *has = NULL;
@@ -275,7 +275,7 @@ on_module(void *arg, const struct execution_module *module)
 
 /* The session has what its cell has found. */
 static void
-on_mounted(void *arg)
+run_repl_cell_on_mounted(void *arg)
 {
 	struct tool_run *run = arg;
 
@@ -302,12 +302,12 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	struct run_script_arguments *arguments = &run->arguments;
 	struct repl_session *session = run->turn.session;
 	const struct execution_watcher watcher = {
-		.on_output = run->host.on_output ? on_output : NULL,
-		.on_outcome = on_outcome,
-		.on_prompt = on_prompt,
-		.on_module = on_module,
-		.on_tool = on_tool,
-		.on_mounted = on_mounted,
+		.on_output = run->host.on_output ? run_repl_cell_on_output : NULL,
+		.on_outcome = run_repl_cell_on_outcome,
+		.on_prompt = run_repl_cell_on_prompt,
+		.on_module = run_repl_cell_on_module,
+		.on_tool = run_repl_cell_on_tool,
+		.on_mounted = run_repl_cell_on_mounted,
 		.arg = run,
 	};
 	struct execution_request request = {

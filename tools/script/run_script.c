@@ -42,7 +42,7 @@ struct tool_run {
 };
 
 static char *
-make_description(const struct config *config)
+run_script_make_description(const struct config *config)
 {
 	char *packages = environment_names_text(config), *text;
 	char *others = other_tools_text(config);
@@ -66,7 +66,7 @@ make_description(const struct config *config)
 }
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+run_script_describe(const struct config *config, struct tool_description *description_r)
 {
 	*description_r = (struct tool_description){
 		.name = run_script_tool.name,
@@ -74,7 +74,7 @@ describe(const struct config *config, struct tool_description *description_r)
 		.icon = ICON_RUN,
 		.hint = "run_script runs a whole program in a fresh process: nothing survives the "
 			"call.",
-		.description = make_description(config),
+		.description = run_script_make_description(config),
 		.installed = environment_names_text(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
 		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT, config),
@@ -97,7 +97,7 @@ drop_arguments(struct tool_run *run)
 }
 
 static void
-free_run(struct tool_run *run)
+run_script_free_run(struct tool_run *run)
 {
 	if (run->over)
 		*run->over = true;
@@ -109,7 +109,7 @@ free_run(struct tool_run *run)
 }
 
 static void
-on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+run_script_on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct tool_run *run = arg;
 
@@ -120,7 +120,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 }
 
 static void
-on_outcome(void *arg, const struct outcome *outcome)
+run_script_on_outcome(void *arg, const struct outcome *outcome)
 {
 	struct tool_run *run = arg;
 	const struct script_tool *kind = run->kind;
@@ -132,12 +132,12 @@ on_outcome(void *arg, const struct outcome *outcome)
 	if (run->cancelling)
 		return;
 	script_input_end(&run->input, &host, outcome->id);
-	free_run(run);
+	run_script_free_run(run);
 	kind->answer(outcome, flags, &host);
 }
 
 static void
-on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
+run_script_on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 {
 	struct tool_run *run = arg;
 
@@ -150,7 +150,7 @@ on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 }
 
 static void
-on_module(void *arg, const struct execution_module *module)
+run_script_on_module(void *arg, const struct execution_module *module)
 {
 	struct tool_run *run = arg;
 
@@ -162,7 +162,7 @@ on_module(void *arg, const struct execution_module *module)
 }
 
 static void
-on_tool(void *arg, const struct execution_tool *tool)
+run_script_on_tool(void *arg, const struct execution_tool *tool)
 {
 	struct tool_run *run = arg;
 
@@ -197,11 +197,11 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.environment = *run->environment ? run->environment : NULL,
 	};
 	const struct execution_watcher watcher = {
-		.on_output = run->host.on_output ? on_output : NULL,
-		.on_outcome = on_outcome,
-		.on_prompt = on_prompt,
-		.on_module = on_module,
-		.on_tool = on_tool,
+		.on_output = run->host.on_output ? run_script_on_output : NULL,
+		.on_outcome = run_script_on_outcome,
+		.on_prompt = run_script_on_prompt,
+		.on_module = run_script_on_module,
+		.on_tool = run_script_on_tool,
 		.arg = run,
 	};
 	int r = limits_merge(&run->host.config->limits, &arguments->asked, &request.limits,
@@ -270,7 +270,7 @@ choose_interpreter(struct tool_run *run, struct why *why_r)
 }
 
 static void
-on_needs(void *arg, const struct needs_result *result)
+run_script_on_needs(void *arg, const struct needs_result *result)
 {
 	struct tool_run *run = arg;
 	struct why why = { .field = "" };
@@ -300,7 +300,7 @@ on_needs(void *arg, const struct needs_result *result)
 			run->kind->refuse(result->reason, result->text, &run->host);
 	}
 	if (r < 0)
-		free_run(run);
+		run_script_free_run(run);
 }
 
 /* Runs the script once its requirements are satisfied, which may be at once; the run may be over
@@ -322,8 +322,8 @@ check_first(struct tool_run *run, struct why *why_r)
 
 	run->profile = probe.profile;
 	if (r == 0)
-		r = needs_start(&run->host, &probe, run->kind->asks != NULL, on_needs, run, &needs,
-				why_r);
+		r = needs_start(&run->host, &probe, run->kind->asks != NULL,
+				run_script_on_needs, run, &needs, why_r);
 	/* Otherwise they are known already, and the run may be over. */
 	if (needs)
 		run->needs = needs;
@@ -331,7 +331,7 @@ check_first(struct tool_run *run, struct why *why_r)
 }
 
 static int
-begin(struct tool_run *run, struct why *why_r)
+run_script_begin(struct tool_run *run, struct why *why_r)
 {
 	const struct run_script_arguments *arguments = &run->arguments;
 	const char *profile;
@@ -370,15 +370,15 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 	run->over = &over;
 	r = choose_interpreter(run, &why);
 	if (r < 0) {
-		free_run(run);
+		run_script_free_run(run);
 		kind->refuse(RUN_PYTHON_UNAVAILABLE, why.text, host);
 		return NULL;
 	}
-	r = begin(run, &why);
+	r = run_script_begin(run, &why);
 	if (over)
 		return NULL;
 	if (r < 0) {
-		free_run(run);
+		run_script_free_run(run);
 		kind->refuse(reason_of(r), why.text, host);
 		return NULL;
 	}
@@ -400,7 +400,7 @@ run_script_cancel(struct tool_run *run, enum cancel_reason reason)
 		if (run->execution)
 			execution_unwatch(run->execution);
 	}
-	free_run(run);
+	run_script_free_run(run);
 }
 
 bool
@@ -412,8 +412,8 @@ run_script_uses(struct tool_run *run, struct execution_now *now_r)
 /* ---- run_script itself ---- */
 
 static int
-read_arguments(const json_t *json, const struct config *config,
-	       struct run_script_arguments *arguments_r, struct why *why_r)
+run_script_read_arguments(const json_t *json, const struct config *config,
+			  struct run_script_arguments *arguments_r, struct why *why_r)
 {
 	int r = run_script_read(RUN_FOR_SCRIPT, json, config, arguments_r, why_r);
 
@@ -451,7 +451,7 @@ start_in_background(const struct tool_host *host, const json_t *json)
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, answer, run_script_refuse, "run_script" };
+	static const struct script_tool kind = { run_script_read_arguments, answer, run_script_refuse, "run_script" };
 
 	if (background_wanted(json)) {
 		start_in_background(host, json);
@@ -461,7 +461,8 @@ start(const struct tool_host *host, const json_t *json)
 }
 
 static void
-reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+run_script_reply(struct tool_run *run, const struct tool_reply *replies, size_t n,
+		 const char *state)
 {
 	(void)state;
 	if (run->needs)
@@ -484,10 +485,10 @@ const struct tool run_script_tool = {
 	.policy = "run_script",
 	.refuse = run_script_refuse,
 	.long_status = "the script is running",
-	.describe = describe,
+	.describe = run_script_describe,
 	.start = start,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
-	.reply = reply,
+	.reply = run_script_reply,
 	.once = run_script_once,
 };

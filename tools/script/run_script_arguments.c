@@ -173,8 +173,8 @@ read_args(const json_t *value, struct run_script_arguments *arguments, struct wh
 
 /* A value above the cap is left to limits_merge(). */
 static int
-read_number(const struct row *row, const json_t *value, double cap, double *number_r,
-	    struct why *why_r)
+arguments_read_number(const struct row *row, const json_t *value, double cap, double *number_r,
+		      struct why *why_r)
 {
 	double number = json_number_value(value);
 	bool integral = row->kind == KIND_INTEGER;
@@ -205,8 +205,8 @@ read_limit(enum field field, const json_t *value, const struct limits *cap,
 	   struct limits_asked *asked, struct why *why_r)
 {
 	double number = 0;
-	int r = read_number(&run_script_row[field], value, run_script_limit(cap, field), &number,
-			    why_r);
+	int r = arguments_read_number(&run_script_row[field], value, run_script_limit(cap, field),
+				      &number, why_r);
 
 	if (r < 0)
 		return r;
@@ -289,7 +289,7 @@ read_tokens(const struct row *row, const json_t *value, uint32_t *tokens_r, stru
 {
 	double number = 0;
 
-	if (read_number(row, value, row->most, &number, why_r) < 0)
+	if (arguments_read_number(row, value, row->most, &number, why_r) < 0)
 		return -EINVAL;
 	if (number > row->most)
 		return why_say(why_r, -EINVAL, row->name, "%s must be at most %.0f", row->name,
@@ -320,8 +320,8 @@ run_script_is_key(const json_t *value)
 }
 
 static int
-read_field(enum field field, const json_t *value, const struct config *config,
-	   struct run_script_arguments *to, struct why *why_r)
+arguments_read_field(enum field field, const json_t *value, const struct config *config,
+				struct run_script_arguments *to, struct why *why_r)
 {
 	const struct row *row = &run_script_row[field];
 
@@ -402,7 +402,7 @@ run_script_takes(enum run_for tool, size_t field)
 
 /* FIELD_COUNT: the tool has no such argument. */
 static size_t
-find_field(enum run_for tool, const char *key)
+arguments_find_field(enum run_for tool, const char *key)
 {
 	size_t field = 0;
 
@@ -414,7 +414,7 @@ find_field(enum run_for tool, const char *key)
 
 /* The message lists the known arguments, so that a model can correct itself at once. */
 static int
-refuse_unknown(enum run_for tool, const char *key, struct why *why_r)
+arguments_refuse_unknown(enum run_for tool, const char *key, struct why *why_r)
 {
 	char known[512];
 	size_t len = 0;
@@ -437,11 +437,11 @@ run_script_read(enum run_for tool, const json_t *json, const struct config *conf
 	int r = 0;
 
 	json_object_foreach((json_t *)json, key, value) {
-		size_t field = find_field(tool, key);
+		size_t field = arguments_find_field(tool, key);
 
 		r = field == FIELD_COUNT
-			? refuse_unknown(tool, key, why_r)
-			: read_field((enum field)field, value, config, &arguments, why_r);
+			? arguments_refuse_unknown(tool, key, why_r)
+			: arguments_read_field((enum field)field, value, config, &arguments, why_r);
 		if (r < 0)
 			break;
 	}

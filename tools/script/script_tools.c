@@ -73,7 +73,7 @@ approvals_of(const struct script_tools *t)
 }
 
 static void
-free_call(struct script_call *c)
+script_tools_free_call(struct script_call *c)
 {
 	if (c->call)
 		upstream_drop(c->call);
@@ -93,12 +93,12 @@ free_call(struct script_call *c)
 
 /* The call is over. */
 static void
-answer(struct script_call *c, enum tool_status status, const char *body, size_t len)
+script_tools_answer(struct script_call *c, enum tool_status status, const char *body, size_t len)
 {
 	struct script_tools *t = c->tools;
 	uint32_t number = c->number;
 
-	free_call(c);
+	script_tools_free_call(c);
 	execution_answer_tool(t->execution, number, status, body, len);
 }
 
@@ -126,7 +126,7 @@ audit_of(const struct script_tools *t)
 }
 
 static int
-record(const struct script_call *c, enum audit_event event, json_t *more)
+script_tools_record(const struct script_call *c, enum audit_event event, json_t *more)
 {
 	const struct script_tools *t = c->tools;
 
@@ -148,9 +148,9 @@ record_end(const struct script_call *c, unsigned int end, const char *body, size
 	uint64_t ms = (clock_us() - c->since_us) / 1000;
 
 	chain_hash(body, len, hash);
-	record(c, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status",
-					      tool_end_name(end), "ms", (json_int_t)ms,
-					      "bytes", (json_int_t)len, "result_sha256", hash));
+	script_tools_record(c, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status",
+							   tool_end_name(end), "ms", (json_int_t)ms,
+							   "bytes", (json_int_t)len, "result_sha256", hash));
 }
 
 void
@@ -171,7 +171,7 @@ script_tools_end(struct script_tools *t)
 		next = LIST_NEXT(c, link);
 		if (c->made)
 			record_end(c, TOOL_CANCELLED, "", 0);
-		free_call(c);
+		script_tools_free_call(c);
 	}
 	/* A late reply finds nothing. */
 	t->execution = NULL;
@@ -181,10 +181,10 @@ script_tools_end(struct script_tools *t)
 
 /* Nothing was done. why: for the record, and after it the text for the script. */
 static void
-refuse(struct script_call *c, const char *why)
+script_tools_refuse(struct script_call *c, const char *why)
 {
-	record(c, AUDIT_TOOL_REFUSED, json_pack("{s:s}", "reason", why));
-	answer(c, TOOL_REFUSED, why, strlen(why));
+	script_tools_record(c, AUDIT_TOOL_REFUSED, json_pack("{s:s}", "reason", why));
+	script_tools_answer(c, TOOL_REFUSED, why, strlen(why));
 }
 
 /* ---- the call itself ---- */
@@ -209,9 +209,9 @@ on_called(void *arg, enum tool_status status, const char *body, size_t len)
 	c->call = NULL;
 	record_end(c, status, body, len);
 	if (!charge(c->tools, len))
-		answer(c, TOOL_FAILED, full, strlen(full));
+		script_tools_answer(c, TOOL_FAILED, full, strlen(full));
 	else
-		answer(c, status, body, len);
+		script_tools_answer(c, status, body, len);
 }
 
 /* ---- ... of a client's tool ---- */
@@ -222,10 +222,10 @@ write_key(const struct script_call *c, char *key, size_t size)
 	snprintf(key, size, "call-%u", c->number);
 }
 
-static void go_on(struct script_tools *t, struct execution *execution);
+static void script_tools_go_on(struct script_tools *t, struct execution *execution);
 
 static void
-on_late(evutil_socket_t fd, short what, void *arg)
+script_tools_on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct script_call *c = arg;
 	struct script_tools *t = c->tools;
@@ -240,7 +240,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 		 "%u); %s", t->host->config->tool_calls.seconds,
 		 told ? "the call may have been done or not" : "it was not told of the call");
 	on_called(c, TOOL_FAILED, text, strlen(text));
-	go_on(t, t->execution);
+	script_tools_go_on(t, t->execution);
 }
 
 /* The oldest one that the client is not asked for. NULL: none. */
@@ -331,13 +331,13 @@ make_in_client(struct script_call *c)
 	struct script_tools *t = c->tools;
 	const struct timeval wait = { .tv_sec = t->host->config->tool_calls.seconds };
 
-	c->late = xalloc_check(evtimer_new(t->host->base, on_late, c));
+	c->late = xalloc_check(evtimer_new(t->host->base, script_tools_on_late, c));
 	evtimer_add(c->late, &wait);
 	ask_client(t);
 }
 
 static void
-take_result(struct script_call *c, const struct tool_reply *reply)
+script_tools_take_result(struct script_call *c, const struct tool_reply *reply)
 {
 	static const char none[] = "the client has not made this call, or has not told its result";
 	json_t *body = json_object_get(reply->content, "body");
@@ -357,13 +357,13 @@ take_results(struct script_tools *t, const struct tool_reply *reply, size_t n)
 		struct script_call *c = find_sent(t, reply[i].key);
 
 		if (c)
-			take_result(c, &reply[i]);
+			script_tools_take_result(c, &reply[i]);
 	}
 }
 
 /* The run's client sees how far a call of its script is. */
 static void
-on_progress(void *arg, const char *text)
+script_tools_on_progress(void *arg, const char *text)
 {
 	const struct script_call *c = arg;
 	const struct tool_host *host = c->tools->host;
@@ -379,12 +379,12 @@ on_progress(void *arg, const char *text)
 
 /* The record comes first: without it nothing may happen. */
 static void
-make(struct script_call *c)
+script_tools_make(struct script_call *c)
 {
 	const struct config_tool_calls *calls = &c->tools->host->config->tool_calls;
 
-	if (record(c, AUDIT_TOOL_CALLED, json_object()) < 0) {
-		refuse(c, "the audit log cannot be written");
+	if (script_tools_record(c, AUDIT_TOOL_CALLED, json_object()) < 0) {
+		script_tools_refuse(c, "the audit log cannot be written");
 		return;
 	}
 	c->made = true;
@@ -397,7 +397,7 @@ make(struct script_call *c)
 					calls->seconds, (uint32_t)calls->result_bytes, on_called,
 					c);
 	if (c->call)
-		upstream_on_progress(c->call, on_progress);
+		upstream_on_progress(c->call, script_tools_on_progress);
 }
 
 /* ---- approvals ---- */
@@ -498,10 +498,10 @@ make_if_granted(struct script_call *c, bool for_run)
 	if (for_run)
 		grant_for_run(c);
 	if (is_as_called(c))
-		make(c);
+		script_tools_make(c);
 	else
-		refuse(c, "the server has changed what it says of this tool since the call was "
-		       "asked for; call it again, and it is asked about again");
+		script_tools_refuse(c, "the server has changed what it says of this tool since the call was "
+				    "asked for; call it again, and it is asked about again");
 	return true;
 }
 
@@ -516,7 +516,7 @@ on_decided(void *arg, const struct approval_decision *decision)
 	c->waits = false;
 	if (decision->state == APPROVAL_GRANTED) {
 		if (!make_if_granted(c, decision->for_run))
-			refuse(c, "the approval was used up by another call");
+			script_tools_refuse(c, "the approval was used up by another call");
 		look_at_consents(t);
 		return;
 	}
@@ -524,7 +524,7 @@ on_decided(void *arg, const struct approval_decision *decision)
 	snprintf(text, sizeof(text), "%s%s%s", decision->state == APPROVAL_EXPIRED
 		 ? "nobody decided about this call in time" : "an approver refused this call",
 		 reason ? "; the approver's reason: " : "", reason ? said : "");
-	refuse(c, text);
+	script_tools_refuse(c, text);
 	look_at_consents(t);
 }
 
@@ -538,7 +538,7 @@ ask_operator(struct script_call *c)
 	struct why why = { .text = "" };
 
 	if (approvals_ask(approvals_of(c->tools), &request, on_decided, c, &approval, &why) < 0)
-		refuse(c, why.text);
+		script_tools_refuse(c, why.text);
 	else
 		c->waits = true;
 }
@@ -615,7 +615,7 @@ ask_consents(struct script_tools *t)
 /* A question has ended: asks the next one. Questions to a person come before calls of a client's
  * tools. */
 static void
-go_on(struct script_tools *t, struct execution *execution)
+script_tools_go_on(struct script_tools *t, struct execution *execution)
 {
 	ask_consents(t);
 	look_at_consents(t);
@@ -642,9 +642,9 @@ take_reply(struct script_tools *t, const struct tool_reply *reply)
 
 		approvals_grant_by_session(approvals_of(t), &request, for_run);
 		if (!make_if_granted(c, for_run))
-			refuse(c, "the approval could not be recorded");
+			script_tools_refuse(c, "the approval could not be recorded");
 	} else if (c) {
-		refuse(c, "the session's user did not agree to this call");
+		script_tools_refuse(c, "the session's user did not agree to this call");
 	}
 }
 
@@ -658,7 +658,7 @@ script_tools_reply_to(struct script_tools *t, struct execution *execution,
 		take_reply(t, reply);
 	else
 		script_input_reply(t->input, t->host, execution, reply);
-	go_on(t, execution);
+	script_tools_go_on(t, execution);
 }
 
 /* Asks for the approval of exactly this call, which policy requires. */
@@ -672,22 +672,22 @@ approve(struct script_call *c, const json_t *arguments)
 	struct approval_request request;
 
 	if (!approvals_of(t)) {
-		refuse(c, "the call has to be approved, and nobody can be asked here");
+		script_tools_refuse(c, "the call has to be approved, and nobody can be asked here");
 		return;
 	}
 	if (make_if_granted(c, false))
 		return;
 	/* A parsed value takes much more memory than its text, and a person has to read them. */
 	if (jsonbound_values(c->arguments, strlen(c->arguments)) > APPROVAL_ITEMS_MAX) {
-		refuse(c, "the call has to be approved, and its arguments have more than "
-		       STRING(APPROVAL_ITEMS_MAX) " values");
+		script_tools_refuse(c, "the call has to be approved, and its arguments have more than "
+				    STRING(APPROVAL_ITEMS_MAX) " values");
 		return;
 	}
 	c->shown = xalloc_check(json_pack("{s:s,s:s,s:O}", "server", c->server->name, "tool",
 					  c->tool, "arguments", arguments));
 	request = request_of(c, items);
 	if (approvals_check_denied(approvals_of(t), &request, &why) < 0)
-		refuse(c, why.text);
+		script_tools_refuse(c, why.text);
 	else if (policy_asks_session(t->host->config) && (t->host->client & CLIENT_ELICITS))
 		ask_consents(t);
 	else
@@ -698,7 +698,7 @@ approve(struct script_call *c, const json_t *arguments)
 /* ---- requests of the script ---- */
 
 static void
-decide(struct script_call *c, const json_t *arguments)
+script_tools_decide(struct script_call *c, const json_t *arguments)
 {
 	const struct script_tools *t = c->tools;
 	const struct upstream_tool *tool = upstream_find_tool(c->server, c->tool);
@@ -708,21 +708,21 @@ decide(struct script_call *c, const json_t *arguments)
 		snprintf(text, sizeof(text), c->server->state == TOOL_SERVER_DOWN
 			 ? "the server does not run now: %.300s"
 			 : "the server has no such tool%.0s", c->server->text);
-		refuse(c, text);
+		script_tools_refuse(c, text);
 		return;
 	}
 	c->reads = tool->read_only;
 	hash_about(tool, c->about);
 	switch (tools_verdict(t->host->config, c->server->name, c->tool, c->reads)) {
 	case POLICY_ALLOW:
-		make(c);
+		script_tools_make(c);
 		break;
 	case POLICY_APPROVE:
 		approve(c, arguments);
 		break;
 	case POLICY_UNSAID:
 	case POLICY_DENY:
-		refuse(c, "policy does not allow this call ([tool-calls])");
+		script_tools_refuse(c, "policy does not allow this call ([tool-calls])");
 		break;
 	}
 }
@@ -746,8 +746,8 @@ script_tools_call(struct script_tools *t, struct execution *execution,
 				   .tool = xstrdup(asked->tool) };
 	LIST_INSERT_HEAD(&t->calls, c, link);
 	if (jsonbound_values(asked->arguments, asked->arguments_len) > JSON_VALUES_MAX) {
-		refuse(c, "the arguments have more than " STRING(JSON_VALUES_MAX) " values, or "
-		       "are nested more than " STRING(JSON_DEPTH_MAX) " deep");
+		script_tools_refuse(c, "the arguments have more than " STRING(JSON_VALUES_MAX) " values, or "
+				    "are nested more than " STRING(JSON_DEPTH_MAX) " deep");
 		return;
 	}
 	arguments = json_loadb(asked->arguments, asked->arguments_len,
@@ -756,9 +756,9 @@ script_tools_call(struct script_tools *t, struct execution *execution,
 		c->arguments = xalloc_check(json_dumps(arguments,
 						       JSON_COMPACT | JSON_SORT_KEYS));
 		chain_hash(c->arguments, strlen(c->arguments), c->hash);
-		decide(c, arguments);
+		script_tools_decide(c, arguments);
 	} else {
-		refuse(c, "the arguments are no JSON object that can be passed on");
+		script_tools_refuse(c, "the arguments are no JSON object that can be passed on");
 	}
 	json_decref(arguments);
 }

@@ -107,7 +107,7 @@ is_principal(const struct msg_str *text)
 }
 
 static bool
-is_environment(const struct msg_str *name)
+table_is_environment(const struct msg_str *name)
 {
 	for (size_t i = 0; i < name->len; i++)
 		if (!memchr("0123456789abcdef", name->at[i], 16))
@@ -116,7 +116,7 @@ is_environment(const struct msg_str *name)
 }
 
 static bool
-is_same(const struct msg_str *a, const struct msg_str *b)
+table_is_same(const struct msg_str *a, const struct msg_str *b)
 {
 	return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
 }
@@ -147,7 +147,7 @@ read_handle(struct reading *reading, struct handover_handle *handle, uint32_t *s
 		if (!msg || !claim(msg->kept_checkpoint.snapshot, snapshots_io))
 			return false;
 		for (uint32_t k = 0; k < i; k++)
-			if (is_same(&handle->checkpoint[k].name, &msg->kept_checkpoint.name))
+			if (table_is_same(&handle->checkpoint[k].name, &msg->kept_checkpoint.name))
 				return false;
 		handle->checkpoint[i] = msg->kept_checkpoint;
 	}
@@ -163,7 +163,8 @@ is_another(const struct handover_session *session, const struct handover_session
 		return false;
 	for (uint32_t i = 0; i < session->is.handles; i++)
 		for (uint32_t k = 0; k < before->is.handles; k++)
-			if (is_same(&session->handle[i].is.handle, &before->handle[k].is.handle))
+			if (table_is_same(&session->handle[i].is.handle,
+					  &before->handle[k].is.handle))
 				return false;
 	return true;
 }
@@ -179,7 +180,7 @@ read_session(struct reading *reading, struct handover_session *session)
 		return false;
 	session->is = msg->kept;
 	session->handle = xcalloc(session->is.handles, sizeof(*session->handle));
-	if ((session->is.has_environment && !is_environment(&session->is.environment)) ||
+	if ((session->is.has_environment && !table_is_environment(&session->is.environment)) ||
 	    session->is.serial > all->last_serial || !is_principal(&session->is.tenant) ||
 	    (all->slots == 0 ? session->is.slot != 0
 			     : session->is.slot < 1 || session->is.slot > all->slots))
@@ -188,7 +189,8 @@ read_session(struct reading *reading, struct handover_session *session)
 		if (!read_handle(reading, &session->handle[i], &snapshots))
 			return false;
 		for (uint32_t k = 0; k < i; k++)
-			if (is_same(&session->handle[i].is.handle, &session->handle[k].is.handle))
+			if (table_is_same(&session->handle[i].is.handle,
+					  &session->handle[k].is.handle))
 				return false;
 	}
 	return snapshots == session->is.taken && (session->is.snapshots & ~snapshots) == 0;

@@ -70,7 +70,7 @@ leave_origin(struct repl_session *session)
 
 /* The time that it has left if it stays unused. */
 static uint64_t
-left_ms(const struct repl_session *session)
+repl_sessions_left_ms(const struct repl_session *session)
 {
 	uint64_t end = session->born_ms + session->age_ms, now = clock_ms();
 
@@ -92,7 +92,7 @@ static struct ended {
 static size_t n_ended;
 
 static void
-note_end(const struct repl_session *session, const char *text)
+repl_sessions_note_end(const struct repl_session *session, const char *text)
 {
 	struct ended *e = &ended[n_ended++ % ENDED_MAX];
 
@@ -119,7 +119,7 @@ end_session(struct repl_session *session, const char *text)
 {
 	struct repl_turn *turn;
 
-	note_end(session, text);
+	repl_sessions_note_end(session, text);
 	TAILQ_REMOVE(&sessions, session, link);
 	if ((turn = session->holder)) {
 		turn->session = NULL;
@@ -152,7 +152,7 @@ on_expiry(evutil_socket_t fd, short what, void *arg)
 void
 repl_session_set_clock(struct repl_session *session)
 {
-	uint64_t left = left_ms(session);
+	uint64_t left = repl_sessions_left_ms(session);
 	const struct timeval wait = { .tv_sec = (time_t)(left / 1000),
 				      .tv_usec = (suseconds_t)(left % 1000 * 1000) };
 
@@ -431,7 +431,7 @@ repl_session_make(struct tenant *tenant, struct event_base *base)
 }
 
 static struct repl_session *
-make(const struct tool_host *host, struct repl_turn *turn)
+repl_sessions_make(const struct tool_host *host, struct repl_turn *turn)
 {
 	struct repl_session *session = repl_session_make(host->tenant, host->base);
 
@@ -457,7 +457,7 @@ repl_session_new(const struct tool_host *host, const char *profile,
 		r = open_origin(host, profile, limits, packages, alone, &origin, why_r);
 	if (r < 0)
 		return r;
-	*session_r = make(host, turn);
+	*session_r = repl_sessions_make(host, turn);
 	take_origin(*session_r, origin);
 	return 0;
 }
@@ -477,7 +477,7 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 	if (snapshot < 0)
 		return why_say(why_r, snapshot, "branch", "a session and its branches have %d states "
 			       "together, checkpoints included", REPL_SNAPSHOTS_MAX);
-	branch = make(host, turn);
+	branch = repl_sessions_make(host, turn);
 	branch->origin = origin;
 	branch->snapshot = (unsigned int)snapshot;
 	branch->cells = session->cells;
@@ -606,7 +606,7 @@ repl_session_has_state(const struct repl_session *session)
 void
 repl_session_expires(const struct repl_session *session, char text_r[REPL_TIME_MAX])
 {
-	time_t end = time(NULL) + (time_t)(left_ms(session) / 1000);
+	time_t end = time(NULL) + (time_t)(repl_sessions_left_ms(session) / 1000);
 	struct tm parts;
 
 	gmtime_r(&end, &parts);

@@ -103,7 +103,7 @@ repl_sessions_give(const struct repl_giving *giving)
 /* ---- taking ---- */
 
 static void
-copy(char *to, const struct msg_str *text)
+repl_sessions_keep_copy(char *to, const struct msg_str *text)
 {
 	memcpy(to, text->at, text->len);
 	to[text->len] = '\0';
@@ -116,7 +116,7 @@ make_handle(struct origin *origin, struct event_base *base,
 	struct repl_session *session = repl_session_make(origin->tenant, base);
 
 	session->origin = origin;
-	copy(session->handle, &handle->is.handle);
+	repl_sessions_keep_copy(session->handle, &handle->is.handle);
 	session->snapshot = handle->is.snapshot;
 	session->cells = handle->is.cells;
 	session->age_ms = handle->is.age_ms;
@@ -128,7 +128,7 @@ make_handle(struct origin *origin, struct event_base *base,
 	for (uint32_t i = 0; i < handle->is.checkpoints; i++) {
 		struct checkpoint *made = &session->checkpoint[session->n_checkpoints++];
 
-		copy(made->name, &handle->checkpoint[i].name);
+		repl_sessions_keep_copy(made->name, &handle->checkpoint[i].name);
 		made->snapshot = handle->checkpoint[i].snapshot;
 	}
 	repl_session_set_clock(session);
@@ -159,7 +159,7 @@ find_packages(const struct config *config, const struct msg_kept *kept,
 	*packages_r = (struct repl_packages){ .environment = NULL };
 	if (!kept->has_environment)
 		return 0;
-	copy(name_r, &kept->environment);
+	repl_sessions_keep_copy(name_r, &kept->environment);
 	manifest = config->packages.store ? store_manifest(config->packages.store, name_r) : NULL;
 	if (!manifest)
 		return why_say(why_r, -ENOENT, NULL, "its packages are not in the store any more");

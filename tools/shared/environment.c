@@ -105,45 +105,45 @@ environment_names_text(const struct config *config)
 /* ---- asking ---- */
 
 static bool
-is_plain(const json_t *text)
+environment_is_plain(const json_t *text)
 {
 	return json_is_string(text) && strlen(json_string_value(text)) ==
 					       json_string_length(text);
 }
 
 static bool
-is_package(const json_t *package)
+environment_is_package(const json_t *package)
 {
 	const json_t *extras = json_object_get(package, "extras"), *extra;
 	size_t i;
 
-	if (!is_plain(json_object_get(package, "name")) ||
-	    !is_plain(json_object_get(package, "version")) || !json_is_array(extras))
+	if (!environment_is_plain(json_object_get(package, "name")) ||
+	    !environment_is_plain(json_object_get(package, "version")) || !json_is_array(extras))
 		return false;
 	json_array_foreach(extras, i, extra)
-		if (!is_plain(extra))
+		if (!environment_is_plain(extra))
 			return false;
 	return true;
 }
 
 static bool
-is_environment(const json_t *environment)
+environment_is_environment(const json_t *environment)
 {
 	const json_t *markers = json_object_get(environment, "markers");
 	const json_t *packages = json_object_get(environment, "packages");
 	const char *key;
 	json_t *value;
 
-	if (!is_plain(json_object_get(environment, "program")) ||
+	if (!environment_is_plain(json_object_get(environment, "program")) ||
 	    !json_is_object(markers) || !json_is_object(packages) ||
 	    !json_object_get(markers, "python_full_version") ||
 	    json_object_size(packages) > PACKAGES_MAX)
 		return false;
 	json_object_foreach((json_t *)markers, key, value)
-		if (!is_plain(value))
+		if (!environment_is_plain(value))
 			return false;
 	json_object_foreach((json_t *)packages, key, value)
-		if (!is_package(value))
+		if (!environment_is_package(value))
 			return false;
 	return true;
 }
@@ -154,7 +154,7 @@ answered(void *arg, const json_t *answer, const struct outcome *outcome)
 	struct environment_ask ask = *(struct environment_ask *)arg;
 
 	free(arg);
-	if (answer && !is_environment(answer))
+	if (answer && !environment_is_environment(answer))
 		answer = NULL;
 	if (answer)
 		remember(&ask, answer);
@@ -265,7 +265,7 @@ environment_cancel(struct environment_ask *ask, enum cancel_reason reason)
 /* ---- using it ---- */
 
 static bool
-may_use(const struct tool_host *host, const char *profile)
+environment_may_use(const struct tool_host *host, const char *profile)
 {
 	const char *only = tenant_profile(host->tenant);
 
@@ -297,7 +297,7 @@ environment_similar(const struct tool_host *host, const char *name, const char *
 			const char *package = NULL;
 
 			if (have->environment && have->engine == host->engine &&
-			    may_use(host, have->profile))
+			    environment_may_use(host, have->profile))
 				package = package_like(json_object_get(have->environment,
 								       "packages"),
 						       name, exactly);
