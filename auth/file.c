@@ -25,7 +25,7 @@ file_is_same(const struct stat *a, const struct stat *b)
 	       same_time(a->st_ctim, b->st_ctim);
 }
 
-/* It asks for one byte more than the file may have, and must not get it. */
+/* Reads the whole file. Asks for one byte more than it may have, and must not get it. */
 static int
 file_read_all(int fd, size_t bytes_max, char **text_r, size_t *len_r)
 {

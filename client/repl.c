@@ -182,7 +182,7 @@ repl_end_line(const struct repl *repl, const json_t *outcome, const char *name, 
 		(void)show_bytes(fd, "\n", 1);
 }
 
-/* What threads and processes of earlier cells have written since the last answer. */
+/* Output of threads and processes of earlier cells since the last answer. */
 static void
 show_background(const struct repl *repl, const json_t *outcome, const char *name, int fd)
 {

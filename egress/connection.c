@@ -451,7 +451,7 @@ side_open(struct connection *c, struct side *side, int fd, struct ssl_st *ssl)
 	return bufferevent_add_to_rate_limit_group(io, c->grant->rate);
 }
 
-/* It may have secrets in it. */
+/* The bytes may contain secrets. */
 static void
 wipe(const void *bytes, size_t len, void *arg)
 {

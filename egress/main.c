@@ -154,7 +154,7 @@ connections_max(void)
 			      DESCRIPTORS_KEPT) / 2;
 }
 
-/* What was copied is not left in the memory of the message. */
+/* Secrets are copied; they are overwritten in the memory of the message. */
 static void
 egress_main_take_secrets(struct egress *e, const struct msg_egress_configure *configure)
 {

@@ -176,7 +176,7 @@ secret_refuse(char *why_r, const char *format, ...)
 	return -EACCES;
 }
 
-/* What scripts may learn of it: its host and header are no secrets. */
+/* The reason in why_r is for scripts: they may learn the secret's host and header. */
 static int
 judge(const struct secret *s, const struct head *head, const struct head_part *header,
       const char *bytes, char *why_r)

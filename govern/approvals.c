@@ -567,7 +567,7 @@ approvals_on_change(struct approvals *approvals, void (*on_change)(void *arg), v
 
 /* ---- showing ---- */
 
-/* Those who asked see their own request, too. */
+/* A tenant sees its own requests, too. */
 static bool
 may_see(const struct approvals *approvals, const struct approval *approval,
 	const struct policy_subject *who)

@@ -528,7 +528,7 @@ is_queue_full(const struct tenant *tenant, uint32_t most)
 	return counts.queued >= most;
 }
 
-/* It also counts executions for the service's own purposes: their records are the tenant's too. */
+/* Executions for the service's own purposes count, too: the tenant causes their records. */
 static int
 check_audit_quota(struct gate *gate, struct account *account, struct why *why_r)
 {

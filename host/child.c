@@ -166,7 +166,7 @@ child_reap(struct child *c)
 	child_go_down(c, &info);
 }
 
-/* It may end by itself, for as long as its kind allows. */
+/* Waits until the process has ended by itself, for as long as its kind allows. */
 static void
 let_end(const struct child *c)
 {

@@ -401,7 +401,7 @@ fence_helper(void)
 				   N(rows_refused_to_helper));
 	if (r == 0)
 		r = refuse_sockets(ctx);
-	/* Its flags are out of a filter's reach; the C library falls back to clone. */
+	/* A filter cannot see the flags of clone3; the C library falls back to clone. */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (r == 0)

@@ -410,7 +410,7 @@ filestore_take_file(struct filestore_job *job, const struct msg_file_ended *ende
 
 	discharge(store, shelf, file->size);
 	memcpy(file->sha256, ended->sha256.at, sizeof(file->sha256));
-	/* Its time counts from now; the time on disk is slightly earlier. */
+	/* The file is kept from now on; the time on disk is slightly earlier. */
 	file->until_s = now_s() + store->bounds.keep_seconds;
 	shelve(store, shelf, file);
 	if (job->cancelled)

@@ -218,7 +218,7 @@ filestore_disk_keep(int root, const struct msg_store_file *file, int in,
 
 	if (dir < 0)
 		return dir;
-	/* Its tenant's directory must be there after a crash as well. */
+	/* The tenant's directory must exist after a crash as well. */
 	r = fsync(root) < 0 ? -errno : 0;
 	if (r == 0)
 		r = keep_bytes(dir, file, in, sha256_r);

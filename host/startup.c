@@ -28,7 +28,7 @@
 
 #define SCOPE_MOST_MS 3000
 
-/* Who the service is, and the ids that it may map. */
+/* The user of the service, and the ids that it may map. */
 struct identity {
 	uid_t uid;
 	gid_t gid;

@@ -128,7 +128,7 @@ usage_on_ended(evutil_socket_t fd, short what, void *arg)
 	helper.on_lost(helper.arg);
 }
 
-/* It says nothing without being asked, so its socket is readable when it has ended. */
+/* The helper sends answers only, so its socket is readable when it has ended. */
 void
 usage_watch(struct event_base *base, void (*on_lost)(void *arg), void *arg)
 {

@@ -178,7 +178,7 @@ next_part(struct http_download *d)
 
 /* ---- its head ---- */
 
-/* What a link leads to. */
+/* The file that a link leads to. */
 struct found {
 	const void *data;		/* NULL: it is on disk */
 	struct filestore_file file;	/* size and path are of both */

@@ -88,7 +88,7 @@ session_on_expiry(evutil_socket_t fd, short what, void *arg)
 			http_session_close(session, "idle");
 			continue;
 		}
-		/* Its client has left; its calls continue up to their own limits. */
+		/* The client has left; the session's calls continue up to their own limits. */
 		TAILQ_REMOVE(&sessions->idle, session, when_idle);
 		begin_idle(session);
 	}

@@ -113,7 +113,7 @@ read_docker(struct image *image)
 		return why_say(image->why, -EBADMSG, "", "it holds %zu images, and has to hold one",
 			       json_array_size(image->manifest));
 	base = base ? base + 1 : name;
-	/* It is named by its hash, with or without ".json" at the end. */
+	/* The name of the file is its hash, with or without ".json" at the end. */
 	if (strlen(base) >= SPOOL_HEX)
 		snprintf(digest, sizeof(digest), "sha256:%.*s", SPOOL_HEX, base);
 	image->config = blobs_json(&image->blobs, name, hex_of(digest), image->why);

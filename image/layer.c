@@ -74,7 +74,7 @@ enter_dir(struct pass *pass, bool make)
 	return 0;
 }
 
-/* What is replaced may be the way to the directory that is open. */
+/* An entry that is replaced may lie on the way to the directory that is open. */
 static int
 make_free(struct pass *pass)
 {
@@ -276,7 +276,7 @@ walk(struct layer_tree *tree, int file, bool whiteouts, int (*each)(struct pass 
 	return r;
 }
 
-/* Its whiteouts are of the layers before, wherever they are in it: so they come first. */
+/* Whiteouts of a layer remove entries of the layers before, so they are read first. */
 int
 layer_unpack(struct layer_tree *tree, int file, bool whiteouts, struct why *why_r)
 {

@@ -33,7 +33,7 @@ static const char help[] =
 	"  --help     this text\n"
 	"  --version  the version\n";
 
-/* What a root has to have for the mounts of a worker: links in their place would lead elsewhere. */
+/* Makes the directories that a worker mounts on. Links in their place would lead elsewhere. */
 static int
 make_mount_points(int top, struct why *why_r)
 {

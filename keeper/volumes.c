@@ -45,7 +45,7 @@ struct volumes {
 	size_t n;
 };
 
-/* What the server of a volume is made of. */
+/* The descriptors and bounds of the server of a volume. */
 struct server {
 	int fuse, root, cgroup, gate, alive;
 	uint64_t bytes, files;
@@ -129,7 +129,7 @@ enter_root(int root)
 	return 0;
 }
 
-/* What scripts have open is open here too. */
+/* Files that scripts have open are open here, too. */
 static int
 raise_limit(void)
 {

@@ -159,7 +159,7 @@ enum tool_server_state {
 	TOOL_SERVER_STATE_COUNT
 };
 
-/* What happens to the threads and processes of a cell that has ended by itself. */
+/* The fate of threads and processes that a cell leaves when it ends by itself. */
 enum background_mode {
 	BACKGROUND_UNSAID,	/* not given: as BACKGROUND_FREEZE */
 	BACKGROUND_RUN,		/* they continue */
@@ -168,7 +168,7 @@ enum background_mode {
 	BACKGROUND_MODES
 };
 
-/* What happened to the state that a cell of a session ran in. */
+/* The fate of the state that a cell of a session ran in. */
 enum cell_state {
 	CELL_COMMITTED,		/* it has the changes of the cell */
 	CELL_ROLLED_BACK,	/* it is as before the cell */

@@ -8,7 +8,7 @@
 
 enum head_kind { HEAD_SCALAR, HEAD_BYTES, HEAD_ARRAY, HEAD_MAP };
 
-/* What the first byte of an object says. bytes: the size of a scalar, or the width of the count
+/* The meaning of an object's first byte. bytes: the size of a scalar, or the width of the count
  * that follows; 0: the count is in the byte itself. Types that are not listed (nil, floats,
  * extensions) occur in no message. */
 static const struct head_row {

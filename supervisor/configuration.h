@@ -12,7 +12,7 @@
 
 struct config;
 
-/* Who started the service. */
+/* The program that started the service. */
 enum configuration_for {
 	FOR_UNIT,
 	FOR_HAND,	/* by hand: the environment has settings, too (policy/sandbox_environment.h)

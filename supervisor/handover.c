@@ -60,7 +60,7 @@ handover_record(struct audit *audit, enum audit_event event, const char *princip
 	snprintf(shown, sizeof(shown), "%.*s...", HANDLE_SHOWN, handle);
 	more = text ? json_pack("{s:s,s:s}", "session", shown, "why", text)
 		    : json_pack("{s:s}", "session", shown);
-	/* It has happened already, so the record is not asked to permit it. */
+	/* The event has happened already, so a failure to record it prevents nothing. */
 	if (audit_write(audit, event, principal, NULL, more) < 0)
 		log_line(LOG_WARNING, "not-recorded", "event=%s", audit_event_name(event));
 }

@@ -53,7 +53,7 @@ become_pip(int answer)
 	_exit(EXIT_FAILURE);
 }
 
-/* What pip prints, or why it cannot. It is asked once: the service that reloads can start no
+/* Finds out what pip prints, or why it fails. It is asked once: a service that reloads can start no
  * process any more. 0, an exit status, or -errno. */
 static int
 laptop_ask(const char **answer_r)

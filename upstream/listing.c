@@ -226,7 +226,7 @@ listing_add_reader(struct listing *l)
 	json_decref(tool);
 }
 
-/* What a call of it needs, if anything. */
+/* Notes what a call of the tool needs, if anything. */
 static void
 know(struct listing *l, const char *name, json_t *one)
 {

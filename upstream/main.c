@@ -153,7 +153,7 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 		};
 
 		c->server[c->n_servers++] = server_new(&options);
-		/* What was copied is not left in the memory of the message. */
+		/* Credentials are copied; they are overwritten in the memory of the message. */
 		explicit_bzero((void *)configure->credentials.item[i].at,
 			       configure->credentials.item[i].len);
 	}

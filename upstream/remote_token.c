@@ -64,7 +64,7 @@ start_waiting(struct remote *r)
 	end_failed(r, "it cannot be asked");
 }
 
-/* What is wrong with the answer; NULL: there is a token. */
+/* Returns what is wrong with the answer; NULL: there is a token. */
 static const char *
 take_token(struct transfer *t, char *text, size_t size)
 {

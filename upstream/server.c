@@ -107,7 +107,7 @@ server_write(struct server *s, json_t *message, uint64_t id)
 	return r;
 }
 
-/* What every request of the modern era has. */
+/* The members that every request of the modern era has. */
 json_t *
 server_envelope(void)
 {

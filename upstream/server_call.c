@@ -44,7 +44,7 @@ call_fail_with(struct server *s, uint64_t call, const char *format, ...)
 
 /* ---- given up ---- */
 
-/* Its server has made a call a task, which goes on without a request. */
+/* Cancels a task that the server has made of a call: it goes on without a request. */
 static void
 cancel_task(struct server *s, const struct request *request)
 {

@@ -363,7 +363,7 @@ admin_answer(struct peer *peer)
 
 /* ---- whom it is about ---- */
 
-/* Anybody may connect, but cannot keep the operators out by that. The user may be unknown yet. */
+/* Every user may connect, but cannot keep operators out by that. The user may be unknown yet. */
 static bool
 admin_has_room(struct peer *peer, bool is_known)
 {

@@ -117,7 +117,7 @@ is_at(int fd, const char *path)
 	       strcmp(address.sun_path, path) == 0;
 }
 
-/* Anybody may connect to our own socket: the kernel identifies the user, and policy decides. */
+/* Every user may connect to this socket: the kernel identifies the user, and policy decides. */
 int
 governance_listen(const struct config *config, struct socketfile **file_r,
 		  int fd_r[ADMIN_SOCKETS], struct why *why_r)

@@ -240,7 +240,7 @@ exec_sandbox_read_field(const char *key, const json_t *value, const struct confi
 	return requirements_check_list(value, why_r);
 }
 
-/* What the configuration has scripts require; "": nothing. */
+/* The requirement on Python that the configuration adds to scripts; "": none. */
 static void
 required_python(const struct config *config, char *text_r, size_t size)
 {

@@ -70,7 +70,7 @@ sandbox_info_write_limits(struct jsonout *out, const struct config *config)
 	jsonout_close(out, '}');
 }
 
-/* What the last releases of that server tell beside, or in the place of, the above. */
+/* The members that the last releases of that server have in addition, or instead. */
 static void
 write_last_form(struct jsonout *out, const struct config *config)
 {

@@ -105,7 +105,7 @@ start_compiling(struct install *install)
 	int r = program_start(&install->host, &request, on_compiled, install, &install->program,
 			      &why);
 
-	/* It belongs to the execution by now, even if that was not started. */
+	/* The descriptor belongs to the execution by now, even if that was not started. */
 	install->compiler = -1;
 	if (r < 0)
 		install_fail(install, "%s", why.text);

@@ -254,7 +254,7 @@ write_truncated(struct jsonout *out, const struct report *report)
 	jsonout_close(out, '}');
 }
 
-/* Its length is bounded, and little beside RUN_ANSWER_MAX. */
+/* The length of this list is bounded, and small compared with RUN_ANSWER_MAX. */
 static void
 write_found(struct jsonout *out, const struct report *report)
 {
@@ -321,7 +321,7 @@ statuses(unsigned int tool)
 	return names;
 }
 
-/* What run_calls_write() writes. */
+/* The members that run_calls_write() writes. */
 static const char *const of_calls[] = { "tool_calls", "tool_calls_left_out" };
 #define N_OF_CALLS (sizeof(of_calls) / sizeof(of_calls[0]))
 

@@ -189,7 +189,7 @@ resolve_uri(const char *uri, size_t i, const struct tenant *tenant, struct execu
 {
 	if (resources_find(tenant, uri, &item->data, &item->len))
 		return 0;
-	/* It is mounted. */
+	/* A file on disk is mounted. */
 	if (resources_is_on_disk(tenant, uri)) {
 		item->uri = uri;
 		return 0;

@@ -410,7 +410,7 @@ say_displays(const struct run_results *r, FILE *to)
 			r->outcome->limits->results.display_bytes >> 10);
 }
 
-/* What follows a file's size in the text. */
+/* The words after a file's size in the text. */
 static const char *
 why_not_kept(const struct outcome_file *file)
 {

@@ -602,7 +602,7 @@ ask_consents(struct script_tools *t)
 
 	for (c = LIST_FIRST(&t->calls); c && !script_tools_asks(t) && !t->input->number; c = next) {
 		next = LIST_NEXT(c, link);
-		/* Who cannot see all of it in a form is not asked in the session. */
+		/* A call that a form cannot show whole is not asked about in the session. */
 		if (!c->shown || c->waits || c->made)
 			continue;
 		if (is_granted_for_run(c))

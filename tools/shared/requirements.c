@@ -299,7 +299,7 @@ is_trouble(enum outcome_status status)
 	       status == OUTCOME_JAIL_FAILED || status == OUTCOME_WORKER_PROTOCOL_ERROR;
 }
 
-/* It was read, or the text broke the reader, which is the script's error. */
+/* The script was read; or its text broke the reader, which is the script's error. */
 static void
 on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 {

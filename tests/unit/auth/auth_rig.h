@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of authentication share: a directory of their own with files in it, keys,
- * and tokens signed with them. */
+/* Functions that tests of authentication share: a directory with files, keys, and tokens that are
+ * signed with them. */
 #ifndef TESTS_UNIT_AUTH_AUTH_RIG_H
 #define TESTS_UNIT_AUTH_AUTH_RIG_H
 
@@ -25,11 +25,11 @@ void rig_write(const char *path, const char *text);
 /* A JWKS of the public halves of keys; freed by the caller. */
 char *rig_jwks(cjose_jwk_t *const *keys, size_t n);
 
-/* Signs claims; freed by the caller. kid NULL: none is said. typ NULL: the same. */
+/* Signs claims; freed by the caller. kid, typ: NULL: the header has none. */
 char *rig_sign(cjose_jwk_t *key, const char *alg, const char *kid, const char *typ,
 	       const char *claims);
 
-/* The same with a header as it is said, and a signature of any bytes. */
+/* As rig_sign, with this header and these bytes as the signature. */
 char *rig_forge(const char *header, const char *claims, const char *signature);
 
 #endif

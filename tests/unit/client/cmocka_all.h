@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmocka.h and what it wants to be included before it. */
+/* cmocka.h, and the headers that it needs before it. */
 #ifndef TESTS_UNIT_CLIENT_CMOCKA_ALL_H
 #define TESTS_UNIT_CLIENT_CMOCKA_ALL_H
 

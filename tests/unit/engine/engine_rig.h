@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A real engine for tests: made as a supervisor makes it, in a process of its own, and the
- * watch over that process from outside. The path of the worker program is taken from
- * $MCP_PYTHON_WORKER. Functions that find something wrong fail the cmocka test.
+/* A real engine for tests, made as the supervisor makes it, in a process of its own that is watched
+ * from outside. $MCP_PYTHON_WORKER is the path of the worker program. Functions that find a mistake
+ * fail the cmocka test.
  */
 #ifndef TESTS_UNIT_ENGINE_ENGINE_RIG_H
 #define TESTS_UNIT_ENGINE_ENGINE_RIG_H
@@ -28,7 +28,7 @@ struct rig {
 
 extern struct rig rig;
 
-/* What came of one execution. */
+/* The outcome of one execution. */
 struct rig_result {
 	bool over;
 	unsigned int outcomes;
@@ -45,10 +45,10 @@ struct rig_result {
 
 uint64_t rig_now_us(void);
 
-/* Turns the loop until *over, or fails when patience ends. */
+/* Runs the loop until *over. Fails after a long time. */
 void rig_turn_until(const bool *over);
 
-/* ... until it has written something. */
+/* Runs the loop until the execution has written something. */
 void rig_turn_until_seen(const struct rig_result *r);
 
 /* The standard limits and nothing else. */
@@ -58,7 +58,7 @@ struct execution_request rig_request(void);
 struct execution *rig_start(struct rig_result *r, const char *script,
 			    const struct execution_request *more);
 
-/* Starts it with the standard limits and turns the loop until it is over. */
+/* Starts a script with the standard limits, and runs the loop until it is over. */
 void rig_run(struct rig_result *r, const char *script);
 
 /* Fails unless there was one outcome, with this status. */
@@ -66,17 +66,17 @@ void rig_assert_status(const struct rig_result *r, enum outcome_status status);
 
 unsigned int rig_count_fds(void);
 
-/* Opens the programs, while that may need root. False: the worker is not there. */
+/* Opens the programs, which may need root. False: there is no worker program. */
 bool rig_open_programs(void);
 
-/* cmocka's group fixtures: privilege, engine, tenant 1000; and all of it gone again. */
+/* cmocka's group fixtures: they make privilege, engine and tenant 1000, and remove them. */
 int rig_set_up(void **state);
 int rig_tear_down(void **state);
 
-/* Runs body in a child, and looks that nothing is left of it. 0 or 1. */
+/* Runs body in a child, and checks that it leaves nothing behind. 0 or 1. */
 int rig_in_child(int (*body)(void), bool as_nobody);
 
-/* Kills a supervisor with busy workers, and looks that all follow. 0 or 1. */
+/* Kills a supervisor with busy workers, and checks that all workers end. 0 or 1. */
 int rig_killed_child(bool as_nobody);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file of a zip; what is 0 or NULL is as usual. */
+/* A file of a zip. A member that is 0 or NULL has its usual value. */
 struct zipped {
 	const char *path, *text;
 	size_t len;			/* of text; 0: as it is */
@@ -26,7 +26,7 @@ struct zip {
 /* A zip of n files, without compression; free() of its bytes. */
 struct zip zip_make(const struct zipped *file, size_t n);
 
-/* A wheel of name and version with these files and those that it has to have; a RECORD is
+/* A wheel of name and version with these files, and the files that a wheel needs. A RECORD is
  * written unless there is one. */
 struct zip wheel_make(const char *name, const char *version, const struct zipped *file, size_t n);
 

@@ -15,11 +15,11 @@ struct config;
 
 struct bench *bench_new(void);
 
-/* The same with a catalog of the test's own, and with values of the configuration changed
+/* As bench_new, with a catalog of the test's own, and with values of the configuration changed
  * by adjust; both may be NULL. */
 struct bench *bench_new_with(const struct catalog *catalog, void (*adjust)(struct config *));
 
-/* One more stream of the same server, of a user; freed before the first one. */
+/* One more stream of the same server, for another user. To be freed before the first one. */
 struct bench *bench_beside(struct bench *bench, unsigned int uid);
 
 void bench_free(struct bench *bench);
@@ -33,18 +33,18 @@ void bench_wait(struct bench *bench, size_t n);
 /* Runs what is due now. */
 void bench_turn(struct bench *bench);
 
-/* How many lines were sent that bench_next has not given, and the next of them: without
- * its newline, valid until the one after. NULL: there is none. */
+/* bench_unread: the number of lines that were sent and not returned by bench_next. bench_next: the
+ * next line, without its newline, valid until the next call. NULL: there is none. */
 size_t bench_unread(const struct bench *bench);
 const char *bench_next(struct bench *bench);
 
-/* The next line, parsed; fails the test when there is none. For the caller to decref. */
+/* The next line, parsed. The test fails if there is none. The caller calls json_decref(). */
 json_t *bench_next_json(struct bench *bench);
 
-/* Shakes hands for the revision and throws the answer away. */
+/* Does the handshake for this revision, and drops the answer. */
 void bench_initialize(struct bench *bench, const char *revision);
 
-/* The same, of a client with these capabilities: a JSON object. */
+/* As bench_initialize, for a client with these capabilities: a JSON object. */
 void bench_initialize_as(struct bench *bench, const char *revision,
 			 const char *capabilities);
 
@@ -54,10 +54,10 @@ void bench_end_input(struct bench *bench);
 /* The client is gone; bench_free is still to be called. */
 void bench_hang_up(struct bench *bench);
 
-/* From how many bytes of calls in flight on the next one is refused; no bound at first. */
+/* Calls are refused if calls in flight have so many bytes. At first there is no bound. */
 void bench_set_held_most(struct bench *bench, size_t bytes);
 
-/* As whoever provides it would: a resource of the stream's tenant has changed. */
+/* Reports that a resource of the stream's tenant has changed. */
 void bench_resource_changed(struct bench *bench, const char *uri);
 
 size_t bench_in_flight(const struct bench *bench);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A catalog for tests: small tools that say whatever tools can say.
+/* A catalog for tests: small tools that give each kind of answer.
  *
  *   ask       asks "name" (a form with the required string name), then says "hello NAME",
  *             "declined" or "cancelled"; "refused" when the client cannot be asked

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values and bodies of any message, made from the rows of its shape, so that what is
- * tested follows messages.def by itself.
+/* Values and bodies of any message, made from the rows of its shape: tests follow messages.def
+ * without a change.
  */
 #ifndef TESTS_UNIT_PROTO_SAMPLE_H
 #define TESTS_UNIT_PROTO_SAMPLE_H
@@ -12,8 +12,8 @@
 
 enum sample_size { SAMPLE_LEAST, SAMPLE_MIDDLE, SAMPLE_MOST, SAMPLE_SIZES };
 
-/* A value in bounds; its strings are shared or static, its STRS allocated:
- * codec_free_shape. optional: fields that need not be there are. */
+/* A value in bounds. Its strings are shared or static; its STRS are allocated: codec_free_shape().
+ * optional: the value has fields that are optional. */
 void sample_fill(const struct codec_shape *shape, void *value, enum sample_size size,
 		 bool optional);
 
@@ -22,10 +22,10 @@ void sample_set(const struct codec_field *field, void *value, uint64_t n);
 
 bool sample_equal(const struct codec_shape *shape, const void *a, const void *b);
 
-/* An array of messages' numbers: every one there is. *n_r of them. */
+/* An array of the numbers of all messages; *n_r: their count. */
 const unsigned int *sample_types(size_t *n_r);
 
-/* How a body is made that the encoder would not make. */
+/* The ways to make a body that the encoder would not make. */
 enum sample_twist {
 	TWIST_NONE,
 	TWIST_OMIT,	/* leave the field out */
@@ -42,8 +42,7 @@ enum sample_object {
 	OBJECT_ARRAY_OF_ARRAYS, OBJECT_COUNT,
 };
 
-/* Appends a body with one twist at field number f, packed by msgpack alone and without a
- * look at any bound. */
+/* Appends a body with one twist at field number f. msgpack packs it, and no bound is checked. */
 void sample_body(const struct codec_shape *shape, const void *value, struct codec_buffer *body,
 		 enum sample_twist twist, size_t f, enum sample_object object);
 

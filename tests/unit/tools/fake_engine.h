@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine for tests of what is above it: no processes; a script is a command to it.
+/* An engine for tests of the libraries above it. It starts no process; a script is a command to it.
  *
  *   hang                 no outcome until it is cancelled
  *   status NAME          an outcome of that status, with message and error
@@ -31,22 +31,23 @@ struct fake_record {
 	unsigned int input[INPUT_COUNT];
 };
 
-/* What happened in the engine so far. */
+/* The events in the engine so far. */
 const struct fake_record *fake_engine_record(void);
 
 struct event_base *fake_engine_base(const struct engine *engine);
 
-/* The versions of profiles' interpreters, an array whose last item has no profile. With it our
- * own programs that look at environments and metadata are answered: packages there are none,
- * and of metadata there is requires-python = '...' alone. NULL, as at first: they are scripts
- * as all others. */
+/* Sets the versions of profiles' interpreters: an array whose last item has no profile. From then
+ * on the service's own programs that look at environments and metadata have answers: there are no
+ * packages, and the only metadata is requires-python = '...'. NULL, as at first: these programs
+ * are scripts like all others. */
 struct fake_python {
 	const char *profile, *version;
 };
 void fake_engine_pythons(const struct fake_python *pythons);
 
-/* What programs of ours answer, JSON, one after the other up to NULL; the last one goes on
- * answering. Before fake_engine_pythons; NULL, as at first: nothing is answered so. Borrowed. */
+/* Sets the answers (JSON) of the service's own programs, in this order, up to NULL; the last one is
+ * repeated. They take precedence over fake_engine_pythons. NULL, as at first: there are none.
+ * Borrowed. */
 void fake_engine_answers(const char *const *answers);
 
 /* The most that a session's memory can be raised to. */

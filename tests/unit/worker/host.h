@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of the worker have in place of a supervisor: it makes an outer namespace,
- * starts a real zygote in it, spawns workers and runs scripts, one at a time.
+/* The place of a supervisor in tests of the worker: makes an outer namespace, starts a real zygote
+ * in it, spawns workers, and runs scripts, one at a time.
  */
 #ifndef TESTS_UNIT_WORKER_HOST_H
 #define TESTS_UNIT_WORKER_HOST_H
@@ -81,8 +81,8 @@ struct host_result {
 	double ready_us, done_us;	/* SPAWN to READY, RUN to DONE */
 };
 
-/* 0 or -errno; -ECANCELED when the zygote said why it cannot be. host_stop in any case.
- */
+/* 0 or -errno; -ECANCELED: the zygote has reported why it cannot start. To be followed by
+ * host_stop in any case. */
 int host_start(const struct host_options *options, struct host *host_r);
 void host_stop(struct host *host);
 
@@ -97,7 +97,7 @@ void host_kill(struct host_worker *worker);	/* and waits for its end */
 void host_finish(struct host_worker *worker, const struct host_run *run,
 		 struct host_result *result_r);
 
-/* Both. */
+/* Spawns a worker and runs the script in it. */
 void host_run(struct host *host, const struct host_run *run,
 	      struct host_result *result_r);
 void host_result_done(struct host_result *result);

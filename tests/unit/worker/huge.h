@@ -10,7 +10,7 @@
 /* A line of /proc/PID/smaps_rollup, such as "Rss:", in KiB. -1: it may not be read, or has none. */
 long huge_kib(pid_t pid, const char *key);
 
-/* Can this kernel, now, put so much memory that is there on huge pages? */
+/* Can this kernel now put so much existing memory on huge pages? */
 bool huge_kernel_can(size_t bytes);
 
 #endif
