@@ -263,11 +263,7 @@ def environment_says_what_can_be_reached(ctx):
                 equal(seen["installs"]["policy"], "deny")
                 assert "; only those that the operator's rules name\n" in text, text
             with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as client:
-                client.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-                    "protocolVersion": LEGACY[-1], "capabilities": {"elicitation": {}},
-                    "clientInfo": {"name": "t", "version": "1"}}})
-                client.recv()
-                client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+                client.greet(elicitation={})
                 client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
                     "name": "check_environment", "arguments": {}}})
                 result = client.recv()["result"]

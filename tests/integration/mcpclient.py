@@ -426,6 +426,14 @@ class Client:
         self.notify("notifications/initialized")
         return result
 
+    def greet(self, revision=LEGACY[-1], **capabilities):
+        """The handshake of a raw client, with these capabilities."""
+        self.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": revision, "capabilities": capabilities,
+            "clientInfo": {"name": "t", "version": "1"}}})
+        self.recv()
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
     # ---- the tool ----
 
     def start_script(self, script, **arguments):

@@ -236,11 +236,7 @@ def approvers_see_what_was_built(ctx):
     sha256 = plain("to_approve")
     with service(ctx, more="[policy]\napprovers = self\n") as s, \
             Client.connect(s.socket, None, timeout=ctx.seconds(60)) as client:
-        client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}},
-            "clientInfo": {"name": "t", "version": "1"}}})
-        client.recv()
-        client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        client.greet("2025-06-18", elicitation={})
         client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
             "name": "install_package", "arguments": {"packages": ["to_approve"]}}})
         while True:

@@ -643,11 +643,7 @@ def a_denial_of_packages_stands(ctx):
 def ask_in_session(client, action, content, **more):
     """install_package of alpha by a client whose user can be asked; what they were asked,
     and the answer."""
-    client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}},
-        "clientInfo": {"name": "t", "version": "1"}}})
-    client.recv()
-    client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    client.greet("2025-06-18", elicitation={})
     client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "install_package", "arguments": {"packages": ["alpha"], **more}}})
     asked = None

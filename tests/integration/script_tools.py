@@ -16,7 +16,7 @@ from admin import Admin, command
 from audit_log import Log
 from forged import FRAMES
 from harness import SOMEBODY, TOP, equal, main, test
-from mcpclient import LEGACY, Client
+from mcpclient import Client
 from person import Person
 from supervisor import libc, read_text
 from terminal import Terminal
@@ -635,11 +635,7 @@ for t in threads: t.join()
 """
     with service(ctx, "legacy", more=more) as s, \
             Client.connect(s.socket, None, timeout=ctx.seconds(60)) as c:
-        c.send({"jsonrpc": "2.0", "id": 0, "method": "initialize",
-                "params": {"protocolVersion": LEGACY[-1], "capabilities": {"elicitation": {}},
-                           "clientInfo": {"name": "t", "version": "1"}}})
-        c.recv()
-        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        c.greet(elicitation={})
         c.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                 "params": {"name": "run_script", "arguments": {"script": script}}})
         agreed, wanted = [], {}

@@ -17,12 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
+#include "base/log.h"
 #include "base/turns.h"
 #include "base/why.h"
 #include "engine/engine.h"
@@ -336,7 +338,8 @@ rig_in_child(int (*body)(void), bool as_nobody)
 	return 0;
 }
 
-int
+/* Kills a supervisor with busy workers, and checks that all workers end. 0 or 1. */
+static int
 rig_killed_child(bool as_nobody)
 {
 	int tell[2], status = 0, others;
@@ -363,4 +366,22 @@ rig_killed_child(bool as_nobody)
 	others = reap_all(pid, &status);
 	fprintf(stderr, "supervisor killed: %d processes of it followed\n", others);
 	return others > 0 && WIFSIGNALED(status) ? 0 : 1;
+}
+
+int
+rig_main(int (*group)(void), int log_level, bool is_killed)
+{
+	int failed = 0;
+
+	if (!rig_open_programs())
+		return 77;
+	log_init(log_level);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (int as_nobody = geteuid() != 0; as_nobody < 2; as_nobody++) {
+		failed += rig_in_child(group, as_nobody);
+		if (is_killed)
+			failed += rig_killed_child(as_nobody);
+	}
+	return failed ? 1 : 0;
 }

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -734,18 +733,5 @@ run_group(void)
 int
 main(void)
 {
-	int failed = 0;
-
-	if (!rig_open_programs())
-		return 77;
-	log_init(LOG_WARNING);
-	signal(SIGPIPE, SIG_IGN);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (geteuid() == 0) {
-		failed += rig_in_child(run_group, false);
-		failed += rig_killed_child(false);
-	}
-	failed += rig_in_child(run_group, true);
-	failed += rig_killed_child(true);
-	return failed ? 1 : 0;
+	return rig_main(run_group, LOG_WARNING, true);
 }

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -261,15 +260,5 @@ run_group(void)
 int
 main(void)
 {
-	int failed = 0;
-
-	if (!rig_open_programs())
-		return 77;
-	log_init(LOG_ERR);
-	signal(SIGPIPE, SIG_IGN);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (geteuid() == 0)
-		failed += rig_in_child(run_group, false);
-	failed += rig_in_child(run_group, true);
-	return failed ? 1 : 0;
+	return rig_main(run_group, LOG_ERR, false);
 }
