@@ -117,7 +117,7 @@ execution_files_end(struct execution *e)
 }
 
 void
-execution_files_anew(struct execution *e)
+execution_files_restart(struct execution *e)
 {
 	struct filestore *store = e->engine->options.filestore;
 	const struct msg_str *path;

@@ -33,6 +33,6 @@ void execution_files_end(struct execution *execution);
 
 /* To be called when the execution's init begins to report all files itself, in place of the script:
  * removes the files that were kept already. */
-void execution_files_anew(struct execution *execution);
+void execution_files_restart(struct execution *execution);
 
 #endif

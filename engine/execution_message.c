@@ -59,13 +59,13 @@ execution_take(struct execution *e, struct frame *frame)
 /* ---- of a worker that runs a script ---- */
 
 static int
-on_left_anew(struct execution *e, const struct worker *w, const struct msg_left_anew *anew)
+on_left_restart(struct execution *e, const struct worker *w, const struct msg_left_restart *restart)
 {
-	if (anew->worker != w->serial)
+	if (restart->worker != w->serial)
 		return -EBADMSG;
-	execution_files_anew(e);
+	execution_files_restart(e);
 	/* Init sends this once; a script could repeat it for ever. */
-	return results_anew(&e->results) ? 0 : -EBADMSG;
+	return results_restart(&e->results) ? 0 : -EBADMSG;
 }
 
 /* The listener has no more descriptors to pass. */
@@ -86,8 +86,8 @@ message_on_message(struct worker *w, struct frame *frame)
 
 	if (w->state != WORKER_RUNNING || e == NULL)
 		return -EBADMSG;
-	if (type == MSG_LEFT_ANEW)
-		return on_left_anew(e, w, &frame->msg.left_anew);
+	if (type == MSG_LEFT_RESTART)
+		return on_left_restart(e, w, &frame->msg.left_restart);
 	if (type == MSG_LISTENER)
 		return on_listener(e, w, frame);
 	if (type == MSG_DONE && frame->msg.done.id == e->serial)

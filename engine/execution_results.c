@@ -105,7 +105,7 @@ results_take_offer(struct execution_results *r, struct frame *frame, size_t *at_
 	const struct msg_offer *offer = &frame->msg.offer;
 
 	if (!is_left_path(&offer->path) || r->n_left == r->limits->files || r->more_left > 0 ||
-	    r->is_anew)
+	    r->is_restarted)
 		return -EBADMSG;
 	if (r->offer == NULL)
 		r->offer = calloc(r->limits->files, sizeof(*r->offer));
@@ -169,14 +169,14 @@ free_left(struct execution_results *r)
 }
 
 bool
-results_anew(struct execution_results *r)
+results_restart(struct execution_results *r)
 {
-	if (r->is_anew)
+	if (r->is_restarted)
 		return false;
 	free_left(r);
 	r->left_bytes = 0;
 	r->more_left = 0;
-	r->is_anew = true;
+	r->is_restarted = true;
 	return true;
 }
 

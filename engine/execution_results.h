@@ -32,7 +32,7 @@ struct execution_results {
 	size_t forms;				/* how many forms the object shown last has */
 	uint32_t more_left;			/* how many files are not reported */
 	bool files_unknown;			/* perhaps not all files have been reported */
-	bool is_anew;				/* init reports the files, in place of the script */
+	bool is_restarted;			/* init reports the files, in place of the script */
 	/* While the answer is given. */
 	struct outcome_display *shown;
 	struct outcome_file *file;
@@ -66,7 +66,7 @@ const struct msg_str *results_offer_kept(const struct execution_results *results
 
 /* Drops the files that the script has reported, because init now reports all files itself. False:
  * they were dropped before. */
-bool results_anew(struct execution_results *results);
+bool results_restart(struct execution_results *results);
 
 /* Puts the results into an outcome, which borrows them. Called once. */
 void results_show(struct execution_results *results, struct outcome *outcome);

@@ -399,8 +399,8 @@ repl_on_left(struct repl *repl, struct frame *frame)
 	if (repl->phase != REPL_CELL)
 		return -EBADMSG;
 	/* Files that the cell reported before it was killed are reported again. */
-	execution_files_anew(repl->execution);
-	results_anew(&repl->execution->results);
+	execution_files_restart(repl->execution);
+	results_restart(&repl->execution->results);
 	return results_take(&repl->execution->results, frame);
 }
 

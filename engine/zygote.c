@@ -314,8 +314,8 @@ zygote_on_message(void *arg, struct frame *frame)
 	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
 	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
 	case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP: case MSG_COPY:
-	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES: case MSG_LEFT_ANEW: case MSG_COPIED:
-	case MSG_DROP: case MSG_AT_STAKE:
+	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES: case MSG_LEFT_RESTART:
+	case MSG_COPIED: case MSG_DROP: case MSG_AT_STAKE:
 	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
 	case MSG_DISCARD: case MSG_PROMPT: case MSG_ANSWER: case MSG_MODULE: case MSG_MODULE_ANSWER:
 	case MSG_HOLD: case MSG_HELD: case MSG_LINK: case MSG_ATTACH_FILES: case MSG_VOLUME:

@@ -30,7 +30,7 @@ struct wanted {
 	enum tool_task task;
 	enum mcp_method method;
 	const json_t *arguments;	/* an object */
-	bool anew;			/* answers in the request are ignored: all questions are
+	bool asks_again;		/* answers in the request are ignored: all questions are
 					 * asked again */
 };
 
@@ -129,7 +129,7 @@ resume(const struct request *request, struct wanted *wanted)
 		break;
 	case PARKED_BEFORE:
 		/* The answers of the request are not used: they may have been used before. */
-		wanted->anew = true;
+		wanted->asks_again = true;
 		serve_new(request, wanted);
 		break;
 	case PARKED_HALFWAY:
@@ -159,7 +159,7 @@ start_begin(const struct request *request, const struct wanted *wanted, struct m
 	mcp_call_join(call, run, request);
 	if (request->revision->modern && may_be_asked(request, wanted))
 		bind_to_request(request, &call->binding);
-	if (request->revision->modern && !wanted->anew)
+	if (request->revision->modern && !wanted->asks_again)
 		mcp_run_set_early(run, responses);
 	if (must && mcp_run_become_task(run, NULL) < 0) {
 		const struct tool_failure failure = { .kind = FAIL_RPC,

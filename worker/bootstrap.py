@@ -527,8 +527,8 @@ def renew_packages():
 
 
 def before_copy():
-    """Whether there are other threads; and random's numbers: that module starts anew in every
-    fork, which the cells of a session are not to notice."""
+    """Whether there are other threads; and random's numbers: that module begins again in every
+    fork, which the cells of a session should not notice."""
     random = sys.modules.get("random")
     return count_threads() > 0, random and (random._inst, random._inst.getstate())
 

@@ -345,7 +345,7 @@ static _Noreturn void
 live_as_init(const struct jail *jail, const sigset_t *set, pid_t script, uint64_t serial)
 {
 	int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
-	struct msg anew = { .type = MSG_LEFT_ANEW, .left_anew.worker = serial };
+	struct msg restart = { .type = MSG_LEFT_RESTART, .left_restart.worker = serial };
 	struct msg exited = { .type = MSG_EXITED };
 	int status;
 
@@ -368,7 +368,7 @@ live_as_init(const struct jail *jail, const sigset_t *set, pid_t script, uint64_
 
 		kill(-1, SIGKILL);
 		exited.exited.status = (uint32_t)status & 0xffff;
-		if (frame_send(JAIL_CONTROL, &anew, NULL, 0) == 0 &&
+		if (frame_send(JAIL_CONTROL, &restart, NULL, 0) == 0 &&
 		    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &script_file, false) == 0)
 			frame_send(JAIL_CONTROL, &exited, NULL, 0);
 	}

@@ -32,9 +32,9 @@ static const struct results_limits limits = {
 static int
 take(struct execution_results *results, struct frame *frame)
 {
-	if (frame->msg.type != MSG_LEFT_ANEW)
+	if (frame->msg.type != MSG_LEFT_RESTART)
 		return results_take(results, frame);
-	return results_anew(results) ? 0 : -EBADMSG;
+	return results_restart(results) ? 0 : -EBADMSG;
 }
 
 static void

@@ -700,7 +700,7 @@ def packages_stay(ctx):
                         assert "before the service was restarted" in answer["message"], answer
                 with unit.session(bare) as s:
                     equal(s.value("y"), "1")
-            with unit.session(bare) as s:	# made anew, it is of this service
+            with unit.session(bare) as s:	# made by this service
                 s.well("import gamma", reset=True, dependencies=["gamma"])
                 equal(install(s.client, "alpha", session=bare)["status"], "ok")
                 s.well("import alpha", close=True)

@@ -125,7 +125,7 @@ def packages_are_there_at_once(ctx):
         spent = "import time\nt = time.process_time()\nimport %s\ntime.process_time() - t"
         for module in ("numpy", "pandas", "matplotlib.pyplot", "scipy.stats"):
             o = client.run(spent % module, profile="data")
-            # Anew each takes several times as long, and nothing else is as quick as this.
+            # A new one takes several times as long each, and nothing else is as quick as this.
             assert o.result["json"] < 0.02, "%s: %r" % (module, o)
         o = client.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 2), dpi=50)\nNone", profile="data")
         equal([(d["width"], d["height"]) for d in o.structured["displays"]], [(100, 100)])

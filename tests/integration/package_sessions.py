@@ -179,7 +179,7 @@ def a_session_begins_with_what_it_depends_on(ctx):
         answer = cell(client, "1", s, dependencies=["gamma"])
         equal(answer["status"], "invalid_arguments", answer)
         assert "when a session begins" in answer["error"]["message"], answer
-        # Anew: with what it had, with something else, with nothing.
+        # A new session: with the same packages, with others, with none.
         equal(cell(client, "import gamma, alpha\n1", s, reset=True)["status"], "ok")
         equal(cell(client, "import gamma\ngamma.VERSION", s, reset=True,
                    dependencies=["gamma<2"])["result"]["json"], "1.0")

@@ -621,7 +621,7 @@ def checkpoints_come_back(ctx):
         equal(s.well("x", restore="one").result["repr"], "[1]")
         s.well("x.append(3)", checkpoint="one")
         s.well("x = None")
-        equal(s.well("x", restore="one").result["repr"], "[1, 3]", "made anew")
+        equal(s.well("x", restore="one").result["repr"], "[1, 3]", "restored")
         refused(s.call("x", restore="three"), "no_checkpoint", "there is no checkpoint three")
         equal(s.value("x"), "[1, 3]", "after a refusal")
         o = s.call("x = 0\n1/0", checkpoint="bad")

@@ -324,7 +324,7 @@ def limits_hold_after_a_restart():
         # What is given up makes room for as much.
         s.well("del array", seconds(60))
         s.well("array = bytearray(b'y') * %d" % (90 * MIB), seconds(60))
-        survives(s, OVER["it grows"], "anew", s.value(CHECKSUM, seconds(60)))
+        survives(s, OVER["it grows"], "a new array", s.value(CHECKSUM, seconds(60)))
         s.well(close=True)
     wait_left([leaf])
     return "memory.max %d MiB of 160 beside a state of 60" % (limit // MIB)

@@ -413,10 +413,10 @@ raw_bytes_are_judged(void **state)
 		struct codec_buffer exact = { 0 };
 
 		codec_buffer_append(&exact, c->bytes, c->len);
-		if (c->result != codec_decode(MSG_LEFT_ANEW, exact.at, exact.len,
+		if (c->result != codec_decode(MSG_LEFT_RESTART, exact.at, exact.len,
 					      &(struct msg){ 0 }))
 			print_error("%s\n", c->name);
-		expect(MSG_LEFT_ANEW, &exact, c->result);
+		expect(MSG_LEFT_RESTART, &exact, c->result);
 		codec_buffer_done(&exact);
 	}
 }

@@ -162,7 +162,7 @@ no_offers_after_init(void **state)
 
 	(void)state;
 	assert_int_equal(offer("a", 5, &at), 0);
-	assert_true(results_anew(&results));
+	assert_true(results_restart(&results));
 	assert_null(results_offer_kept(&results, &kept));
 	assert_true(offer("a", 5, &at) < 0);
 	for (unsigned int i = 0; i < 100; i++)
@@ -208,10 +208,10 @@ files_are_reported_again_once(void **state)
 	(void)state;
 	assert_int_equal(left("a", 1024), 0);
 	assert_int_equal(results_take(&results, &more), 0);
-	assert_true(results_anew(&results));
+	assert_true(results_restart(&results));
 	/* Nothing of the first report counts, neither its bytes nor the number of others. */
 	assert_int_equal(left("b", 1024), 0);
-	assert_false(results_anew(&results));
+	assert_false(results_restart(&results));
 	results_show(&results, &outcome);
 	assert_int_equal(outcome.n_files, 1);
 	assert_memory_equal(outcome.file[0].path, "b", outcome.file[0].path_len);

@@ -416,7 +416,7 @@ static bool
 told_meanwhile(const struct frame *frame)
 {
 	return frame->msg.type == MSG_DISPLAY || frame->msg.type == MSG_LEFT ||
-	       frame->msg.type == MSG_LEFT_ANEW || frame->msg.type == MSG_LEFT_MORE ||
+	       frame->msg.type == MSG_LEFT_RESTART || frame->msg.type == MSG_LEFT_MORE ||
 	       frame->msg.type == MSG_WHERE;
 }
 
@@ -438,8 +438,8 @@ note(struct host_result *result)
 			 msg->left.has_data ? " " : "",
 			 msg->left.has_data && msg->left.data.len < 100
 			 ? (int)msg->left.data.len : 0, msg->left.data.at);
-	else if (msg->type == MSG_LEFT_ANEW)
-		snprintf(at, size, "{anew}");
+	else if (msg->type == MSG_LEFT_RESTART)
+		snprintf(at, size, "{restart}");
 	else if (msg->type == MSG_WHERE)
 		snprintf(at, size, "{line %u}", msg->where.has_line ? msg->where.line : 0);
 	else

@@ -622,7 +622,7 @@ static const struct {
 	{ "import os\nif os.fork() == 0:\n display(1)\n os._exit(0)\nos.wait()\ndisplay(2)",
 	  "[0 5 2]" },
 	{ "display(1)\n1/0", "[0 5 1]" },
-	{ "import os\ndisplay(1)\nopen('f', 'w').close()\nos.abort()", "[0 5 1]{line 4}{anew}{f 0 }" },
+	{ "import os\ndisplay(1)\nopen('f', 'w').close()\nos.abort()", "[0 5 1]{line 4}{restart}{f 0 }" },
 	{ "open('f', 'w').write('text')", "{f 4 text}" },
 	{ "import os\nos.symlink('/etc/passwd', 'l')\nos.chdir('/tmp')\n"
 	  "open('f', 'w').write('text')", "" },
