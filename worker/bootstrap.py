@@ -118,11 +118,12 @@ def prepare(modules, remove_env):
         __package__=None,
         __loader__=ScriptLoader("__main__", PATH),
         __spec__=None,
-        __annotations__={},
         __builtins__=builtins,
         __file__=PATH,
         __cached__=None,
     )
+    if sys.version_info < (3, 14):  # since then they are made of __annotate__ when they are asked for
+        clean["__annotations__"] = {}
     for _ in range(16):  # lets the interpreter specialise what every run executes
         rehearse()
     gc.collect()
