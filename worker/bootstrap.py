@@ -771,8 +771,19 @@ def renew_children(ends):
             if type(child) in kinds and child.__dict__.get("returncode", 0) is None:
                 status = ends.get(child.__dict__.get("pid"))
                 child.__dict__["returncode"] = -9 if status is None else exit_code_of(status)
+        forget_fork_server()
     except BaseException:
         pass
+
+
+def forget_fork_server():
+    """That of multiprocessing is another process's child: to wait for it would fail. The next
+    process that it is wanted for starts another one."""
+    module = sys.modules.get("multiprocessing.forkserver")
+    server = getattr(module, "_forkserver", None)
+    if server is not None and server._forkserver_pid is not None:
+        os.close(server._forkserver_alive_fd)
+        server._forkserver_pid = server._forkserver_alive_fd = None
 
 
 STAYS = ": what the cell did with it is not taken back"
