@@ -55,6 +55,7 @@
 #include "supervisor/operate/admin.h"
 #include "supervisor/operate/governance.h"
 #include "supervisor/operate/operation.h"
+#include "supervisor/profiles.h"
 #include "supervisor/endpoints.h"
 #include "supervisor/stream.h"
 #include "supervisor/unit.h"
@@ -189,6 +190,18 @@ main_open_files(struct supervisor *s)
 			 strerrorname_np(-r));
 }
 
+/* In the launcher. The supervisor reads the same files, and logs their mistakes. */
+static const struct config *
+read_again(void *arg)
+{
+	FILE *nowhere = fopen("/dev/null", "we");
+	const struct config *config = nowhere ? configuration_read(arg, nowhere) : NULL;
+
+	if (nowhere)
+		fclose(nowhere);
+	return config;
+}
+
 /* Does everything that may need root; no privilege is left when it returns 0. */
 static int
 main_prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
@@ -218,6 +231,8 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	if (r < 0)
 		return r;
 	r = startup_open_programs(s->config, s->as_service, &programs, why_r);
+	programs.read = read_again;
+	programs.read_arg = &s->source;
 	if (r == 0)
 		r = startup_privilege(s->config, s->as_service, &programs, &s->launcher,
 				      &s->cgroups, why_r);
@@ -348,12 +363,23 @@ on_tools_listed(void *arg)
 		mcp_tools_changed(s->mcp);
 }
 
+static void
+on_configuration_read(void *arg, const struct config *config, FILE *later)
+{
+	struct supervisor *s = arg;
+
+	if (!s->stopping)
+		profiles_take(s->config, config, s->launcher, s->engine, later);
+}
+
 /* systemd waits for READY after RELOADING (Type=notify-reload knows the signal). */
 static void
 reload(struct supervisor *s)
 {
 	notify_reloading(s->notify);
-	governance_reload(s->governance, &s->source, on_reloaded, s);
+	governance_reload(s->governance, &s->source, &(struct governance_watcher){
+		.on_read = on_configuration_read, .on_done = on_reloaded, .arg = s,
+	});
 }
 
 static void
