@@ -139,31 +139,6 @@ open_seal(struct supervisor *s, struct why *why_r)
 	return r;
 }
 
-/* Files are kept in the unit's state directory unless the configuration says where. */
-static void
-place_files(struct config *config)
-{
-	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
-
-	if (config->files.directory || !directory || strchr(directory, ':'))
-		return;
-	if (asprintf(&config->files.directory, "%s/files", directory) < 0)
-		abort();
-}
-
-/* And so are volumes. */
-static void
-place_volumes(struct config *config)
-{
-	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
-
-	if (!config->workspace.volume || config->workspace.directory || !directory ||
-	    strchr(directory, ':'))
-		return;
-	if (asprintf(&config->workspace.directory, "%s/volumes", directory) < 0)
-		abort();
-}
-
 /* A store that cannot be used is no reason not to serve: answers say that nothing was kept. */
 static void
 main_open_files(struct supervisor *s)
@@ -222,8 +197,6 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
-	place_files(s->config);
-	place_volumes(s->config);
 	/* Started by hand, root's paths will do; the service's own user has the paths of a
 	 * service. */
 	if (!s->as_service)
