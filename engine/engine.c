@@ -392,6 +392,22 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 }
 
 void
+engine_take_profile(struct engine *engine, unsigned int profile)
+{
+	struct tenant *tenant;
+
+	if (profile < engine->pool.n_profiles) {
+		pool_change_profile(engine, profile);
+		return;
+	}
+	if (pool_add_profile(engine) < 0)
+		abort();		/* out of memory */
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link)
+			tenant_add_shares(tenant);
+}
+
+void
 engine_renew_credentials(struct engine *engine)
 {
 	upstream_renew_credentials(engine->upstream);

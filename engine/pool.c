@@ -669,7 +669,8 @@ on_zygote_lost(void *arg, uint64_t generation)
 		}
 }
 
-/* Marks the workers of earlier processes as stale. They serve until new ones have been made. */
+/* Marks the workers of earlier processes as stale. They serve until new ones have been made, unless
+ * the profile has changed. */
 static void
 on_zygote_renewed(void *arg)
 {
@@ -685,7 +686,10 @@ on_zygote_renewed(void *arg)
 			w->is_stale = true;
 			w->share->n_stale++;
 			share_update(w->share);
+			if (profile->has_changed && w->state == WORKER_WARM)
+				worker_end(w);
 		}
+	profile->has_changed = false;
 }
 
 static void
@@ -764,6 +768,18 @@ profile_init(struct engine *engine, struct pool_profile *profile, unsigned int i
 }
 
 int
+pool_add_profile(struct engine *engine)
+{
+	struct pool *pool = &engine->pool;
+	unsigned int i = pool->n_profiles;
+	int r = profile_init(engine, &pool->profile[i], i);
+
+	if (r == 0)
+		pool->n_profiles++;
+	return r;
+}
+
+int
 pool_init(struct engine *engine, const struct pool_hooks *hooks)
 {
 	struct pool *pool = &engine->pool;
@@ -776,30 +792,45 @@ pool_init(struct engine *engine, const struct pool_hooks *hooks)
 	TAILQ_INIT(&pool->spent);
 	evtimer_assign(&pool->quiet, engine->base, pool_on_quiet, engine);
 	pool->by_serial = calloc(POOL_BUCKETS, sizeof(*pool->by_serial));
-	pool->profile = calloc(engine->config->n_profiles, sizeof(*pool->profile));
+	pool->profile = calloc(CONFIG_PROFILES_MAX, sizeof(*pool->profile));
 	if (pool->by_serial == NULL || pool->profile == NULL)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < engine->config->n_profiles && r == 0; i++) {
-		r = profile_init(engine, &pool->profile[i], i);
-		if (r == 0)
-			pool->n_profiles++;
-	}
+	while (pool->n_profiles < engine->config->n_profiles && r == 0)
+		r = pool_add_profile(engine);
 	return r;
 }
 
-void
-pool_renew_zygotes(struct engine *engine)
+static void
+pool_renew_zygotes_of(struct engine *engine, unsigned int profile)
 {
 	struct pool *pool = &engine->pool;
 	struct pool_profile *own;
 
 	if (engine->shutting_down)
 		return;
-	for (unsigned int i = 0; i < pool->n_profiles; i++)
-		zygote_renew(pool->profile[i].zygote);
+	zygote_renew(pool->profile[profile].zygote);
 	LIST_FOREACH(own, &pool->own, link)
-		if (own->share != NULL)
+		if (own->share != NULL && own->index == profile)
 			zygote_renew(own->zygote);
+}
+
+void
+pool_renew_zygotes(struct engine *engine)
+{
+	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
+		pool_renew_zygotes_of(engine, i);
+}
+
+void
+pool_change_profile(struct engine *engine, unsigned int profile)
+{
+	struct pool_profile *own;
+
+	engine->pool.profile[profile].has_changed = true;
+	LIST_FOREACH(own, &engine->pool.own, link)
+		if (own->index == profile)
+			own->has_changed = true;
+	pool_renew_zygotes_of(engine, profile);
 }
 
 void

@@ -31,6 +31,7 @@ struct pool_profile {
 	struct share *share;		/* is_own: the share that it belongs to; NULL: it was given
 					 * up */
 	bool is_own;			/* it was made for one share */
+	bool has_changed;		/* in the configuration, since its zygote has started */
 	struct engine *engine;
 	unsigned int index;		/* in the configuration; the kind in scheduler.h */
 	struct zygote *zygote;
@@ -84,8 +85,15 @@ void pool_done(struct engine *engine);	/* kills at once */
 void pool_stop(struct engine *engine);
 bool pool_is_empty(const struct engine *engine);
 
+/* Starts a zygote for the next profile of the configuration. 0 or -errno. */
+int pool_add_profile(struct engine *engine);
+
 /* The host has changed: starts a successor for every zygote. */
 void pool_renew_zygotes(struct engine *engine);
+
+/* The profile has changed: starts successors for its zygotes. Its warm workers end when they are
+ * ready. */
+void pool_change_profile(struct engine *engine, unsigned int profile);
 
 /* Asks zygotes for workers, within the bounds. Workers for executions that wait are asked for at
  * once. Workers that are only kept warm are asked for after a pause if something runs, because

@@ -21,6 +21,7 @@
 #include "engine/volume.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
+#include "policy/config.h"
 
 #define UID "uid:"
 
@@ -57,12 +58,21 @@ name_directory(struct tenant *tenant)
 	hex_write(hash, 16, stpcpy(at, "t-"));
 }
 
+void
+tenant_add_shares(struct tenant *tenant)
+{
+	struct pool *pool = &tenant->engine->pool;
+
+	for (unsigned int i = tenant->n_shares; i < pool->n_profiles; i++)
+		share_init(&tenant->share[i], tenant, &pool->profile[i]);
+	tenant->n_shares = pool->n_profiles;
+}
+
 static struct tenant *
 tenant_make(struct engine *engine, const char *principal)
 {
-	unsigned int n = engine->pool.n_profiles;
 	struct tenant *tenant =
-		calloc(1, sizeof(*tenant) + n * sizeof(tenant->share[0]));
+		calloc(1, sizeof(*tenant) + CONFIG_PROFILES_MAX * sizeof(tenant->share[0]));
 
 	if (tenant == NULL)
 		abort();
@@ -71,12 +81,10 @@ tenant_make(struct engine *engine, const char *principal)
 	if (tenant->principal == NULL)
 		abort();
 	name_directory(tenant);
-	tenant->n_shares = n;
 	LIST_INIT(&tenant->volumes);
 	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,
 			 engine->config->pool.tenant_running_max);
-	for (unsigned int i = 0; i < n; i++)
-		share_init(&tenant->share[i], tenant, &engine->pool.profile[i]);
+	tenant_add_shares(tenant);
 	LIST_INSERT_HEAD(&engine->tenants[bucket_of(principal)], tenant, link);
 	if (engine->n_tenants++ == 0) {
 		static const struct timeval second = { 1, 0 };

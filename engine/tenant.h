@@ -38,6 +38,9 @@ struct tenant {
 	struct share share[];		/* by profile */
 };
 
+/* Makes its shares for all profiles of the pool that it has none for. */
+void tenant_add_shares(struct tenant *tenant);
+
 /* Called each second. Frees the tenant if it is not needed any more. */
 void tenant_look_after(struct tenant *tenant);
 

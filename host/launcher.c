@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the launcher's process and the socket to it.
- * Reads:   LAUNCHED and ADOPTED, from a process that parses nothing of a client. */
+ * Reads:   LAUNCHED, ADOPTED and LEARNED, from a process that parses nothing of a client. */
 #include "host/launcher.h"
 
 #include <errno.h>
@@ -215,6 +215,25 @@ launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
 			 launched->what.at);
 		*what_r = l->what;
 	}
+	frame_done(&frame);
+	return r;
+}
+
+int
+launcher_learn(struct launcher *l, const char *name, unsigned int *profile_r, struct why *why_r)
+{
+	struct msg msg = { .type = MSG_LEARN, .learn.profile = msg_str(name) };
+	const struct msg_learned *learned;
+	struct frame frame = { 0 };
+	int r = launcher_ask(l, &msg, MSG_LEARNED, &frame);
+
+	if (r < 0)
+		return why_say(why_r, r, "", "the launcher: %s", strerror(-r));
+	learned = &frame.msg.learned;
+	r = -(int)learned->error;
+	*profile_r = learned->profile;
+	if (r < 0)
+		why_say(why_r, r, "", "%.*s", (int)learned->why.len, learned->why.at);
 	frame_done(&frame);
 	return r;
 }

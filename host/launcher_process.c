@@ -2,9 +2,9 @@
 /* Runs in: the launcher.
  * Owns:    descriptors of the outer namespace and of the programs; the list of processes that it
  * started.
- * Reads:   LAUNCH and ADOPT, from the supervisor, which a client may have taken over: they hold
- * only numbers, and each is checked against the launcher's own tables. Any other message ends
- * the launcher. */
+ * Reads:   LAUNCH, ADOPT and LEARN, from the supervisor, which a client may have taken over: they
+ * hold numbers and the name of a profile, and each is checked against the launcher's own tables and
+ * the configuration. Any other message ends the launcher. */
 #include "host/launcher_parts.h"
 
 #include <errno.h>
@@ -20,11 +20,13 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "base/passrights.h"
+#include "base/why.h"
 #include "base/xalloc.h"
 #include "host/fence.h"
 #include "host/helper.h"
 #include "host/launch.h"
 #include "host/outer.h"
+#include "host/programs.h"
 #include "host/secret.h"
 #include "policy/config.h"
 #include "proto/frame.h"
@@ -33,6 +35,7 @@
 struct row {
 	struct launch_program program;	/* fd -1: no program */
 	struct msg first;		/* sent before the supervisor can send anything */
+	const struct config *learned;	/* has the texts of first, held; NULL: the first one */
 	int *alive;			/* pidfds; -1: free */
 	size_t alive_max;
 };
@@ -42,6 +45,7 @@ struct launcher_process {
 	pid_t supervisor;
 	int socket;
 	struct row zygote[CONFIG_PROFILES_MAX], keeper, egress, tools;
+	unsigned int n_zygotes;
 	const char *zygote_argv[CONFIG_PROFILES_MAX][5];
 };
 
@@ -169,6 +173,28 @@ fill_row(struct row *row, int fd, const char *const *argv, enum launch_as as,
 		row->alive[i] = -1;
 }
 
+/* fd: of the profile's own worker; -1: it has none. */
+static void
+fill_zygote(struct launcher_process *l, unsigned int i, const struct config *config,
+	    const struct config_profile *profile, int fd)
+{
+	const struct launcher_options *options = l->options;
+	const struct msg first = launcher_process_configure(options, profile);
+	const struct config_interpreter *interpreter = config_interpreter_of(config, profile);
+	const char **argv = l->zygote_argv[i];
+
+	*argv++ = "mcp-python-worker";
+	*argv++ = "--zygote";
+	if (interpreter != NULL && interpreter->root != NULL) {
+		*argv++ = "--root";
+		*argv++ = interpreter->root;
+	}
+	*argv = NULL;
+	fill_row(&l->zygote[i], fd >= 0 ? fd : options->worker_fd, l->zygote_argv[i],
+		 LAUNCH_ROOT_OF_OUTER, &first,
+		 profile->zygote_per_tenant ? 1 + options->config->pool.tenant_zygotes_max : 1);
+}
+
 static void
 fill_table(struct launcher_process *l)
 {
@@ -183,25 +209,9 @@ fill_table(struct launcher_process *l)
 	const struct msg network = configure_egress(config);
 	const struct msg tools = configure_tools(config);
 
-	for (size_t i = 0; i < config->n_profiles; i++) {
-		const struct msg first = launcher_process_configure(options, &config->profile[i]);
-		const struct config_interpreter *interpreter =
-			config_interpreter_of(config, &config->profile[i]);
-		int other = options->interpreter_fd ? options->interpreter_fd[i] : -1;
-		const char **argv = l->zygote_argv[i];
-
-		*argv++ = "mcp-python-worker";
-		*argv++ = "--zygote";
-		if (interpreter != NULL && interpreter->root != NULL) {
-			*argv++ = "--root";
-			*argv++ = interpreter->root;
-		}
-		*argv = NULL;
-		fill_row(&l->zygote[i], other >= 0 ? other : options->worker_fd, l->zygote_argv[i],
-			 LAUNCH_ROOT_OF_OUTER, &first,
-			 config->profile[i].zygote_per_tenant
-				 ? 1 + config->pool.tenant_zygotes_max : 1);
-	}
+	for (l->n_zygotes = 0; l->n_zygotes < config->n_profiles; l->n_zygotes++)
+		fill_zygote(l, l->n_zygotes, config, &config->profile[l->n_zygotes],
+			    options->interpreter_fd ? options->interpreter_fd[l->n_zygotes] : -1);
 	fill_row(&l->keeper, options->keeper_fd, keeper_argv,
 		 LAUNCH_ROOT_OF_OUTER, &keep, 1);
 	fill_row(&l->egress, options->egress_fd, egress_argv, LAUNCH_STRANGER, &network, 1);
@@ -212,7 +222,7 @@ fill_table(struct launcher_process *l)
 static struct row *
 launcher_process_find_row(struct launcher_process *l, const struct msg_launch *asked)
 {
-	uint32_t profiles = asked->kind == LAUNCH_ZYGOTE ? l->options->config->n_profiles : 1;
+	uint32_t profiles = asked->kind == LAUNCH_ZYGOTE ? l->n_zygotes : 1;
 	struct row *row = NULL;
 
 	if (asked->profile >= profiles)
@@ -413,6 +423,99 @@ on_launch(struct launcher_process *l, const struct msg_launch *asked)
 	return r;
 }
 
+/* ---- LEARN ---- */
+
+static bool
+is_text(const struct msg_str *text, const char *other)
+{
+	return text->len == strlen(other) && memcmp(text->at, other, text->len) == 0;
+}
+
+static unsigned int
+find_zygote(const struct launcher_process *l, const char *profile)
+{
+	unsigned int i = 0;
+
+	while (i < l->n_zygotes && !is_text(&l->zygote[i].first.configure.profile, profile))
+		i++;
+	return i;
+}
+
+static void
+forget_first(struct row *row, const struct launcher_options *options)
+{
+	free(row->first.configure.modules.item);
+	free(row->first.configure.paths.item);
+	if (row->program.fd != options->worker_fd)
+		close(row->program.fd);
+	config_free(row->learned);
+}
+
+/* Replaces or adds a row. Its processes of before are counted on. */
+static void
+take_zygote(struct launcher_process *l, unsigned int i, const struct config *config,
+	    const struct config_profile *profile, int fd)
+{
+	struct row old = l->zygote[i], *row = &l->zygote[i];
+
+	fill_zygote(l, i, config, profile, fd);
+	row->learned = config;
+	if (i == l->n_zygotes) {
+		l->n_zygotes++;
+		return;
+	}
+	free(row->alive);
+	row->alive = old.alive;
+	row->alive_max = old.alive_max;
+	forget_first(&old, l->options);
+}
+
+/* The profile's number, or -errno with why_r. */
+static int
+learn(struct launcher_process *l, const struct msg_str *name, struct why *why_r)
+{
+	const struct launcher_options *options = l->options;
+	const struct config *config = options->read ? options->read(options->read_arg) : NULL;
+	const struct config_profile *profile = NULL;
+	unsigned int place;
+	int fd = -1;
+
+	if (config == NULL)
+		return why_say(why_r, -EINVAL, "", "the configuration cannot be read again");
+	for (size_t i = 0; i < config->n_profiles && profile == NULL; i++)
+		if (is_text(name, config->profile[i].name))
+			profile = &config->profile[i];
+	place = profile ? find_zygote(l, profile->name) : CONFIG_PROFILES_MAX;
+	if (place == CONFIG_PROFILES_MAX) {
+		config_free(config);
+		return why_say(why_r, profile ? -ENOSPC : -ENOENT, "",
+			       profile ? "there can be no more profiles until the next restart"
+				       : "the configuration has no such profile");
+	}
+	if (profile->interpreter != NULL) {
+		fd = programs_of_profile(config, profile, why_r);
+		if (fd < 0) {
+			config_free(config);
+			return fd;
+		}
+	}
+	take_zygote(l, place, config, profile, fd);
+	return (int)place;
+}
+
+static int
+on_learn(struct launcher_process *l, const struct msg_learn *asked)
+{
+	struct why why = { .text = "" };
+	int place = learn(l, &asked->profile, &why);
+	struct msg msg = { .type = MSG_LEARNED, .learned = {
+		.profile = place < 0 ? 0 : (uint32_t)place,
+		.error = place < 0 ? (uint32_t)-place : 0,
+		.why = msg_str(why.text) } };
+
+	return frame_send(l->socket, &msg, NULL, 0);
+}
+
 /* ---- ADOPT ---- */
 
 /* The parent of a process, or 0. */
@@ -505,6 +608,8 @@ launcher_process_serve(struct launcher_process *l, const struct msg *msg)
 		return on_launch(l, &msg->launch);
 	if (msg->type == MSG_ADOPT)
 		return launcher_process_on_adopt(l, &msg->adopt);
+	if (msg->type == MSG_LEARN)
+		return on_learn(l, &msg->learn);
 	return -EBADMSG;
 }
 

@@ -20,6 +20,7 @@ libhost_a_SOURCES = \
 	host/launcher_parts.h host/launcher_process.c \
 	host/outer.c host/outer.h \
 	host/privilege.c host/privilege.h \
+	host/programs.c host/programs.h \
 	host/scope.c host/scope.h \
 	host/secret.c host/secret.h \
 	host/startup.c host/startup.h \

@@ -5,7 +5,6 @@
 #include "host/startup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include "host/launcher.h"
 #include "host/outer.h"
 #include "host/privilege.h"
+#include "host/programs.h"
 #include "host/scope.h"
 #include "policy/config.h"
 #include "policy/id_range.h"
@@ -235,6 +235,8 @@ make_launcher(const struct config *config, const struct outer_namespace *outer,
 {
 	const struct launcher_options options = {
 		.config = config,
+		.read = programs->read,
+		.read_arg = programs->read_arg,
 		.outer = outer,
 		.worker_fd = programs->worker_fd,
 		.interpreter_fd = programs->interpreter_fd,
@@ -294,99 +296,35 @@ startup_privilege(const struct config *config, bool as_service,
 	return 0;
 }
 
-static int
-open_program(const char *path)
-{
-	own_fd int fd = open(path, O_PATH | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
-		return -EACCES;
-	return give_fd(fd);
-}
-
-static int
-startup_find_program(const char *name, const char *variable, bool as_service)
-{
-	const char *named = as_service ? NULL : secure_getenv(variable);
-	char path[PATH_MAX];
-	ssize_t n;
-	char *slash;
-	int fd;
-
-	if (named != NULL && *named != '\0')
-		return open_program(named);
-	n = readlink("/proc/self/exe", path, sizeof(path) - strlen(name) - 2);
-	if (n > 0) {
-		path[n] = '\0';
-		slash = strrchr(path, '/');
-		if (slash != NULL) {
-			strcpy(slash + 1, name);
-			fd = open_program(path);
-			if (fd != -ENOENT)
-				return fd;
-		}
-	}
-	snprintf(path, sizeof(path), "%s/%s", LIBEXECDIR, name);
-	return open_program(path);
-}
-
-static int
-open_interpreter(const struct config *config, const struct config_profile *profile,
-		 struct why *why_r)
-{
-	const struct config_interpreter *interpreter = config_interpreter_of(config, profile);
-	char name[64];
-	int fd;
-
-	if (profile->interpreter == NULL)
-		return -1;
-	if (interpreter != NULL && interpreter->worker != NULL) {
-		fd = open_program(interpreter->worker);
-		if (fd < 0)
-			why_say(why_r, fd, "interpreter", "[interpreter %s] worker: %s: %s",
-				interpreter->name, interpreter->worker, strerror(-fd));
-		return fd;
-	}
-	snprintf(name, sizeof(name), "mcp-python-worker-%s", profile->interpreter);
-	fd = startup_find_program(name, NULL, true);
-	if (fd < 0)
-		why_say(why_r, fd, "interpreter", "[profile %s] interpreter: %s: %s",
-			profile->name, name, strerror(-fd));
-	return fd;
-}
-
 int
 startup_open_programs(const struct config *config, bool as_service,
 		      struct startup_programs *programs_r, struct why *why_r)
 {
-	memset(programs_r, -1, sizeof(*programs_r));
-	programs_r->egress_fd = startup_find_program("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
-	programs_r->worker_fd = startup_find_program("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
+	*programs_r = (struct startup_programs){ .worker_fd = -1, .keeper_fd = -1,
+						 .egress_fd = -1, .tools_fd = -1 };
+	memset(programs_r->interpreter_fd, -1, sizeof(programs_r->interpreter_fd));
+	programs_r->egress_fd = programs_find("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
+	programs_r->worker_fd = programs_find("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
 	if (programs_r->worker_fd < 0)
 		return why_say(why_r, programs_r->worker_fd, "worker", "mcp-python-worker: %s",
 			       strerror(-programs_r->worker_fd));
 	if (config_has_keeper(config)) {
-		programs_r->keeper_fd = startup_find_program("mcp-python-keeper", "MCP_PYTHON_KEEPER",
-							     as_service);
+		programs_r->keeper_fd = programs_find("mcp-python-keeper", "MCP_PYTHON_KEEPER",
+						       as_service);
 		if (programs_r->keeper_fd < 0)
 			return why_say(why_r, programs_r->keeper_fd, "store",
 				       "mcp-python-keeper: %s", strerror(-programs_r->keeper_fd));
 	}
 	if (config->n_tools > 0) {
-		programs_r->tools_fd = startup_find_program("mcp-python-tools", "MCP_PYTHON_TOOLS",
-							    as_service);
+		programs_r->tools_fd = programs_find("mcp-python-tools", "MCP_PYTHON_TOOLS",
+						     as_service);
 		if (programs_r->tools_fd < 0)
 			return why_say(why_r, programs_r->tools_fd, "tools",
 				       "mcp-python-tools: %s", strerror(-programs_r->tools_fd));
 	}
 	for (size_t i = 0; i < config->n_profiles; i++) {
-		programs_r->interpreter_fd[i] = open_interpreter(config, &config->profile[i],
-								 why_r);
+		programs_r->interpreter_fd[i] = programs_of_profile(config, &config->profile[i],
+								  why_r);
 		if (config->profile[i].interpreter != NULL && programs_r->interpreter_fd[i] < 0)
 			return programs_r->interpreter_fd[i];
 	}

@@ -24,6 +24,8 @@ struct startup_programs {
 	int egress_fd;		/* -1: it is not installed */
 	int tools_fd;		/* -1: no other MCP server is configured */
 	int interpreter_fd[CONFIG_PROFILES_MAX];	/* -1: the profile has the usual worker */
+	const struct config *(*read)(void *arg);	/* as in struct launcher_options */
+	void *read_arg;
 };
 
 /* Makes the cgroups, the outer namespace and the launcher, and drops privilege. as_service: systemd

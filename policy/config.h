@@ -347,6 +347,13 @@ void config_dump_policy(const struct config *config, FILE *out);
 void config_place(const struct config *config, const char *section, const char *name,
 		  char *text, size_t size);
 
+/* Do both have a profile of this name, with the same settings and the same interpreter? */
+bool config_same_profile(const struct config *a, const struct config *b, const char *name);
+
+/* Copies a profile and its [interpreter NAME] from another configuration; they replace those of the
+ * same names, or are added. The profile's number, or -ENOSPC. */
+int config_take_profile(struct config *to, const struct config *from, const char *name);
+
 /* The names of the keys that differ and take effect only at a start, separated by ", ". Keys of
  * tenants are left out. "": there are none. Malloc'd. */
 char *config_needs_restart(const struct config *old, const struct config *new);

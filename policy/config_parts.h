@@ -32,8 +32,16 @@ struct config_tenant {
 	size_t n_settings;
 };
 
+/* A section that config_take_profile has replaced. Copies by config_derive may still use it. */
+struct config_retired {
+	const char *section;
+	void *values;		/* as config_section.first */
+};
+
 struct config_origin {
 	unsigned int holders;
+	struct config_retired *retired;
+	size_t n_retired;
 	struct config_said said[KEYS_MAX];
 	/* Only of a configuration that was read. */
 	char **file;
@@ -63,6 +71,9 @@ struct config_tenant *config_tenant_find(struct config *config, const char *name
 
 /* Adds a setting, whose value was checked, to a section. */
 void config_tenant_say(struct config_tenant *tenant, const struct config_setting *setting);
+
+/* Do the sections of one kind at a and b differ in their settings? */
+bool config_section_differs(const char *section, const void *a, const void *b);
 
 /* Makes a copy of config that is overridden by n sections, in their order. NULL: a list became too
  * long.

@@ -103,8 +103,8 @@ differs(const struct key *key, const void *a, const void *b)
 	return result;
 }
 
-static bool
-section_differs(const char *section, const void *a, const void *b)
+bool
+config_section_differs(const char *section, const void *a, const void *b)
 {
 	const struct key *key;
 
@@ -114,16 +114,26 @@ section_differs(const char *section, const void *a, const void *b)
 	return false;
 }
 
-/* Do the sections of one kind differ, in their names or their settings? */
+static const char *
+find_named(const struct config_section *in, const char *name)
+{
+	for (size_t i = 0; i < in->n; i++)
+		if (strcmp(in->first + i * in->size, name) == 0)
+			return in->first + i * in->size;
+	return NULL;
+}
+
+/* Do the sections of one kind differ, in their names or their settings? Their order is the same to
+ * all who use them. */
 static bool
 named_differ(const struct config_section *a, const struct config_section *b)
 {
 	if (a->n != b->n)
 		return true;
 	for (size_t i = 0; i < a->n; i++) {
-		const char *one = a->first + i * a->size, *other = b->first + i * b->size;
+		const char *one = a->first + i * a->size, *other = find_named(b, one);
 
-		if (strcmp(one, other) != 0 || section_differs(a->section, one, other))
+		if (!other || config_section_differs(a->section, one, other))
 			return true;
 	}
 	return false;

@@ -174,6 +174,17 @@ free_values(struct config *config)
 	}
 }
 
+static void
+free_section(const char *section, void *values)
+{
+	const struct key *key;
+
+	for (size_t i = 0; (key = key_at(i)); i++)
+		if (strcmp(key->section, section) == 0)
+			key_clear(key, values);
+	free(values);
+}
+
 void
 config_free(const struct config *held)
 {
@@ -190,6 +201,9 @@ config_free(const struct config *held)
 		config_tenant_free(origin->tenant[i]);
 	for (size_t i = 0; i < origin->n_files; i++)
 		free(origin->file[i]);
+	for (size_t i = 0; i < origin->n_retired; i++)
+		free_section(origin->retired[i].section, origin->retired[i].values);
+	free(origin->retired);
 	free(origin->tenant);
 	free(origin->file);
 	free(origin->from);

@@ -19,7 +19,7 @@
 
 /* The first byte of every frame. It is raised by any change of messages.def or of the form of
  * frames, because both sides must be of the same build. */
-#define PROTO_VERSION 16
+#define PROTO_VERSION 17
 
 /* Names the build of a program. HELLO has it, to compare both sides. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)

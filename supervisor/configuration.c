@@ -87,12 +87,28 @@ read_own(struct config *config, FILE *errors)
 	return r < 0 ? r : beside;
 }
 
+/* Kept files and volumes are in the unit's state directory unless the configuration says where. */
+static void
+place_in_state(char **directory, const char *name)
+{
+	const char *state = getenv("STATE_DIRECTORY");
+
+	if (*directory || !state || strchr(state, ':'))
+		return;
+	if (asprintf(directory, "%s/%s", state, name) < 0)
+		abort();
+}
+
 /* Adds the settings that do not come from files. */
 static int
 add_the_rest(struct config *config, const struct configuration_source *source, FILE *errors)
 {
 	int r = 0;
 
+	if (source->whom == FOR_UNIT)
+		place_in_state(&config->files.directory, "files");
+	if (source->whom == FOR_UNIT && config->workspace.volume)
+		place_in_state(&config->workspace.directory, "volumes");
 	if (source->whom != FOR_UNIT && toolsets_wants(config, "python-sandbox"))
 		r = sandbox_environment_read(config, errors);
 	/* A script that mcp-python runs may find its packages here without any index. */

@@ -26,6 +26,7 @@ libsupervisor_a_SOURCES = \
 	supervisor/endpoints.c supervisor/endpoints.h \
 	supervisor/stream.c supervisor/stream.h \
 	supervisor/stream_account.c supervisor/stream_account.h \
+	supervisor/profiles.c supervisor/profiles.h \
 	supervisor/unit.c supervisor/unit.h \
 	supervisor/operate/admin.c supervisor/operate/admin.h \
 	supervisor/operate/governance.c supervisor/operate/governance.h \

@@ -55,6 +55,7 @@
 #include "supervisor/operate/admin.h"
 #include "supervisor/operate/governance.h"
 #include "supervisor/operate/operation.h"
+#include "supervisor/profiles.h"
 #include "supervisor/endpoints.h"
 #include "supervisor/stream.h"
 #include "supervisor/unit.h"
@@ -138,31 +139,6 @@ open_seal(struct supervisor *s, struct why *why_r)
 	return r;
 }
 
-/* Files are kept in the unit's state directory unless the configuration says where. */
-static void
-place_files(struct config *config)
-{
-	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
-
-	if (config->files.directory || !directory || strchr(directory, ':'))
-		return;
-	if (asprintf(&config->files.directory, "%s/files", directory) < 0)
-		abort();
-}
-
-/* And so are volumes. */
-static void
-place_volumes(struct config *config)
-{
-	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
-
-	if (!config->workspace.volume || config->workspace.directory || !directory ||
-	    strchr(directory, ':'))
-		return;
-	if (asprintf(&config->workspace.directory, "%s/volumes", directory) < 0)
-		abort();
-}
-
 /* A store that cannot be used is no reason not to serve: answers say that nothing was kept. */
 static void
 main_open_files(struct supervisor *s)
@@ -189,6 +165,18 @@ main_open_files(struct supervisor *s)
 			 strerrorname_np(-r));
 }
 
+/* In the launcher. The supervisor reads the same files, and logs their mistakes. */
+static const struct config *
+read_again(void *arg)
+{
+	FILE *nowhere = fopen("/dev/null", "we");
+	const struct config *config = nowhere ? configuration_read(arg, nowhere) : NULL;
+
+	if (nowhere)
+		fclose(nowhere);
+	return config;
+}
+
 /* Does everything that may need root; no privilege is left when it returns 0. */
 static int
 main_prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
@@ -209,8 +197,6 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
-	place_files(s->config);
-	place_volumes(s->config);
 	/* Started by hand, root's paths will do; the service's own user has the paths of a
 	 * service. */
 	if (!s->as_service)
@@ -218,6 +204,8 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	if (r < 0)
 		return r;
 	r = startup_open_programs(s->config, s->as_service, &programs, why_r);
+	programs.read = read_again;
+	programs.read_arg = &s->source;
 	if (r == 0)
 		r = startup_privilege(s->config, s->as_service, &programs, &s->launcher,
 				      &s->cgroups, why_r);
@@ -348,12 +336,23 @@ on_tools_listed(void *arg)
 		mcp_tools_changed(s->mcp);
 }
 
+static void
+on_configuration_read(void *arg, const struct config *config, FILE *later)
+{
+	struct supervisor *s = arg;
+
+	if (!s->stopping)
+		profiles_take(s->config, config, s->launcher, s->engine, later);
+}
+
 /* systemd waits for READY after RELOADING (Type=notify-reload knows the signal). */
 static void
 reload(struct supervisor *s)
 {
 	notify_reloading(s->notify);
-	governance_reload(s->governance, &s->source, on_reloaded, s);
+	governance_reload(s->governance, &s->source, &(struct governance_watcher){
+		.on_read = on_configuration_read, .on_done = on_reloaded, .arg = s,
+	});
 }
 
 static void

@@ -27,3 +27,25 @@ make_ubuntu_keys() {
 	mmdebstrap --quiet --variant=extract --include=ubuntu-archive-keyring trixie "$1.new"
 	mv "$1.new" "$1"
 }
+
+# release_options SUITE CACHE: to the array "options", what mmdebstrap needs for Ubuntu. Its keys are
+# kept in CACHE.
+release_options() {
+	options=()
+	cut -d, -f3 /usr/share/distro-info/ubuntu.csv | grep -qx "$1" || return 0
+	make_ubuntu_keys "$2/ubuntu-keys"
+	# shellcheck disable=SC2034
+	options=(--components=main,universe
+		--keyring="$2/ubuntu-keys/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+}
+
+# release_root SUITE CACHE: makes CACHE/root-SUITE, in which packages can be built, if it is not there.
+release_root() {
+	local root=$2/root-$1 options
+	[ ! -d "$root" ] || return 0
+	rm -rf "$root.new"
+	mkdir -p "$2"
+	release_options "$1" "$2"
+	mmdebstrap --quiet --variant=apt --include=ca-certificates,mount "${options[@]}" "$1" "$root.new"
+	mv "$root.new" "$root"
+}

@@ -118,11 +118,12 @@ def prepare(modules, remove_env):
         __package__=None,
         __loader__=ScriptLoader("__main__", PATH),
         __spec__=None,
-        __annotations__={},
         __builtins__=builtins,
         __file__=PATH,
         __cached__=None,
     )
+    if sys.version_info < (3, 14):  # since then they are made of __annotate__ when they are asked for
+        clean["__annotations__"] = {}
     for _ in range(16):  # lets the interpreter specialise what every run executes
         rehearse()
     gc.collect()
@@ -770,8 +771,19 @@ def renew_children(ends):
             if type(child) in kinds and child.__dict__.get("returncode", 0) is None:
                 status = ends.get(child.__dict__.get("pid"))
                 child.__dict__["returncode"] = -9 if status is None else exit_code_of(status)
+        forget_fork_server()
     except BaseException:
         pass
+
+
+def forget_fork_server():
+    """That of multiprocessing is another process's child: to wait for it would fail. The next
+    process that it is wanted for starts another one."""
+    module = sys.modules.get("multiprocessing.forkserver")
+    server = getattr(module, "_forkserver", None)
+    if server is not None and server._forkserver_pid is not None:
+        os.close(server._forkserver_alive_fd)
+        server._forkserver_pid = server._forkserver_alive_fd = None
 
 
 STAYS = ": what the cell did with it is not taken back"

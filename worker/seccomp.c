@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -430,6 +431,8 @@ static const struct seccomp_row rows[] = {
 	ALLOW_IF("ioctl", 1, 0x8921, "SIOCGIFMTU, looks only"),
 	IF("ioctl", SECCOMP_EINVAL, 1, UINT32_MAX, 0x8946, "SIOCETHTOOL, a world of its own; as of an "
 	   "interface without it, for psutil"),
+	IF("ioctl", SECCOMP_EOPNOTSUPP, 1, UINT32_MAX, FICLONE, "pathlib copies files in another way "
+	   "only if it gets this error"),
 	/* Not the rest: packet mode, exclusive use, line disciplines, what others have typed. */
 	TERMINAL(TIOCGPTN, "os.openpty"),	TERMINAL(TIOCSPTLCK, "os.openpty"),
 	TERMINAL(TIOCGPTPEER, "os.openpty"),	TERMINAL(TIOCSCTTY, "pty.fork, of its own session"),
@@ -528,6 +531,8 @@ action_of(enum seccomp_verdict verdict)
 		return SCMP_ACT_ERRNO(EINVAL);
 	case SECCOMP_ENOPROTOOPT:
 		return SCMP_ACT_ERRNO(ENOPROTOOPT);
+	case SECCOMP_EOPNOTSUPP:
+		return SCMP_ACT_ERRNO(EOPNOTSUPP);
 	case SECCOMP_PRETEND:
 		return SCMP_ACT_ERRNO(0);
 	case SECCOMP_ENOSYS:

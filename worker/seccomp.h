@@ -23,6 +23,7 @@ enum seccomp_verdict {
 	SECCOMP_ENOSYS,
 	SECCOMP_EINVAL,		/* as if a flag or an advice did not exist */
 	SECCOMP_ENOPROTOOPT,	/* as if a socket option did not exist */
+	SECCOMP_EOPNOTSUPP,	/* as if a file system could not do it */
 	SECCOMP_PRETEND,	/* answers 0 and does nothing */
 };
 

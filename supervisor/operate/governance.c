@@ -29,6 +29,8 @@
 
 struct governance {
 	const struct config *config;	/* held; the configuration in force */
+	const struct config *started;	/* held; that of the start, with the profiles that were
+					 * taken since */
 	struct audit *audit;
 	struct approvals *approvals;
 	struct gate *gate;
@@ -69,6 +71,7 @@ governance_new(const struct config *config, bool as_service,
 	int r;
 
 	g->config = config_hold(config);
+	g->started = config_hold(config);
 	file = config->audit.file ? NULL : in_records(as_service, GOVERNANCE_RECORDS "/audit.jsonl");
 	r = audit_new(config, file, &g->audit, why_r);
 	file = config->admin.approvals ? config->admin.approvals
@@ -164,6 +167,7 @@ governance_free(struct governance *g)
 	if (ran)
 		audit_write(g->audit, AUDIT_STOPPED, NULL, NULL, NULL);
 	audit_free(g->audit);
+	config_free(g->started);
 	config_free(g->config);
 	free(g->reloads.text);
 	free(g);
@@ -205,6 +209,25 @@ governance_reloads(const struct governance *g)
 	return &g->reloads;
 }
 
+/* What differs from the start, and what the owner says. Malloc'd. */
+static char *
+what_is_left(const struct governance *g, const struct config *config,
+	     const struct governance_watcher *watcher)
+{
+	own_mem char *keys = NULL;
+	char *said = NULL, *text;
+	size_t len;
+	FILE *out = xalloc_check(open_memstream(&said, &len));
+
+	watcher->on_read(watcher->arg, config, out);
+	fclose(out);
+	keys = config_needs_restart(g->started, config);
+	if (asprintf(&text, "%s%s%s", keys, *keys && *said ? ", " : "", said) < 0)
+		abort();
+	free(said);
+	return text;
+}
+
 /* A file outside of the folders of the start cannot be opened any more (supervisor/fences.h). */
 static void
 explain_refusals(FILE *out, char *const *errors)
@@ -217,7 +240,7 @@ explain_refusals(FILE *out, char *const *errors)
 
 void
 governance_reload(struct governance *g, const struct configuration_source *source,
-		  void (*on_done)(void *arg), void *arg)
+		  const struct governance_watcher *watcher)
 {
 	own_mem char *errors = NULL;
 	own_mem char *later = NULL;
@@ -237,15 +260,15 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 		note_reload(g, false, errors);
 		log_mistakes(errors);
 		log_line(LOG_ERR, "reload-failed", "kept=yes");
-		on_done(arg);
+		watcher->on_done(watcher->arg);
 		return;
 	}
-	later = config_needs_restart(g->config, config);
+	later = what_is_left(g, config, watcher);
 	config_free(g->config);
 	g->config = config;
 	note_reload(g, true, later);
 	log_line(*later ? LOG_WARNING : LOG_NOTICE, "reloaded", "after-restart=\"%s\"", later);
 	audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
 		    json_pack("{s:b,s:s}", "done", 1, "after_restart", later));
-	gate_reload(g->gate, config, on_done, arg);
+	gate_reload(g->gate, config, watcher->on_done, watcher->arg);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "supervisor/operate/admin.h"
@@ -43,11 +44,20 @@ void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);
 
+/* Calls of governance_reload to its owner. */
+struct governance_watcher {
+	/* The configuration was read without a mistake. What must be known about it is added to
+	 * later, as words between commas. */
+	void (*on_read)(void *arg, const struct config *config, FILE *later);
+	void (*on_done)(void *arg);	/* once, when all is complete, as by gate_reload */
+	void *arg;
+};
+
 /* Reads the configuration again (source: as for configuration_read), and puts it in force for
  * everything that starts from now on. If it has mistakes, this is logged, and the old one stays in
- * force. on_done: called once when this is complete, as by gate_reload. */
+ * force. */
 void governance_reload(struct governance *governance, const struct configuration_source *source,
-		       void (*on_done)(void *arg), void *arg);
+		       const struct governance_watcher *watcher);
 
 struct governance_reloads {
 	time_t last;			/* the time of the last reload; 0: none yet */

@@ -6,6 +6,7 @@
  * - A started program is one of the table, and gets the message of the table.
  * - The number of live processes of a program is within its limit.
  * - Only a child of the supervisor is adopted; here there is none.
+ * - Only profiles of the configuration are learned.
  *
  * launcher_live() never returns, so the target includes the file and calls
  * launcher_process_serve(). launch_start() of this file takes the place of the real one. */
@@ -23,6 +24,8 @@
 
 static struct launcher_options options;
 static struct launcher_process l = { .options = &options, .supervisor = NO_PROCESS };
+
+static const char *const profiles[] = { "basic", "a", "b", "c" };
 
 static struct {
 	unsigned int n;
@@ -42,11 +45,11 @@ check_first(const struct launch_program *program, int control)
 	if (program == &l.keeper.program)
 		MUST(program->argv == keeper_argv && frame.msg.type == MSG_KEEP);
 	for (size_t i = 0; program != &l.keeper.program; i++) {
-		MUST(i < options.config->n_profiles);
+		MUST(i < l.n_zygotes);
 		if (program != &l.zygote[i].program)
 			continue;
 		MUST(program->argv == l.zygote_argv[i] && frame.msg.type == MSG_CONFIGURE);
-		MUST(strncmp(options.config->profile[i].name, frame.msg.configure.profile.at,
+		MUST(strncmp(profiles[i], frame.msg.configure.profile.at,
 			     frame.msg.configure.profile.len) == 0);
 		break;
 	}
@@ -93,6 +96,14 @@ check_answer(int socket, const struct msg *asked, unsigned int before)
 		MUST((launched->error == 0) == (started.n == before + 1));
 		MUST(launched->error == 0 ? frame.fds.n == 3 && launched->what.len == 0
 					  : frame.fds.n == 0 && launched->what.len > 0);
+	} else if (asked->type == MSG_LEARN) {
+		const struct msg_learned *learned = &frame.msg.learned;
+
+		MUST(frame.msg.type == MSG_LEARNED && frame.fds.n == 0 && started.n == before);
+		MUST(learned->error == 0
+		     ? learned->profile < l.n_zygotes && learned->why.len == 0 &&
+		       is_text(&asked->learn.profile, profiles[learned->profile])
+		     : learned->why.len > 0);
 	} else {
 		MUST(frame.msg.type == MSG_ADOPTED && frame.msg.adopted.error != 0);
 		MUST(frame.fds.n == 0 && started.n == before);
@@ -114,7 +125,8 @@ ask(int socket, const uint8_t *at, size_t size)
 	       frame_reader_feed(&reader, at, size, &used, &frame) == 1) {
 		unsigned int before = started.n;
 		int r = launcher_process_serve(&l, &frame.msg);
-		bool taken = frame.msg.type == MSG_LAUNCH || frame.msg.type == MSG_ADOPT;
+		bool taken = frame.msg.type == MSG_LAUNCH || frame.msg.type == MSG_ADOPT ||
+			     frame.msg.type == MSG_LEARN;
 
 		MUST(r == (taken ? 0 : -EBADMSG));
 		if (taken)
@@ -129,17 +141,25 @@ ask(int socket, const uint8_t *at, size_t size)
 }
 
 static const struct config *
-new_config(void)
+new_config(const char *text)
 {
 	struct config *config = config_new();
 	int fd = memfd_create("config", MFD_CLOEXEC);
 	char path[64];
 
-	MUST(dprintf(fd, "[packages]\nstore = /store\n[profile a]\n[profile b]\n") > 0);
+	MUST(dprintf(fd, "[packages]\nstore = /store\n%s", text) > 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	MUST(config_read(config, path, stderr) == 0);
 	close(fd);
 	return config;
+}
+
+/* What a reload reads: one profile is as it was, one is changed, one is new, one is missing. */
+static const struct config *
+read_again(void *arg)
+{
+	(void)arg;
+	return new_config("[profile c]\n[profile a]\nmodules = json\n");
 }
 
 static void
@@ -161,7 +181,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0 || size > QUESTIONS_MAX)
 		return 0;
 	if (!options.config) {
-		options = (struct launcher_options){ .config = new_config(), .worker_fd = 0,
+		options = (struct launcher_options){ .config = new_config("[profile a]\n"
+									  "[profile b]\n"),
+						     .read = read_again, .worker_fd = 0,
 						     .keeper_fd = 0, .egress_fd = -1,
 						     .tools_fd = -1 };
 		fill_table(&l);
@@ -176,7 +198,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ask(pair[1], frames, size - 1);
 	close(pair[0]);
 	close(pair[1]);
-	for (size_t i = 0; i < options.config->n_profiles; i++)
+	for (size_t i = 0; i < l.n_zygotes; i++)
 		forget(&l.zygote[i]);
 	forget(&l.keeper);
 	return 0;

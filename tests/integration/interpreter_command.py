@@ -94,7 +94,7 @@ def given(name, what):
 def look_around(client, profile, version, hidden):
     """The tree of another system, and nothing of this one. version: that of the system."""
     o = client.run("""import os, platform, subprocess, sys
-[list(sys.version_info[:2]), platform.freedesktop_os_release()["VERSION_ID"],
+[list(sys.version_info[:2]), platform.freedesktop_os_release()["PRETTY_NAME"],
  subprocess.run(["python3", "-c", "import sys; print(sys.version)"], capture_output=True, text=True).stdout,
  [p for p in ("/mnt", "/srv", "/root", "/boot", "/var/lib", "/media", "/etc/apt", "/etc/shadow", %r)
   if os.path.exists(p)], os.path.exists("/usr/bin/dpkg")]""" % hidden, profile=profile)
@@ -118,7 +118,7 @@ def look_around(client, profile, version, hidden):
 
 def release_of(root):
     with open(root + "/usr/lib/os-release", encoding="utf-8") as f:
-        return re.search('VERSION_ID="?([0-9.]+)', f.read())[1]
+        return re.search('PRETTY_NAME="([^"]*)"', f.read())[1]
 
 
 @test(private=True)

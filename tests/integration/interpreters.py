@@ -6,6 +6,7 @@ A suite of tests/integration/run."""
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,115 @@ def what_is_not_there_is_said_at_the_start(ctx):
                                timeout=ctx.seconds(60))
     assert ended.returncode, ended
     assert "[profile x] interpreter: mcp-python-worker-nowhere: No such file" in ended.stderr, ended
+
+
+# ---- profiles that a reload adds or changes ----
+
+
+@contextlib.contextmanager
+def reloadable(ctx):
+    """A service, a client, and the path of a worker that a configuration can name."""
+    with ctx.private("") as s, Client.connect(s.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        yield s, client, os.path.join(s.dir, "worker")
+
+
+def put_worker(ctx, path):
+    shutil.copy(os.path.join(ctx.options.build, "mcp-python-worker"), path)
+    os.chmod(path, 0o755)
+
+
+def section(name, worker):
+    return "[interpreter %s]\nworker = %s\n[profile %s]\ninterpreter = %s\n" % (name, worker, name, name)
+
+
+def cell(client, code, **more):
+    o = client.ask("tools/call", {"name": "run_repl", "arguments": {"code": code, **more}})
+    return o["structuredContent"]
+
+
+@test(private=True)
+def a_reload_adds_profiles(ctx):
+    """Nothing that runs ends, and what is added is as if it had been there at the start."""
+    with reloadable(ctx) as (s, client, worker):
+        kept = cell(client, "x = 20")["session"]
+        running = client.start_script("input(); 6 * 7", stdin="x", timeout_seconds=60)
+        put_worker(ctx, worker)
+        s.reload("[profile light]\nmodules = colorsys\n" + section("mine", worker))
+        assert 'after-restart=""' in s.log(), s.log()
+        equal(client.outcome(running).result["json"], 42, "what ran then")
+        equal(cell(client, "x + 1", session=kept)["result"]["json"], 21, "a session of before")
+        equal(client.run("import sys\n'colorsys' in sys.modules", profile="light").result["json"], True)
+        equal(client.run("1 + 1", profile="mine").result["json"], 2)
+        equal(client.run("import sys\n'colorsys' in sys.modules").result["json"], False)
+        other = cell(client, "y = 1", profile="mine")["session"]
+        s.reload("[profile light]\nmodules = colorsys\n" + section("mine", worker) +
+                 "[profile also]\nmodules = colorsys this.is.no.module\n")
+        equal(cell(client, "y + 1", session=other)["result"]["json"], 2)
+        equal(client.run("1", profile="also").status, "ok")
+        with Client.connect(s.socket, "2025-11-25", 65534 if os.getuid() == 0 else None,
+                            timeout=ctx.seconds(60)) as late:
+            equal(late.run("3", profile="mine").result["json"], 3, "a tenant that comes later")
+        environment = client.ask("tools/call", {"name": "check_environment", "arguments": {}})
+        equal([(p["name"], p["interpreter"]) for p in environment["structuredContent"]["profiles"]],
+              [("basic", None), ("light", None), ("mine", "mine"), ("also", None)])
+
+
+@test(private=True)
+def a_profile_without_its_worker_is_not_added(ctx):
+    with reloadable(ctx) as (s, client, worker):
+        s.reload(section("mine", worker) + "[profile light]\n")
+        assert "profile-not-taken profile=mine" in s.log() and worker + ": No such file" in s.log(), s.log()
+        equal(client.run("1", profile="mine").status, "invalid_arguments")
+        equal(client.run("1", profile="light").status, "ok", "the others are there")
+        put_worker(ctx, worker)
+        s.reload(section("mine", worker) + "[profile light]\n")
+        equal(client.run("1", profile="mine").status, "ok")
+        # What is no worker is there, and its scripts are refused.
+        shutil.copy("/usr/bin/true", worker + "-true")
+        s.reload(section("mine", worker) + "[profile light]\n" + section("none", worker + "-true"))
+        equal(client.run("1", profile="none").status, "jail_failed")
+        equal(client.run("1", profile="mine").status, "ok")
+
+
+@test(private=True)
+def a_reload_changes_profiles(ctx):
+    """Also the default one's: from its next zygote on; a zygote that cannot start replaces none."""
+    asked = "import sys\n'colorsys' in sys.modules"
+    with reloadable(ctx) as (s, client, worker):
+        kept = cell(client, asked)["session"]
+        equal(client.run(asked).result["json"], False)
+        s.reload("[profile basic]\nmodules = colorsys\n")
+        s.wait_logged("zygote-renewed profile=basic")
+        equal(client.run(asked).result["json"], True)
+        equal(cell(client, asked, session=kept)["result"]["json"], False, "a session of before")
+        put_worker(ctx, worker)
+        s.reload("[interpreter mine]\nworker = %s\n[profile basic]\ninterpreter = mine\n" % worker)
+        s.wait_logged("zygote-renewed profile=basic", times=2)
+        equal(client.run(asked).result["json"], False)
+        shutil.copy("/usr/bin/true", worker + "-true")
+        s.reload("[interpreter mine]\nworker = %s-true\n[profile basic]\ninterpreter = mine\n" % worker)
+        s.wait_logged("zygote-not-renewed profile=basic")
+        equal(client.run("1").status, "ok")
+
+
+@test(private=True)
+def what_a_reload_cannot_change_is_said(ctx):
+    with reloadable(ctx) as (s, client, _):
+        s.reload("[profile light]\n")
+        kept = cell(client, "x = 1", profile="light")["session"]
+        s.reload("")
+        s.wait_logged('after-restart="[profile]"')
+        equal(client.run("1", profile="light").status, "invalid_arguments", "it is there no more")
+        equal(cell(client, "x + 1", session=kept)["result"]["json"], 2)
+        s.reload("[profile light]\n")
+        equal(client.run("1", profile="light").status, "ok", "and is again")
+        s.reload("[profile light]\nzygote_per_tenant = yes\n")
+        s.wait_logged('after-restart="[profile]"', times=2)
+        equal(client.run("1", profile="light").status, "ok")
+        s.reload("".join("[profile p%d]\n" % n for n in range(15)))
+        assert "profile-not-taken profile=p14 text=\"there can be no more" in s.log(), s.log()
+        equal(client.run("1", profile="p13").status, "ok")
+        equal(client.run("1", profile="p14").status, "invalid_arguments")
 
 
 main(__doc__)

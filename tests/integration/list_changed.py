@@ -24,14 +24,7 @@ NOTHING = "[quota]\nexecutions_per_minute = 1000\n"	# is not
 
 def reload(ctx, service, more):
     """Puts it in force; the service has told everybody when it is done."""
-    seen = service.log().count("reloaded ")
-    with open(os.path.join(service.dir, "test.conf"), "w", encoding="utf-8") as f:
-        f.write(BASE + more)
-    os.kill(service.pid, signal.SIGHUP)
-    deadline = time.monotonic() + seconds(ctx, 30)
-    while service.log().count("reloaded ") == seen:
-        assert time.monotonic() < deadline, service.log()
-        select.select([], [], [], 0.02)
+    service.reload(BASE + more)
 
 
 def tools_of(peer, revision=MODERN):
@@ -61,6 +54,17 @@ def lists_follow_the_configuration(ctx):
         equal(answer["result"]["isError"], True, "and is refused as ever")
         reload(ctx, service, "")
         equal(tools_of(p), before)
+
+
+@test(private=True)
+def a_profile_that_a_reload_adds_is_told(ctx):
+    with ctx.private(BASE) as service, Peer(service) as p:
+        p.shake(LEGACY[-1])
+        assert "profile" not in tools_of(p, LEGACY[-1])["run_script"]["inputSchema"]["properties"]
+        reload(ctx, service, "[profile more]\n")
+        equal(heard(p, LEGACY[-1]), 1)
+        told = tools_of(p, LEGACY[-1])["run_script"]["inputSchema"]["properties"]["profile"]
+        equal(told["enum"], ["basic", "more"])
 
 
 @test(private=True)

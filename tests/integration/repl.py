@@ -369,6 +369,25 @@ def what_is_lost_with_a_cell_is_named(ctx):
         equal(s.value("try: os.wait()\nexcept ChildProcessError: said = 'none'\nsaid"), "'none'")
 
 
+FORK_SERVER = """import multiprocessing
+context = multiprocessing.get_context('forkserver')
+with context.Pool(1) as pool: said = pool.map(abs, [-1])
+said"""
+
+
+@test
+def the_fork_server_of_a_lost_state_is_replaced(ctx):
+    """multiprocessing's fork server ends with a cell that is rolled back; a branch never had it."""
+    with begun(ctx, "import os") as s:
+        equal(s.value(FORK_SERVER), "[1]")
+        equal(s.call("os._exit(3)").state, "rolled_back")
+        equal(s.value(FORK_SERVER), "[1]")
+        branch = s.branch()
+        equal(branch.value(FORK_SERVER), "[1]")
+        branch.call(close=True)
+        equal(s.value(FORK_SERVER), "[1]")
+
+
 LARGE = """import socket, subprocess, sys
 large = subprocess.Popen([sys.executable, '-c', '''
 import socket, time

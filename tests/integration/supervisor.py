@@ -281,13 +281,21 @@ class Supervisor:
         """Until it takes clients, and signals: before that one would end it where it stands."""
         self.wait_logged("ready version=")
 
-    def wait_logged(self, text, timeout=60.0):
+    def reload(self, config):
+        """Puts another configuration in force."""
+        seen = self.log().count("reloaded ")
+        with open(os.path.join(self.dir, "test.conf"), "w", encoding="utf-8") as f:
+            f.write(config)
+        os.kill(self.pid, signal.SIGHUP)
+        self.wait_logged("reloaded ", times=seen + 1)
+
+    def wait_logged(self, text, timeout=60.0, times=1):
         deadline = time.monotonic() + timeout
         pidfd, inotify = os.pidfd_open(self.pid), libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             if inotify < 0 or libc.inotify_add_watch(inotify, self.log_path.encode(), IN_MODIFY) < 0:
                 raise OSError(ctypes.get_errno(), "inotify")
-            while text not in self.log():
+            while self.log().count(text) < times:
                 left = deadline - time.monotonic()
                 if left <= 0 or self.process.poll() is not None:
                     raise NotStarted("mcp-pythond (%s) has not logged %r" % (

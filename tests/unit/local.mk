@@ -296,6 +296,7 @@ MCP_TESTS = \
 	tests/unit/base/test-jsonbound \
 	tests/unit/base/test-jsonout \
 	tests/unit/mcp/test-jsonrpc \
+	tests/unit/supervisor/test-configuration \
 	tests/unit/supervisor/test-handover \
 	tests/unit/tools/test-handover-table \
 	tests/unit/base/test-log \
@@ -343,6 +344,9 @@ tests_unit_mcp_test_eras_SOURCES = tests/unit/mcp/test-eras.c \
 	tests/unit/mcp/test_catalog.c tests/unit/mcp/test_catalog.h $(MCP_BENCH)
 tests_unit_mcp_test_eras_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_mcp_test_eras_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_configuration_SOURCES = tests/unit/supervisor/test-configuration.c
+tests_unit_supervisor_test_configuration_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_configuration_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_handover_SOURCES = tests/unit/supervisor/test-handover.c
 tests_unit_supervisor_test_handover_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_handover_LDADD = $(MCP_TEST_LDADD)

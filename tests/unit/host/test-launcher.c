@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,6 +34,25 @@
 #include "proto/frame.h"
 #include "../engine/engine_rig.h"
 
+/* What the launcher finds when it reads the configuration again. */
+static const struct config *
+read_again(void *arg)
+{
+	static const char text[] = "[profile more]\nmodules = json\n[interpreter x]\n"
+				   "worker = /nowhere\n[profile lost]\ninterpreter = x\n";
+	own_fd int fd = memfd_create("config", MFD_CLOEXEC);
+	struct config *config = config_new();
+	char path[64];
+
+	(void)arg;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
+	    config_read(config, path, stderr) == 0)
+		return config;
+	config_free(config);
+	return NULL;
+}
+
 static int
 set_up(void **state)
 {
@@ -41,6 +61,7 @@ set_up(void **state)
 	(void)state;
 	rig.base = event_base_new();
 	rig.config = config_new();
+	rig.programs.read = read_again;
 	if (startup_privilege(rig.config, false, &rig.programs, &rig.launcher, &rig.cgroups,
 			      &why) == 0)
 		return 0;
@@ -80,16 +101,14 @@ end(struct launch *launch)
 	launch_done(launch);
 }
 
-/* It is a child of ours, and was told its profile before we could say anything. */
 static void
-zygote_is_ours_and_configured(void **state)
+zygote_starts(unsigned int profile)
 {
 	struct launch launch;
 	struct frame frame = { 0 };
 	struct frame_reader reader;
 
-	(void)state;
-	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &launch), 0);
+	assert_int_equal(start(LAUNCH_ZYGOTE, profile, &launch), 0);
 	assert_int_equal(fcntl(launch.control, F_SETFL, 0), 0);
 	frame_reader_init(&reader, FROM_ZYGOTE);
 	assert_int_equal(frame_reader_read(&reader, launch.control, &frame), 1);
@@ -100,6 +119,36 @@ zygote_is_ours_and_configured(void **state)
 	frame_done(&frame);
 	frame_reader_done(&reader);
 	end(&launch);
+}
+
+/* It is a child of ours, and was told its profile before we could say anything. */
+static void
+zygote_is_ours_and_configured(void **state)
+{
+	(void)state;
+	zygote_starts(0);
+}
+
+/* Only the configuration says what there is. */
+static void
+what_is_learned_is_configured(void **state)
+{
+	struct why why = { .text = "" };
+	unsigned int profile = 9;
+
+	(void)state;
+	assert_int_equal(launcher_learn(rig.launcher, "none", &profile, &why), -ENOENT);
+	assert_string_equal(why.text, "the configuration has no such profile");
+	assert_int_equal(launcher_learn(rig.launcher, "lost", &profile, &why), -ENOENT);
+	assert_string_equal(why.text, "[interpreter x] worker: /nowhere: No such file or directory");
+	for (int i = 0; i < 2; i++) {	/* added, then replaced */
+		assert_int_equal(launcher_learn(rig.launcher, "more", &profile, &why), 0);
+		assert_int_equal(profile, 1);
+		zygote_starts(1);
+	}
+	assert_int_equal(launcher_learn(rig.launcher, "basic", &profile, &why), 0);
+	assert_int_equal(profile, 0);
+	zygote_starts(0);
 }
 
 static void
@@ -251,6 +300,7 @@ run_group(void)
 		cmocka_unit_test(only_what_it_knows_is_started),
 		cmocka_unit_test(no_more_than_two_live),
 		cmocka_unit_test(only_children_are_adopted),
+		cmocka_unit_test(what_is_learned_is_configured),
 		cmocka_unit_test(its_end_is_noticed),
 	};
 

@@ -331,6 +331,54 @@ only_what_needs_a_start_is_named(void **state)
 	config_free(b);
 }
 
+/* Afterwards both are the same, and neither has texts of the other. */
+static void
+profiles_are_taken(void **state)
+{
+	struct config *a = read_text("[profile old]\nmodules = json\n[interpreter x]\nroot = /a\n"
+				     "[profile x]\ninterpreter = x\n");
+	struct config *b = read_text("[profile new]\nmodules = re\n[interpreter x]\nroot = /b\n"
+				     "[profile x]\ninterpreter = x\n[profile old]\nmodules = json\n");
+	char *text;
+
+	(void)state;
+	assert_true(config_same_profile(a, b, "basic"));
+	assert_true(config_same_profile(a, b, "old"));
+	assert_false(config_same_profile(a, b, "x"));	/* its root */
+	assert_false(config_same_profile(a, b, "new"));
+	assert_int_equal(config_take_profile(a, b, "new"), 3);
+	assert_int_equal(config_take_profile(a, b, "x"), 2);
+	text = config_needs_restart(a, b);
+	config_free(b);
+	assert_string_equal(text, "");
+	free(text);
+	assert_int_equal(a->n_profiles, 4);
+	assert_string_equal(a->profile[3].modules.item[0], "re");
+	assert_string_equal(config_interpreter_of(a, &a->profile[2])->root, "/b");
+	config_free(a);
+}
+
+static void
+no_more_profiles_than_fit_are_taken(void **state)
+{
+	struct config *a = config_new(), *b;
+	char text[4096] = "";
+	size_t len = 0;
+
+	(void)state;
+	for (int i = 1; i < CONFIG_PROFILES_MAX; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "[profile p%d]\n", i);
+	b = read_text(text);
+	for (int i = 1; i < CONFIG_PROFILES_MAX; i++)
+		assert_int_equal(config_take_profile(a, b, b->profile[i].name), i);
+	config_free(b);
+	b = read_text("[profile last]\n");
+	assert_int_equal(config_take_profile(a, b, "last"), -ENOSPC);
+	assert_int_equal(a->n_profiles, CONFIG_PROFILES_MAX);
+	config_free(a);
+	config_free(b);
+}
+
 int
 main(void)
 {
@@ -343,6 +391,8 @@ main(void)
 		cmocka_unit_test(one_more_deny_never_allows_more),
 		cmocka_unit_test(all_who_are_named_are_asked_about),
 		cmocka_unit_test(only_what_needs_a_start_is_named),
+		cmocka_unit_test(profiles_are_taken),
+		cmocka_unit_test(no_more_profiles_than_fit_are_taken),
 	};
 
 	return cmocka_run_group_tests_name("rules", tests, NULL, NULL);

@@ -182,6 +182,8 @@ answer(enum seccomp_verdict verdict)
 		return SAYS(EINVAL);
 	case SECCOMP_ENOPROTOOPT:
 		return SAYS(ENOPROTOOPT);
+	case SECCOMP_EOPNOTSUPP:
+		return SAYS(EOPNOTSUPP);
 	case SECCOMP_PRETEND:
 		return SAYS(0);
 	}
@@ -825,6 +827,8 @@ try_refused_rows(void)
 			expected = EINVAL;
 		if (rows[i].verdict == SECCOMP_ENOPROTOOPT)
 			expected = ENOPROTOOPT;
+		if (rows[i].verdict == SECCOMP_EOPNOTSUPP)
+			expected = EOPNOTSUPP;
 		memset(args, 0xff, sizeof(args));
 		make_match(&rows[i], args);
 		errno = 0;
