@@ -308,13 +308,13 @@ its_heap_is_on_huge_pages(void **state)
 	host_stop(&host);
 }
 
-/* Does a mapping have a whole huge page in it? */
+/* Does a mapping have a whole huge page in it, of a file whose pages can be on one? */
 static bool
-has_huge(unsigned long from, unsigned long to)
+has_huge(unsigned long from, unsigned long to, unsigned long offset)
 {
 	const unsigned long page = 2UL << 20;
 
-	return ((from + page - 1) & ~(page - 1)) + page <= to;
+	return from % page == offset % page && ((from + page - 1) & ~(page - 1)) + page <= to;
 }
 
 /* The read-only part of a library is one mapping, and nothing that can be written is executable.
@@ -336,7 +336,7 @@ check_mappings(pid_t zygote, bool *huge_r)
 		assert_int_equal(sscanf(line, "%lx-%lx %4s %lx", &from, &to, may, &offset), 4);
 		assert_false(may[1] == 'w' && may[2] == 'x');
 		assert_false(strstr(line, "/lib-dynload/") && strcmp(may, "r--p") == 0);
-		*huge_r |= may[2] == 'x' && has_huge(from, to) &&
+		*huge_r |= may[2] == 'x' && has_huge(from, to, offset) &&
 			   strstr(line, "/memfd:mcp-python-worker ") != NULL;
 		if (!strstr(line, "/libc.so.6"))
 			continue;
