@@ -666,6 +666,12 @@ repl_is_frozen(const struct repl *repl)
 }
 
 bool
+repl_runs_on(const struct repl *repl)
+{
+	return repl->background.runs;
+}
+
+bool
 repl_runs_other(const struct repl *repl, const struct execution *cell)
 {
 	return repl->phase == REPL_CELL && repl->execution != cell;

@@ -120,4 +120,7 @@ void repl_usage(struct repl *repl, struct repl_usage *usage_r);
  * thawed by the next cell or copy. */
 bool repl_is_frozen(const struct repl *repl);
 
+/* Do threads or processes that cells have left run now, without a cell? */
+bool repl_runs_on(const struct repl *repl);
+
 #endif

@@ -163,10 +163,10 @@ running_stop(struct engine *engine, struct audit *audit, const char *by, const j
 
 /* ---- suspending ---- */
 
-/* The ids of a tenant's executions. */
 struct of_tenant {
 	const char *tenant;
-	json_t *ids;
+	json_t *ids;		/* of its executions */
+	size_t n;		/* stopped */
 };
 
 static void
@@ -178,19 +178,41 @@ note_id(void *arg, const struct survey_execution *seen)
 		json_array_append_new(of->ids, json_string(seen->id));
 }
 
+/* Closes the tenant's sessions in which something runs without a cell. */
+static void
+stop_sessions(void *arg, const struct survey_tenant *seen)
+{
+	struct of_tenant *of = arg;
+	struct repl_session *session, *next;
+	struct repl_session_info info;
+
+	if (strcmp(tenant_principal(seen->tenant), of->tenant) != 0)
+		return;
+	for (session = repl_session_next(seen->tenant, NULL); session; session = next) {
+		next = repl_session_next(seen->tenant, session);
+		repl_session_glance(session, &info);
+		if (!info.runs_on)
+			continue;
+		repl_session_stop(session, "an operator of the service has suspended what you run, "
+				  "and threads or processes of this session ran on");
+		of->n++;
+	}
+}
+
 /* Stopping changes the lists that the survey walks over: so first all ids are noted. */
 static size_t
 stop_all(struct engine *engine, const char *tenant)
 {
-	struct of_tenant of = { tenant, json_array() };
+	struct of_tenant of = { tenant, json_array(), 0 };
 	const json_t *id;
-	size_t i, n = 0;
+	size_t i;
 
 	survey_executions(engine, note_id, &of);
 	json_array_foreach(of.ids, i, id)
-		n += survey_stop(engine, json_string_value(id));
+		of.n += survey_stop(engine, json_string_value(id));
 	json_decref(of.ids);
-	return n;
+	survey_tenants(engine, stop_sessions, &of);
+	return of.n;
 }
 
 json_t *

@@ -171,11 +171,14 @@ def operators_suspend_and_resume(ctx):
             ctx.client(path=s.socket, uid=SOMEBODY) as c, ctx.client(path=s.socket) as mine:
         name = pwd.getpwuid(SOMEBODY).pw_name
         session = tool(c, "run_repl", code="x = 1")["session"]
+        works = tool(c, "run_repl", code="import threading, time\n"
+                     "def work():\n    while True:\n        time.sleep(0.01)\n"
+                     "threading.Thread(target=work, daemon=True).start()")["session"]
         running = c.start_script("print(1, flush=True); import time; time.sleep(600)")
         until(ctx, lambda: json.loads(command(
             ctx, "ps", "--json", "--admin-socket", d.socket).stdout), "it runs")
         done = command(ctx, "suspend", name, "--admin-socket", d.socket)
-        assert "%s is suspended; 1 stopped" % name in done.stderr, done
+        assert "%s is suspended; 2 stopped" % name in done.stderr, done
         equal(c.outcome(running).status, "cancelled")
         o = c.run("1")
         equal(o.status, "denied")
@@ -192,6 +195,8 @@ def operators_suspend_and_resume(ctx):
         command(ctx, "resume", name, "--admin-socket", d.socket, want=77)
         equal(c.run("1").status, "ok")
         equal(tool(c, "run_repl", code="x", session=session)["result"]["repr"], "1")
+        lost = c.ask("tools/call", {"name": "run_repl", "arguments": {"code": "1", "session": works}})
+        assert "has suspended what you run" in lost["content"][0]["text"], lost
         with open(d.path + "/audit", encoding="utf-8") as f:
             records = [json.loads(line) for line in f]
         equal([(r["event"], r["tenant"], r["by"]) for r in records if r["event"].startswith("tenant-")],

@@ -648,6 +648,7 @@ repl_session_glance(const struct repl_session *session, struct repl_session_info
 		.cells = session->cells,
 		.busy = session->holder || session->n_waiting > 0,
 		.frozen = origin && repl_is_frozen(origin->repl),
+		.runs_on = origin && repl_runs_on(origin->repl),
 		.kept = origin && origin->kept,
 		.memory_limit = origin ? origin->limits.memory_bytes : 0,
 		.age_ms = clock_ms() - session->born_ms,

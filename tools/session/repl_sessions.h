@@ -171,6 +171,7 @@ struct repl_session_info {
 	const char *handle, *profile;
 	unsigned int cells;
 	bool busy, frozen;
+	bool runs_on;			/* threads or processes that cells have left run */
 	bool kept;			/* it has outlived a restart of the service */
 	uint64_t memory_bytes;		/* of the session of the engine, with all branches; 0: not
 					 * known */
