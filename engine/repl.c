@@ -648,7 +648,7 @@ int
 repl_raise(struct repl *repl, uint64_t memory_bytes, struct why *why_r)
 {
 	if (!repl->engine->memory_counted && memory_bytes > repl->memory_most)
-		return why_say(why_r, -EPERM, "memory_mb", "the memory of this session can be "
+		return why_say(why_r, -ERANGE, "memory_mb", "the memory of this session can be "
 			       "raised to %llu MiB, the most that was allowed when it began: a "
 			       "reset gives it more",
 			       (unsigned long long)(repl->memory_most >> 20));

@@ -71,7 +71,7 @@ int repl_open(struct engine *engine, struct tenant *tenant,
 void repl_close(struct repl *repl);
 
 /* Raises the memory limit of the session, for all its snapshots, from the next cell or copy on. A
- * lower limit changes nothing. 0; or -EPERM with why_r: no controller counts memory, and the hard
+ * lower limit changes nothing. 0; or -ERANGE with why_r: no controller counts memory, and the hard
  * limit of its processes, which was set when it began (memory_max), is lower. */
 int repl_raise(struct repl *repl, uint64_t memory_bytes, struct why *why_r);
 

@@ -88,7 +88,7 @@ def proxy_process(service):
 def check_described(client, script, open_world):
     """What the two tools that run what a client wrote say of the network."""
     tools = {t["name"]: t for t in client.ask("tools/list")["tools"]}
-    for name, text in ("run_script", script), ("run_repl", "packages and network are the same"):
+    for name, text in ("run_script", script), ("run_repl", "packages and network are those of run_script"):
         assert text in tools[name]["description"], tools[name]
         equal(tools[name]["annotations"]["openWorldHint"], open_world)
 

@@ -418,7 +418,7 @@ memory_is_raised_for_all_states(void **state)
 	if (rig.engine->memory_counted)
 		return;
 	/* Hard limits of processes are what they were when the session began. */
-	raise_to(201, -EPERM);
+	raise_to(201, -ERANGE);
 	raise_to(200, 0);
 	gives(0, "len(bytes(160 << 20)) >> 20", "160");
 }

@@ -102,7 +102,8 @@ give_one(const struct repl_giving *giving, uint32_t i, int fd)
 		.serial = 10 + i, .slot = 1 + i, .pid = 1000 + i, .uid = 100000 + i,
 		.tenant = msg_str("uid:1000"), .profile = msg_str("default"), .streams = 3,
 		.snapshots = 3, .taken = 3, .memory_used = 1, .wall_ms = 1, .cpu_ms = 1,
-		.memory_bytes = 1, .pids = 1, .output_bytes = 1, .output_total = 1,
+		.memory_bytes = 1, .memory_most = 1, .pids = 1, .output_bytes = 1,
+		.output_total = 1,
 		.handles = 2,
 	}, .handle = handle };
 

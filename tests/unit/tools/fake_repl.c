@@ -97,7 +97,7 @@ repl_raise(struct repl *repl, uint64_t memory_bytes, struct why *why_r)
 {
 	(void)repl;
 	return memory_bytes <= FAKE_MEMORY_MOST ? 0
-		: why_say(why_r, -EPERM, "memory_mb", "more than its processes can have");
+		: why_say(why_r, -ERANGE, "memory_mb", "more than its processes can have");
 }
 
 void
@@ -122,6 +122,13 @@ void
 repl_drop(struct repl *repl, unsigned int snapshot)
 {
 	repl->snapshots &= ~(1u << snapshot);
+}
+
+bool
+repl_runs_on(const struct repl *repl)
+{
+	(void)repl;
+	return false;
 }
 
 bool
