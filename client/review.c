@@ -65,22 +65,39 @@ review_decide(struct review *review, const char *id, const char *what, const cha
 	json_decref(answer);
 }
 
+/* One of "adlq"; the end of standard input is 'q'. */
+static char
+read_choice(void)
+{
+	for (;;) {
+		own_mem char *word = read_words("a: approve, d: deny, l: later, q: leave > ");
+
+		if (!word)
+			return 'q';
+		if (strlen(word) == 1 && strchr("adlq", *word))
+			return *word;
+	}
+}
+
 /* What the user wants done with the request that they have just read. */
 static void
 ask_user(struct review *review, const char *id)
 {
-	own_mem char *reason = NULL, *word = read_words("a: approve, d: deny, l: later, q: leave > ");
+	own_mem char *reason = NULL;
 
-	if (!word || strcmp(word, "q") == 0) {
-		review->ended = true;
-	} else if (strcmp(word, "a") == 0) {
+	switch (read_choice()) {
+	case 'a':
 		review_decide(review, id, "approve", NULL);
-	} else if (strcmp(word, "d") == 0) {
+		break;
+	case 'd':
 		reason = read_words("reason, or nothing > ");
 		review_decide(review, id, "deny", reason);
-	} else if (strcmp(word, "l") != 0) {
-		ask_user(review, id);
-		return;
+		break;
+	case 'q':
+		review->ended = true;
+		break;
+	default:
+		break;
 	}
 	json_object_set_new(review->later, id, json_true());
 }

@@ -686,7 +686,7 @@ on_zygote_renewed(void *arg)
 			w->is_stale = true;
 			w->share->n_stale++;
 			share_update(w->share);
-			if (profile->has_changed && w->state == WORKER_WARM)
+			if (profile->has_changed)
 				worker_end(w);
 		}
 	profile->has_changed = false;
