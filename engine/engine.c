@@ -301,7 +301,7 @@ set_up(struct engine *engine)
 		engine->pids_counted = have->pids;
 	}
 	if (!engine->memory_counted || !engine->pids_counted)
-		engine->watchdog = watchdog_new(engine->base, execution_check);
+		engine->watchdog = watchdog_new(engine->base);
 	describe(engine);
 	return engine->options.cgroups != NULL
 	       ? cgroup_root_watch(engine->options.cgroups, engine->base) : 0;

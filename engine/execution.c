@@ -199,16 +199,6 @@ execution_id(const struct execution *e)
 
 /* ---- its clocks and its use ---- */
 
-void
-execution_begin(struct execution *e, struct worker *w)
-{
-	execution_set_state(e, EXECUTION_RUNNING);
-	e->worker = w;
-	results_begin(&e->results);
-	execution_watch(e);
-	execution_set_deadline(e, 0);
-}
-
 static void stop_cell(struct execution *e, enum stop_reason reason);
 
 static void
@@ -247,9 +237,11 @@ execution_on_looked(void *arg)
 		execution_stop(e, STOP_MEMORY);
 }
 
-void
-execution_check(struct execution *e)
+/* The watchdog's check of a running execution. */
+static void
+on_check(void *arg)
 {
+	struct execution *e = arg;
 	struct worker *w = e->worker;
 	enum stop_reason exceeded;
 
@@ -265,6 +257,17 @@ execution_check(struct execution *e)
 		 watchdog_look(e->engine->watchdog, &w->look, w->pid, w->leaf, true,
 			       execution_on_looked, e))
 		execution_on_looked(e);
+}
+
+void
+execution_begin(struct execution *e, struct worker *w)
+{
+	execution_set_state(e, EXECUTION_RUNNING);
+	e->worker = w;
+	results_begin(&e->results);
+	if (e->engine->watchdog != NULL)
+		watchdog_watch(e->engine->watchdog, &e->usage.watchdog, on_check, e);
+	execution_set_deadline(e, 0);
 }
 
 /* ---- the end ---- */

@@ -126,9 +126,6 @@ int execution_on_where(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
 			     const struct msg_cell_ended *ended);
 
-/* The watchdog's check of a running execution. */
-void execution_check(struct execution *execution);
-
 /* Ends the execution at once, together with its worker. The reason counts only if the execution was
  * not being stopped before. */
 void execution_lose(struct execution *execution, enum stop_reason reason);

@@ -55,13 +55,6 @@ execution_ran_us(const struct execution *e)
 
 /* ---- memory, processes and processor time ---- */
 
-void
-execution_watch(struct execution *e)
-{
-	if (e->engine->watchdog != NULL)
-		watchdog_watch(e->engine->watchdog, &e->usage.watchdog, e);
-}
-
 static void
 note_memory(struct execution *e, uint64_t bytes)
 {

@@ -26,9 +26,6 @@ struct execution_usage {
  * at 0. */
 void execution_start_clock(struct execution *execution);
 
-/* The execution has its worker: the watchdog begins to look at it. */
-void execution_watch(struct execution *execution);
-
 /* To be called at the execution's end: stops its clock and the watchdog, and counts its use.
  * Further calls do nothing. */
 void execution_count(struct execution *execution);

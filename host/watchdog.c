@@ -208,7 +208,6 @@ effort_pause_us(const struct effort *effort)
 
 struct watchdog {
 	struct event tick, reading;
-	void (*check)(struct execution *execution);
 	TAILQ_HEAD(, watchdog_link) links;	/* ordered by their last check, oldest first */
 	TAILQ_HEAD(, watchdog_look) looks;	/* ordered by the last process that was read */
 	unsigned int round;
@@ -243,7 +242,7 @@ watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
 		TAILQ_REMOVE(&watchdog->links, link, link);
 		TAILQ_INSERT_TAIL(&watchdog->links, link, link);
 		link->round = watchdog->round;
-		watchdog->check(link->execution);
+		link->check(link->arg);
 		took = clock_us() - start.wall_us;
 	}
 	effort_add(&watchdog->effort, &start);
@@ -263,13 +262,12 @@ watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
 static void watchdog_on_reading(evutil_socket_t fd, short what, void *arg);
 
 struct watchdog *
-watchdog_new(struct event_base *base, void (*check)(struct execution *))
+watchdog_new(struct event_base *base)
 {
 	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
 
 	if (watchdog == NULL)
 		abort();
-	watchdog->check = check;
 	watchdog->round = 1;
 	TAILQ_INIT(&watchdog->links);
 	TAILQ_INIT(&watchdog->looks);
@@ -293,11 +291,11 @@ watchdog_free(struct watchdog *watchdog)
 }
 
 void
-watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link,
-	       struct execution *execution)
+watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link, void (*check)(void *arg),
+	       void *arg)
 {
 	*link = (struct watchdog_link){
-		.watchdog = watchdog, .execution = execution, .round = watchdog->round - 1,
+		.watchdog = watchdog, .check = check, .arg = arg, .round = watchdog->round - 1,
 	};
 	TAILQ_INSERT_HEAD(&watchdog->links, link, link);
 	if (!evtimer_pending(&watchdog->tick, NULL))

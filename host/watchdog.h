@@ -17,7 +17,6 @@
 
 struct cgroup_leaf;
 struct event_base;
-struct execution;
 struct watchdog;
 
 /* The use of all processes of one worker. */
@@ -59,23 +58,24 @@ uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
 
 /* ---- the timer ---- */
 
-/* Makes a watchdog, which calls check for every watched execution about every 20 ms, in pieces of a
- * few milliseconds, beginning with the one that was checked longest ago. It uses at most a tenth of
- * a processor, and on a busy machine at most half of the loop's time. */
-struct watchdog *watchdog_new(struct event_base *base,
-			      void (*check)(struct execution *));
+/* Makes a watchdog, which has every watched object checked about every 20 ms, in pieces of a few
+ * milliseconds, beginning with the one that was checked longest ago. It uses at most a tenth of a
+ * processor, and on a busy machine at most half of the loop's time. */
+struct watchdog *watchdog_new(struct event_base *base);
 void watchdog_free(struct watchdog *watchdog);
 
 /* Embedded in the watched object. */
 struct watchdog_link {
 	TAILQ_ENTRY(watchdog_link) link;
 	struct watchdog *watchdog;	/* NULL: not watched */
-	struct execution *execution;
+	void (*check)(void *arg);
+	void *arg;
 	unsigned int round;		/* the last round of checks that it was in */
 };
 
+/* Has check called with arg until watchdog_forget. check may forget its own link, and others. */
 void watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link,
-		    struct execution *execution);
+		    void (*check)(void *arg), void *arg);
 void watchdog_forget(struct watchdog_link *link);	/* does nothing if it is not watched */
 
 /* ---- memory with shared pages counted once ---- */

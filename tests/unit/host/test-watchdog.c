@@ -191,13 +191,6 @@ in_a_turn(evutil_socket_t fd, short what, void *arg)
 	(void)arg;
 }
 
-static void
-never(struct execution *execution)
-{
-	(void)execution;
-	fail();
-}
-
 /* Returns what a look finds, and in how many pieces: how often another event has met it further on
  * than before. */
 static uint64_t
@@ -206,7 +199,7 @@ look_at(pid_t pid, unsigned int *pieces_r)
 	static const struct timeval at_once;
 	size_t at = 0;
 	struct event_base *base = event_base_new();
-	struct watchdog *watchdog = watchdog_new(base, never);
+	struct watchdog *watchdog = watchdog_new(base);
 	struct watchdog_look look = { 0 };
 	unsigned int done = 0;
 	struct event *turn = event_new(base, -1, EV_PERSIST, in_a_turn, NULL);
@@ -322,11 +315,11 @@ static unsigned int checks;
 
 /* Takes long and costs nothing, as on a machine where others have the processors. */
 static void
-check_slowly(struct execution *execution)
+check_slowly(void *arg)
 {
 	static const struct timespec while_others_run = { .tv_nsec = SLOW_MS * 1000000 };
 
-	(void)execution;
+	(void)arg;
 	checks++;
 	nanosleep(&while_others_run, NULL);
 }
@@ -345,11 +338,11 @@ checks_that_wait_are_soon_repeated(void **state)
 {
 	static const struct timeval less_than_ten_times = { .tv_sec = 2 };
 	struct event_base *base = event_base_new();
-	struct watchdog *watchdog = watchdog_new(base, check_slowly);
+	struct watchdog *watchdog = watchdog_new(base);
 	struct watchdog_link link = { 0 };
 
 	(void)state;
-	watchdog_watch(watchdog, &link, NULL);
+	watchdog_watch(watchdog, &link, check_slowly, NULL);
 	event_base_once(base, -1, EV_TIMEOUT, stop, base, &less_than_ten_times);
 	event_base_dispatch(base);
 	assert_in_range(checks, 2, 4);
