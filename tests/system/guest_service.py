@@ -540,7 +540,7 @@ def a_socket_for_a_group_is_explained_to_others():
         os.unlink(path)
         sh("systemctl", "stop", UNIT, "mcp-pythond.socket")
         sh("systemctl", "daemon-reload")
-    p = sh("mcp-python", "run", hello_file(), check=False)
+    p = sh("mcp-python", "connect", check=False)
     assert p.returncode == 69 and "no such socket" in p.stdout, p
     sh("systemctl", "start", "mcp-pythond.socket")
 

@@ -124,7 +124,7 @@ def requests_reach_those_who_may_decide():
             equal(o.ids(), set())
         with Operators(SECOND) as o:
             equal(o.ids(), {asked[BOB]})
-            assert not o.ask("approve", id=asked[CAROL])["ok"], "what was decided already"
+            assert not o.ask("deny", id=asked[CAROL])["ok"], "what is denied already"
         with client(ALICE) as a, client(BOB) as b:
             o = a.run("print('of %d')" % ALICE, seconds(60))
             equal((o.status, o.stdout), ("ok", "of %d\n" % ALICE))
