@@ -700,6 +700,58 @@ a_slow_moment_fails_no_call(void **state)
 		assert_true(++tries < 200);
 }
 
+/* Asks for workers and stops one before it is ready. Its serial. */
+static uint64_t
+stop_one_starting(void)
+{
+	uint64_t stopped[TOGETHER];
+	struct worker *w;
+
+	while ((w = TAILQ_FIRST(&rig.engine->pool.age)) != NULL)
+		worker_end(w);
+	pool_pump(rig.engine);
+	while (stop_starting(stopped, 0) == 0)
+		event_base_loop(rig.base, EVLOOP_ONCE);
+	return stopped[0];
+}
+
+/* Changes the profile while that worker is stopped, and lets the successor of the zygote take over.
+ * False: the worker was ready before it could be stopped. */
+static bool
+change_while_starting(uint64_t serial)
+{
+	struct pool_profile *profile = &rig.engine->pool.profile[0];
+	uint64_t end = rig_now_us() + RIG_PATIENCE_MS * 1000;
+	bool was_starting = false;
+	struct worker *w;
+
+	pool_change_profile(rig.engine, 0);
+	while (profile->has_changed) {
+		w = pool_find(rig.engine, serial);
+		was_starting = w != NULL && w->state == WORKER_STARTING;
+		event_base_loop(rig.base, EVLOOP_ONCE);
+		assert_in_range(rig_now_us(), 0, end);
+	}
+	w = pool_find(rig.engine, serial);
+	assert_true(w == NULL || w->state == WORKER_ENDING);
+	return was_starting;
+}
+
+/* It was made with the settings from before. */
+static void
+a_changed_profile_ends_who_is_being_made(void **state)
+{
+	unsigned int tries = 0;
+	struct rig_result r;
+
+	(void)state;
+	while (!change_while_starting(stop_one_starting()))
+		assert_true(++tries < 200);
+	rig_run(&r, "print('after')");
+	rig_assert_status(&r, OUTCOME_OK);
+	settle(1);
+}
+
 static int
 run_group(void)
 {
@@ -724,6 +776,7 @@ run_group(void)
 		cmocka_unit_test(used_workers_end_in_a_quiet_moment),
 		cmocka_unit_test(a_worker_cannot_make_us_wait),
 		cmocka_unit_test(a_slow_moment_fails_no_call),
+		cmocka_unit_test(a_changed_profile_ends_who_is_being_made),
 		cmocka_unit_test(shutdown_answers_everybody),
 	};
 
