@@ -7,17 +7,19 @@ import os
 import pwd
 import re
 import select
+import shutil
 import stat
 import subprocess
 import time
 
 import guest_tools
-from guest_tools import (ALICE, CGROUP, SOCKET, SUBUIDS, UNIT, client, drop_in, pids, read, seconds,
-                         sh, show, test)
+from guest_tools import (ALICE, CGROUP, SOCKET, SUBUIDS, UNIT, client, drop_in, main_pid, pids, read,
+                         seconds, sh, show, test)
 from guest_power import PLACE, LoggedDisk, replay
 from harness import equal
 from package_index import Index
 from package_store import environments, install, leftovers, names, verify, wait_for
+from repl import Session
 
 STATE = "/var/lib/mcp-pythond"
 STORE = STATE + "/environments"
@@ -261,6 +263,50 @@ def a_reload_is_all_or_nothing():
         reload_("reloaded")
         equal(status(), "ok")
         equal(show("NRestarts"), "0")
+
+
+@test
+def a_reload_adds_and_changes_an_interpreter():
+    """By a service that has given its rights up, with limits of the kernel. Nothing that runs ends."""
+    worker = "/etc/mcp-pythond/workers/mcp-python-worker-mine"	# where `interpreter add` puts it
+    section = "[interpreter mine]\nworker = %s\n[profile mine]\ninterpreter = mine\n" % worker
+    asked = "import sys\n'colorsys' in sys.modules"
+    os.makedirs(os.path.dirname(worker), exist_ok=True)
+    try:
+        with configured("", "[Unit]\n") as path, client(ALICE) as c:
+            def run(script, **more):
+                return c.run(script, seconds(60), **more)
+
+            def write_and_reload(text, marker):
+                with open(path, "w") as f:
+                    f.write(text)
+                reload_(marker)
+            kept = Session(c)
+            kept.well("x = 20", seconds(60))
+            before, goes_on = main_pid(), guest_tools.start_running(c, "import time\ntime.sleep(600)")
+            equal(run("1", profile="mine").status, "invalid_arguments")
+            write_and_reload(section, "profile-not-taken profile=mine")
+            equal(run("1", profile="mine").status, "invalid_arguments", "its worker is not there")
+            shutil.copy("/usr/libexec/mcp-python-worker", worker)
+            write_and_reload(section, "reloaded")
+            equal(run(asked, profile="mine").result["json"], False)
+            equal(run("bytearray(600 << 20)", profile="mine", memory_mb=200).status, "memory_limit")
+            equal(kept.value("x + 1"), "21", "a session of before")
+            inside = Session(c)
+            inside.well("y = 1", seconds(60), profile="mine")
+            write_and_reload(section + "modules = + colorsys\n", "zygote-renewed profile=mine")
+            equal(run(asked, profile="mine").result["json"], True)
+            equal(run(asked).result["json"], False, "the profile that was not named")
+            equal((kept.value("x + 2"), inside.value("y + 1")), ("22", "2"))
+            equal(inside.value(asked), "False", "a session of the profile as it was")
+            write_and_reload("", 'after-restart="[interpreter], [profile]"')
+            equal(run("1", profile="mine").status, "invalid_arguments", "it is taken away")
+            equal((kept.value("x + 3"), inside.value("y + 2")), ("23", "3"))
+            assert not c.answers, "what ran from before has ended"
+            c.cancel(goes_on)
+            equal((main_pid(), show("NRestarts")), (before, "0"))
+    finally:
+        shutil.rmtree(os.path.dirname(worker))
 
 
 @test
