@@ -48,6 +48,15 @@ kept=$(sed -nE 's/^#define HANDOVER_SESSIONS_MAX ([0-9]+).*/\1/p' "$srcdir/proto
 [ "$room" -gt $((4 * kept)) ] ||
 	bad "FileDescriptorStoreMax=$room is too little for $kept sessions, of four each, and a table"
 
+# A minimal server has no procps, and so no program named kill.
+programs=$(sed -nE 's/^Exec[A-Za-z]+=[-+!:]*([^ ]+).*/\1/p' "$srcdir"/systemd/*.service.in | sort -u)
+for program in $programs; do
+	case $program in
+	@sbindir@/mcp-pythond | /bin/sh) ;;
+	*) bad "a unit starts $program, which a machine may lack" ;;
+	esac
+done
+
 command -v systemd-analyze >/dev/null || {
 	echo "check-units: no systemd-analyze here; the units were not verified" >&2
 	[ $status -eq 0 ] && exit 77
