@@ -12,6 +12,7 @@ import tempfile
 import time
 
 from harness import Skip, equal, main, test, tests
+from interpreter import under_test
 from repl import Session, begun
 from supervisor import Supervisor
 
@@ -732,7 +733,7 @@ def preloading(ctx, modules, directory, more=""):
     """A client of a service whose profile has imported modules, also those of a directory."""
     service = Supervisor(ctx.options.build, "[profile fast]\nmodules = %s\n%s" % (modules, more))
     if directory:
-        site = "/usr/local/lib/python3.11/dist-packages"
+        site = "/usr/local/lib/python%d.%d/dist-packages" % under_test.version[:2]
         if not os.path.isdir(site):
             raise Skip("there is no " + site)
         service.argv[:0] = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" %s && exec "$@"'

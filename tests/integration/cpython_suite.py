@@ -107,7 +107,8 @@ def difference(here, there):
 
 
 def once(ctx, line, inside, timeout):
-    """The counts inside, and what is wrong with them, or None."""
+    """The counts inside, and what is wrong with them, or None. In a tree that was copied elsewhere, as
+    check-pythons does, some tests fail outside, too; those of a distribution's Python do not."""
     said, complaint, status = run_unjailed(DRIVER, line.split(), timeout)
     native = counts_in(said)
     assert native, "outside: %s %s" % (status, complaint[-2000:])
@@ -118,7 +119,7 @@ def once(ctx, line, inside, timeout):
     problem = None
     if here != there:
         problem = "outside %s, inside %s\n%s" % (here, there, difference(native, jailed))
-    elif not here["run"] or here["failures"] or here["errors"]:
+    elif not here["run"] or (under_test.is_packaged and (here["failures"] or here["errors"])):
         problem = "outside: %s" % native
     return there, problem
 

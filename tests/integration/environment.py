@@ -6,16 +6,16 @@ run_script, as clients see them. Every result is validated against its tool's sc
 import json
 import os
 import re
-import sys
 import time
 
 from harness import CORPUS, OWN_CORPUS, SOMEBODY, Skip, equal, main, test
+from interpreter import under_test
 from mcp_schema import Validator, jsonschema
 from mcpclient import LEGACY, MODERN, Client
 from package_store import new_store
 
 BLOCK = "# /// script\n%s# ///\n"
-PYTHON = "%d.%d.%d" % sys.version_info[:3]
+PYTHON = "%d.%d.%d" % under_test.version
 
 
 def tools_of(client):

@@ -23,13 +23,21 @@ class Interpreter:
     def __init__(self, program, root="", text=""):
         self.program, self.root, self.text = program, root, text
 
+    def ask(self, code):
+        """What the program prints, outside of any jail."""
+        enter = ["/usr/sbin/chroot", self.root] if self.root else []
+        return subprocess.run([*enter, self.program, "-I", "-c", code], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+
     @functools.cached_property
     def version(self):
         """(3, 13, 5)"""
-        enter = ["/usr/sbin/chroot", self.root] if self.root else []
-        said = subprocess.run([*enter, self.program, "-I", "-c", "import sys\nprint(*sys.version_info[:3])"],
-                              check=True, stdout=subprocess.PIPE, text=True).stdout
-        return tuple(map(int, said.split()))
+        return tuple(map(int, self.ask("import sys\nprint(*sys.version_info[:3])").split()))
+
+    @property
+    def is_packaged(self):
+        """It is that of a distribution, where that has put it."""
+        return self.program.startswith("/usr/bin/")
 
     @property
     def short(self):

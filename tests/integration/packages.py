@@ -879,9 +879,8 @@ def the_store_is_made_with_what_is_above_it(ctx):
 
 @test(private=True, root=True)
 def a_python_without_pip_says_what_to_install(ctx):
-    import pip
-    hidden = ("unshare", "--mount", "sh", "-c", "mount -t tmpfs none '%s' && exec \"$@\"" % (
-        os.path.dirname(pip.__file__)), "sh")
+    pip = under_test.root + under_test.ask("import os, pip\nprint(os.path.dirname(pip.__file__))")
+    hidden = ("unshare", "--mount", "sh", "-c", "mount -t tmpfs none '%s' && exec \"$@\"" % pip, "sh")
     with new_store() as store, ctx.private(config(index.url, store), wrap=hidden) as s, \
             ctx.client(path=s.socket) as client:
         refused(install(client, "alpha"), "this Python has no pip: install python3-pip")
