@@ -48,7 +48,7 @@ base64_decode(const char *text, size_t len, size_t *len_r)
 	if (n >= 0) {
 		for (size_t i = 0; i < 2 && i < len && text[len - 1 - i] == '='; i++)
 			n--;
-		/* The decoder takes other spellings, too: with blanks, or a "=" anywhere. */
+		/* OpenSSL's decoder also accepts blanks, and "=" in any place. */
 		same = n >= 0 && base64_encode(bytes, (size_t)n, again) == len &&
 		       memcmp(again, text, len) == 0;
 	}

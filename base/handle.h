@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handles: names by which a client refers to a session of run_repl, a job or a task in later calls.
- * They cannot be guessed. A handle ends with the name of this host, so that a proxy in front of
+ * A handle cannot be guessed. It ends with the name of this host, so that a proxy in front of
  * several hosts finds the right one. A handle alone gives no right: code that accepts a handle must
  * also check the tenant.
  */

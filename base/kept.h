@@ -47,11 +47,12 @@ void kept_add(struct kept_store *store, struct kept *kept, const void *owner,
 /* Removes an object. Does nothing if it is in no store. */
 void kept_remove(struct kept *kept);
 
-/* Drops an object so many seconds from now, even if it is in use. */
+/* Drops an object after this number of seconds, even if it is in use. */
 void kept_expire(struct kept *kept, uint64_t seconds);
 
-/* Drops objects of owner, except latest (NULL: none is excepted), until there are at most number of
- * them, with at most so many bytes. False: the objects that cannot be dropped exceed these bounds.
+/* Drops objects of owner, except latest (NULL: none is excepted), until at most number of them are
+ * left, whose charges are at most bytes. False: the objects that cannot be dropped exceed these
+ * bounds.
  */
 bool kept_make_room(struct kept_store *store, const void *owner, const struct kept *latest,
 		    uint64_t number, uint64_t bytes);

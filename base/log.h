@@ -5,8 +5,8 @@
  *
  * Text of a client or a script must be quoted by log_quote. If the reader of standard error is
  * slow, lines are dropped and counted, so that no function waits. Clients can cause some events. So
- * the lines of each event are limited to LOG_BURST, and one more each second. The next line of the
- * event has the number of lines that were left out, as left-out=N.
+ * each event may have LOG_BURST lines at once, and one more for each second that passes. The next
+ * line of the event has the number of lines that were left out, as left-out=N.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -26,9 +26,8 @@ void log_say(int priority, const char *format, ...) __attribute__((format(printf
 /* Is standard error the journal? Known after log_init. */
 bool log_is_journal(void);
 
-/* Looks at $JOURNAL_STREAM, because prefixes with the level are written only for the journal. Lines
- * with a lower priority than most (a LOG_* of syslog(3)) are not written. To be called once, at the
- * start. */
+/* Looks at $JOURNAL_STREAM, because prefixes with the level are written only for the journal. most:
+ * the lowest priority that is written, a LOG_* of syslog(3). To be called once, at the start. */
 void log_init(int most);
 
 /* Writes a line. event: a literal. priority: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO or

@@ -24,7 +24,8 @@ look_as_is(const char *text, size_t len, const char *secret, struct look *look)
 		look->found = n;
 }
 
-/* Is there "\uXXXX" for c? Its bytes; 0: no; *more_r: the text ends before that is known. */
+/* Is there "\uXXXX" for c at this place? Returns its number of bytes; 0: no. *more_r: the text ends
+ * before that is known. */
 static size_t
 mask_take_number(const char *text, size_t len, char c, bool *more_r)
 {

@@ -15,7 +15,7 @@
 
 /* Masks the n secrets in a piece of text, in place; the length stays. A secret is printable ASCII;
  * an empty one is ignored. is_end: no more text follows. Returns the number of bytes at the
- * beginning that are finished. The bytes after them may be the beginning of a secret: they must be
+ * beginning that are finished. The bytes after these may be the beginning of a secret: they must be
  * passed again, followed by more text. */
 size_t mask_secrets(char *text, size_t len, const char *const *secrets, size_t n, bool is_end);
 

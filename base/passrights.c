@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83	/* the oldest headers that we build with lack it */
+#define SO_PASSRIGHTS 83	/* not in the oldest supported kernel headers */
 #endif
 
 int

@@ -26,7 +26,7 @@ struct socketfile {
 	int lock_fd;
 };
 
-/* Does this name still belong to the file that we hold open? */
+/* Does path still name the open file? */
 static bool
 socketfile_is_current(int fd, const char *path)
 {
@@ -37,7 +37,7 @@ socketfile_is_current(int fd, const char *path)
 }
 
 /* The lock file changes its owner later, so it must not be another name of a valuable file: it
- * belongs to us or to owner, and has a single link. */
+ * belongs to this process's user or to owner, and has a single link. */
 static bool
 is_lock_file(int fd, uid_t owner)
 {
@@ -47,8 +47,9 @@ is_lock_file(int fd, uid_t owner)
 	       (st.st_uid == geteuid() || st.st_uid == owner);
 }
 
-/* Returns the lock, held; -EADDRINUSE when another process holds it. The holder removes the file
- * when it ends, so the file may be gone once we have the lock: then the function tries again. */
+/* Takes the lock. Returns its descriptor; -EADDRINUSE: another process holds it. The holder removes
+ * the file when it ends, so the lock may belong to a removed file: then the function tries
+ * again. */
 static int
 take_lock(const char *lock_path, uid_t owner)
 {
@@ -75,8 +76,8 @@ new_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Removes a stale socket of this program at address. A socket that another program serves
- * without our lock, such as systemd, is left alone. */
+/* Removes a stale socket of this program at address. A socket that a program serves without this
+ * lock, such as systemd, is left alone. */
 static int
 clear_path(const struct sockaddr_un *address)
 {
@@ -98,7 +99,7 @@ clear_path(const struct sockaddr_un *address)
 	return unlink(address->sun_path) < 0 ? -errno : 0;
 }
 
-/* Through a descriptor: it changes this socket, whatever has the name by then. */
+/* Changes the owner through a descriptor: another process may have replaced the file at path. */
 static int
 give_socket(const char *path, uid_t owner)
 {
@@ -228,7 +229,7 @@ socketfile_close(struct socketfile *file)
 {
 	if (!file)
 		return;
-	/* The names are ours while the lock is held. */
+	/* No other process may take these names while the lock is held. */
 	(void)unlink(file->path);
 	(void)unlink(file->lock_path);
 	close(file->lock_fd);

@@ -15,7 +15,7 @@
 #define SPARE_MS 10		/* a turn may have used up to this much of its time before it
 				 * begins */
 #define ALERT_MS 2		/* replaces STALL_MS */
-#define ALERT_FOR_MS 10000	/* once a peer was seen to make us wait */
+#define ALERT_FOR_MS 10000	/* for this time after a peer has caused a wait */
 
 /* The state that the handler shares with the rest is volatile; both run in the same thread. */
 static struct {
@@ -34,15 +34,15 @@ static struct {
 	long watch_waits;
 } guard;
 
-/* Of each thread, because others may wait by a function that turns.c replaces: libcurl's, which
- * look up names. */
+/* Of each thread: other threads, such as those in which libcurl looks up names, may also wait in a
+ * function that turns.c replaces. */
 static _Thread_local bool is_on;
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid	/* as for timer_create(2) */
 #endif
 
-/* The coarse clock is exact enough, and costs a fifth. */
+/* The coarse clock is exact enough, and its cost is a fifth of that of CLOCK_MONOTONIC. */
 static uint64_t
 stall_now_ms(void)
 {
@@ -130,7 +130,8 @@ stall_rest(void)
 
 	if (!is_on)
 		return;
-	/* Otherwise each wake-up would arm the timer for the next one. */
+	/* The timer of a turn that only a wake-up began is disarmed: otherwise each wake-up would
+	 * cause the next one. */
 	if (guard.was_woken)
 		stall_arm(0);
 	guard.rests = true;

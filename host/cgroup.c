@@ -156,9 +156,9 @@ remove_if_stale(int own, const char *name, void *arg)
 	cgroup_remove_tree(own, name, DEPTH_MAX);
 }
 
-/* After a supervisor that was killed, or that left sessions, the unit's cgroup may still hold
- * directories that belong to the service's user. Without CAP_DAC_OVERRIDE each one must belong
- * to this process before it can be read. */
+/* Takes the directory and everything below it from the service's user: a supervisor that was
+ * killed, or that left sessions, leaves such directories in the unit's cgroup. Without
+ * CAP_DAC_OVERRIDE each one must belong to this process before it can be read. */
 static void
 take_back(int dir, const char *name, void *arg)
 {
@@ -180,7 +180,7 @@ struct owner {
 	gid_t gid;
 };
 
-/* The reverse order: the contents first. */
+/* Undoes take_back, in the reverse order: the contents first. */
 static void
 give_back(int dir, const char *name, void *arg)
 {
@@ -315,7 +315,7 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	own_fd int supervisor_fd = -1;
 	int r;
 
-	*step_r = "find our own cgroup";
+	*step_r = "find the cgroup of this process";
 	r = open_own(&root->home_fd);
 	if (r < 0)
 		return r;

@@ -21,7 +21,7 @@ struct cgroup_tenant;
 struct event_base;
 struct why;
 
-/* The controllers that count and limit in the leaves; io weighs tenants against each other. */
+/* The controllers that leaves have; io only weighs tenants against each other. */
 struct cgroup_controllers {
 	bool cpu, memory, pids, io;
 };
@@ -53,12 +53,12 @@ cgroup_root_controllers(const struct cgroup_root *root);
 /* The directory above everything that this process makes and changes; borrowed. */
 int cgroup_root_fd(const struct cgroup_root *root);
 
-/* Watches retired leaves that were still busy: they are removed by this loop once they are empty. 0
- * or -errno. cgroup_root_unwatch must be called before the loop is freed. */
+/* Watches retired leaves that still have processes: each is removed, from this loop, once it is
+ * empty. 0 or -errno. cgroup_root_unwatch must be called before the loop is freed. */
 int cgroup_root_watch(struct cgroup_root *root, struct event_base *base);
 void cgroup_root_unwatch(struct cgroup_root *root);
 
-/* Directories made for tenants and leaves that still exist, retired ones included. */
+/* The number of directories of tenants and of leaves that exist, retired ones included. */
 unsigned int cgroup_root_count(const struct cgroup_root *root);
 
 /* Kills the processes in the leaves that an earlier process of the service has left, and removes
@@ -67,7 +67,7 @@ unsigned int cgroup_root_count(const struct cgroup_root *root);
 void cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
 		       void *arg);
 
-/* From now on cgroup_root_free leaves the leaves and their processes as they are. */
+/* From now on cgroup_root_free does not change the leaves and their processes. */
 void cgroup_root_leave(struct cgroup_root *root);
 
 /* Makes the directory of a tenant. name: of the directory, copied. 0 or -errno. */
@@ -87,6 +87,7 @@ int cgroup_tenant_weigh(struct cgroup_tenant *tenant, unsigned int weight);
 /* Removes the directory of a tenant as soon as its last leaf is gone. NULL is fine. */
 void cgroup_tenant_release(struct cgroup_tenant *tenant);
 
+/* Makes the leaf BASE/tenants/NAME/SERIAL with these limits. 0 or -errno. */
 int cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 		    const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r);
 

@@ -31,7 +31,7 @@ cgroup_read_at(int dir, const char *file, char *text_r, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	/* Long lists come one page per read; every other file in one piece. */
+	/* The kernel gives long lists one page per read, and every other file in one read. */
 	do {
 		n = pread(fd, text_r + len, size - 1 - len, (off_t)len);
 		len += n > 0 ? (size_t)n : 0;
@@ -183,7 +183,8 @@ cgroup_leaf_raise_memory(struct cgroup_leaf *leaf, uint64_t memory_bytes)
 	return cgroup_leaf_limit(leaf, &limits);
 }
 
-/* open: how to get the directory. A kernel without swap accounting has no file for it. */
+/* open: makes or opens the leaf's directory. A kernel without swap accounting has no
+ * memory.swap.max. */
 static int
 leaf_open(struct cgroup_tenant *tenant, uint64_t serial,
 	  int (*open)(int dir, const char *name, int *fd_r), struct cgroup_leaf **leaf_r)

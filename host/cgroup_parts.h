@@ -46,8 +46,8 @@ struct cgroup_root {
 	char name[40];			/* by_hand: of BASE, below this process's own cgroup */
 };
 
-/* Read a file, write a file, and make a directory below dir. Links are not followed. cgroup_read_at
- * returns the number of bytes, the others 0; or -errno. */
+/* Read a file, write a file, and make a directory, each below dir. Links are not followed.
+ * cgroup_read_at returns the number of bytes, and the others return 0; or -errno. */
 ssize_t cgroup_read_at(int dir, const char *file, char *text_r, size_t size);
 int cgroup_write_at(int dir, const char *file, const char *text);
 int cgroup_make_directory(int dir, const char *name, int *fd_r);

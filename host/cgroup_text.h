@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The path after "0::" in the text of /proc/PID/cgroup. 0, -ENOENT when there is no
- * cgroup v2 line, -ENAMETOOLONG. */
+/* The path after "0::" in the text of /proc/PID/cgroup. 0; -ENOENT: there is no cgroup v2 line; or
+ * -ENAMETOOLONG. */
 int cgroup_text_own(const char *text, char *path_r, size_t size);
 
 /* The directory of the cgroup with the path own, below the first cgroup2 mount in the text of
- * /proc/self/mountinfo that shows it. 0, -ENOENT, -ENAMETOOLONG. */
+ * /proc/self/mountinfo that shows it. 0; -ENOENT: no mount shows it; or -ENAMETOOLONG. */
 int cgroup_text_directory(const char *mountinfo, const char *own, char *path_r,
 			  size_t size);
 

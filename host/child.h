@@ -35,8 +35,8 @@ struct child_kind {
 	bool passes;			/* it sends descriptors */
 	size_t writer_max;		/* bytes that may wait to be sent */
 	unsigned int start_seconds;	/* within this time it has to be ready */
-	unsigned int grace_ms;		/* so long child_done() waits for it to end by itself after
-					 * its socket was closed */
+	unsigned int grace_ms;		/* the time that it has to end by itself, after child_done()
+					 * has closed its socket */
 
 	/* A frame has arrived. The caller frees it, except for parts that were taken. 0; or -errno,
 	 * which ends the child. */
@@ -91,7 +91,7 @@ void child_end(struct child *child);
 /* After child_end: waits until the process has died, and calls on_down. */
 void child_reap(struct child *child);
 
-/* Is there a process that messages can be sent to? */
+/* Is there a process to which messages can be sent? */
 bool child_is_up(const struct child *child);
 
 /* Sends a message. The descriptors belong to the child from the call on. 0; -ENOTCONN if it is not

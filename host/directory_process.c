@@ -63,7 +63,8 @@ has_member(const struct group *group, const char *user)
 	return false;
 }
 
-/* Adds to the answer if user is a member of the named group, by its list or by one of gid. */
+/* *member_r: is user a member of the group, by the group's list, or because gid, the list of the
+ * user's groups, has it? 0 or -errno. */
 static int
 look_up_group(const char *name, const char *user, const gid_t *gid, size_t n,
 	      unsigned char *member_r)

@@ -145,8 +145,8 @@ get_shelf(struct filestore *store, const char *principal)
 	return shelf;
 }
 
-/* The time that the tenant's files have cost and that is not over. If the clock was set back far,
- * there is none. */
+/* The rest of the time that the tenant's files have cost. 0: it is over, or the clock was set back
+ * far. */
 static uint64_t
 owed_ms(const struct shelf *shelf)
 {
@@ -506,7 +506,8 @@ put_order(struct filestore_job *job, int fd)
 	return frame_writer_put(&job->store->writer, &msg, &fd, 1);
 }
 
-/* Is there room for it, or does the file exist still? */
+/* May the job start? Makes room for a file that comes in. 0; -EPIPE: the helper is lost; or an
+ * error of filestore_make_room. */
 static int
 may_start(struct filestore_job *job)
 {

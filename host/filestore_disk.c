@@ -170,7 +170,7 @@ keep_bytes(int dir, const struct msg_store_file *file, int in,
 		r = fd = filestore_disk_make_file(dir, name.text);
 	if (r < 0)
 		return r;
-	/* A full disk is found before the bytes come. Not every file system can say. */
+	/* Finds a full disk before the bytes come; not every file system supports this. */
 	if (fallocate(fd, 0, 0, (off_t)file->size) < 0 && errno != EOPNOTSUPP &&
 	    errno != ENOSYS)
 		return -errno;
@@ -312,7 +312,7 @@ is_whole(int dir, const char *tenant, const char *name, const struct msg_stored_
 	       (uint64_t)st.st_size == file->size;
 }
 
-/* 1: the file is kept; 0: it has to go; or -errno of on_file. */
+/* 1: the file is kept; 0: it has to be removed; or -errno of on_file. */
 static int
 filestore_disk_judge(const struct listing *listing, int dir, const char *tenant, const char *name)
 {

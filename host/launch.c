@@ -152,7 +152,8 @@ run_child(const struct outer_namespace *outer, const struct launch_program *prog
 		if (r < 0) {
 			struct launch_trouble failed = { step, errno };
 
-			/* The message fits a pipe; without a reader there is nothing to do. */
+			/* The message fits into the pipe. If the pipe has no reader, the error
+			 * cannot be reported. */
 			if (write(trouble, &failed, sizeof(failed)) < 0)
 				_exit(2);
 			_exit(1);

@@ -21,8 +21,8 @@ enum launch_as {
 	 * other namespaces are those of the service. If the outer namespace has only one id, the id
 	 * of the service. */
 	LAUNCH_STRANGER,
-	/* As LAUNCH_STRANGER, with the last id but one, so that it cannot affect a process that has
-	 * the last one. */
+	/* As LAUNCH_STRANGER, with the id before the last one, so that it cannot affect a process
+	 * that has the last one. */
 	LAUNCH_SECOND_STRANGER,
 };
 

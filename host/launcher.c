@@ -143,7 +143,7 @@ launcher_has_egress(const struct launcher *l)
 
 /* ---- asking ---- */
 
-/* The owner is called from the loop, not from within its own call. */
+/* The owner is told from the loop, not from within its call of this module. */
 static int
 launcher_lose(struct launcher *l, int error)
 {

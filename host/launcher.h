@@ -35,8 +35,9 @@ struct launcher_options {
 	int egress_fd;			/* mcp-python-egress; -1: not installed */
 	int tools_fd;			/* mcp-python-tools; -1: no other server is configured */
 	bool memory_counted;		/* a controller counts memory */
-	/* Called in the launcher, for LEARN: reads the configuration again. The caller releases
-	 * the result by config_free; NULL: it has mistakes. A NULL function: nothing is learned. */
+	/* Called in the launcher for the message LEARN. Reads the configuration again. The caller
+	 * releases the result by config_free. NULL: the configuration has mistakes. If read itself
+	 * is NULL, LEARN is refused. */
 	const struct config *(*read)(void *arg);
 	void *read_arg;			/* must not change after launcher_new */
 };
@@ -87,9 +88,10 @@ int launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned in
 #define LAUNCHER_PATIENCE_MS 5000	/* a fork never takes so long: after this time the launcher
 					 * counts as lost */
 
-/* Makes the launcher read the configuration, and take the profile of this name as it is there. From
- * then on its zygotes are started by that. *profile_r: its number for launcher_start, which stays
- * the same. 0; or -errno with why_r: the launcher has changed nothing. */
+/* Makes the launcher read the configuration again, and replace its copy of the profile of this
+ * name. Zygotes that are started afterwards use the new copy. *profile_r: the profile's number for
+ * launcher_start; a known profile keeps its number. 0; or -errno with why_r: the launcher has
+ * changed nothing. */
 int launcher_learn(struct launcher *launcher, const char *name, unsigned int *profile_r,
 		   struct why *why_r);
 

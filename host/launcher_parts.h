@@ -9,7 +9,7 @@
 #include "host/launcher.h"
 
 /* How many processes of one program may exist at the same time: the one in use, and its successor.
- * If each tenant of a profile has its own zygote, this is the number for each tenant. */
+ * If each tenant of a profile has its own zygote, each tenant may have this number. */
 #define LAUNCHER_ALIVE_MAX 2
 
 /* The launcher: serves orders on socket, which blocks, until the supervisor closes its end. */

@@ -161,7 +161,7 @@ configure_egress(const struct config *config)
 		.names = names, .hosts = hosts, .headers = headers, .ca_files = ca_files } };
 }
 
-/* users: how many of it may be in use. */
+/* users: how many processes of the program may be in use at the same time. */
 static void
 fill_row(struct row *row, int fd, const char *const *argv, enum launch_as as,
 	 const struct msg *first, size_t users)
@@ -276,8 +276,8 @@ struct secret_file {
 	const char *so;			/* what does not happen without it */
 };
 
-/* Reads it. If that fails, the log says which file it is; trouble, which scripts can read, does
- * not. */
+/* Reads the secret. If that fails, the log names the file; trouble does not, because scripts can
+ * read it. */
 static void
 read_secret(const struct secret_file *file, char *secret, char *trouble)
 {
@@ -451,7 +451,7 @@ forget_first(struct row *row, const struct launcher_options *options)
 	config_free(row->learned);
 }
 
-/* Replaces or adds a row. Its processes of before are counted on. */
+/* Replaces or adds a row. Existing processes of a replaced row still count. */
 static void
 take_zygote(struct launcher_process *l, unsigned int i, const struct config *config,
 	    const struct config_profile *profile, int fd)

@@ -173,7 +173,7 @@ privilege_prove(uid_t uid, gid_t gid, struct why *why_r)
 	if (r < 0 || (effective | permitted | inheritable) != 0)
 		return why_say(why_r, -EPERM, "",
 			       "privilege: capget still shows capabilities");
-	/* The last proof is an attempt. */
+	/* The last proof: attempts to become root, and to get a capability, must fail. */
 	if (uid != 0 && (setresuid(0, 0, 0) == 0 || setresgid(0, 0, 0) == 0))
 		return why_say(why_r, -EPERM, "", "privilege: root could be regained");
 	if (set_capabilities(1ull << CAP_SETUID) == 0)

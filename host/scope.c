@@ -66,7 +66,7 @@ on_job_removed(sd_bus_message *message, void *arg, sd_bus_error *unused)
 	return scope_end(asking, strcmp(result, "done") == 0 ? 0 : -EIO, result);
 }
 
-/* The manager's own socket serves where no bus runs, as systemctl --user uses it. */
+/* The manager's own socket, which systemctl --user also uses, works without a bus. */
 static int
 connect_privately(sd_bus **bus_r)
 {
@@ -104,7 +104,8 @@ scope_ask(struct asking *asking)
 		r = sd_bus_match_signal_async(asking->bus, NULL, sender, MANAGER_PATH,
 					      MANAGER_INTERFACE, "JobRemoved", on_job_removed, NULL,
 					      asking);
-	/* Process 0 is the one that asks, whatever number the manager has for it. */
+	/* To the manager, process 0 is the caller: the caller's own number may be of another pid
+	 * namespace. */
 	if (r >= 0)
 		r = sd_bus_call_method_async(asking->bus, NULL, MANAGER, MANAGER_PATH,
 					     MANAGER_INTERFACE, "StartTransientUnit", on_reply, asking,

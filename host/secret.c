@@ -31,7 +31,7 @@ secret_check(char *text, size_t len)
 int
 secret_read(const char *path, char *text)
 {
-	char bytes[SECRET_MAX + 3];	/* with CR, LF and one that is too many */
+	char bytes[SECRET_MAX + 3];	/* with CR, LF and one byte beyond the most */
 	struct stat st;
 	own_fd int fd = ownerfile_open(path, &st);
 	ssize_t n;

@@ -15,9 +15,9 @@
  * SECRET_MAX printable ASCII characters; or another -errno. */
 int secret_read(const char *path, char *text);
 
-/* A number that changes if the file is replaced or written to. It also depends on before: the stamp
- * of the files before this one, so that one number can stand for several files; 0 for the first.
- * Needs no right to read the file. path: NULL is fine. */
+/* A number that changes if the file is replaced or written to. One number can stand for several
+ * files: before is the stamp of the files before this one, and 0 for the first. Needs no right to
+ * read the file. path: NULL is fine. */
 uint64_t secret_stamp(const char *path, uint64_t before);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor, once, before it serves anybody.   Owns: nothing afterwards.
- * The order matters: cgroups while they can still be handed over, the outer namespace while ids
- * can still be mapped; then all privilege is dropped, and that is proved. */
+/* Runs in: the supervisor, once, before it serves a client.   Owns: nothing afterwards. The order
+ * matters: cgroups while they can still be handed over, the outer namespace while ids can still be
+ * mapped; then all privilege is dropped, and that is proved. */
 #include "host/startup.h"
 
 #include <errno.h>

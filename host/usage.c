@@ -74,7 +74,7 @@ usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r)
 		usage_look(asked, answer_r);
 	else if (usage_exchange(asked, answer_r) < 0) {
 		clear(answer_r);
-		/* Also one that hangs is lost; the loop sees the end of the line. */
+		/* A helper that hangs counts as lost, too; the loop sees the end of the socket. */
 		shutdown(helper.socket, SHUT_RDWR);
 	}
 }

@@ -96,7 +96,7 @@ find_descendants(pid_t init, struct usage_answer *answer)
 	answer->n = 1;
 	for (uint32_t i = 0; i < answer->n; i++)
 		add_children(answer, answer->process[i].pid);
-	/* A process that was given another parent meanwhile was counted twice. */
+	/* A process that got another parent during the walk may be in the list twice. */
 	qsort(answer->process, answer->n, sizeof(answer->process[0]), by_pid);
 	for (uint32_t i = 1; i < answer->n; i++)
 		if (answer->process[i].pid != answer->process[n - 1].pid)

@@ -32,7 +32,7 @@ struct watchdog_usage {
 struct watchdog_seen {
 	struct watchdog_process {
 		pid_t pid;
-		bool missed;		/* not found by the last look */
+		bool missed;		/* not found by the last sample */
 		uint64_t cpu_us;
 	} *process;			/* by pid, ascending */
 	size_t n;
@@ -58,9 +58,9 @@ uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
 
 /* ---- the timer ---- */
 
-/* Makes a watchdog, which has every watched object checked about every 20 ms, in pieces of a few
- * milliseconds, beginning with the one that was checked longest ago. It uses at most a tenth of a
- * processor, and on a busy machine at most half of the loop's time. */
+/* Makes a watchdog. It checks every watched object about every 20 ms. The checks of one turn of the
+ * loop take a few milliseconds; the object whose last check is the oldest comes first. It uses at
+ * most a tenth of a processor, and on a busy machine at most half of the loop's time. */
 struct watchdog *watchdog_new(struct event_base *base);
 void watchdog_free(struct watchdog *watchdog);
 
@@ -73,7 +73,8 @@ struct watchdog_link {
 	unsigned int round;		/* the last round of checks that it was in */
 };
 
-/* Has check called with arg until watchdog_forget. check may forget its own link, and others. */
+/* From now on the watchdog calls check(arg), until watchdog_forget. check may call watchdog_forget
+ * for its own link, and for others. */
 void watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link,
 		    void (*check)(void *arg), void *arg);
 void watchdog_forget(struct watchdog_link *link);	/* does nothing if it is not watched */
@@ -81,8 +82,8 @@ void watchdog_forget(struct watchdog_link *link);	/* does nothing if it is not w
 /* ---- memory with shared pages counted once ---- */
 
 /* A look: the exact measurement of one worker. It reads the memory of each process, with every
- * shared page divided among its sharers. For that the kernel walks all page tables, ten
- * microseconds for a MiB; 400 processes that share 700 MiB take seconds. So a look continues in
+ * shared page divided among its sharers. For that the kernel walks all page tables, which takes ten
+ * microseconds for each MiB: seconds for 400 processes that share 700 MiB. So a look continues in
  * several turns of the loop, one process of each worker after the other, for at most half of the
  * time. The leaf is frozen meanwhile: memory cannot move from a process that was not read yet to
  * one that was read already, and only the worker with an expensive look loses time. Zeroed: no
@@ -114,8 +115,8 @@ bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t 
 		   const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg),
 		   void *arg);
 
-/* Must a new look wait? True if one is under way, or if the last one was so recent that another
- * would take more than a tenth of a processor's time, or more than half of the loop's time. */
+/* Must a new look wait? True if one is under way, or if the last one was so recent that looks would
+ * use more than a tenth of a processor, or more than half of the loop's time. */
 bool watchdog_look_rests(const struct watchdog_look *look);
 
 /* Ends the look without calling done, and frees its memory. Does nothing if there is none. */
