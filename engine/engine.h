@@ -109,8 +109,8 @@ const char *engine_packages(const struct engine *engine);
 /* To be called when files of credentials and secrets may have changed. */
 void engine_renew_credentials(struct engine *engine);
 
-/* To be called when a profile of the configuration has changed, or was added behind all others: its
- * number. Workers of a changed one are made as before until the new zygote is ready. */
+/* To be called when the profile with this number has changed in the configuration, or was added as
+ * the last one. Workers of a changed profile are made as before until its new zygote is ready. */
 void engine_take_profile(struct engine *engine, unsigned int profile);
 
 /* The client of other MCP servers; NULL: none is configured (engine/upstream.h). */

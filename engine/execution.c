@@ -23,8 +23,8 @@
 #include "engine/worker.h"
 #include "engine/zygote.h"
 
-#define BURST_BYTES (256 * 1024)	/* so many bytes beyond a stream's cap are read, then comes
-					 * a pause */
+#define BURST_BYTES (256 * 1024)	/* the bytes beyond a stream's cap that are read between
+					 * two pauses */
 #define REST_MS 5
 #define GRACE_MS 2000			/* for an interrupted cell to end */
 #define KILL_MS 30000			/* for init to report that the cell was killed */

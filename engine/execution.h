@@ -168,7 +168,7 @@ struct outcome {
 	uint32_t undisplayed;		/* objects that were too many or too large */
 	const struct outcome_file *file;	/* ordered by path */
 	size_t n_files;
-	uint32_t more_files;		/* how many are not reported, at least */
+	uint32_t more_files;		/* at least this many files are not reported */
 	bool files_unknown;		/* there may be other files: after the script's end there
 					 * was no process to report them, or no time */
 	const struct outcome_part *part;	/* with spill; ordered by stream and offset */
@@ -254,14 +254,14 @@ struct execution_request {
 	bool internal;			/* one of the service's own programs, run for a tenant */
 	uint32_t prompts;		/* how many prompts input() may show when standard input is
 					 * at its end, at most PROMPTS_OF_RUN_MAX; 0: none */
-	uint32_t prompt_ms;		/* so many milliseconds of waiting for answers, in total, do
-					 * not count as wall time */
+	uint32_t prompt_ms;		/* the most milliseconds of waiting for answers, in total,
+					 * that do not count as wall time */
 	uint32_t modules;		/* how many missing modules its imports may ask for, at most
 					 * MODULES_OF_RUN_MAX; 0: none */
 	const char *const *tools;	/* names of other MCP servers, whose tools it may call */
 	size_t n_tools;			/* at most TOOL_SERVERS_MAX; 0: none */
-	uint32_t consent_ms;		/* so many milliseconds of waiting for people's consent to
-					 * these calls, in total, do not count as wall time */
+	uint32_t consent_ms;		/* the most milliseconds of waiting for people's consent to
+					 * these calls, in total, that do not count as wall time */
 	uint32_t tool_calls, tool_calls_at_once;	/* if n_tools > 0: at most TOOL_CALLS_MAX
 							 * and TOOL_CALLS_AT_ONCE */
 };

@@ -63,7 +63,7 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	outcome->undisplayed = done->has_undisplayed ? done->undisplayed : 0;
 }
 
-/* Puts the reported stacks in the place of the traceback: the script ended without one. */
+/* Replaces the traceback by the reported stacks: the script ended without a traceback. */
 static void
 take_where(const struct execution *e, struct done_texts *t, struct outcome *outcome)
 {
@@ -89,8 +89,8 @@ free_done(struct done_texts *t)
 	free(t->names);
 }
 
-/* The notes of the cell's process; one about the processes that were ended; one about what happened
- * before the cell began. */
+/* An answer has at most the notes of the cell's process, one note about processes that were ended,
+ * and one about what the session lost before the cell began. */
 #define NOTES_OF_CELL (NOTES_MAX + 2)
 
 static char *

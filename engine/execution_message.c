@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   messages of a script's process and its init, within their bounds already. This file
- * decides which message is allowed when. Cells have a socket of their own: repl_cell.c. */
+ * Reads:   messages of a script's process and its init, whose bounds were checked already. This
+ * file decides which message is allowed when. Cells have a socket of their own: repl_cell.c. */
 #include <errno.h>
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the results of an execution beside its streams.
- * Reads:   messages of a worker, each within its bounds already. This file bounds their number
+ * Reads:   messages of a worker, whose bounds were checked already. This file bounds their number
  * and their sum. */
 #include "engine/execution_results.h"
 

@@ -30,7 +30,7 @@ struct execution_results {
 	struct results_offer *offer;		/* for each file; NULL: no file was offered */
 	size_t display_bytes, left_bytes;
 	size_t forms;				/* how many forms the object shown last has */
-	uint32_t more_left;			/* how many files are not reported */
+	uint32_t more_left;			/* at least this many files are not reported */
 	bool files_unknown;			/* perhaps not all files have been reported */
 	bool is_restarted;			/* init reports the files, in place of the script */
 	/* While the answer is given. */

@@ -38,8 +38,8 @@ tools_forget(struct execution_tools *t, size_t at)
 	memmove(&t->call[at], &t->call[at + 1], (--t->n - at) * sizeof(*t->call));
 }
 
-/* The ended call that says least: the first one that only read and ended well, or else the first
- * one. */
+/* The ended call to leave out of the outcome: the first one that only read and ended well, or else
+ * the first one. */
 static size_t
 dullest(const struct execution_tools *t)
 {

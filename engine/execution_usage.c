@@ -219,7 +219,8 @@ execution_set_deadline(struct execution *e, uint64_t cpu_used_ms)
 
 	if (processors == 0)
 		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	/* Even on all processors together the rest of the time lasts so long. */
+	/* The rest of the processor time lasts at least this long, even if all processors use
+	 * it. */
 	ms = cpu_left / processors;
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;

@@ -22,7 +22,7 @@ struct taking;
 struct keeper_options {
 	struct event_base *base;		/* all borrowed */
 	struct launcher *launcher;		/* sends it the path of its store */
-	bool wants_volumes;			/* logs it if volumes cannot be mounted here */
+	bool wants_volumes;			/* it is logged if volumes cannot be mounted */
 };
 
 /* Starts it. 0 or -errno; a start that fails is logged and tried again. */

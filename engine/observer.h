@@ -48,7 +48,7 @@ enum engine_input {
 	INPUT_DECLINED,
 	INPUT_CANCELLED,		/* or there was no answer in time */
 	INPUT_UNANSWERED,		/* its execution ended first */
-	INPUT_NOBODY,			/* nobody could be asked */
+	INPUT_NOBODY,			/* no user could be asked */
 	INPUT_COUNT,
 };
 

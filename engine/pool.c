@@ -24,16 +24,16 @@
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
 #define BACKOFF_CALL_MS 250	/* the longest pause between starts while a call waits */
-#define FAILURES_TELL 3		/* after so many failures in a row, waiting calls are refused */
+#define FAILURES_TELL 3		/* after this many failures in a row, waiting calls are refused */
 #define QUIET_US 6000		/* a quiet moment: at least 2 ms, because the clock has steps of 4
 				 * ms */
-#define SPENT_US 20000		/* so long, roughly, a spent worker is kept if calls follow each
-				 * other */
+#define SPENT_US 20000		/* roughly the time that a spent worker is kept if calls follow
+				 * each other */
 #define SPENT_MOST 16
 #define ENDING_MOST 8		/* warm workers are ended for waiting calls only while fewer workers
 				 * are ENDING */
 
-#define NO_ZYGOTE "as many tenants as may have a zygote of their own are busy"
+#define NO_ZYGOTE "no more zygotes may run, and each belongs to a tenant that is busy"
 
 #define share_of(entity_) \
 	((struct share *)(void *)((char *)(entity_) - offsetof(struct share, entity)))

@@ -105,7 +105,7 @@ void pool_pump(struct engine *engine);
  * both wait for a quiet moment, unless an execution waits or the share has no other worker. */
 void pool_settle(struct engine *engine, const struct share *share);
 
-/* Has the share a zygote, or can it get one? False: the bound of zygotes is reached, and the
+/* Does the share have a zygote, or can it get one? False: the bound of zygotes is reached, and the
  * tenants that have them are all busy. */
 bool pool_may_serve(const struct share *share);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: every session from repl_open to repl_close, and the order of
  * its jobs.
- * Reads:   answers of its worker's init, within their bounds already. An answer that was not
+ * Reads:   answers of its worker's init, whose bounds were checked already. An answer that was not
  * asked for ends the worker. */
 #include "engine/repl.h"
 

@@ -27,8 +27,8 @@
 #include "host/usage.h"
 #include "host/watchdog.h"
 
-#define LOOK_PAUSE 20	/* the pause after a look is so many times as long as the look, so that
-			 * looks take 5 % of the time */
+#define LOOK_PAUSE 20	/* the pause after a look, in multiples of the look's time: looks use 5 % of
+			 * the time */
 
 static uint64_t
 smaller(uint64_t a, uint64_t b)

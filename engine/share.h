@@ -24,16 +24,16 @@ struct share {
 	uint64_t number;		/* names the owner of its workers' networks; never used
 					 * twice */
 	struct sched_entity entity;
-	TAILQ_HEAD(share_warm, worker) warm;	/* the worker that is warm for longest comes first
-						 */
+	TAILQ_HEAD(share_warm, worker) warm;	/* the one that has been warm for longest comes
+						 * first */
 	unsigned int n_warm, n_starting;
 	unsigned int n_stale;		/* how many of these two are to be replaced */
 	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
 	unsigned int n_opening;
 	unsigned int target;		/* 0: nothing is kept warm */
 	bool keeps_networks;		/* the zygote may keep networks for it */
-	unsigned int least_warm;	/* the least n_warm since the last share_shrink: so many
-					 * workers were never needed */
+	unsigned int least_warm;	/* the least n_warm since the last share_shrink: this
+					 * many workers were never needed */
 };
 
 void share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the process of mcp-python-tools, calls, and lists of tools.
  * Reads:   frames from that process, which talks to strangers: each text is bounded, names are
- * checked once more, and JSON is parsed before it is kept. */
+ * checked again, and JSON is parsed before it is kept. */
 #include "engine/upstream.h"
 
 #include <ctype.h>
@@ -25,7 +25,7 @@
 
 #define START_SECONDS 10
 #define GRACE_MS 500		/* the time that the process has to end its sessions with servers */
-#define SERVED_MS 60000		/* a process that has served so long does not count as failed */
+#define SERVED_MS 60000		/* a process that has served this long does not count as failed */
 #define WRITER_MAX (32 * 1024 * 1024)
 
 /* An open call, or the wait for a list. */
@@ -269,7 +269,7 @@ finish_waiting(struct upstream *u, const struct server *s, bool calls)
 
 /* ---- messages ---- */
 
-/* Has a name only the characters that policy/shape.c allows? */
+/* Does a name have only characters that policy/shape.c allows? */
 static bool
 is_name(const struct msg_str *name)
 {

@@ -110,7 +110,7 @@ void worker_on_spawn_failed(struct worker *worker, const char *text);
  * worker_adopt_strays finds it. */
 void worker_on_orphaned(struct worker *worker);
 
-/* A run: the files, and RUN. Everything is borrowed except the descriptors. */
+/* What is sent for a run: the files, then RUN. Everything is borrowed except the descriptors. */
 struct worker_load {
 	const struct worker_user *user;
 	struct execution *execution;
@@ -152,7 +152,7 @@ int worker_send(struct worker *worker, const struct msg *msg, int fd);
 void worker_run_cell(struct worker *worker, struct execution *execution);
 void worker_rest(struct worker *worker);
 
-/* Stops reading the worker's output for so many milliseconds. */
+/* Stops reading the worker's output for this time. */
 void worker_throttle(struct worker *worker, uint32_t ms);
 
 /* worker_output.c: standard output and standard error of a worker. */

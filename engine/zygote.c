@@ -81,8 +81,8 @@ arm_renewal(struct zygote *z)
 		child_arm(&z->now->child, z->options.renew_seconds * 1000);
 }
 
-/* Starts a successor, if one is needed: the secrets of a process that has made no worker are known
- * to nobody, so it stays. */
+/* Starts a successor, if one is needed. A process that has made no worker stays: no other process
+ * knows its secrets. */
 static void
 renew(struct zygote *z)
 {

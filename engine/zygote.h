@@ -66,7 +66,7 @@ int zygote_new(const struct zygote_options *options, struct zygote **zygote_r);
 /* Kills the zygote at once and waits for its end. No callback is called. NULL is fine. */
 void zygote_free(struct zygote *zygote);
 
-/* Kills the zygote for good. on_stopped is called from the loop, once. */
+/* Kills the zygote, which is not started again. on_stopped is called from the loop, once. */
 void zygote_stop(struct zygote *zygote);
 
 /* Replaces the zygote's process by a new one before its time, because the host has changed. */
