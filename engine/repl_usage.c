@@ -96,8 +96,7 @@ repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg))
 		return true;
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	if (watchdog_memory_since(&w->baseline, &usage) <= limit || w->has_volume) {
-		/* The result of an earlier exact look is out of date. */
-		w->look.bytes = 0;
+		watchdog_look_take(&w->look, &w->baseline, &usage);
 		return true;
 	}
 	return watchdog_look(repl->engine->watchdog, &w->look, w->pid, w->leaf, !repl->frozen,

@@ -407,6 +407,16 @@ watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 	return false;
 }
 
+void
+watchdog_look_take(struct watchdog_look *look, const struct watchdog_usage *before,
+		   const struct watchdog_usage *usage)
+{
+	uint64_t bytes = watchdog_memory_since(before, usage);
+
+	/* 0 would mean that nothing is known. */
+	look->bytes = bytes > usage->kept_bytes ? bytes - usage->kept_bytes : 1;
+}
+
 bool
 watchdog_look_rests(const struct watchdog_look *look)
 {

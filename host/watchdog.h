@@ -115,6 +115,12 @@ bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t 
 		   const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg),
 		   void *arg);
 
+/* Makes usage the result of the look: it is within the limit already, so no exact look is needed.
+ * The decision has to follow this result. A later sum may be larger by the whole memory of a
+ * process that has just been forked, although no memory was added. */
+void watchdog_look_take(struct watchdog_look *look, const struct watchdog_usage *before,
+			const struct watchdog_usage *usage);
+
 /* Must a new look wait? True if one is under way, or if the last one was so recent that looks would
  * use more than a tenth of a processor, or more than half of the loop's time. */
 bool watchdog_look_rests(const struct watchdog_look *look);

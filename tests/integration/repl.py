@@ -753,6 +753,24 @@ def checkpoints_count_as_memory(ctx):
 
 
 @test
+def a_process_that_forks_counts_once(ctx):
+    """A process of an earlier cell forks all the time, and each child shows its memory once more."""
+    with begun(ctx, """import os, time
+if not os.fork():
+    x = bytearray(b'x') * (100 << 20)
+    while True:
+        if not os.fork():
+            os._exit(0)
+        os.wait()
+        time.sleep(.001)
+""", memory_mb=220) as s:
+        for i in range(60):
+            o = s.well("%d" % i, checkpoint="c%d" % (i % 3))
+            equal(len(o.structured["checkpoints"]), min(i + 1, 3), o.text)
+            equal(o.structured["not_carried"], [], o.text)
+
+
+@test
 def states_that_are_lost_are_not_offered(ctx):
     with begun(ctx, "x = 1", checkpoint="a") as s:
         s.well("x = 2", checkpoint="b")

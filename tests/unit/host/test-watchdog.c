@@ -254,6 +254,27 @@ first_threads_may_end(void **state)
 	watchdog_seen_done(&seen);
 }
 
+/* A sum that was small enough stays the result when the next one counts shared pages twice. */
+static void
+a_sum_is_a_result(void **state)
+{
+	const struct watchdog_usage before = { .memory_bytes = 10 };
+	const struct watchdog_usage small = { .memory_bytes = 100, .kept_bytes = 30 };
+	const struct watchdog_usage twice = { .memory_bytes = 170, .kept_bytes = 30 };
+	const struct watchdog_usage more_files = { .memory_bytes = 200, .kept_bytes = 60 };
+	const struct watchdog_usage files_alone = { .memory_bytes = 40, .kept_bytes = 40 };
+	struct watchdog_look look = { 0 };
+
+	(void)state;
+	assert_int_equal(watchdog_looked_memory(&look, &before, &twice), 160);
+	watchdog_look_take(&look, &before, &small);
+	assert_int_equal(watchdog_looked_memory(&look, &before, &small), 90);
+	assert_int_equal(watchdog_looked_memory(&look, &before, &twice), 90);
+	assert_int_equal(watchdog_looked_memory(&look, &before, &more_files), 120);
+	watchdog_look_take(&look, &before, &files_alone);
+	assert_in_range(watchdog_looked_memory(&look, &before, &twice), 30, 31);
+}
+
 #define SHARED (64U << 20)
 #define SHARERS 60
 
@@ -359,6 +380,7 @@ main(void)
 		cmocka_unit_test(children_are_counted_once),
 		cmocka_unit_test(children_that_nobody_waits_for_are_counted),
 		cmocka_unit_test(first_threads_may_end),
+		cmocka_unit_test(a_sum_is_a_result),
 		cmocka_unit_test(looks_go_on_from_turn_to_turn),
 	};
 
