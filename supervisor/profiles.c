@@ -3,6 +3,7 @@
 #include "supervisor/profiles.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -46,14 +47,19 @@ void
 profiles_take(struct config *running, const struct config *read, struct launcher *launcher,
 	      struct engine *engine, FILE *later)
 {
+	bool differs[CONFIG_PROFILES_MAX];
 	const char *between = "";
 
+	/* The first profile that is taken brings its interpreter with it, and others that share
+	 * the interpreter look unchanged from then on. */
+	for (size_t i = 0; i < read->n_profiles; i++)
+		differs[i] = !config_same_profile(running, read, read->profile[i].name);
 	for (size_t i = 0; i < read->n_profiles; i++) {
 		const struct config_profile *profile = &read->profile[i];
 		struct why why = { .text = "" };
 		struct log_quoted quoted;
 
-		if (config_same_profile(running, read, profile->name) ||
+		if (!differs[i] ||
 		    profiles_take_one(running, read, profile, launcher, engine, &why) == 0)
 			continue;
 		log_line(LOG_ERR, "profile-not-taken", "profile=%s text=%s", profile->name,

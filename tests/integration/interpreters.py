@@ -241,6 +241,24 @@ def a_reload_changes_profiles(ctx):
 
 
 @test(private=True)
+def a_changed_interpreter_is_that_of_all_its_profiles(ctx):
+    """Each of them gets a new zygote; none keeps the worker of before."""
+    own = "import os\nos.stat('/proc/self/exe').st_ino"
+    both = "[interpreter mine]\nworker = %s\n[profile one]\ninterpreter = mine\n[profile two]\ninterpreter = mine\n"
+    with reloadable(ctx) as (s, client, worker):
+        put_worker(ctx, worker)
+        put_worker(ctx, worker + "-2")
+        s.reload(both % worker)
+        before = {name: client.run(own, profile=name).result["json"] for name in ("one", "two")}
+        s.reload(both % (worker + "-2"))
+        for name in before:
+            assert "profile-taken profile=%s\n" % name in s.log().rpartition("reloaded after-restart")[0].rpartition(
+                "reloaded after-restart")[2], "%s: %s" % (name, s.log())
+            s.wait_logged("zygote-renewed profile=%s" % name)
+            assert client.run(own, profile=name).result["json"] != before[name], name
+
+
+@test(private=True)
 def what_a_reload_cannot_change_is_said(ctx):
     with reloadable(ctx) as (s, client, _):
         s.reload("[profile light]\n")
