@@ -196,8 +196,8 @@ def environment_is_described(ctx):
         seen, text = look(client)
         equal(seen["python_version"], PYTHON)
         assert "Python %s (cpython, linux), profile basic" % PYTHON in text, text
-        equal([p["name"] for p in seen["profiles"]], ["basic", "data"])
-        equal([p["default"] for p in seen["profiles"]], [True, False])
+        equal([p["name"] for p in seen["profiles"]], ["basic", "data", *under_test.profiles])
+        equal([p["name"] for p in seen["profiles"] if p["default"]], ["basic"])
         equal(seen["limits"]["default"]["timeout_seconds"], 30)
         equal(seen["limits"]["most"]["memory_mb"], 2048)
         assert seen["enforcement"]["memory"] in ("cgroup", "watchdog"), seen
@@ -444,4 +444,4 @@ modules = json
 
 [profile data]
 modules = json re
-""")
+""" + under_test.line)

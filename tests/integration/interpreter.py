@@ -20,8 +20,8 @@ exec /usr/sbin/chroot --userspec="$user:$user" --groups= "$root" env -C "$place"
 
 
 class Interpreter:
-    def __init__(self, program, root="", text=""):
-        self.program, self.root, self.text = program, root, text
+    def __init__(self, program, root="", text="", name=""):
+        self.program, self.root, self.text, self.name = program, root, text, name
 
     def ask(self, code):
         """What the program prints, outside of any jail."""
@@ -33,6 +33,16 @@ class Interpreter:
     def version(self):
         """(3, 13, 5)"""
         return tuple(map(int, self.ask("import sys\nprint(*sys.version_info[:3])").split()))
+
+    @property
+    def line(self):
+        """Of a further profile, whose scripts are to run in it."""
+        return "interpreter = %s" % self.name if self.name else ""
+
+    @property
+    def profiles(self):
+        """Those that its configuration adds."""
+        return [name for name in re.findall(r"^\[profile (.*)\]$", self.text, re.M) if name != "basic"]
 
     @property
     def is_packaged(self):
@@ -82,7 +92,7 @@ def find():
     root = re.search(r"^root = (.*)$", text, re.M)
     said = subprocess.run([worker, "--python"], check=True, stdout=subprocess.PIPE, text=True).stdout
     return Interpreter(said.strip().partition(", ")[2], root[1] if root else "",
-                       text + "[profile basic]\ninterpreter = %s\n" % name)
+                       text + "[profile basic]\ninterpreter = %s\n" % name, name)
 
 
 under_test = find()
