@@ -2,7 +2,8 @@
 """The Python half of the interpreter: compiles, runs and ends one script.
 In the same namespace, worker/rich.py shows what is more than text, worker/ipython.py lets
 IPython's display() do the same, worker/jsonable.py makes
-JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python,
+JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python, worker/history.py
+keeps what earlier cells gave,
 worker/variables.py tells what variables a session has, and worker/imports.py with policy/import_check.py keeps a script to the modules that it may import, and
 worker/installed.py finds those that were installed before.
 
@@ -499,6 +500,7 @@ class Session:
     runner = None  # asyncio's, of the one event loop of all cells
     runner_of = 0  # the process whose descriptors it has
     parent = 0  # the process whose children its objects of processes are
+    reloads = None  # after %autoreload: when the files of its modules were written
 
 
 def become_session():
@@ -581,6 +583,8 @@ def run_cell(number, script, value_max, has_stdin):
         renew_packages()
         text = decode(script)
         remember_source(text)
+        remember_text(number, text)
+        reload_changed()
         code = compile_cell(text, Session.future)
         Session.future |= code.co_flags & FUTURE
         renew_loop()
@@ -591,7 +595,7 @@ def run_cell(number, script, value_max, has_stdin):
         else:
             value = execute(code, names, run_on_loop)
         if value is not None:
-            builtins._ = value
+            remember_value(number, value)
     except BaseException as e:
         own_frames(e, code)
         drop_guard_frames(e.__traceback__)
@@ -599,6 +603,7 @@ def run_cell(number, script, value_max, has_stdin):
         note_habits(e, has_stdin)
     sys.settrace(None)
     sys.setprofile(None)
+    trim_values()
     status, raised, result = tell(caught, value, value_max)
     if isinstance(caught, SystemExit):
         result[4] = b"SystemExit"  # also where its code is 0
@@ -703,18 +708,17 @@ def go_on(line):
 
 
 def note_habits(error, has_stdin):
-    """What is used to, and is not here. IPython's names for earlier cells are not kept: they would
-    hold every value for ever."""
+    """What is used to, and is not here."""
     if type(error) is EOFError and not has_stdin and error.args == ("EOF when reading a line",):
         error.add_note("nobody answers input() here: write the value into the code, or give "
                        "run_script its stdin")
     elif type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
-        error.add_note("IPython's history (In, Out, __, _i, _1 ...) is not kept here: _ is the last "
-                       "value that a cell showed; give a value a name to use it later")
+        error.add_note(NOT_KEPT)
 
 
 def forget_frames(error):
     """Otherwise the traceback would hold the objects that did not fit, and nothing would fit."""
+    forget_values()
     sys.last_type = sys.last_value = sys.last_traceback = None
     traceback.clear_frames(error.__traceback__)
     error.__traceback__ = None

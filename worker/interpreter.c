@@ -20,6 +20,7 @@
 #include "worker/bootstrap.h"
 #include "worker/display.h"
 #include "worker/heap.h"
+#include "worker/history.h"
 #include "worker/hooks.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
@@ -281,6 +282,8 @@ load_bootstrap(void)
 		r = run_frozen(ipython_code, sizeof(ipython_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
+	if (r == 0)
+		r = run_frozen(history_code, sizeof(history_code));
 	if (r == 0)
 		r = run_frozen(notebook_code, sizeof(notebook_code));
 	if (r == 0)

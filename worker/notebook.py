@@ -10,6 +10,7 @@ instead.
 import os
 import re
 import sys
+from types import FunctionType
 
 SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
 MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
@@ -20,15 +21,45 @@ BARE_WORDS = frozenset("cat cd cp ls mkdir mv pwd rm rmdir".split())
 OPERATOR = r"(?:in|is|and|or|if|else|not)\b|[-*]\s"
 BARE_LINE = re.compile(r"(%s)(?:\s+(?!%s)([-\w./~\"'$*{].*))?\s*$"
                        % ("|".join(sorted(BARE_WORDS)), OPERATOR))
-HELP = re.compile(r"^(\s*)(?:\?\??\s*([\w.]+)|([\w.]+)\s*\?\??)\s*$")
+HELP = re.compile(r"^(\s*)(?:(\?\??)\s*([\w.]+)|([\w.]+)\s*(\?\??))\s*$")
 FENCE = re.compile(r"^\s*(```|~~~)[\w+-]*\s*$")
 OPTION = re.compile(r"\s*-([nrptcqov])[ \t]*(\d*)(?!\S)")
+PROFILED_MOST = 20  # functions
 TIMED_MOST = {"n": 10**9, "r": 1000}
 HELPER = "__notebook__"  # in the names of a cell that needs it
 EXPANDED = re.compile(r"\{(\w+)\}|\$(\w+)")
 INSTALL = ("packages are installed by the tool install_package, or by dependencies=[...] of a "
            "call; pip has no network here")
-QUIET = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "colors", "precision")
+QUIET = frozenset("colors config gui matplotlib xmode".split())  # done anyway, or about looks alone
+SHOWN = {"html": "_repr_html_", "markdown": "_repr_markdown_", "svg": "_repr_svg_"}
+# What there is not, and what to write instead. The words stand for % and %%.
+NOBODY_TYPES = "nobody types at a debugger here: the answer has the traceback, and after it " \
+               "sys.last_traceback.tb_frame.f_locals has the variables"
+INSTEAD = {
+    "debug": NOBODY_TYPES, "pdb": NOBODY_TYPES,
+    "edit": "write the new code into a cell",
+    "javascript": "no cell's JavaScript is run; %%html shows HTML",
+    "js": "no cell's JavaScript is run; %%html shows HTML",
+    "latex": "write %%markdown, with $...$",
+    "load": "%run FILE runs a file, and print(open(FILE).read()) shows it",
+    "lprun": "%prun shows the time that each function takes",
+    "macro": "define a function",
+    "memit": "each answer has the peak memory; tracemalloc measures parts",
+    "mprun": "each answer has the peak memory; tracemalloc measures parts",
+    "perl": "cells are Python, or %%bash",
+    "precision": "write round(x, 3), or format(x, '.3f')",
+    "pylab": "import numpy as np, matplotlib.pyplot as plt",
+    "R": "cells are Python, or %%bash",
+    "recall": "In[N] has the text of cell N",
+    "rerun": "write exec(In[N])",
+    "reset": "call run_repl with reset: true, which begins the session anew; del deletes names",
+    "reset_selective": "del deletes names",
+    "ruby": "cells are Python, or %%bash",
+    "save": "In[N] has the text of cell N; write it to a file with open()",
+    "sql": "use sqlite3, or pandas.read_sql",
+    "store": "variables stay in the session; write what has to outlive it to a file",
+    "xdel": "write del NAME",
+}
 
 
 class UsageError(Exception):
@@ -67,18 +98,23 @@ class Notebook:
             return process.stdout.read().splitlines()
 
     def magic(self, name, line):
-        method = getattr(self, "magic_" + name, None)
         if name in QUIET:
             return None
-        if method is None:
-            raise UsageError("%%%s is not known here; write it in Python" % name)
-        return method(line)
+        if name in BARE_WORDS and not hasattr(self, "magic_" + name):
+            return self.system("%s %s" % (name, line))
+        return self.method("magic_", "%", name)(line)
 
     def cell_magic(self, name, line, body):
-        method = getattr(self, "cell_" + name, None)
-        if method is None:
-            raise UsageError("%%%%%s is not known here; write it in Python" % name)
-        return method(line, body)
+        if name in SHOWN:
+            return display(text_object(name.upper(), SHOWN[name])(body.strip("\n")))
+        return self.method("cell_", "%%", name)(line, body)
+
+    def method(self, kind, mark, name):
+        found = getattr(self, kind + name, None)
+        if found is None:
+            raise UsageError("%s%s is not known here; %s" % (
+                mark, name, INSTEAD.get(name, "write it in Python")))
+        return found
 
     def run(self, text):
         return execute(compile_cell(text, Session.future), main_module.__dict__)
@@ -122,26 +158,101 @@ class Notebook:
 
     magic_conda = magic_mamba = magic_uv = magic_pip
 
+    def profiled(self, text):
+        import cProfile
+        import pstats
+
+        if re.match(r"-[a-zA-Z]\b", text):
+            raise UsageError("%prun takes a statement here, and no option")
+        profile = cProfile.Profile()
+        try:
+            profile.runcall(self.run, text)
+        finally:
+            pstats.Stats(profile).sort_stats("tottime").print_stats(PROFILED_MOST)
+
+    def magic_prun(self, line):
+        self.profiled(line.strip())
+
+    def cell_prun(self, line, body):
+        self.profiled(line.strip() or body)
+
     def magic_cd(self, line):
-        os.chdir(os.path.expanduser(line.strip() or "~"))
+        to, at = self.expand(line.strip()) or "~", os.getcwd()
+        os.chdir(os.environ.get("OLDPWD", at) if to == "-" else os.path.expanduser(to))
+        os.environ["OLDPWD"] = at
         print(os.getcwd())
 
     def magic_pwd(self, line):
         return os.getcwd()
 
-    def magic_ls(self, line):
-        self.system("ls " + line)
-
     def magic_env(self, line):
-        name, found, value = line.strip().partition("=")
-        if found:
-            os.environ[name.strip()] = value.strip()
-            return None
-        return os.environ.get(name) if name else dict(os.environ)
+        name, value = (re.split(r"\s*=\s*|\s+", line.strip(), maxsplit=1) + [None])[:2]
+        if value is None:
+            return os.environ.get(name) if name else dict(os.environ)
+        os.environ[name] = self.expand(value)
+        return None
+
+    magic_set_env = magic_env
+
+    def magic_who_ls(self, line):
+        return sorted(name for name in main_module.__dict__ if not name.startswith("_"))
 
     def magic_who(self, line):
-        print("  ".join(sorted(name for name in main_module.__dict__
-                               if not name.startswith("_"))))
+        print("  ".join(self.magic_who_ls(line)))
+
+    def magic_whos(self, line):
+        for name in self.magic_who_ls(line):
+            print(variable_line(variable(name, main_module.__dict__[name])))
+
+    def magic_lsmagic(self, line):
+        for kind, mark in (("magic_", " %"), ("cell_", " %%")):
+            found = (name[len(kind):] for name in dir(self) if name.startswith(kind))
+            print((mark + mark.join(sorted({*found} - {"magic"}))).strip())
+
+    def magic_history(self, line):
+        for number, text in History.sources.items():
+            print("%d: %s" % (number, text.strip("\n")))
+
+    magic_hist = magic_history
+
+    def magic_tb(self, line):
+        error = getattr(sys, "last_value", None)
+        print("no error yet" if error is None else
+              format_exception(type(error), error, error.__traceback__).rstrip("\n"))
+
+    def magic_run(self, line):
+        """In the names of the session; what the file defines stays."""
+        import shlex
+        import tokenize
+
+        words, names = shlex.split(self.expand(line)), main_module.__dict__
+        if not words or words[0].startswith("-"):
+            raise UsageError("%run takes a file and its arguments here, and no option")
+        with tokenize.open(words[0]) as file:
+            code = compile(file.read(), words[0], "exec", 0, True)
+        before, sys.argv[:], names["__file__"] = list(sys.argv), words, words[0]
+        try:
+            exec(code, names)
+        finally:
+            sys.argv[:] = before
+            names.pop("__file__", None)
+
+    def magic_autoreload(self, line):
+        """Each mode but 0 is that of all modules."""
+        Session.reloads = None if line.strip() in ("0", "off") else {}
+        reload_changed()
+
+    def magic_load_ext(self, line):
+        if line.strip() != "autoreload":
+            print("(extensions of IPython are not there, so %%load_ext %s did nothing)"
+                  % line.strip())
+
+    magic_reload_ext = magic_load_ext
+
+    def magic_sx(self, line):
+        return self.lines(line)
+
+    magic_system = magic_sx
 
     def cell_bash(self, line, body):
         self.show(body.strip("\n"))
@@ -149,7 +260,20 @@ class Notebook:
     cell_sh = cell_bash
 
     def cell_capture(self, line, body):
-        return self.run(body)
+        """The name that follows gets what was written; figures and the like are shown."""
+        import contextlib
+        import io
+
+        said = Captured()
+        with contextlib.redirect_stdout(io.StringIO()) as out, \
+                contextlib.redirect_stderr(io.StringIO()) as errors:
+            try:
+                self.run(body)
+            finally:
+                said.stdout, said.stderr = out.getvalue(), errors.getvalue()
+                for name in line.split():
+                    if name.isidentifier():
+                        main_module.__dict__[name] = said
 
     def cell_python(self, line, body):
         return self.run(body)
@@ -157,12 +281,79 @@ class Notebook:
     cell_python3 = cell_python
 
     def cell_writefile(self, line, body):
-        with open(line.strip(), "w") as file:
+        found = re.match(r"(-a\s+|--append\s+)?(.+)", self.expand(line.strip()))
+        if not found:
+            raise UsageError("%%writefile needs the name of a file")
+        with open(os.path.expanduser(found[2]), "a" if found[1] else "w") as file:
             file.write(body.lstrip("\n"))
-        print("Wrote %s" % line.strip())
+        print("%s %s" % ("Appended to" if found[1] else "Wrote", found[2]))
+
+    cell_file = cell_writefile
 
     def help(self, name):
         help(eval(name, main_module.__dict__))
+
+    magic_pinfo = magic_pdoc = help
+
+    def source(self, name):
+        import inspect
+
+        value = eval(name, main_module.__dict__)
+        try:
+            print(inspect.getsource(value), end="")
+        except (OSError, TypeError):  # it is not written in Python
+            help(value)
+
+    magic_pinfo2 = magic_psource = source
+
+
+class Captured:
+    """What %%capture keeps."""
+
+    def show(self):
+        sys.stdout.write(self.stdout)
+        sys.stderr.write(self.stderr)
+
+    __call__ = show
+
+    def __str__(self):
+        return self.stdout
+
+
+def reload_changed():
+    """Before each cell since %autoreload: imports modules again whose files have changed. Names of
+    the session that are functions or classes of such a module become the new ones."""
+    if Session.reloads is None:
+        return
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if type(path) is not str or path.startswith((sys.prefix, ENVIRONMENT)):
+            continue
+        try:
+            written = os.stat(path).st_mtime_ns
+        except OSError:
+            continue
+        if Session.reloads.setdefault(path, written) != written:
+            Session.reloads[path] = written
+            reload_module(name, module)
+
+
+def reload_module(name, module):
+    import importlib
+
+    old = {id(value): (key, value) for key, value in vars(module).items()
+           if isinstance(value, (type, FunctionType))}
+    try:
+        importlib.invalidate_caches()
+        importlib.reload(module)
+    except Exception as e:
+        to_stderr("%%autoreload: %s could not be imported again: %s: %s\n" % (
+            name, type(e).__name__, e))
+        return
+    names = main_module.__dict__
+    for key, value in list(names.items()):
+        if id(value) in old:
+            names[key] = getattr(module, old[id(value)][0], value)
 
 
 def timing_options(line):
@@ -213,7 +404,8 @@ def rewrite_line(line):
         return "%s%s.magic('pip', %r)" % (found[1], HELPER, found[3])
     found = HELP.match(line)
     if found:
-        return "%s%s.help(%r)" % (found[1], HELPER, found[2] or found[3])
+        return "%s%s.%s(%r)" % (found[1], HELPER, "source" if "??" in found[0] else "help",
+                                found[3] or found[4])
     return line
 
 

@@ -44,6 +44,22 @@ CELLS = (
     ("%%time\n6 * 7", ANY, "42"), ("len?", ANY, None), ("%%capture\nprint('unheard')", ANY, None),
     ("```python\n6 * 7\n```", "", "42"), ("```\n6 * 7\n```", "", "42"), ("    x = 6\n    x * 7", "", "42"),
     ("%load_ext autoreload\n%autoreload 2\n7", "", "7"), ("%config InlineBackend.figure_format = 'retina'\n7", "", "7"),
+    # more of IPython
+    ("%who_ls", "", "['i', 'x', 'y']"), ("%who", "i  x  y\n", None), ("%whos", "i: str 1 = '1'\nx: int = 6\ny: int = 1\n", None),
+    ("%%writefile new.txt\none\n", "Wrote new.txt\n", None), ("%%writefile -a new.txt\ntwo\n", "Appended to new.txt\n", None),
+    ("%cat new.txt", "one\ntwo\n", None), ("%rm new.txt", "", None), ("files = %sx echo there\nfiles", "", "['there']"),
+    ("%%file {y}.py\nimport sys\nran = [__name__, __file__, *sys.argv]\ny += 1", "Wrote 1.py\n", None),
+    ("%run 1.py a 'b c'\nran, y", "", "(['__main__', '1.py', '1.py', 'a', 'b c'], 2)"), ("import os, sys\nsys.argv, '__file__' in globals()", "", "([''], False)"),
+    ("%env HABIT=a b\nos.environ['HABIT']", "", "'a b'"), ("%env HABIT c", "", None), ("%env HABIT", "", "'c'"), ("%set_env HABIT {y}\n%env HABIT", "", "'2'"),
+    ("%cd /tmp", "/tmp\n", None), ("cd -", "/workspace\n", None), ("cd -", "/tmp\n", None), ("%cd /workspace\n%rm 1.py", "/workspace\n", None),
+    ("%%capture said\nprint('unheard')\nimport sys\nprint('neither', file=sys.stderr)\n9", "", None), ("said.stdout, said.stderr, str(said)", "", "('unheard\\n', 'neither\\n', 'unheard\\n')"),
+    ("said.show()", ANY, None), ("%%html\n<b>x</b>", "", None), ("%%markdown\n*x*", "", None), ("%prun sum([1])", ANY, None), ("%%prun\nsum([1])", ANY, None),
+    ("def doubled(n):\n    return 2 * n\n", "", None), ("doubled??", "def doubled(n):\n    return 2 * n\n", None), ("%psource doubled", "def doubled(n):\n    return 2 * n\n", None),
+    ("len??", ANY, None), ("%tb", "no error yet\n", None), ("%lsmagic", ANY, None), ("%load_ext sql", "(extensions of IPython are not there, so %load_ext sql did nothing)\n", None),
+    # a module that changes
+    ("%%writefile part.py\ndef one(): return 1\nclass C: n = 1", "Wrote part.py\n", None), ("%load_ext autoreload\n%autoreload 2\nimport part\nfrom part import one as first, C", "", None),
+    ("first(), part.one(), C.n", "", "(1, 1, 1)"), ("%%writefile part.py\ndef one(): return 22\nclass C: n = 22", "Wrote part.py\n", None), ("first(), part.one(), C.n", "", "(22, 22, 22)"),
+    ("%autoreload 0\n!rm part.py", "", None),
     # commands without a mark, while nothing has their names
     ("mkdir -p d/e\ncd d\nls\npwd", "/workspace/d\ne\n", "'/workspace/d'"), ("ls", "e\n", None), ("ls -d", ".\n", None), ("pwd", "", "'/workspace/d'"),
     ("x = 5  # what ls shows\nls\nx", "e\n", "5"), ("rm -r *\nls -a1 'e'", "ls: cannot access 'e': No such file or directory\n", None),
@@ -67,7 +83,12 @@ WRONG_CELLS = (
     ("%conda install six", "UsageError", "install_package"), ("pip install six", "UsageError", "install_package"), ("x = 1\nconda install -y six\nx", "UsageError", "install_package"),
     ("%timeit -n0 1", "UsageError", "-n of %timeit must be from 1"), ("%timeit -r 1001 1", "UsageError", "from 1 to 1000"),
     ("%timeit -o 1", "UsageError", "no other option"), ("%timeit -n " + "9" * 5000 + " 1", "UsageError", "from 1 to"),
-    ("%timeit x x", "SyntaxError", "invalid syntax"), ("%nothing 1", "UsageError", "%nothing is not known here"),
+    ("%timeit x x", "SyntaxError", "invalid syntax"), ("%nothing 1", "UsageError", "%nothing is not known here; write it in Python"),
+    ("%reset -f", "UsageError", "call run_repl with reset: true"), ("%xdel x", "UsageError", "write del NAME"), ("%debug", "UsageError", "sys.last_traceback"), ("%pdb on", "UsageError", "sys.last_traceback"),
+    ("%load x.py", "UsageError", "%run FILE runs a file"), ("%%javascript\nalert(1)", "UsageError", "%%html shows HTML"), ("%store x", "UsageError", "write what has to outlive it to a file"),
+    ("%precision 3", "UsageError", "round(x, 3)"), ("%%sql\nselect 1", "UsageError", "use sqlite3"), ("%%R\n1", "UsageError", "cells are Python, or %%bash"), ("%memit 1", "UsageError", "tracemalloc"),
+    ("%run", "UsageError", "%run takes a file"), ("%run -i x.py", "UsageError", "and no option"), ("%run none.py", "FileNotFoundError", "none.py"), ("%prun -s time 1", "UsageError", "and no option"),
+    ("%%writefile\nx", "UsageError", "needs the name of a file"), ("%%capture x\n1 / 0", "ZeroDivisionError", "line 2"), ("nothing_here??", "NameError", "name 'nothing_here' is not defined"),
     ("pip is it here", "SyntaxError", "invalid syntax"), ("x = ls", "NameError", "name 'ls' is not defined"),
     ("ls - x", "NameError", "name 'ls' is not defined"), ("rm(x)", "NameError", "name 'rm' is not defined"), ("lenn([])", "NameError", "Did you mean: 'len'?"),
     ("import no_such", "ModuleNotFoundError", "no_such"), ("x = (", "SyntaxError", "'(' was never closed"),
@@ -76,7 +97,7 @@ WRONG_CELLS = (
      "The above exception was the direct cause"),
     ("import warnings\nwarnings.warn('careful')\n1 / 0", "ZeroDivisionError", "UserWarning: careful\n  warnings.warn('careful')"),
     ("get_ipython()", "NameError", "name 'get_ipython' is not defined"), ("%time 1 / 0", "ZeroDivisionError", "division by zero"),
-    ("__", "NameError", "_ is the last value"), ("Out[1]", "NameError", "_ is the last value"),
+    ("_999", "NameError", "_ is the last value"), ("Out[999]", "KeyError", "_ is the last value"), ("In[-999]", "KeyError", "have the last 100 cells"),
     ("input('name? ')", "EOFError", "run_script its stdin"),
     ("import webbrowser_no as w", "ModuleNotFoundError", "webbrowser_no"),
 )
@@ -115,6 +136,85 @@ def wrong_cells_say_what_is_wrong(ctx):
             assert words in o.text, "%.80s: no %r in %.1500s" % (code, words, o.text)
             assert "mcp-python>" not in o.text, o.text
     return "%d cells" % len(WRONG_CELLS)
+
+
+# ---- In and Out ----
+
+HISTORY = (
+    # a cell, and the repr of its value; the first one is cell 1
+    ("6 * 7", "42"), ("[1, 2]", "[1, 2]"), ("'x'", "'x'"), ("_, __, ___", "('x', [1, 2], 42)"),	# 4
+    ("_1, Out[2], _3, Out[4]", "(42, [1, 2], 'x', ('x', [1, 2], 42))"), ("[_2 for i in '1'], Out[2] is _2", "([[1, 2]], True)"),	# 6
+    ("x = 5", None), ("_i, In[7], _i7, In[-1], In[1]", "('x = 5', 'x = 5', 'x = 5', '_i, In[7], _i7, In[-1], In[1]', '6 * 7')"),	# 8
+    ("1 / 0", None), ("_i, _ii[:2], _iii", "('1 / 0', '_i', 'x = 5')"), ("7 in Out, 9 in Out, 9 in In, Out.get(7)", "(False, False, True, None)"),	# 11
+    ("def f(): return Out[1] + _1\nf()", "84"), ("%time _1", "42"), ("!echo {_1}\n_13", "42"),	# 14
+    # what may hold others, or has an unknown size
+    ("object", "<class 'object'>"), ("_", "<class 'object'>"), ("_.__name__", "'object'"), ("15 in Out, 16 in Out, 17 in Out", "(False, False, True)"),	# 18
+    ("class A: pass\n[A()];", None), ("big = [b'x' * (5 << 20)]\nbig;", None), ("19 in Out, 20 in Out", "(False, False)"),	# 21
+    ("grows = []", None), ("grows", "[]"), ("23 in Out", "True"), ("grows.append(bytes(5 << 20))", None), ("23 in Out", "False"),	# 26
+    ("loop = []\nloop.append(loop)\nloop", "[[...]]"), ("27 in Out", "True"), ("list(range(5000))", ANY), ("29 in Out, len(_)", "(False, 5000)"),	# 30
+    # they are the session's
+    ("_1 = 'mine'\nOut[1], _1", "(42, 'mine')"), ("del _1\n_1", "42"), ("Out = 3\nOut", "3"), ("del Out\nOut[1]", "42"), ("Out.clear()\nlen(Out)", "0"), ("len(Out)", "1"),
+    ("Out['x'] = 4\nlen(Out)", "3"), ("Out[object()] = object()\nOut['y'] = object()\nNone", None), ("'y' in Out, 'x' in Out", "(False, True)"),
+)
+WITH_PACKAGES = (
+    # a value of numpy or pandas, and whether it is kept
+    ("np.arange(3)", True), ("np.float64(2)", True), ("np.array(['a', None], dtype=object)", True), ("np.zeros(1 << 20)", False), ("np.zeros(1 << 20)[:2]", False),
+    ("np.frombuffer(bytes(8 << 20))[:2]", False), ("np.frombuffer(bytes(8))", True), ("np.frombuffer(bytearray(8))", False), ("np.array([object()])", False),
+    ("pd.DataFrame({'a': [1, 2], 'b': ['x', 'y'], 'c': pd.date_range('2026-01-01', periods=2)})", True), ("pd.Series([1.5], name='s')", True),
+    ("pd.DataFrame(np.zeros((1 << 17, 8)))", False), ("pd.DataFrame(np.zeros((1 << 17, 8))).head(2)", False), ("pd.Series([object()])", False),
+    ("pd.DataFrame({'a': [1, 2], 'b': [3, 4]}).groupby(['a', 'b']).size()", True), ("pd.Timestamp('2026-01-01')", True), ("pd.Series(['a'] * 5000)", False),
+)
+
+
+@test
+def history_is_kept(ctx):
+    with begun(ctx, "6 * 7") as s:
+        for code, value in HISTORY[1:]:
+            o = s.call(code, 120, **SOON)
+            equal((o.status, o.state), ("error" if code == "1 / 0" else "ok", "kept"), "%s: %.900r" % (code, o))
+            if value is not ANY:
+                equal(value_of(o), value, "%.80r: %.900r," % (code, o))
+    return "%d cells" % len(HISTORY)
+
+
+@test
+def history_is_bounded(ctx):
+    held = "import gc\nsum(1 for o in gc.get_objects() if type(o) is list and len(o) == 777)"
+    with begun(ctx, "[0] * 777") as s:
+        equal(s.value("import gc\n" + held), "1")
+        for i in range(110):
+            s.well("[%d] * 7" % i)
+        equal(s.value(held), "0")
+        equal(s.value("len(In), len(Out), [n for n in ('_1', '_i1', '_20') if hasattr(__builtins__, n)]"), "(100, 100, ['_20'])")
+        # Text of a megabyte, and values of many items, take the place of others.
+        for letter in "xy":
+            s.well("'''%s''';" % (letter * (900 << 10)))
+        assert int(s.value("len(In)")) < 5
+        for i in range(3):
+            s.well("list(range(%d, %d))" % (1000 * i, 1000 * i + 900))
+        equal(s.value("sum(1 for v in Out.values() if type(v) is list and len(v) == 900)"), "2")
+        # A cell that is undone leaves nothing. One that fails for memory empties Out.
+        equal(s.call("111\nimport os\nos.abort()", 120, **SOON).state, "rolled_back")
+        equal(s.value("any('os.abort' in text for text in list(In.values())[:-1])"), "False")
+        equal(s.call("b'x' * (1 << 40)", 120, **SOON).state, "kept")
+        equal(s.value("len(Out)"), "0")
+        # A checkpoint has its own.
+        s.well("1234", checkpoint="c")
+        s.well("5678")
+        b = s.branch("_", restore="c")
+        equal((b.value("_"), s.value("_")), ("1234", "5678"))
+
+
+@test
+def history_of_packages(ctx):
+    with begun(ctx, "1") as s:
+        if not there(s.client, "numpy", "pandas"):
+            raise Skip("numpy or pandas is not installed", missing=True)
+        s.well("import numpy as np, pandas as pd", 120, **SOON)
+        for code, kept in WITH_PACKAGES:
+            equal(s.call(code, 120, **SOON).status, "ok", code)
+            equal(s.value("max(Out, default=0) == max(In) - 1"), str(kept), code)
+    return "%d values" % len(WITH_PACKAGES)
 
 
 # ---- the second cell ----
