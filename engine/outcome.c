@@ -57,6 +57,18 @@ raised(const struct outcome_facts *f, const char *type)
 	       strcmp(f->error_type, type) == 0;
 }
 
+/* numpy raises a subclass of MemoryError, in a module whose name depends on numpy's version. */
+static bool
+raised_for_memory(const struct outcome_facts *f)
+{
+	static const char array[] = "._ArrayMemoryError";
+	size_t len = f->error_type != NULL ? strlen(f->error_type) : 0;
+
+	return raised(f, "MemoryError") ||
+	       (len >= strlen(array) && raised(f, f->error_type) &&
+		strcmp(f->error_type + len - strlen(array), array) == 0);
+}
+
 /* Python writes "[Errno 28] No space left on device: ..." */
 static bool
 message_has_errno(const struct outcome_facts *f, int number)
@@ -130,7 +142,7 @@ static bool
 ran_out_of_data(const struct outcome_facts *f)
 {
 	return f->watchdog_memory &&
-	       (raised(f, "MemoryError") ||
+	       (raised_for_memory(f) ||
 		(raised(f, "OSError") && message_has_errno(f, ENOMEM)));
 }
 

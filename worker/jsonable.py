@@ -142,7 +142,10 @@ class Converter:
             return False, None
         if hasattr(kind, "__dataclass_fields__"):
             return True, {name: getattr(value, name) for name in kind.__dataclass_fields__}
-        for name in ("model_dump", "to_dict", "_asdict"):
+        names = ("model_dump", "to_dict", "_asdict")
+        if from_module(value, "pydantic", "BaseModel"):
+            names += ("dict",)  # before its version 2
+        for name in names:
             if callable(getattr(kind, name, None)):
                 got = getattr(value, name)()
                 if isinstance(got, (dict, list)):

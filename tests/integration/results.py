@@ -778,6 +778,9 @@ def values_keep_their_json(ctx):
         if client.run("import numpy, pandas", ctx.seconds(60)).status == "ok":
             forms += [("import numpy as np\n" + setup, value, wanted, False)
                       for setup, value, wanted in NUMPY_FORMS]
+        if client.run("import pydantic", ctx.seconds(60)).status == "ok":
+            forms.append(("from pydantic import BaseModel\nclass M(BaseModel):\n    name: str\n    at: set",
+                          "[M(name='m', at={1})]", [{"name": "m", "at": [1]}], False))
         for setup, value, wanted, exact in forms:
             o = well(client.run("%s\n%s" % (setup, value), ctx.seconds(60)))
             equal(o.result.get("json"), wanted, value)

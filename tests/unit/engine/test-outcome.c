@@ -65,6 +65,9 @@ static const struct a_case cases[] = {
 	  OUTCOME_MEMORY_LIMIT, 1, 0, NULL },
 	{ "ENOMEM under the watchdog", F(RAISED("OSError", "[Errno 12] Cannot allocate memory"),
 	    .watchdog_memory = true), OUTCOME_MEMORY_LIMIT, 1, 0, NULL },
+	{ "numpy's MemoryError", F(RAISED("numpy.core._exceptions._ArrayMemoryError", "Unable"), .watchdog_memory = true),
+	  OUTCOME_MEMORY_LIMIT, 1, 0, NULL },
+	{ "a class of a similar name", F(RAISED("m.ArrayMemoryError", ""), .watchdog_memory = true), OUTCOME_ERROR, 1, 0, NULL },
 	{ "MemoryError with a controller", F(RAISED("MemoryError", "")), OUTCOME_ERROR, 1, 0, NULL },
 
 	{ "timeout", F(.stop = STOP_WALL), OUTCOME_TIMEOUT, 137, 9, "timeout of 30 s" },
