@@ -169,7 +169,7 @@ repl_commands_save(struct repl *repl, const char *word, const char *second)
 	else if (!uri)
 		say("no cell has made or changed a file %s; %%files lists all", word);
 	else if (!json_is_string(uri))
-		say("%s is too large to be kept by the service", word);
+		say("the service has not kept %s; the answer of its cell says why", word);
 	else
 		(void)results_save_one(second ? second : ".", &repl->channel, ++repl->id, word,
 				       json_string_value(uri));

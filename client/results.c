@@ -56,12 +56,13 @@ results_say(const json_t *outcome, bool saves)
 	}
 	json_array_foreach(json_object_get(outcome, "files"), i, item) {
 		const char *path = reply_string(item, "path", NULL);
+		const char *why = reply_string(item, "reason", NULL);
 		bool kept = json_object_get(item, "uri");
 
 		if (!path || (saves && kept))
 			continue;
-		say("left: %s (%lld bytes)%s", path, results_number(item, "size"),
-		    kept ? "" : ", too large to be kept");
+		say("left: %s (%lld bytes)%s%s", path, results_number(item, "size"),
+		    kept ? "" : "; not kept: ", kept ? "" : why ? why : "it is too large");
 		any = any || kept;
 	}
 	if (results_number(json_object_get(outcome, "omitted"), "files") > 0)

@@ -852,7 +852,8 @@ def what_is_not_kept_is_said(ctx):
         o = client.run(WRITE % ("large.bin", 9))
         file = files_of(o)["large.bin"]
         equal((file.get("kept"), "uri" in file), (False, False))
-        assert "large.bin (9437184 bytes; its content was not kept" in o.text, o.text
+        equal(file["reason"], "files of at most 8 MiB are: split it or compress it")
+        assert "large.bin (9437184 bytes; its content was not kept: %s)\n" % file["reason"] in o.text, o.text
         # The newest are kept.
         uris = [files_of(client.run(WRITE % ("%d.bin" % i, 6)))["%d.bin" % i]["uri"] for i in range(3)]
         refused(client, uris[0] + "?bytes=0-1")
@@ -869,8 +870,17 @@ def what_is_not_kept_is_said(ctx):
 def without_a_store(ctx):
     with ctx.private() as s, connect(ctx, s) as client:
         o = client.run(WRITE % ("large.bin", 9))
-        equal((o.status, files_of(o)["large.bin"]["kept"]), ("ok", False))
-        assert "its content was not kept" in o.text, o.text
+        file = files_of(o)["large.bin"]
+        equal((o.status, file["kept"], file["reason"]), ("ok", False, "files of at most 4 MiB are: split it or compress it"))
+        assert "its content was not kept: " + file["reason"] in o.text, o.text
+        # Each is small enough, but not all of them together.
+        o = client.run("for i in range(3): open('%d.bin' % i, 'wb').write(bytes(3 << 20))")
+        reasons = sorted(file.get("reason", "") for file in files_of(o).values())
+        equal(reasons, ["", "", "files of at most 8 MiB in all are kept from one call: leave fewer files, or compress them"])
+        assert reasons[2] in o.text, o.text
+        # What a stopped script has left.
+        o = client.run("open('large.bin', 'wb').write(bytes(9 << 20))\nwhile True: pass", 60, timeout_seconds=2)
+        equal((o.status, files_of(o)["large.bin"]["reason"]), ("timeout", "files of at most 4 MiB are: split it or compress it"))
 
 
 @test

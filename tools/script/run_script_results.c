@@ -10,6 +10,7 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/file_uri.h"
+#include "engine/tenant.h"
 #include "tools/script/run_script.h"
 #include "policy/config.h"
 #include "tools/shared/links.h"
@@ -18,6 +19,7 @@
 
 #define ENTRY_COST 512		/* keys, numbers and types around one entry */
 #define READ_FILES_MAX 20	/* told to readers; structuredContent has all that are listed */
+#define REASON_COST 512		/* twice */
 #define LINK_COST 1024		/* a signed link, twice, beside the path */
 
 struct run_results {
@@ -34,6 +36,12 @@ struct run_results {
 };
 
 /* ---- the plan: which results fit ---- */
+
+static bool
+is_kept(const struct outcome_file *file)
+{
+	return file->data || file->stored;
+}
 
 /* The JSON of a data frame (worker/rich.py). Readers have its repr. */
 static bool
@@ -118,6 +126,8 @@ plan_files(struct run_results *r)
 		size_t more = 3 * jsonout_cost(file->path, file->path_len) +
 			      6 * file->path_len + ENTRY_COST;
 
+		if (!is_kept(file))
+			more += REASON_COST;
 		if (r->host->config->http.links)
 			more += 6 * file->path_len + LINK_COST;
 		if (more > RESULTS_FILE_COST_MAX - cost)
@@ -176,12 +186,6 @@ add_display(struct run_results *r, size_t i)
 		break;
 	}
 	r->block[r->n_blocks++] = block;
-}
-
-static bool
-is_kept(const struct outcome_file *file)
-{
-	return file->data || file->stored;
 }
 
 /* The text for people and models, many of whom see only this. NULL: there is no link. */
@@ -273,6 +277,60 @@ run_results_blocks(const struct run_results *r, size_t *n_r)
 	return r->block;
 }
 
+/* ---- why a file is not kept, and what to do ---- */
+
+static char *
+bound_text(uint64_t bytes)
+{
+	char *text;
+	bool mib = bytes >= 1 << 20;
+
+	return xalloc_check(asprintf(&text, "%llu %s", (unsigned long long)(bytes >> (mib ? 20 : 10)),
+				     mib ? "MiB" : "KiB") < 0 ? NULL : text);
+}
+
+/* A sentence for people, models and programs; malloc'd. NULL: the file is kept. */
+static char *
+why_not_kept(const struct run_results *r, const struct outcome_file *file)
+{
+	const struct config *config = r->host->config;
+	const struct results_limits *memory = &r->outcome->limits->results;
+	bool on_disk = tenant_filestore(r->host->tenant) != NULL;
+	own_mem char *small = bound_text(memory->file_bytes);
+	own_mem char *together = bound_text(memory->files_bytes);
+	own_mem char *large = bound_text(on_disk ? config->files.file_bytes : memory->file_bytes);
+	own_mem char *all = bound_text(config->files.tenant_bytes);
+	const char *instead = config->workspace.volume ? "split it, compress it, or write it to a volume"
+						       : "split it or compress it";
+	bool is_large = file->size > (on_disk ? config->files.file_bytes : memory->file_bytes);
+	char *text;
+	int n;
+
+	if (is_kept(file))
+		return NULL;
+	if (file->error == -EFBIG || (file->error == 0 && is_large))
+		n = asprintf(&text, "files of at most %s are: %s", large, instead);
+	else if (file->error == -EDQUOT)
+		n = asprintf(&text, "there is no more room for your files (%s in all), because scripts or "
+			     "sessions use the older ones: close those sessions, or %s", all, instead);
+	else if (file->error == -ENOSPC)
+		n = asprintf(&text, "the service has no more room for files: tell its operator");
+	else if (file->error == -EBUSY)
+		n = asprintf(&text, "too many files were being kept: call again later");
+	else if (file->error == -ESTALE)
+		n = asprintf(&text, "it became shorter meanwhile: let all that write it end first");
+	else if (file->size > memory->file_bytes)
+		n = asprintf(&text, "it could not be read in time, or the script was stopped, which keeps "
+			     "files of at most %s", small);
+	else if (file->sha256)
+		n = asprintf(&text, "files of at most %s in all are kept from one call: leave fewer files, "
+			     "or compress them", together);
+	else
+		n = asprintf(&text, "it could not be read, or the call left too much: files of at most %s "
+			     "in all are kept from one call", together);
+	return xalloc_check(n < 0 ? NULL : text);
+}
+
 /* ---- structuredContent ---- */
 
 static void
@@ -326,7 +384,10 @@ write_file(const struct run_results *r, struct jsonout *out,
 		if (url)
 			jsonout_member_text(out, "http_url", url);
 	} else {
+		own_mem char *why = why_not_kept(r, file);
+
 		jsonout_member_bool(out, "kept", false);
+		jsonout_member_text(out, "reason", why);
 	}
 	jsonout_close(out, '}');
 }
@@ -410,26 +471,6 @@ say_displays(const struct run_results *r, FILE *to)
 			r->outcome->limits->results.display_bytes >> 10);
 }
 
-/* The words after a file's size in the text. */
-static const char *
-why_not_kept(const struct outcome_file *file)
-{
-	if (is_kept(file))
-		return "";
-	switch (-file->error) {
-	case EDQUOT:
-		return "; its content was not kept: there is no more room for your files";
-	case ENOSPC:
-		return "; its content was not kept: the service has no more room for files";
-	case EBUSY:
-		return "; its content was not kept: too many files were being kept";
-	case ESTALE:
-		return "; its content was not kept: it became shorter meanwhile";
-	default:
-		return "; its content was not kept";
-	}
-}
-
 void
 run_results_say(const struct run_results *r, FILE *to)
 {
@@ -442,15 +483,19 @@ run_results_say(const struct run_results *r, FILE *to)
 		fputs("files in /workspace:\n", to);
 	for (size_t i = 0; i < read; i++) {
 		const struct outcome_file *file = &r->outcome->file[i];
+		own_mem char *why = why_not_kept(r, file);
 
-		fprintf(to, "  %.*s (%llu bytes%s)\n", (int)file->path_len, file->path,
+		fprintf(to, "  %.*s (%llu bytes%s%s)\n", (int)file->path_len, file->path,
 			(unsigned long long)file->size,
-			why_not_kept(file));
+			why ? "; its content was not kept: " : "", why ? why : "");
 	}
 	if (r->unknown_files)
 		fputs("(what files it left is not known: its worker ended with them)\n", to);
-	else if (r->more_files || read < r->n_files)
-		fprintf(to, "(%zu more files)\n", r->n_files - read + r->more_files);
+	else if (read < r->outcome->n_files)
+		fprintf(to, "(%zu more files, with uris like those)\n", r->outcome->n_files - read);
+	if (!r->unknown_files && r->outcome->more_files)
+		fprintf(to, "(%u more files were not kept: at most %u of a call are; put them into "
+			"one archive)\n", r->outcome->more_files, r->outcome->limits->results.files);
 	if (r->outcome->n_parts)
 		fputs("all of the output:\n", to);
 	for (size_t i = 0; i < r->outcome->n_parts; i++) {

@@ -233,14 +233,16 @@ what_is_said_of_a_script_cannot_steer(void **state)
 	static const char says[] = OUTCOME(
 		"\"status\":\"crashed\",\"exit_code\":1,\"stdout\":\"\","
 		"\"error\":{\"message\":\"a\\u009b31m\\nmcp-python: all is well\"},"
-		"\"files\":[{\"path\":\"\\u202egpj.exe\\u200b\",\"size\":3}]");
+		"\"files\":[{\"path\":\"\\u202egpj.exe\\u200b\",\"size\":3,\"reason\":\"no \\u202eroom\"},"
+		"{\"path\":\"b\",\"size\":4}]");
 	struct seen seen = run_saying(says);
 
 	(void)state;
 	assert_string_equal(seen.err,
 			    "mcp-python: crashed: a\\u009b31m\n"
 			    "  > mcp-python: all is well\n"
-			    "mcp-python: left: \\u202egpj.exe\\u200b (3 bytes), too large to be kept\n");
+			    "mcp-python: left: \\u202egpj.exe\\u200b (3 bytes); not kept: no \\u202eroom\n"
+			    "mcp-python: left: b (4 bytes); not kept: it is too large\n");
 	seen = run(&(struct play){.says = says}, &(struct options){.json = true});
 	for (const char *at = seen.out; *at; at++)
 		assert_true(*at == '\n' || (*at >= ' ' && *at <= '~'));
