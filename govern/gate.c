@@ -645,15 +645,17 @@ gate_is_limit(enum outcome_status status)
 	       status == OUTCOME_OUTPUT_LIMIT || status == OUTCOME_DISK_LIMIT;
 }
 
+/* The memory limit is the one that it ran with: a session's may be raised while a cell waits. */
 static json_t *
-describe_end(const struct outcome *outcome)
+describe_end(const struct engine_event *event, const struct outcome *outcome)
 {
-	return json_pack("{s:s,s:i,s:i,s:I,s:I,s:I}",
+	return json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I}",
 			 "status", outcome_status_name(outcome->status),
 			 "exit_code", outcome->exit_code, "signal", outcome->signal,
 			 "duration_ms", (json_int_t)outcome->duration_ms,
 			 "cpu_ms", (json_int_t)outcome->cpu_ms,
-			 "peak_memory_bytes", (json_int_t)outcome->peak_memory_bytes);
+			 "peak_memory_bytes", (json_int_t)outcome->peak_memory_bytes,
+			 "memory_limit_bytes", (json_int_t)event->limits->memory_bytes);
 }
 
 static void
@@ -708,7 +710,7 @@ gate_on_answered(void *arg, const struct engine_event *event, const struct outco
 	if (!gate->options.audit)
 		return;
 	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id,
-		    describe_end(outcome));
+		    describe_end(event, outcome));
 	if (gate_is_limit(outcome->status))
 		audit_write(gate->options.audit, AUDIT_LIMIT_HIT, principal,
 			    event->id, json_pack("{s:s,s:s}", "status",

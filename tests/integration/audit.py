@@ -14,8 +14,11 @@ import subprocess
 import threading
 
 from audit_log import Log
-from harness import SOMEBODY, equal, main, test
+from harness import SOMEBODY, equal, main, test, tests
+from repl import Session
 from terminal import Terminal
+
+tests.clear()	# those of repl.py
 
 
 @test(private=True)
@@ -49,6 +52,32 @@ def an_execution_is_accounted_for(ctx):
             assert wrong[1] in done.stderr, done.stderr
         equal([r["event"] for r in log.records()][::len(log.records()) - 1],
               ["started", "stopped"])
+
+
+@test(private=True)
+def the_memory_limit_that_a_cell_ran_with(ctx):
+    """A cell that waits behind a cell of a branch, while a call in another one raises the limit."""
+    mib = 1 << 20
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket, timeout=120) as c:
+            first = Session(c)
+            first.well("1", memory_mb=128)
+            waits, raises = first.branch("2"), first.branch("3")
+            busy = first.start("import signal\nprint('begun')\nsignal.pause()", {"progressToken": "t"}, timeout_seconds=300)
+            while "begun" not in str(c.notices):
+                c.pump(1)
+            queued = waits.start("4", {"progressToken": "w"})
+            while "waits for a cell in a branch" not in str(c.notices):
+                c.pump(1)
+            more = raises.start("5", {"progressToken": "r"}, memory_mb=256)
+            while str(c.notices).count("waits for a cell in a branch") < 2:
+                c.pump(1)
+            c.cancel(busy)
+            ids = [session.finish(id, 60).id for session, id in ((waits, queued), (raises, more))]
+            last = first.well("6").id
+        for id, asked in (ids[0], 128), (ids[1], 256), (last, 256):
+            begun, ended = log.records("--execution", id)
+            equal((begun["limits"]["memory_bytes"], ended["memory_limit_bytes"]), (asked * mib, 256 * mib), begun)
 
 
 @test(private=True)
