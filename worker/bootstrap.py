@@ -714,6 +714,9 @@ def note_habits(error, has_stdin):
                        "run_script its stdin")
     elif type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
         error.add_note(NOT_KEPT)
+    elif type(error) is NameError and error.name == "get_ipython":
+        error.add_note("write the command itself into the cell, such as %time or !ls; "
+                       "IPython.display is there")
 
 
 def forget_frames(error):

@@ -47,7 +47,6 @@ INSTEAD = {
     "memit": "each answer has the peak memory; tracemalloc measures parts",
     "mprun": "each answer has the peak memory; tracemalloc measures parts",
     "perl": "cells are Python, or %%bash",
-    "precision": "write round(x, 3), or format(x, '.3f')",
     "pylab": "import numpy as np, matplotlib.pyplot as plt",
     "R": "cells are Python, or %%bash",
     "recall": "In[N] has the text of cell N",
@@ -248,6 +247,9 @@ class Notebook:
                   % line.strip())
 
     magic_reload_ext = magic_load_ext
+
+    def magic_precision(self, line):
+        print("(values are shown in full here: write round(x, 3), or format(x, '.3f'))")
 
     def magic_sx(self, line):
         return self.lines(line)
