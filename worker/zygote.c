@@ -214,6 +214,21 @@ learn(void)
 	codec_buffer_done(&run);
 }
 
+/* OpenBLAS maps 128 MiB for each of its threads, and tries again forever if it cannot. RLIMIT_DATA,
+ * which limits memory where no controller counts it, counts these bytes although most are not
+ * used. So threads may take half of the usual limit. */
+#define THREAD_BYTES (128u << 20)
+
+static uint32_t
+most_threads(const struct msg_configure *configure)
+{
+	uint64_t fit = configure->memory_bytes / THREAD_BYTES / 2;
+
+	if (configure->memory_counted || fit >= configure->processors)
+		return configure->processors;
+	return fit > 1 ? (uint32_t)fit : 1;
+}
+
 /* Prepares the process from which workers are cloned. */
 static int
 prepare(const struct msg_configure *configure, struct jail *jail,
@@ -249,7 +264,7 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 	};
 	libraries_note();
 	*what = "standard streams";
-	r = parallel_begin(configure->processors);
+	r = parallel_begin(most_threads(configure));
 	if (r == 0)
 		r = start_on_pipes(what);
 	if (r == 0)
