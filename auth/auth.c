@@ -27,11 +27,11 @@ enum challenge { ASK, MALFORMED, INVALID, SCOPE, CHALLENGES };
 
 struct auth {
 	const struct config *config;
-	struct auth_tokens *tokens;	/* NULL: no tokens of our own */
+	struct auth_tokens *tokens;	/* NULL: no [auth] token_file */
 	struct auth_jwt *jwt;		/* NULL: no OAuth */
 	uid_t proxy;
 	char *challenge[CHALLENGES];
-	char *document, *document_path;	/* with jwt: path of our resource, as in RFC 9728 */
+	char *document, *document_path;	/* with jwt: the path of [auth] resource, as in RFC 9728 */
 	uint64_t logged_ms;
 	unsigned int unlogged;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that administrators may change while the service runs. It is checked at most once a
  * second, and read completely if it has changed. Such files are small and local, so reading them
- * does not hold up the loop; a FIFO in the place of a file does not block.
+ * does not hold up the loop; a FIFO at the path of a file does not block.
  */
 #ifndef AUTH_FILE_H
 #define AUTH_FILE_H

@@ -100,7 +100,7 @@ auth_tokens_check(struct auth_tokens *tokens, const char *text, uint64_t now_ms,
 	if (!token)
 		return "unknown";
 	SHA256((const unsigned char *)text, strlen(text), hash);
-	/* The time of this check may reveal nothing of a token but its id. */
+	/* The time of this check must not reveal any part of a token except its id. */
 	if (CRYPTO_memcmp(hash, token->hash, sizeof(hash)) != 0)
 		return "unknown";
 	if (token->revoked)

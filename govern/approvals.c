@@ -159,7 +159,7 @@ is_about(const struct approval *approval, const struct approval_request *request
 	return true;
 }
 
-/* Denied, and the same request is denied still. */
+/* Was the request denied, and is the denial still in force? */
 static bool
 stands(const struct approval *approval)
 {
@@ -236,11 +236,11 @@ approvals_check(const struct approvals *approvals, const struct approval_request
 		return why_say(why_r, -E2BIG, "", "an approval is about 1 to %d items",
 			       APPROVAL_ITEMS_MAX);
 	if (bytes > APPROVAL_SHOWN_MAX)
-		return why_say(why_r, -E2BIG, "", "this needs an approval, and nobody approves "
-			       "more than %d KiB at once", APPROVAL_SHOWN_MAX / 1024);
+		return why_say(why_r, -E2BIG, "", "this needs an approval, which can show at "
+			       "most %d KiB", APPROVAL_SHOWN_MAX / 1024);
 	if (request->shown && holds_nul(request->shown))
-		return why_say(why_r, -EINVAL, "", "this needs an approval, and a NUL byte is "
-			       "in it, which nobody can be shown");
+		return why_say(why_r, -EINVAL, "", "this needs an approval, and has a NUL byte, "
+			       "which a person would not see");
 	TAILQ_FOREACH(approval, &approvals->all, link)
 		if (approvals_is_current(approval) &&
 		    strcmp(approval->tenant, request->requester->principal) == 0) {
@@ -345,7 +345,8 @@ approvals_unwatch(struct approvals *approvals, void *arg)
 
 /* ---- deciding ---- */
 
-/* Until when a request that is refused now is denied if it is made again; 0: it may be made. */
+/* The end of a denial that begins now: until then the same request is denied. 0: it is not
+ * denied. */
 static int64_t
 denied_until(const struct approvals *approvals, const struct approval *approval)
 {

@@ -257,7 +257,7 @@ add_pair(struct line *line, const char *key, const char *value)
 	line->text[line->len] = '\0';
 }
 
-/* As log lines have it: key=value, of members that have no further ones. */
+/* Writes the members whose values are not objects, as in log lines: key=value. */
 static void
 audit_make_line(struct line *line, const char *tenant, const char *execution, json_t *more)
 {
@@ -496,8 +496,8 @@ bytes_max(const struct audit *audit)
 	return audit->keep_bytes ? audit->keep_bytes + audit->rotate_bytes : 0;
 }
 
-/* Warns once, long before anything fails: when the disk lacks the room that the files may still
- * take, or without a bound twice the size of one file. */
+/* Warns once, long before a write fails: when the disk has less room than the files may still take;
+ * without a bound on the files, less than twice the size of one file. */
 static void
 look_at_disk(struct audit *audit)
 {

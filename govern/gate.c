@@ -93,7 +93,8 @@ now_of(const struct gate *gate)
 	return gate->options.clock ? gate->options.clock() : clock_ms();
 }
 
-/* A configuration that refuses everything, without approvers. It is used if there is no other. */
+/* The configuration that refuses everything, and has no approvers. It is used for a principal
+ * without a valid configuration. */
 static const struct config *
 deny_everything(void)
 {

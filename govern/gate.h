@@ -87,7 +87,7 @@ size_t gate_sessions_max(struct gate *gate, const char *principal, size_t others
 void gate_session(struct gate *gate, const char *principal, const char *carrier, const char *why);
 
 /* Refuses every further execution of the principal, until it is resumed or the service starts
- * again. False: it was so already. */
+ * again. False: it was suspended already. */
 bool gate_suspend(struct gate *gate, const char *principal, bool suspended);
 
 /* Visits the principals that are suspended. */

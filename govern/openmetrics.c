@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* Upper ends: from a warm start to the longest script for which a client waits. */
+/* The upper ends of the buckets: from a warm start to the longest script for which a client
+ * waits. */
 static const struct {
 	uint64_t us;
 	const char *text;		/* the number as the format writes it in a label */

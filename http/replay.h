@@ -25,7 +25,7 @@ struct jsonout;
 #define HTTP_REPLAY_TENANT_MAX (64 * 1024 * 1024)	/* bytes of all streams of a tenant */
 #define HTTP_EVENT_ID_MAX 48				/* characters, with NUL */
 
-/* Messages of at most so many bytes are copied into the output buffer. Longer ones are added by
+/* Messages of at most this many bytes are copied into the output buffer. Longer ones are added by
  * reference; a reference costs a kibibyte of memory, which is not charged. */
 #define HTTP_EVENT_COPIED 4096
 

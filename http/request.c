@@ -192,7 +192,7 @@ serve_way(const struct served *s, const struct http_verdict *verdict,
 	http_exchange_start(&options, line, bytes);
 }
 
-/* May a body of so many bytes be parsed now? If not, the request is held until its turn. */
+/* May a body of this many bytes be parsed now? If not, the request is held until its turn. */
 static bool
 has_turn(const struct served *s, size_t bytes)
 {
@@ -251,7 +251,7 @@ request_is_path(const struct served *s)
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
 
-	/* Servers of other kinds are often at "/mcp/", and clients are configured so. */
+	/* Other servers are often at "/mcp/", so clients may be configured with this path. */
 	return path && (strcmp(path, HTTP_PATH) == 0 || strcmp(path, HTTP_PATH "/") == 0);
 }
 
@@ -302,7 +302,8 @@ take_principal(struct served *s)
 	return false;
 }
 
-/* Does policy know who that is? Else the request is held until it does, or was refused. */
+/* Does policy know the principal? If not, the request is held until it does, or the request was
+ * refused. */
 static bool
 request_is_identified(const struct served *s)
 {
@@ -317,7 +318,8 @@ request_is_identified(const struct served *s)
 	return r == 0;
 }
 
-/* The source of tokens, which a client without a token must be able to read. */
+/* The document that names the issuer of tokens. A client without a token must be able to read
+ * it. */
 static bool
 serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 {
@@ -344,7 +346,7 @@ serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 	return true;
 }
 
-/* A signed link is all that its reader needs. */
+/* A reader with a signed link needs no token. */
 static bool
 serve_link(const struct served *s, enum evhttp_cmd_type verb)
 {

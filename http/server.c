@@ -68,8 +68,8 @@ http_check_socket(int fd, bool open, struct why *why_r)
 	if (address.ss_family == AF_UNIX || open || http_address_is_loopback(&address))
 		return 0;
 	text = http_address_text(&address, NULL);
-	return why_say(why_r, -EPERM, "http", "%s can be reached from other machines, and nobody "
-		       "there would have to say who they are: set up tokens in [auth], or force "
+	return why_say(why_r, -EPERM, "http", "%s can be reached from other machines, and clients "
+		       "there would not have to authenticate: set up tokens in [auth], or force "
 		       "it by insecure = yes in [http]", text);
 }
 
@@ -209,7 +209,7 @@ http_server_listen(struct http_server *server, int fd)
 		free(http_address_text(&address, &endpoint->host));
 	server_set_up(endpoint);
 	server->n_endpoints++;
-	/* The socket is listening already: hence the 0. */
+	/* A backlog of 0: the socket is listening already. */
 	endpoint->listener = xalloc_check(evconnlistener_new(server->base, NULL, NULL,
 				LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd));
 	endpoint->bound = xalloc_check(evhttp_bind_listener(endpoint->http, endpoint->listener));

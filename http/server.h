@@ -24,11 +24,11 @@ struct why;
 #define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
 #define HTTP_OUTPUT_HIGH (1024 * 1024)		/* if more bytes are unsent, news are left out */
 #define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, it is closed */
-#define HTTP_STALL_S 30				/* it is closed if no byte could be sent for so long
-						 */
+#define HTTP_STALL_S 30				/* it is closed if no byte could be sent for this
+						 * time */
 #define HTTP_PRIME_S 1				/* if an answer takes longer, its stream begins */
-#define HTTP_RETRY_MS 1000			/* clients shall wait so long before they ask for
-						 * the rest of a stream */
+#define HTTP_RETRY_MS 1000			/* the time that clients have to wait before they
+						 * ask for the rest of a stream */
 
 /* Opens a TCP socket. text: ADDRESS:PORT in numbers; port 0: any. open: addresses other than those
  * of the loopback device are allowed, because clients authenticate or the operator has set
@@ -60,7 +60,7 @@ void http_server_free(struct http_server *server);
  * the caller. */
 int http_server_listen(struct http_server *server, int fd);
 
-/* As http_server_listen, but serves only HTTP_METRICS_PATH, to everybody who can connect. write
+/* As http_server_listen, but serves only HTTP_METRICS_PATH, to every client that can connect. write
  * returns the text, malloc'd, and *len_r, its bytes. */
 int http_server_listen_metrics(struct http_server *server, int fd,
 			       char *(*write)(void *arg, size_t *len_r), void *arg);

@@ -46,7 +46,7 @@ struct http_sessions {
 static size_t
 session_bucket_of(const char *id)
 {
-	/* Our ids are random; other ids match nothing, whatever their bucket. */
+	/* Ids of sessions are random. Any other id matches no session, in any bucket. */
 	return hash_text(HASH_BEGIN, id) % BUCKETS;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a file that comes in by a signed link.
- * Reads:   the head of a request, by anybody; the bytes behind it are passed on.
+ * Reads:   the head of a request of any client; the bytes behind it are passed on.
  *
  * evhttp collects a whole body in memory before it reports the request. So this file takes a
  * connection over at the first bytes of an upload: it replaces the callbacks of the buffers, and

@@ -18,7 +18,7 @@ struct client_tools {
 	size_t bytes;
 };
 
-/* Adds a declared tool. NULL; or what is wrong with the declaration, static. */
+/* Adds a declared tool. NULL; or the mistake in the declaration, static. */
 static const char *
 client_tools_add(struct client_tools *t, const json_t *tool)
 {

@@ -15,7 +15,7 @@ struct upstream_server;
 
 /* Reads the tools that a client declares. declared: the extensions of the client's capabilities, of
  * any shape. Returns NULL and *tools_r, which has one holder, or is NULL if there are no tools.
- * Otherwise returns what is wrong with the declaration, static. */
+ * Otherwise returns the mistake in the declaration, static. */
 const char *client_tools_read(const json_t *declared, struct client_tools **tools_r);
 
 struct client_tools *client_tools_hold(struct client_tools *tools);	/* NULL is fine */

@@ -49,7 +49,7 @@ struct mcp_exchange {
 struct mcp_conversation_options {
 	struct mcp *mcp;		/* borrowed, like the tenant */
 	struct tenant *tenant;
-	bool by_stream;			/* a byte stream: everything goes by one exchange */
+	bool by_stream;			/* a byte stream: one exchange has all messages */
 	/* The negotiated revision. NULL: none yet, as on a byte stream before the handshake. */
 	const struct revision *session;
 	/* hold: may a call of so many bytes be held in memory? If so, the bytes are counted until

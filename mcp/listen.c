@@ -332,7 +332,7 @@ tell_tools_changed(struct mcp_conversation *conversation)
 			open_note(listening, &out, tools_changed);
 			listen_send_note(listening, &out);
 		}
-	/* If the client cannot be notified, it still knows the earlier list. */
+	/* If the notification could not be sent, the client still has the earlier list. */
 	if (!conversation->exchange || !conversation->tools ||
 	    !listen_renew(&conversation->tools, conversation))
 		return;

@@ -207,7 +207,7 @@ permission_ask(const struct tool_host *host, const struct tool *tool, const char
 	int r;
 
 	if (!approvals)
-		return why_say(why_r, -EDQUOT, "", "nobody can be asked here");
+		return why_say(why_r, -EDQUOT, "", "no person can be asked here");
 	shown = what_counts(arguments);
 	fill(host, tool, &item, shown, &request);
 	r = approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);

@@ -67,7 +67,7 @@ void mcp_ask_clear(struct mcp_ask *ask);
 bool mcp_question_answer(struct mcp_question *question, const json_t *result);
 
 /* Ends an open question without a reply of the client. why: the reason, for a script that has
- * called a client's tool; NULL: nobody has replied. */
+ * called a client's tool; NULL: the client has not replied. */
 void mcp_question_give_up(struct mcp_question *question, const char *why);
 
 /* Writes the members "method" and "params" of the request that asks an open question. From now on

@@ -76,7 +76,7 @@ void run_forget_permission(struct mcp_run *run);
  * afterwards. */
 void run_go_on_asking(struct mcp_run *run);
 
-/* Asks the open questions once more. To be called when the audience that was asked has left. */
+/* Asks the open questions again. To be called when the audience that was asked has left. */
 void run_ask_again(struct mcp_run *run);
 
 /* Takes a question back: on_withdraw of struct tool_host. */
