@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python audit.   Owns: nothing.
- * Reads:   lines that anybody may have changed: this program finds such changes. */
+ * Reads:   lines that an attacker may have changed: this program finds such changes. */
 #include "client/operator.h"
 
 #include <getopt.h>
@@ -152,7 +152,7 @@ verify(const char *path)
 
 /* ---- arguments ---- */
 
-/* A record's time begins as the text does that is made here. */
+/* Makes the text with which the time of a record begins. */
 static bool
 read_when(char text_r[32], const char *option, const char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python audit.   Owns: the audit log's files while it reads them, and a watch of
  *          their directory.
- * Reads:   lines that anybody may have changed. */
+ * Reads:   lines that an attacker may have changed. */
 #include "client/audit_files.h"
 
 #include <ctype.h>

@@ -83,8 +83,7 @@ main(int argc, char **argv)
 
 	if (open_standard_streams() < 0)
 		return EX_OSERR;
-	/* A client that starts us may ignore SIGTERM itself, and we would inherit that.
-	 */
+	/* A client that starts this program may ignore SIGTERM, and the program inherits that. */
 	signal(SIGTERM, SIG_DFL);
 	command = argc > 1 ? operator_command(argv[1]) : NULL;
 	if (command) {

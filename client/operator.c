@@ -35,7 +35,7 @@ static const char help[] =
 	"  --json                as JSON\n"
 	"  --reason TEXT         shown to the caller\n"
 	"  --for-run             of a call of another server's tool: also all further calls of\n"
-	"                        that tool until the script ends, whatever their arguments\n"
+	"                        that tool until the script ends, with any arguments\n"
 	ADMIN_SOCKET_HELP
 	"  --help                this text\n";
 

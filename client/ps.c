@@ -146,7 +146,7 @@ print_suspended(const json_t *list)
 	size_t i;
 
 	if (json_array_size(list) == 0)
-		puts("Nobody is suspended.");
+		puts("No tenant is suspended.");
 	json_array_foreach(list, i, one) {
 		admin_print(stdout, admin_name(json_string_value(one)));
 		putchar('\n');

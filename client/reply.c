@@ -32,7 +32,7 @@ is_step(const char *message)
 	return false;
 }
 
-/* A progress notification with our token: a piece of output, a step, or neither. */
+/* A progress notification with the token of the request: a piece of output, a step, or neither. */
 static int
 parse_progress(struct reply *reply, const json_t *params)
 {

@@ -11,8 +11,8 @@
 struct call_channel;
 struct shown;
 
-/* Bytes of each part except the last one. The service returns at most so much of a file on disk in
- * one answer. */
+/* Bytes of each part except the last one. The service returns at most this much of a file on disk
+ * in one answer. */
 #define RESOURCE_PART ((size_t)4 << 20)
 
 /* Takes a part. 0; or -errno, which ends the reading. */

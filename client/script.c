@@ -14,7 +14,7 @@
 #include "client/say.h"
 #include "client/text.h"
 
-#define PATIENCE_MS 2000 /* of a user who does not know that standard input is read */
+#define PATIENCE_MS 2000 /* then a line says that standard input is being read */
 
 int
 script_read_fd(int fd, size_t max, struct script_text *text_r)

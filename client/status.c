@@ -272,7 +272,7 @@ status_show(const struct admin_options *options, const json_t *answer)
 	return fflush(stdout) == 0 ? 0 : EX_IOERR;
 }
 
-/* ---- of oneself, without the operators' socket ---- */
+/* ---- the user's own status, without the operators' socket ---- */
 
 /* Converts the answer of check_environment into the form of the operators' socket. */
 static json_t *

@@ -36,7 +36,7 @@ answer_is_over(const struct answer *a)
 
 /* ---- the head ---- */
 
-/* How its body is told apart from the connection. */
+/* Begins the body, whose end is that of its length, its chunks or the connection. */
 static void
 begin_body(struct answer *a, const struct head_answer *head)
 {

@@ -181,7 +181,7 @@ enter(struct connection *c, enum state state)
 	arm(c);
 }
 
-/* ---- answers of our own ---- */
+/* ---- answers of the proxy itself ---- */
 
 static const char *
 phrase_of(int status)
@@ -205,7 +205,7 @@ phrase_of(int status)
 }
 
 /* The reason is in the status line too, because most clients show nothing else of a refused
- * tunnel. The inserted texts were checked: host names and our own words. */
+ * tunnel. The inserted texts were checked: they are host names and texts of this program. */
 static void
 connection_refuse(struct connection *c, int status, enum egress_verdict verdict, const char *text)
 {
@@ -354,8 +354,8 @@ relay_request(struct connection *c)
 	pace(&c->script, &c->origin);
 }
 
-/* The script's connection ends with this answer, whatever the origin's own header says. Clients
- * believe the first header, so ours comes first. */
+/* The script's connection ends with this answer, even if the origin's own header says otherwise.
+ * Clients use the first header, so the proxy's header comes first. */
 static void
 relay_status(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 {
@@ -692,7 +692,7 @@ connection_on_event(struct bufferevent *io, short what, void *arg)
 	if (!(what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)))
 		return;
 	side->ended = true;
-	/* There is no one to send a refusal to. */
+	/* The script is gone: a refusal cannot be sent. */
 	if (c->state == FAREWELL || (side == &c->script && (what & BEV_EVENT_ERROR))) {
 		end(c);
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress.   Owns: nothing.
  * Reads:   requests of scripts and answers of origins, hostile from the first byte. Any deviation
- * from RFC 9112 is refused, so that nobody can read them differently. */
+ * from RFC 9112 is refused, so that no other program reads them differently. */
 #include "egress/head.h"
 
 #include <errno.h>
@@ -262,7 +262,7 @@ lists(const struct span *list, const struct span *name)
 	return false;
 }
 
-/* Does the header concern only the connection between the script and us? */
+/* Does the header concern only the connection between the script and the proxy? */
 static bool
 is_ours(const struct span *name, const struct span *all)
 {

@@ -49,9 +49,9 @@
 
 struct keeper {
 	int store;		/* a directory in the keeper's mount namespace; -1: no packages */
-	int files;		/* likewise, the store of files; or -errno, why it is not there */
+	int files;		/* the store of files; or -errno: why there is none */
 	int home;		/* the keeper's mount namespace */
-	struct volumes *volumes;	/* NULL: there are none, and why is -errno in */
+	struct volumes *volumes;	/* NULL: there are none, because of the -errno in */
 	int no_volumes;
 	uint64_t serial;	/* in the names of unfinished sets */
 };
@@ -373,7 +373,7 @@ begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 	*what_r = "private mounts";
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
-	/* The helper that fills it says what is wrong with it. */
+	/* If this fails, the file helper reports why: it uses the same directory. */
 	if (keep->has_files)
 		keeper->files = open_store(&keep->files, what_r);
 	if (keep->has_volumes)

@@ -309,7 +309,7 @@ depth_of(const struct volume_node *node)
 	return depth;
 }
 
-/* Whether the volume and the disk have room for so many bytes more. */
+/* Do the volume and the disk have room for this many more bytes? */
 static int
 tree_has_room(const struct volume_tree *tree, uint64_t bytes)
 {

@@ -34,7 +34,7 @@
 
 struct row {
 	char path[VOLUME_TENANT_MAX + 1 + VOLUME_NAME_MAX + 1];	/* TENANT/NAME */
-	int mount;			/* our mount of it */
+	int mount;			/* the mount in the keeper's namespace */
 	int alive;			/* a pipe: at its end when the server has ended */
 };
 

@@ -28,8 +28,8 @@ struct wheel_asked {
 	uint32_t files_max;
 };
 
-/* Gets each file: first its path and size, then exactly so many bytes. 0; or -errno, which ends
- * wheel_read. */
+/* Gets each file: first its path and size, then exactly this number of bytes. 0; or -errno, which
+ * ends wheel_read. */
 struct wheel_sink {
 	int (*file)(void *arg, const char *path, bool executable, uint64_t size);
 	int (*bytes)(void *arg, const void *bytes, size_t len);

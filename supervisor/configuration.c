@@ -73,7 +73,7 @@ read_own(struct config *config, FILE *errors)
 	own_mem char *path = NULL;
 	int r, beside;
 
-	/* A directory that the user may not enter is another's. */
+	/* A directory that the user may not enter belongs to another user. */
 	if (!directory || access(directory, X_OK) < 0)
 		return 0;
 	if (asprintf(&path, "%s/mcp-pythond.conf", directory) < 0)
@@ -111,14 +111,15 @@ add_the_rest(struct config *config, const struct configuration_source *source, F
 		place_in_state(&config->workspace.directory, "volumes");
 	if (source->whom != FOR_UNIT && toolsets_wants(config, "python-sandbox"))
 		r = sandbox_environment_read(config, errors);
-	/* A script that mcp-python runs may find its packages here without any index. */
+	/* Without an index, a script that mcp-python runs can still use packages that are installed
+	 * already. */
 	if (source->packages && laptop_packages(config, source->packages, errors) < 0 &&
 	    source->whom != FOR_PRIVATE)
 		r = -EINVAL;
 	return r;
 }
 
-/* Without another word the user who starts a service is its operator. */
+/* The user who starts a service is its operator, unless the configuration names operators. */
 static int
 set_own_operator(struct config *config, FILE *errors)
 {

@@ -39,7 +39,7 @@ static const char *const role[REPL_FDS] = { "init", "control", "stdout", "stderr
 bool
 handover_is_possible(bool as_service, bool has_cgroups)
 {
-	/* systemd 252 does not announce its store, but our own unit has one. */
+	/* systemd 252 does not announce its store, but this service's unit has one. */
 	return getenv("NOTIFY_SOCKET") && (as_service || (!has_cgroups && getenv("FDSTORE")));
 }
 

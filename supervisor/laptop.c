@@ -134,7 +134,8 @@ set_from_pip(struct config *config, FILE *errors)
 
 /* ---- what is kept ---- */
 
-/* Root's is where workers' users may look. Malloc'd; NULL: the user has no home. */
+/* The directory for packages and approvals. Root's is one that the uids of workers may enter.
+ * Malloc'd; NULL: the user has no home. */
 static char *
 cache_directory(void)
 {

@@ -139,7 +139,7 @@ open_seal(struct supervisor *s, struct why *why_r)
 	return r;
 }
 
-/* A store that cannot be used is no reason not to serve: answers say that nothing was kept. */
+/* If the store cannot be used, the service still serves; answers say that nothing was kept. */
 static void
 main_open_files(struct supervisor *s)
 {
@@ -518,7 +518,7 @@ is_file(const struct stat *status)
 	return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode);
 }
 
-/* `mcp-pythond --stdio <requests >answers` is handy. */
+/* Does it serve files, as in `mcp-pythond --stdio <requests >answers`? */
 static bool
 uses_files(const struct supervisor *s)
 {
@@ -529,7 +529,7 @@ uses_files(const struct supervisor *s)
 	       (is_file(&in) || is_file(&out));
 }
 
-/* Reasons are much work, or a wait that the guard has ended without finding a culprit: libevent
+/* The reason is much work, or a wait that the guard has ended without finding its cause: libevent
  * closes sockets by itself, and older kernels close descriptors that other peers have left in
  * theirs. */
 static void
@@ -678,7 +678,8 @@ main_run(struct supervisor *s)
 	int in = fcntl(STDIN_FILENO, F_GETFL), out = fcntl(STDOUT_FILENO, F_GETFL);
 	int r;
 
-	/* The flag belongs to the open file, which the parent process may use after us. */
+	/* The flag belongs to the open file, which the parent process may use after this process
+	 * has ended. */
 	if (s->stdio) {
 		fcntl(STDIN_FILENO, F_SETFL, in | O_NONBLOCK);
 		fcntl(STDOUT_FILENO, F_SETFL, out | O_NONBLOCK);

@@ -388,8 +388,8 @@ stream_take_line(struct stream *s, size_t len, size_t taken)
 	evbuffer_drain(input, taken);
 }
 
-/* A client that still writes would get an error on its socket, and never read our answer. So its
- * input is discarded for a while; when it has the answer it sees our side close. why: a static
+/* A client that still writes would get an error on its socket, and never read the answer. So its
+ * input is discarded for a while, and the service closes its side after the answer. why: a static
  * string, for the log. */
 static void
 stream_refuse(struct stream *s, const char *why, const char *text)
@@ -448,7 +448,7 @@ stream_is_identified(struct stream *s)
 	return s->admitted;
 }
 
-/* May a line of so many bytes be taken now? If not, the stream waits for its turn. */
+/* May a line of this many bytes be taken now? If not, the stream waits for its turn. */
 static bool
 may_take(struct stream *s, size_t len)
 {
@@ -627,7 +627,7 @@ stream_start(struct stream *s, int in, int out, bool borrow)
 	bufferevent_setwatermark(s->out, EV_WRITE, STREAM_OUTPUT_LOW, 0);
 	xalloc_check(evbuffer_add_cb(stream_input_of(s), on_buffer, s));
 	xalloc_check(evbuffer_add_cb(stream_output_of(s), on_buffer, s));
-	/* A borrowed socket belongs to the process that started us. */
+	/* A borrowed socket belongs to the process that has started this one. */
 	if (!borrow)
 		watched_buffers(s->in);
 	bufferevent_enable(s->out, EV_WRITE);

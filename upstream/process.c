@@ -173,7 +173,7 @@ process_take(struct process *p, const char *bytes, size_t len)
 		if (p->pid != pid)
 			return false;
 		p->len = 0;
-		/* A long line is no reason to keep so much for ever. */
+		/* The memory of a long line is freed. */
 		if (p->size > READ_BYTES) {
 			free(p->line);
 			p->line = NULL;
@@ -283,9 +283,9 @@ run_program(char *const *argv, int in, int out, int err, pid_t parent)
 	_exit(127);
 }
 
-/* A pipe. ours: the end that does not block, 0 for reading, 1 for writing. */
+/* Makes a pipe. nonblocking: the end that does not block, 0 for reading, 1 for writing. */
 static int
-make_pipe(int *read_r, int *write_r, int ours)
+make_pipe(int *read_r, int *write_r, int nonblocking)
 {
 	int pair[2];
 
@@ -293,7 +293,7 @@ make_pipe(int *read_r, int *write_r, int ours)
 		return -errno;
 	*read_r = pair[0];
 	*write_r = pair[1];
-	return fcntl(pair[ours], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	return fcntl(pair[nonblocking], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
 int

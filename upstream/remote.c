@@ -31,7 +31,7 @@
 #define DELETE_MS 5000			/* for the end of a session */
 #define RESUMED_MAX 8			/* times without an event between them */
 #define RESUME_MS 500			/* before the rest is asked for, unless told otherwise */
-#define RESUME_LEAST_MS 50		/* whatever it says: it shares this program with others */
+#define RESUME_LEAST_MS 50		/* even if the server asks for less */
 #define RESUME_MOST_MS 60000
 #define HEADER_VALUE_MAX 4096		/* bytes of an argument in a header, before its encoding */
 #define RESUMES "Last-Event-ID"
@@ -166,7 +166,7 @@ on_send(char *to, size_t size, size_t n, void *arg)
 }
 
 /* If a connection that was used before is closed, libcurl would send the message again, although
- * the server may have acted upon it. */
+ * the server may have executed it. */
 static int
 on_rewind(void *arg, curl_off_t offset, int origin)
 {
@@ -254,7 +254,7 @@ say_status(const struct transfer *t, long status, char *text, size_t size)
 			 status == 200 ? " and what is neither JSON nor events" : "");
 }
 
-/* ---- once more ---- */
+/* ---- sending again ---- */
 
 static void remote_on_again(evutil_socket_t fd, short what, void *arg);
 
@@ -318,7 +318,7 @@ resume(struct transfer *t)
 
 /* ---- ends of transfers ---- */
 
-/* The server has answered, in whatever way. */
+/* The server has answered, with any status. */
 static void
 on_answered(struct transfer *t)
 {
@@ -476,7 +476,8 @@ transfer_add_header(struct transfer *t, const char *name, const char *value)
 	t->headers = xalloc_check(curl_slist_append(t->headers, line));
 }
 
-/* The options of every transfer. Those that guard are set although they are the standard. */
+/* The options of every transfer. Options that protect are set even if they are libcurl's
+ * defaults. */
 static bool
 set_options(struct transfer *t)
 {
@@ -491,7 +492,7 @@ set_options(struct transfer *t)
 	SET(CURLOPT_SSL_VERIFYHOST, 2L);
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	/* Nothing of the environment counts. */
+	/* Environment variables have no effect. */
 	SET(CURLOPT_PROXY, "");
 	SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	SET(CURLOPT_NOSIGNAL, 1L);

@@ -29,12 +29,12 @@
 #define RELISTEN_MS 2000	/* pause before an ended stream of changes is opened again, the
 				 * first time */
 #define RELISTEN_DOUBLED 5	/* how often that pause is doubled */
-#define RELIST_MS 1000		/* between two lists, however often the server says that its
-				 * tools have changed */
+#define RELIST_MS 1000		/* between two lists, even if the server reports changes more
+				 * often */
 #define AGAIN_FIRST_MS 500
 #define AGAIN_MOST_MS 60000
-#define SERVED_MS 60000		/* a server that has served so long is started again without a
-				 * delay, once */
+#define SERVED_MS 60000		/* a server that has served this long is started again without
+				 * a delay, once */
 #define PAGES_MAX 200
 #define CURSOR_MAX 4096		/* bytes */
 #define MESSAGE_VALUES_MAX 200000	/* of a message: more takes this process too long */

@@ -48,8 +48,8 @@ void server_call(struct server *server, const struct msg_tools_call *call);
 /* Cancels a call: no TOOLS_RESULT follows. Does nothing if there is no such call. */
 void server_cancel(struct server *server, uint64_t call);
 
-/* Ends a server for good: kills its process; or ends its session by HTTP, which the server is told
- * of. Until that is done, server_is_busy is true. */
+/* Ends a server, which is not started again: kills its process; or ends its session by HTTP, which
+ * the server is told of. Until that is done, server_is_busy is true. */
 void server_end(struct server *server);
 bool server_is_busy(const struct server *server);
 

@@ -317,7 +317,7 @@ server_cancel(struct server *s, uint64_t call)
 	LIST_FOREACH(request, &s->requests, link) {
 		if (request->kind != CALL || request->call != call)
 			continue;
-		notify_cancelled(s, request, "nobody waits for it any more");
+		notify_cancelled(s, request, "the result is not needed any more");
 		request_forget(request);
 		return;
 	}

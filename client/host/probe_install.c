@@ -73,8 +73,8 @@ probe_systemd(const struct probe_place *place, struct finding *finding_r)
 		finding_advise(finding_r, "use %u or newer", SYSTEMD_TESTED);
 	} else {
 		finding_not(finding_r, VERDICT_WEAKER,
-			    "by hand only: nobody hands sockets over, starts the service again or "
-			    "delegates cgroups", booted ? "systemctl does not run"
+			    "by hand only: systemd cannot hand sockets over, start the service "
+			    "again or delegate cgroups", booted ? "systemctl does not run"
 							: "it did not start this machine");
 		finding_advise(finding_r, "use a machine, or a container, that systemd started");
 	}
@@ -82,7 +82,8 @@ probe_systemd(const struct probe_place *place, struct finding *finding_r)
 
 /* ---- programs ---- */
 
-static const char *const directories[] = { NULL, LIBEXECDIR, SBINDIR };	/* first: our own */
+/* NULL: the directory of this program. */
+static const char *const directories[] = { NULL, LIBEXECDIR, SBINDIR };
 
 static const char *
 directory(size_t i)

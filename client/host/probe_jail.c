@@ -146,7 +146,7 @@ write_of(const struct holder *holder, const char *file, const char *text)
 	return probe_jail_write_file(path, text);
 }
 
-/* The namespace's root becomes our user. */
+/* Root of the namespace becomes the user of this process. */
 static int
 map_own_ids(const struct holder *holder)
 {

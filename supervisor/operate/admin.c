@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the operators' socket and its connections.
- * Reads:   lines of local users, hostile; anybody may connect, and may be refused. */
+ * Reads:   lines of local users, hostile. Every local user may connect, and may be refused. */
 #include "supervisor/operate/admin.h"
 
 #include <errno.h>

@@ -23,7 +23,7 @@
 #include "tools/session/repl_sessions.h"
 
 #define SESSIONS_MAX 1024	/* listed sessions; all are counted */
-#define TENANTS_MAX 4096	/* likewise */
+#define TENANTS_MAX 4096	/* listed tenants */
 
 struct operation *
 operation_new(const struct operation_sources *sources)

@@ -167,7 +167,7 @@ write_governance(const struct operation *o, FILE *out)
 
 	audit_count(audit, &counts);
 	survey_egress(o->from.engine, &egress);
-	gauge(out, NAME("approvals_pending"), NULL, "Requests that nobody has decided.",
+	gauge(out, NAME("approvals_pending"), NULL, "Requests that wait for a decision.",
 	      approvals_pending(gate_approvals(gate)));
 	oldest = approvals_oldest(gate_approvals(gate));
 	gauge(out, NAME("approvals_oldest_seconds"), "seconds",
