@@ -82,7 +82,7 @@ for unit in mcp-pythond mcp-pythond-user; do
 	done
 	said=$(XDG_RUNTIME_DIR=$work systemd-analyze verify $manager --man=no \
 		"$work/$unit/mcp-pythond.service" 2>&1) || bad "$unit.service is refused"
-	# The machine's own units may be at fault too: ours are what counts.
+	# The machine's own units may have mistakes, too; only the units of this tree count.
 	said=$(printf '%s\n' "$said" | grep -F mcp-pythond) && bad "$unit.service: $said"
 done
 # Versions weigh differently: the recorded number is Debian 12's.
