@@ -221,7 +221,8 @@ run(const struct options *o)
 
 /* ---- the floor ---- */
 
-enum { REQUEST = 231, RUN = 106, DONE = 32, ANSWER = 655 };	/* bytes, as on our path */
+/* Bytes, as on the path of the service. */
+enum { REQUEST = 231, RUN = 106, DONE = 32, ANSWER = 655 };
 
 static void
 transfer(int fd, bool out, size_t len)

@@ -5,9 +5,8 @@
  *
  * Speaks the stateless revision (2026-07-28), so there is no handshake. Every answer must be
  * status ok and hold the line "hello", or the run fails. With --pace-ms each client
- * waits that long between an answer and its next call, which lets a pool stay warm; with
- * --burst only after every so many calls.
- * Prints one line of JSON.
+ * waits that long between an answer and its next call, which lets a pool stay warm; with --burst
+ * only after every N calls. Prints one line of JSON.
  */
 #include <errno.h>
 #include <getopt.h>
