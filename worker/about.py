@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says of the Python that runs it what a worker for it is built with, on one line:
+"""Describes the Python that runs this file, for the build of its worker, on one line:
 
     PREFIX VERSION INCLUDE usr|own|shared PROGRAM
 
-PREFIX is the directory that the Python lies in: "own", all of it belongs to this Python; "shared", it
-has other software in it. Of a virtual environment, the Python behind it is meant. Used by configure
-and by standalone.mk."""
+PREFIX is the directory of the Python; for a virtual environment, that of the Python behind it.
+"own": everything in PREFIX belongs to this Python. "shared": PREFIX also has other software.
+"usr": PREFIX is /usr. Used by configure and by standalone.mk.
+"""
 import os
 import sys
 import sysconfig
 
 
 def kind(prefix):
-    """Of a directory with other software in it, or of a home directory, workers do not show all."""
+    """The kind of a prefix. Workers show the whole directory only if it is "own"."""
     above = os.path.dirname(prefix)
     if prefix == "/usr":
         return "usr"
@@ -23,7 +24,7 @@ def kind(prefix):
 
 
 def is_workers(prefix):
-    """Is it a place that workers have for themselves?"""
+    """Is it a path at which workers have a directory of their own?"""
     return prefix == "/" or any(
         prefix == place or prefix.startswith(place + "/")
         for place in ("/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/var/run", "/workspace",
@@ -34,7 +35,7 @@ prefix, version = sys.base_exec_prefix, "%d.%d" % sys.version_info[:2]
 include = sysconfig.get_path("include", vars={"installed_base": sys.base_prefix})
 program = "%s/bin/python%s" % (prefix, version)
 if sys.implementation.name != "cpython" or sys.version_info < (3, 11):
-    sys.exit(sys.executable + " is no CPython from 3.11 on")
+    sys.exit(sys.executable + " is not CPython 3.11 or later")
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     sys.exit(sys.executable + " has no global lock, which the worker needs")
 if is_workers(prefix):

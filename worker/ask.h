@@ -48,7 +48,8 @@ bool ask_is_open(void);
  * could not be sent. */
 int question_send(struct question *question, const struct msg *msg, uint32_t number);
 
-/* Waits for the answer; the result is as of ask. Afterwards the question has ended, even after -1.
+/* Waits for the answer, and returns as ask() does. Afterwards the question has ended, even after
+ * -1.
  */
 int question_await(struct question *question, struct frame *frame_r);
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python half of the interpreter: compiles, runs and ends one script.
-In the same namespace, worker/rich.py shows what is more than text, worker/ipython.py lets
-IPython's display() do the same, worker/jsonable.py makes
-JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python, worker/history.py
-keeps what earlier cells gave,
-worker/variables.py tells what variables a session has, and worker/imports.py with policy/import_check.py keeps a script to the modules that it may import, and
-worker/installed.py finds those that were installed before.
+"""The Python part of the interpreter: compiles, runs and ends one script.
 
-Frozen into the program by worker/freeze.py and never importable: its module is held by
-worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
-worker, become_session() and run_cell() in one that is a session's. The script may have
-replaced anything it could reach, so what is needed after it has run is bound here
-beforehand, and this module has a dictionary of builtins of its own.
+These files share its namespace: worker/rich.py displays objects that are more than text;
+worker/ipython.py makes IPython's display() use that; worker/jsonable.py converts values that have
+no JSON form; worker/notebook.py accepts the syntax of notebooks; worker/history.py keeps the texts
+and values of earlier cells; worker/variables.py lists the variables of a session;
+worker/imports.py, with policy/import_check.py, restricts a script to the modules that it may
+import; worker/installed.py finds modules in packages that were installed earlier.
+
+The file is frozen into the program by worker/freeze.py, and cannot be imported: only
+worker/interpreter.c has its module. prepare() runs once in the zygote; fresh() and run() in each
+worker; become_session() and run_cell() in the worker of a session. A script may replace any
+object that it can reach. So the functions that are needed after a script are bound here before
+it runs, and this module has its own dictionary of builtins.
 """
 
 import _ast
@@ -38,14 +39,14 @@ from types import CoroutineType
 
 FILE = "script.py"
 PATH = "/workspace/script.py"
-ENVIRONMENT = "/environment"  # where worker/mounts.c has room for one
+ENVIRONMENT = "/environment"  # the mount point that worker/mounts.c makes
 OURS = __name__
 AST = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CODE = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # CO_COROUTINE
-RESULT = " result"  # no name that a script could have
+RESULT = " result"  # not a valid name, so no script uses it
 VALUE_MAX = 256 << 10
-PACKAGES_MAX = 12  # that a model is told of before it asks
+PACKAGES_MAX = 12  # the most that the description of a tool names
 PACKAGES = ("numpy", "pandas", "scipy", "matplotlib", "sklearn", "statsmodels", "sympy", "seaborn",
             "plotly", "networkx", "polars", "torch", "PIL", "cv2", "requests", "httpx", "bs4", "lxml",
             "openpyxl", "docx", "pypdf", "yaml", "pydantic")
@@ -71,19 +72,19 @@ BufferedWriter, TextIOWrapper = io.BufferedWriter, io.TextIOWrapper
 
 
 class Prepared:
-    """The number of functions registered for the end of the process before the script."""
+    """How many functions were registered for the end of the process before the script ran."""
 
     exits = thread_exits = 0
 
 
 def well_known():
-    """Those of PACKAGES that can be imported, the first of them; nothing is imported."""
+    """The first of PACKAGES that can be imported. Imports nothing."""
     found = [name for name in PACKAGES if getattr(PathFinder.find_spec(name), "loader", None)]
     return ", ".join(found[:PACKAGES_MAX])
 
 
 def prepare(modules, remove_env):
-    """Imports modules; returns the names of those that cannot be, and what is well known."""
+    """Imports modules. Returns the names of those that cannot be imported, and well_known()."""
     missing, packages = [], well_known()
     prepare_display()
     for name in modules:
@@ -92,12 +93,12 @@ def prepare(modules, remove_env):
         except BaseException:
             missing.append(name)
             traceback.print_exc()
-    if "platform" in sys.modules:  # it may have asked for the host's name
+    if "platform" in sys.modules:  # an import may have made it cache the host's name
         sys.modules["platform"]._uname_cache = None
     for name in remove_env:
         os.environ.pop(name, None)
     logging = sys.modules.get("logging")
-    if logging is not None:  # its handler of last resort holds nothing back for the end
+    if logging is not None:  # its handler of last resort has nothing to flush at the end
         logging._handlerList[:] = [handler for handler in logging._handlerList
                                    if handler() is not logging.lastResort]
     Prepared.exits, Prepared.thread_exits = count_exits(), len(thread_exits)
@@ -123,9 +124,9 @@ def prepare(modules, remove_env):
         __file__=PATH,
         __cached__=None,
     )
-    if sys.version_info < (3, 14):  # since then they are made of __annotate__ when they are asked for
+    if sys.version_info < (3, 14):  # from 3.14 on __annotate__ makes them on demand
         clean["__annotations__"] = {}
-    for _ in range(16):  # lets the interpreter specialise what every run executes
+    for _ in range(16):  # lets the interpreter specialise the code that every run executes
         rehearse()
     gc.collect()
     gc.freeze()
@@ -133,7 +134,8 @@ def prepare(modules, remove_env):
 
 
 def stream(fd, name, errors, write_through):
-    """As the interpreter makes its own, but for the layers below the text (worker/turns.c)."""
+    """Makes a stream like the interpreter's own, with the layers of worker/turns.c below the
+    text."""
     raw = Turn(fd, "wb", closefd=False)
     raw.name = name
     text = TextIOWrapper(TurnBuffer(raw), "utf-8", errors, "\n",
@@ -142,14 +144,14 @@ def stream(fd, name, errors, write_through):
     return text
 
 
-# Made while the zygote's own descriptors are pipes: the kind of a stream is determined once.
+# Made while the zygote's descriptors are pipes, because a stream determines its kind only once.
 STDOUT = stream(1, "<stdout>", "surrogateescape", False)
 STDERR = stream(2, "<stderr>", "backslashreplace", True)
 STREAMS = [(text, text.buffer, text.buffer.raw) for text in (STDOUT, STDERR)]
 
 
 def rehearse():
-    """Executes the code of every run, without its effects."""
+    """Executes the code that every run executes, without any effect."""
     names = {"__builtins__": builtins}
     attempt(b"import sys\nx = [1]\nprint, len(x)\n", names, 4096, None, False, 0)
     attempt(b"len('x')", names, 4096, None, False, 0)
@@ -160,9 +162,9 @@ def rehearse():
 
 
 def fresh():
-    """In a new worker, before it knows its script: generators that a fork has copied must not
-    give the same numbers in its siblings. Python's own random module handles this itself. And the
-    thread has a number of its own."""
+    """Called in a new worker, before it gets its script. Seeds random generators again: workers
+    of one zygote must not give the same numbers. Python's own module random does this itself.
+    Also sets the id of the thread."""
     legacy = sys.modules.get("numpy.random.mtrand")
     if legacy is not None:
         legacy.seed()
@@ -170,8 +172,8 @@ def fresh():
 
 
 def use_proxy(port):
-    """After RUN: sets the variables that HTTP clients read. Some read lower case only, others
-    upper case only."""
+    """Called after RUN: sets the variables that HTTP clients read. Some read only the lower-case
+    names, others only the upper-case names."""
     for scheme in "http", "https":
         name = scheme + "_proxy"
         os.environ[name] = os.environ[name.upper()] = "http://127.0.0.1:%d" % port
@@ -186,7 +188,7 @@ def refuse(message, line, column, text):
 
 
 def decode(script):
-    """The script's text; text that is not UTF-8 is refused with the position."""
+    """The script's text. Refuses text that is not UTF-8, and names the position."""
     if script.startswith(codecs.BOM_UTF8):
         script = script[3:]
         before = 3
@@ -212,7 +214,8 @@ def decode(script):
 
 
 def check_cookie(script):
-    """PEP 263: a comment in line 1 or 2 may name an encoding; it has to be the one."""
+    """Refuses a script whose line 1 or 2 declares another encoding than UTF-8 in a comment (PEP
+    263)."""
     at = 0
     for line in (1, 2):
         end = script.find(b"\n", at) + 1 or len(script)
@@ -230,7 +233,8 @@ def check_cookie(script):
 
 
 def remember_source(text):
-    """Tracebacks and inspect find the source here, whatever the script does to files."""
+    """Stores the source where tracebacks and inspect find it, independently of the script's
+    files."""
     if "\r" in text:
         lines = io.StringIO(text, None).readlines()
     else:  # text holds no NUL
@@ -243,7 +247,8 @@ def remember_source(text):
 
 
 def parse(text):
-    """The tree of a script that can be compiled, though it may be too deep for a tree."""
+    """The syntax tree of a script. Refuses a script that can be compiled, but is nested too
+    deeply for a tree."""
     try:
         return compile(text, FILE, "exec", AST, True)
     except (RecursionError, MemoryError):
@@ -251,8 +256,8 @@ def parse(text):
 
 
 def compile_call(text, flags):
-    """Code with a value, of a script that is a call in one line, or None. Python's form of its
-    tree, which others need, takes longer to make and to read than all the rest."""
+    """Compiles a script that is one call in one line, to code with a value; None for any other
+    script. The other way, by a syntax tree in Python, takes longer than the rest of the run."""
     line = text.rstrip()
     if (line[-1:] != ")" or "\n" in line or "await" in line
             or not line.partition("(")[0].replace(".", "").isidentifier()):
@@ -264,8 +269,8 @@ def compile_call(text, flags):
 
 
 def is_quiet(text, last):
-    """Whether a semicolon follows the last statement. Behind that there are only blanks, line
-    breaks and comments."""
+    """Does a semicolon follow the last statement? Only blanks, line breaks and comments can
+    follow it."""
     if ";" not in text:
         return False
     lines = io.StringIO(text, None).readlines()[last.end_lineno - 1:]
@@ -274,9 +279,9 @@ def is_quiet(text, last):
 
 
 def compile_script(text, future=0, may_be_quiet=True):
-    """Code that has the value of a trailing expression, if there is one, or leaves it under
-    RESULT in its namespace: what is one frame on a host is one frame here too. As in notebooks,
-    an expression with a semicolon behind it has no value."""
+    """Compiles a script to code that gives the value of its last statement, if that is an
+    expression: as the value of the code, or under RESULT in its namespace. So the script has one
+    frame, as on a host. As in notebooks, an expression with a semicolon after it has no value."""
     code = compile_call(text, CODE | future)
     if code is not None:
         return code
@@ -284,7 +289,7 @@ def compile_script(text, future=0, may_be_quiet=True):
         tree = compile(text, FILE, "exec", AST | future, True)
         last = tree.body[-1] if tree.body else None
         if type(last) is Expr and not (may_be_quiet and is_quiet(text, last)):
-            # The first statement may be the docstring, which has to stay one.
+            # If the first statement is a docstring, it stays one.
             if len(tree.body) == 1 and type(last.value) is Constant:
                 tree.body.append(last)
             store = Name(RESULT, Store())
@@ -296,7 +301,8 @@ def compile_script(text, future=0, may_be_quiet=True):
             tree.body[-1] = value
         return compile(tree, FILE, "exec", CODE | future, True)
     except (RecursionError, MemoryError):
-        # A tree deeper than its Python form may be; without one it may still compile.
+        # The tree is too deep for its form in Python. Without that form the script may still
+        # compile.
         return compile(text, FILE, "exec", CODE | future, True)
 
 
@@ -304,7 +310,8 @@ def compile_script(text, future=0, may_be_quiet=True):
 
 
 async def finish(value, names, is_module):
-    """The value of a script that awaits; and what a coroutine returns that nobody has begun."""
+    """The value of a script with await; if the value is a coroutine that has not started, the
+    result of that."""
     if is_module:
         value = names.pop(RESULT, await value)
     if (type(value) is CoroutineType and value.cr_frame is not None
@@ -320,8 +327,8 @@ def run_to_end(coroutine):
 
 
 def execute(code, names, run=run_to_end):
-    """The value of a trailing expression; of a coroutine what it returns."""
-    # Nothing is called here that the script's own trace function would see.
+    """Executes the code. Returns the value of the last expression; of a coroutine, its result."""
+    # No function is called here that the script's own trace function would see.
     value, is_module = eval(code, names), code.co_flags & COROUTINE
     if not is_module:
         value = names.pop(RESULT, value)
@@ -331,7 +338,8 @@ def execute(code, names, run=run_to_end):
 
 
 def own_frames(e, code):
-    """Takes off the frames that led to the script, or to a coroutine of it."""
+    """Removes the frames of this module from the traceback: those above the script, or above a
+    coroutine of it."""
     tb = first = e.__traceback__
     while tb is not None and tb.tb_frame.f_code is not code:
         tb = tb.tb_next
@@ -343,15 +351,16 @@ def own_frames(e, code):
 
 
 def place_environment(paths):
-    """Where a virtual environment has its packages: behind Python's own modules, before
-    what the host has installed."""
+    """Adds paths where a virtual environment has its packages: after Python's own modules,
+    before the packages of the host."""
     at = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")),
               len(sys.path))
     sys.path[at:at] = paths
 
 
 def use_environment():
-    """For this interpreter, and for those that it starts."""
+    """Makes the mounted packages available to this interpreter, and to interpreters that it
+    starts."""
     before = len(sys.path)
     site.addsitedir(ENVIRONMENT)
     added = sys.path[before:]
@@ -365,11 +374,13 @@ def use_environment():
 
 
 def run(script, args, value_max, imports, tell_names, environment, name, variables):
-    """Runs a script to its very end; imports: a list of the modules that it may import, or None;
-    name: of the script in tracebacks, or None; variables: what it begins with, a JSON object, or
-    None.
-    Returns (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
-    names, refused imports); texts are bytes, None where there is none."""
+    """Runs a script to its end, exit handlers included. imports: a list of the modules that it may
+    import, or None. name: the script's name in tracebacks, or None. variables: the variables that
+    it begins with, a JSON object, or None.
+
+    Returns (exit code, raised, repr, json, cut, exact, type, message, traceback, line,
+    undisplayed, names, refused imports). Texts are bytes; a missing one is None.
+    """
     global FILE
     FILE = name or FILE
     names = main_module.__dict__
@@ -383,7 +394,8 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
 
 
 def attempt(script, names, value_max, imports, tell_names, environment, variables=None):
-    """Runs a script in these names. Nothing of it is held by this module afterwards."""
+    """Runs a script with these global names. Afterwards this module refers to no object of the
+    script."""
     value = caught = code = None
     try:
         if environment < 0:
@@ -413,7 +425,8 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
 
 
 def tell(caught, value, value_max):
-    """The result: the exit code, whether it raised, and eight members of its DONE."""
+    """Returns the exit code, whether the script raised an exception, and eight members of its
+    DONE."""
     if sys.getrecursionlimit() < 1000:
         sys.setrecursionlimit(1000)
     status, result = 0, [None] * 8
@@ -431,7 +444,8 @@ def tell(caught, value, value_max):
 
 
 def exit_code(e):
-    """As CPython ends: a number, or a text on standard error and 1."""
+    """The exit code, as CPython determines it: a number; or 1 for a text, which goes to standard
+    error."""
     code = e.code
     if code is None:
         return 0
@@ -445,9 +459,10 @@ def exit_code(e):
 
 
 def end(names):
-    """What an interpreter does before its process ends; true when output was lost."""
+    """Takes the steps of an interpreter before its process ends. True: output was lost."""
     steps = [run_atexit, flush_output, lambda: clear_names(names)]
-    # It waits for threads. Its other effects are visible only to them, and to code that runs later.
+    # thread_shutdown waits for threads. Its other effects are visible only to threads, and to code
+    # that runs later.
     if (count_threads() or len(thread_exits) > Prepared.thread_exits
             or count_exits() > Prepared.exits):
         steps.insert(0, thread_shutdown)
@@ -460,7 +475,7 @@ def end(names):
 
 
 def clear_names(names):
-    """Ends the life of the script's objects in the order that CPython has."""
+    """Releases the script's objects, in CPython's order."""
     sys.last_type = sys.last_value = sys.last_traceback = None
     clear_dict(names)
     gc.collect(1)
@@ -481,26 +496,27 @@ def flush_output():
 
 # ---- sessions ------------------------------------------------------------------------
 
-FUTURE = 0x1FE0000  # what `from __future__ import` sets in a code's flags
-STANDARD = ("0", "1", "2", "60", "61", "62", "63")  # of every process: worker/line.h, worker/jail.h
+FUTURE = 0x1FE0000  # the flags of a code object that `from __future__ import` sets
+# The descriptors that each process of a session has: worker/line.h, worker/jail.h.
+STANDARD = ("0", "1", "2", "60", "61", "62", "63")
 listdir, readlink, stat, getpid = os.listdir, os.readlink, os.stat, os.getpid
 exit_code_of = os.waitstatus_to_exitcode
 threads = threading.enumerate
 main_thread, get_referrers = threading.main_thread, gc.get_referrers
-CHILDREN = ("subprocess", "multiprocessing.popen_fork")  # what they have in common
+CHILDREN = ("subprocess", "multiprocessing.popen_fork")  # modules with classes of processes
 
 
 class Session:
-    """What one cell leaves to the next besides its names."""
+    """The data that one cell leaves to the next, beside its names."""
 
     future = 0
-    root = None  # the file system that everything is on but installed packages
-    packages = None  # which of these this state imports from
+    root = None  # the device number of the file system without installed packages
+    packages = None  # the set of packages from which this state imports
     had_stdin = False
-    runner = None  # asyncio's, of the one event loop of all cells
-    runner_of = 0  # the process whose descriptors it has
-    parent = 0  # the process whose children its objects of processes are
-    reloads = None  # after %autoreload: when the files of its modules were written
+    runner = None  # asyncio.Runner of the event loop, which all cells share
+    runner_of = 0  # the process that has made the descriptors of the runner
+    parent = 0  # the process whose children the objects of processes describe
+    reloads = None  # after %autoreload: {path of a module: time of its last change}
 
 
 def become_session():
@@ -512,12 +528,12 @@ def become_session():
     sys.orig_argv[:] = ["python3"]
     Session.root = stat(ENVIRONMENT + "/..").st_dev
     Session.parent = getpid()
-    STDOUT.reconfigure(write_through=True)  # nothing of a thread waits for what another one writes
+    STDOUT.reconfigure(write_through=True)  # no output waits in the text layer
 
 
 def renew_packages():
-    """Uses the packages that have been mounted since the cell that this one continues from, or
-    since the script began."""
+    """Uses packages that were mounted after the cell before this one, or after the start of the
+    script."""
     at = stat(ENVIRONMENT)
     packages = at.st_dev, at.st_ino
     if at.st_dev == Session.root or packages == Session.packages:
@@ -530,8 +546,8 @@ def renew_packages():
 
 
 def before_copy():
-    """Whether there are other threads; and random's numbers: that module begins again in every
-    fork, which the cells of a session should not notice."""
+    """Returns whether there are other threads, and the state of the module random: that module
+    seeds itself again in each fork, which the cells of a session should not notice."""
     random = sys.modules.get("random")
     return count_threads() > 0, random and (random._inst, random._inst.getstate())
 
@@ -546,8 +562,8 @@ def after_copy(before, writing):
 
 
 def renew_stream(text, buffer, raw):
-    """Drops the unfinished output of a thread from before the fork, and its lock. The objects
-    stay, because other code may refer to them."""
+    """Drops output that a thread had not finished before the fork, and the lock of the stream.
+    The objects stay the same, because other code may refer to them."""
     try:
         if buffer.closed:
             return
@@ -571,7 +587,8 @@ def renew_stdin(has_stdin):
 
 
 def run_cell(number, script, value_max, has_stdin):
-    """Runs a cell in the names of the others. Returns what run() does, but for the last two."""
+    """Runs a cell with the names of the other cells. Returns the same as run(), without the last
+    two."""
     global FILE
     FILE = "<cell %d>" % number
     names = main_module.__dict__
@@ -606,7 +623,7 @@ def run_cell(number, script, value_max, has_stdin):
     trim_values()
     status, raised, result = tell(caught, value, value_max)
     if isinstance(caught, SystemExit):
-        result[4] = b"SystemExit"  # also where its code is 0
+        result[4] = b"SystemExit"  # also with code 0
     if isinstance(caught, MemoryError):
         forget_frames(caught)
     close_figures()
@@ -617,12 +634,14 @@ def run_cell(number, script, value_max, has_stdin):
 
 # ---- the event loop of a session -----------------------------------------------------
 
-# A cell without await that has one of these names runs on the loop too, where they work.
+# A cell without await that uses one of these names also runs on the loop, because they need a
+# running loop.
 BEGINS_TASKS = frozenset({"create_task", "ensure_future", "get_running_loop"})
 
 
 def run_on_loop(coroutine):
-    """On the loop of all cells: what a cell has begun there goes on when it has ended."""
+    """Runs a coroutine on the event loop of all cells. Tasks that a cell has started continue
+    after it."""
     import asyncio
 
     if Session.runner is None or Session.runner.get_loop().is_closed():
@@ -636,8 +655,8 @@ async def execute_on_loop(code, names):
 
 
 def renew_loop():
-    """In a copy that is the state now: what the loop waits with is shared with other copies, where
-    it has to stay as it is. Another one takes its place."""
+    """Called in a copy that has become the state. The descriptors on which the loop waits are
+    shared with other copies, for which they must not change. So the loop gets new ones."""
     if Session.runner is None or Session.runner_of == getpid():
         return
     try:
@@ -663,7 +682,7 @@ def renew_loop():
 
 
 def own_descriptors():
-    """Those of the loop, which are renewed in a copy."""
+    """The descriptors of the loop, which renew_loop() replaces in a copy."""
     try:
         loop = Session.runner.get_loop()
         return {str(f.fileno()) for f in (loop._selector, loop._ssock, loop._csock)}
@@ -672,7 +691,7 @@ def own_descriptors():
 
 
 def has_tasks():
-    """Whether something goes on on the loop while no cell runs."""
+    """Does the loop have tasks or events while no cell runs?"""
     try:
         loop = Session.runner and Session.runner.get_loop()
         if not loop or loop.is_closed():
@@ -684,7 +703,7 @@ def has_tasks():
 
 
 def go_on(line):
-    """Runs the loop until there is an order on the line of this process."""
+    """Runs the loop until an order arrives on the line of this process."""
     ordered = []
 
     def on_order():
@@ -694,7 +713,7 @@ def go_on(line):
     try:
         loop = Session.runner.get_loop()
         loop.add_reader(line, on_order)
-        # A task may stop the loop, or let SystemExit out.
+        # A task may stop the loop, or raise SystemExit.
         for _ in range(1000):
             try:
                 loop.run_forever()
@@ -708,9 +727,9 @@ def go_on(line):
 
 
 def note_habits(error, has_stdin):
-    """What is used to, and is not here."""
+    """Adds a note to errors of code that expects a notebook."""
     if type(error) is EOFError and not has_stdin and error.args == ("EOF when reading a line",):
-        error.add_note("nobody answers input() here: write the value into the code, or give "
+        error.add_note("no user answers input() here: write the value into the code, or give "
                        "run_script its stdin")
     elif type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
         error.add_note(NOT_KEPT)
@@ -720,7 +739,8 @@ def note_habits(error, has_stdin):
 
 
 def forget_frames(error):
-    """Otherwise the traceback would hold the objects that did not fit, and nothing would fit."""
+    """Drops the frames of a MemoryError: they refer to the objects that did not fit, so no later
+    cell would have memory."""
     forget_values()
     sys.last_type = sys.last_value = sys.last_traceback = None
     traceback.clear_frames(error.__traceback__)
@@ -729,7 +749,7 @@ def forget_frames(error):
 
 
 def close_figures():
-    """A displayed exception must not be displayed again by each later cell."""
+    """Closes all figures, so that later cells do not display them again."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     try:
         if helpers is not None:
@@ -739,7 +759,7 @@ def close_figures():
 
 
 def flush_buffers():
-    """After a cell, whose own output has been flushed."""
+    """Flushes the buffers below the text. Called after a cell whose own output was flushed."""
     for _, buffer, _ in STREAMS:
         try:
             if not buffer.closed:
@@ -749,7 +769,8 @@ def flush_buffers():
 
 
 def at_stake():
-    """What a cell that does not end by itself takes with it, or has used in vain: sentences."""
+    """Sentences about the threads, connections and the like that are lost if the cell does not
+    end by itself."""
     found = []
     try:
         for thread in threads():
@@ -765,9 +786,10 @@ def at_stake():
 
 
 def renew_children(ends):
-    """In a copy that is the state now: it has no children, and of another process's their objects
-    would say that they ended well. ends: how some have ended, by their numbers; the others were
-    killed, or are not the copy's."""
+    """Called in a copy that has become the state, and has no children. The objects for the
+    children of the former process would report that they ended well. So their return codes are
+    set. ends: the status of those that have ended, by pid; the others were killed, or are not
+    children of the copy."""
     Session.parent = getpid()
     kinds = [getattr(sys.modules.get(name), "Popen", None) for name in CHILDREN]
     kinds = [kind for kind in kinds if type(kind) is type]
@@ -784,8 +806,8 @@ def renew_children(ends):
 
 
 def forget_fork_server():
-    """That of multiprocessing is another process's child: to wait for it would fail. The next
-    process that it is wanted for starts another one."""
+    """Forgets the fork server of multiprocessing: it is a child of another process, so waiting
+    for it would fail. multiprocessing starts another one when it needs it."""
     module = sys.modules.get("multiprocessing.forkserver")
     server = getattr(module, "_forkserver", None)
     if server is not None and server._forkserver_pid is not None:
@@ -800,14 +822,14 @@ KINDS = (("socket:", "a socket is open: its connection has ended"),
 
 
 def shared_things():
-    """Open descriptors and mappings that a copy of this process has in common with it."""
+    """The open descriptors and the mappings that a copy of this process shares with it."""
     found, own = set(), own_descriptors()
     for fd in listdir("/proc/self/fd"):
         if fd in STANDARD or fd in own:
             continue
         try:
             to = readlink("/proc/self/fd/" + fd)
-        except OSError:  # the directory's own
+        except OSError:  # the descriptor of the listed directory, closed by now
             continue
         for start, kind in KINDS:
             if to.startswith(start):
@@ -824,7 +846,7 @@ def shared_things():
 
 
 def plain(text, most):
-    """Text as bytes that are UTF-8 without NUL, at most so many; and whether cut."""
+    """Returns text as UTF-8 bytes without NUL, at most this many, and whether it was cut."""
     text = str.__str__(text)
     cut = len(text) > most
     data = text[:most].encode("utf-8", "backslashreplace").replace(b"\0", b"\\x00")
@@ -839,7 +861,7 @@ def plain(text, most):
 
 
 def show(value, most):
-    """Its repr, its JSON, whether one of them was cut, and whether the JSON says all."""
+    """Returns the repr, the JSON, whether one of them was cut, and whether the JSON is exact."""
     shown, cut = value_repr(value, most)
     as_json, json_cut, exact = value_json(value, most)
     return shown, as_json, cut or json_cut, exact
@@ -850,7 +872,7 @@ ITERATE = ((list, list.__iter__), (tuple, tuple.__iter__), (set, set.__iter__),
 
 
 def inside(item):
-    """What a container holds, as iterators, without calling the script's code."""
+    """Iterators over the items of a container. Calls no code of the script."""
     if isinstance(item, dict):
         return dict.keys(item).__iter__(), dict.values(item).__iter__()
     for kind, iterate in ITERATE:
@@ -860,7 +882,7 @@ def inside(item):
 
 
 def about(value, most):
-    """At least how long the text of a value is, looking no further than most."""
+    """A lower bound for the length of a value's text. Stops counting above most."""
     size, todo = 0, [iter((value,))]
     try:
         while todo and size <= most and len(todo) < 500:
@@ -880,13 +902,13 @@ def about(value, most):
                     break
             else:
                 todo.pop()
-    except RuntimeError:  # a thread of the script goes on changing it
+    except RuntimeError:  # a thread of the script is changing it
         return most + 1
     return size
 
 
 class Short(reprlib.Repr):
-    """The repr of what is too long to be shown whole."""
+    """The repr of a value that is too long to be shown whole."""
 
     def __init__(self, most):
         super().__init__()
@@ -937,14 +959,14 @@ def has_json(value, depth=0):
 
 
 def value_json(value, most):
-    """The JSON text or None, whether it was left out for its size, and whether it is the value
-    and not what it was converted to."""
+    """Returns the JSON text or None, whether it was left out because of its size, and whether it
+    is exact (the value was not converted)."""
     exact = True
     try:
         if about(value, most) > most:
             return None, True, True
         if not has_json(value):
-            # A table is shown as one, and what has a repr alone has that already.
+            # A data frame has a display form of its own.
             if from_module(value, "pandas", "DataFrame"):
                 return None, False, True
             exact = False
@@ -958,14 +980,14 @@ def value_json(value, most):
 
 
 def names_json(names):
-    """The script's own names and what they stand for, JSON or repr, as far as there is room:
+    """The script's own names and their values, as JSON or repr, as far as there is room:
     {"names": [...], "values": {...}}."""
     told, values, left = [], [], NAMES_TEXT_MAX
     for name, value in list(names.items()):
         if type(name) is not str or name.startswith("__") or len(told) == NAMES_MAX:
             continue
         name = encode_json(plain(name, 100)[0].decode()).encode()
-        if name in told:  # cut, it is another's
+        if name in told:  # another name that is equal after the cut
             continue
         told.append(name)
         data = value_json(value, NAME_VALUE_MAX)[0]
@@ -987,7 +1009,7 @@ def type_name(kind):
 
 
 def line_of(e):
-    """The innermost line of the script that an exception has to do with."""
+    """The innermost line of the script in an exception. None: there is none."""
     line = 0
     if isinstance(e, SyntaxError) and e.filename == FILE:
         line = e.lineno
@@ -1002,7 +1024,7 @@ def line_of(e):
 
 
 def report(e, most):
-    """Tells of an uncaught exception on standard error, as the script's hook says."""
+    """Writes an uncaught exception to standard error, by the script's hook if it has one."""
     kind = type(e)
     try:
         text = format_exception(kind, e, e.__traceback__)
@@ -1041,13 +1063,13 @@ def own_hook_frames(e):
 
 
 format_lines = traceback.format_exception
-ENTRIES_MAX = 1000  # as the hook in C has it: the last ones
+ENTRIES_MAX = 1000  # the last entries, as in CPython's hook in C
 SUGGESTION = re.compile(r"\. Did you mean: '[^'\n]*'\?$")
 
 
 def format_exception(kind, e, tb):
-    """As CPython prints it, with the script's lines: those only the module traceback finds,
-    suggestions and the finer points of syntax errors only the hook in C knows."""
+    """The text that CPython prints, with lines of the script. Only the module traceback finds
+    these lines; only the hook in C knows suggestions and the details of syntax errors."""
     if isinstance(e, SyntaxError) and e.filename == FILE:
         if e.text is None and type(e.lineno) is int:
             e.text = linecache.getline(FILE, e.lineno) or None
@@ -1063,7 +1085,8 @@ def format_exception(kind, e, tb):
 
 
 def last_entries(tb):
-    """What is shown of a traceback: the module traceback would look at each frame first."""
+    """The last entries of a traceback, which are shown. The module traceback would first look at
+    every frame."""
     last, n = tb, 0
     while tb is not None:
         tb, n = tb.tb_next, n + 1
@@ -1097,7 +1120,7 @@ def to_stderr(text):
 
 
 def complain():
-    """An exception nobody can catch any more."""
+    """Reports an exception that no code of the script can catch any more."""
     try:
         e = sys.exc_info()[1]
         own_hook_frames(e)
@@ -1106,8 +1129,8 @@ def complain():
         pass
 
 
-# The hooks that CPython has in C look for source lines in files only; these have the
-# same text with the script's lines in it.
+# CPython's hooks in C look for source lines only in files. These hooks give the same text, with the
+# script's lines.
 
 
 def excepthook(exctype, value, traceback, /):

@@ -25,8 +25,8 @@
 
 #define LOOK_AGAIN_MS 10	/* between looks, after a forced stop, for processes that were just
 				 * being forked */
-#define LOOKS_MAX 300	/* so many looks find no process of the cell before it counts as ended */
-#define UNHEARD_MAX 3	/* a state that lets so many cells in a row not begin is given up */
+#define LOOKS_MAX 300	/* looks that find no process of the cell before it counts as ended */
+#define UNHEARD_MAX 3	/* cells in a row that may not begin before their state is given up */
 
 static int pipes[2];	/* background, of cell_init */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cell that runs in a session, for its init: its beginning, its end and its undoing. A cell
- * that only looks at the state runs in a copy, which never becomes a state, and the head is stopped
+/* The cell that runs in a session, for its init: how it begins, ends and is undone. A cell that
+ * only looks at the state runs in a copy, which never becomes a state, and the head is stopped
  * meanwhile.
  */
 #ifndef WORKER_CELL_H
@@ -40,7 +40,8 @@ void cell_report(int r, const struct report *report);
  * still end by itself, and then its process is the state. */
 void cell_check(void);
 
-/* If nothing has happened for so long while a cell runs, cell_late is to be called. */
+/* The time to wait for events while a cell runs. When it has passed without an event, cell_late is
+ * to be called. */
 const struct timespec *cell_wait(void);
 void cell_late(void);
 

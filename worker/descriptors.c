@@ -135,7 +135,7 @@ descriptors_rewind(void)
 
 /* ---- connections ---- */
 
-/* Moves the descriptor one to the number fd, with the flags that fd has. */
+/* Makes the number fd a duplicate of the descriptor one, with the flags that fd has. */
 static void
 put_over(int fd, int one)
 {
@@ -148,7 +148,7 @@ put_over(int fd, int one)
 	dup3(one, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 }
 
-/* Likewise, and closes it. */
+/* As put_over, and closes one. */
 static void
 replace(int fd, int one)
 {

@@ -19,8 +19,8 @@
 bool descriptors_look(const int *own, size_t n_own);
 
 /* In the copy, as its first step: replaces its connections. own: as in descriptors_look. It looks
- * at the descriptors once more: before the fork, threads may have opened pipes of which the copy
- * would hold both ends for ever. Calls only functions that are safe after a fork of a process with
+ * at the descriptors again: before the fork, threads may have opened pipes of which the copy would
+ * hold both ends for ever. Calls only functions that are safe after a fork of a process with
  * threads. */
 void descriptors_disconnect(const int *own, size_t n_own);
 

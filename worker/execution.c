@@ -294,7 +294,8 @@ left_ms(uint64_t until_ms)
 	return until_ms > now ? (int)(until_ms - now) : 0;
 }
 
-/* Waits for one of init's signals, but not for longer than that; 0: there was none. */
+/* Waits for one of init's signals, at most ms milliseconds (-1: any time). Returns its number; 0:
+ * there was none. */
 static int
 await_signal(int signals, int ms)
 {

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""freeze.py SOURCE HEADER: compiles a Python file into a C array of marshalled code, which
-has the file's name with _code behind it.
+"""freeze.py SOURCE HEADER: compiles a Python file into a C array of marshalled code, NAME_code.
 
-Must be run by the interpreter version that is embedded; marshal is not portable.
+Must be run by the version of Python that is embedded, because marshal is not portable.
 """
 
 import marshal

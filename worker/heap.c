@@ -88,7 +88,7 @@ static PyMemAllocatorEx usual_raw;
 static uintptr_t chunk;			/* what is left of it */
 static size_t n_arenas, chunk_left;
 
-/* Pages that a block has only in part are left as they are. */
+/* Pages that a block covers only in part do not change. */
 static void *
 advise(void *block, size_t size)
 {

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What earlier cells said and gave, under the names of IPython: In, Out, __, ___, _3, _i and _i3.
+"""The texts and values of earlier cells, under the names of IPython: In, Out, __, ___, _3, _i and
+_i3.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. _ is the last
-value, whatever its size. Of all others, only plain values are kept: numbers, text, dates,
-containers of them, arrays and tables. Their sizes are known, they hold nothing else alive, and
-together they are small. All of them are measured again after each cell, because they may grow.
+value, of any size. Of the other values, only plain ones are kept: numbers, text, dates,
+containers of them, arrays and tables. The size of such a value is known, it keeps no other
+object alive, and the sum of all sizes is bounded. All values are measured again after each cell,
+because they may grow.
 """
 
-CELLS_MAX = 100  # the newest
+CELLS_MAX = 100  # the number of kept cells, which are the newest
 SOURCES_MAX = 1 << 20  # bytes
 VALUES_MAX = 4 << 20
-ITEMS_MAX = 2000  # in all values: to measure them takes about a millisecond
+ITEMS_MAX = 2000  # in all values; measuring them takes about a millisecond
 SINGLE = frozenset((type(None), bool, int, float, complex, str, bytes, bytearray, range))
 SINGLE_OF = frozenset((
     ("datetime", "date"), ("datetime", "time"), ("datetime", "datetime"), ("datetime", "timedelta"),
@@ -24,7 +26,7 @@ getsizeof = sys.getsizeof
 
 
 class Kept(dict):
-    """In or Out. A number below zero counts from the end, as in a list."""
+    """The type of In and Out. A number below zero counts from the end, as in a list."""
 
     def __missing__(self, number):
         if type(number) is int and -len(self) <= number < 0:
@@ -45,7 +47,8 @@ NOT_KEPT = ("In and Out have the last %d cells. Out leaves out what is large (%d
 
 
 class Measure:
-    """Adds up the bytes that values hold alive. TooMuch: too many, or not known."""
+    """Adds up the bytes that values keep alive. Raises TooMuch if there are too many, or if the
+    number is not known."""
 
     def __init__(self, bytes_left, items_left):
         self.bytes, self.items = bytes_left, items_left
@@ -65,7 +68,7 @@ class Measure:
                 todo += self.one(item)
 
     def one(self, item):
-        """Takes the item itself, and returns what is in it."""
+        """Counts the item itself. Returns the items in it."""
         kind = type(item)
         if kind in SINGLE or (kind.__module__, kind.__qualname__) in SINGLE_OF:
             self.take(getsizeof(item))
@@ -90,7 +93,7 @@ class Measure:
         raise TooMuch
 
     def array(self, array):
-        """The memory belongs to the array that this one is a view of."""
+        """Counts an array. The memory of a view belongs to the array below it."""
         while type(array.base) is type(array):
             array = array.base
         if type(array.base) is bytes:
@@ -111,7 +114,8 @@ class Measure:
 
 
 def trim_values():
-    """Drops values, the oldest first, until the rest is small, and all that cannot be measured."""
+    """Drops values that cannot be measured, and the oldest ones until the rest is within the
+    bounds."""
     values, all_of_them = History.values, Measure(VALUES_MAX, ITEMS_MAX)
     for place, number in enumerate(reversed(list(values))):
         one = Measure(all_of_them.bytes, all_of_them.items)
@@ -120,7 +124,7 @@ def trim_values():
                 raise TooMuch
             one.value(values[number])
             all_of_them = one
-        except Exception:  # also an error of a library
+        except Exception:  # TooMuch, or an error of a library
             forget(values, number, "_%s")
     name_last((("__", History.shown[1]), ("___", History.shown[2])), values)
 
@@ -146,7 +150,8 @@ def forget_values():
 
 
 def name_last(pairs, kept):
-    """pairs: a name, and the number of the cell whose value or text it is."""
+    """Sets names of builtins. pairs: a name, and the number of the cell whose value or text it
+    stands for."""
     for name, number in pairs:
         if number in kept:
             builtins.__dict__[name] = kept[number]
@@ -155,7 +160,7 @@ def name_last(pairs, kept):
 
 
 def remember_text(number, text):
-    """Before a cell runs, as IPython does: it may ask for its own text."""
+    """Called before a cell runs, as in IPython, because the cell may use its own text."""
     sources = History.sources
     builtins.__dict__.update(In=sources, Out=History.values)
     name_last(zip(("_i", "_ii", "_iii"), list(sources)[:-4:-1]), sources)

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Modules whose functions only clean up after other threads, and do so again and again without
- * harm. */
+/* Modules whose functions only clean up after other threads, and may be called any number of
+ * times. */
 static const char *const about_threads[] = { "threading", "logging", "concurrent.futures.thread" };
 
 static PyObject *real;		/* os.register_at_fork */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that modules have registered for forks (os.register_at_fork), at a worker's birth.
  *
- * Those of threading, logging and concurrent.futures clean up after other threads: they renew
- * locks that one may have held, and forget the threads. A zygote has one thread when it clones, so
- * they run in it once, and not in each worker, where they would write to a third of the pages that
- * a small script writes. Forks of the script run them as on a host. */
+ * The functions of threading, logging and concurrent.futures clean up after other threads: they
+ * renew locks that such a thread may have held, and forget the threads. A zygote has one thread
+ * when it clones a worker. So these functions run once, in the zygote, and not in each worker,
+ * where they would write to a third of the pages that a small script writes to. Forks of the script
+ * run them as on a host. */
 #ifndef WORKER_HOOKS_H
 #define WORKER_HOOKS_H
 
 struct _object;
 
-/* Called before modules are imported: from now on it is noted what they register. 0 or -EIO, with
- * an exception set. */
+/* Called before modules are imported: from now on the functions that they register are noted. 0 or
+ * -EIO, with an exception set. */
 int hooks_watch(void);
 
-/* A function of Python without arguments. It is called once all modules are imported: it runs in
- * this process what workers do without, and restores os.register_at_fork. NULL, with an exception
- * set: there is no memory. */
+/* A function of Python without arguments. It is called once all modules are imported: it runs the
+ * functions that workers leave out in this process, and restores os.register_at_fork. NULL, with an
+ * exception set: there is no memory. */
 struct _object *hooks_settler(void);
 
 /* Called in a worker after its birth: forks from now on are the script's. */

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a script to the modules that RUN names, while it runs (policy/import_check.py: before).
+"""Restricts a running script to the modules that RUN names (policy/import_check.py checks the text
+of the script before).
 
-The script's own code imports by a function of ours, for its builtins are a copy; all other
-code imports as ever. What the script gets is no module but a view of one, which leaves out the
-modules that it is made of. Who looks for a way around this finds one: it is policy, and nothing
-in this process could be more. The jail is the wall.
+The script's own code has a copy of the builtins, in which __import__ is a function of this file;
+all other code imports as usual. The script gets a view of a module, not the module. A view
+leaves out the modules that the module itself has imported. A script that looks for a way around
+this finds one, because no check inside the script's process can prevent that: this is policy.
+The wall is the jail.
 """
 
 import builtins
@@ -29,21 +31,22 @@ ImportNotAllowed.__module__ = "builtins"
 
 
 class Allowed:
-    """What this run may import. views: {path: view}; behind: {id of a view: its module, path}."""
+    """The modules that this run may import. views: {path: view}; behind: {id of a view: its
+    module, path}."""
 
     modules = frozenset()
     views, behind = {}, {}
-    refused = {}  # names, in their order
+    refused = {}  # names of refused imports, in their order
 
 
 def note_refused(name):
-    """Only the first names are kept: a script can try as many as it likes."""
+    """Notes a refused name. Only the first names are kept, because a script can try any number."""
     if len(Allowed.refused) < REFUSED_MAX:
         Allowed.refused["%.200s" % (name,)] = None
 
 
 def refused_imports():
-    """For DONE; texts are bytes."""
+    """The refused names for DONE, as bytes; None: there are none."""
     return [name.encode("utf-8", "backslashreplace") for name in Allowed.refused] or None
 
 
@@ -55,8 +58,8 @@ def not_allowed(name):
 
 
 class View(Module):
-    """A module as the script sees it. path: by which name it was reached, which is what the
-    policy has: os.path is posixpath."""
+    """A module as the script sees it. path: the name by which the script has reached it, which
+    is the name that policy has: os.path, and not posixpath."""
 
     def __getattr__(self, name):
         module, path = Allowed.behind[id(self)]
@@ -107,7 +110,7 @@ def view_of(module, path):
 
 
 def guarded_import(name, globals=None, locals=None, fromlist=(), level=0):
-    """What the script's import statements call."""
+    """The script's __import__."""
     if level:
         raise not_allowed("." * level + str(name))
     name, fromlist = str(name), tuple(fromlist or ())
@@ -129,7 +132,7 @@ def guarded_import_module(name, package=None):
 guarded_import.__name__ = guarded_import.__qualname__ = "__import__"
 guarded_import_module.__name__ = guarded_import_module.__qualname__ = "import_module"
 
-# Replacements for attributes that would lead past this check.
+# Replacements for attributes that would avoid this check.
 REPLACED = {
     "builtins": {"__import__": guarded_import},
     "importlib": {"__import__": guarded_import, "import_module": guarded_import_module},
@@ -137,7 +140,8 @@ REPLACED = {
 
 
 def limit_imports(tree, names, modules):
-    """Before the script of this tree runs in these names: refuses it, or sets up the above."""
+    """Called before a script runs. Refuses it if its syntax tree has an import that is not
+    allowed; else gives its names the restricted builtins."""
     Allowed.modules = frozenset(modules)
     problems = import_problems(tree, Allowed.modules, note_refused)
     if problems:
@@ -148,11 +152,11 @@ def limit_imports(tree, names, modules):
 
 
 def drop_guard_frames(tb):
-    """Takes our own frames out of the middle of a traceback."""
+    """Removes the frames of this program from the middle of a traceback."""
     while tb is not None:
         after = tb.tb_next
         while after is not None and after.tb_frame.f_code.co_filename == "<mcp-python>":
             after = after.tb_next
-        if after is not tb.tb_next:  # it looks for a circle, through all of them
+        if after is not tb.tb_next:  # the assignment walks over all entries, to find a cycle
             tb.tb_next = after
         tb = after

@@ -638,9 +638,9 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 
 /* ---- sessions ---- */
 
-static PyObject *kept;		/* survives the fork unchanged */
+static PyObject *kept;		/* of before_copy(), for after_copy() */
 static PyObject *last_cell;	/* holds the texts of the cell's DONE */
-static PyObject *last_stake;	/* likewise of AT_STAKE */
+static PyObject *last_stake;	/* holds the texts of AT_STAKE */
 
 int
 interpreter_session(void)

@@ -84,7 +84,7 @@ void interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_
 struct child_end;
 void interpreter_rolled_back(const struct child_end *end, size_t n);
 
-/* Has the state's event loop tasks that continue while the state waits? */
+/* Does the state's event loop have tasks that continue while the state waits? */
 bool interpreter_has_tasks(void);
 
 /* Runs these tasks until there is something to read on the line. */

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """IPython.display for scripts that were written for notebooks.
 
-Frozen into the program like worker/bootstrap.py, and run in the same namespace. Where IPython is
-installed its own display() would print a repr: it becomes ours. Where it is not, a stand-in has
-display() and the classes that show markup, text and pictures; get_ipython() says that this is no
-notebook. Nothing is made before it is imported.
+Frozen into the program like worker/bootstrap.py, and run in the same namespace. If IPython is
+installed, its display(), which would print a repr, is replaced by the worker's. Otherwise a
+stand-in for IPython has display() and the classes that show markup, text and pictures, and its
+get_ipython() returns None, as outside of a notebook. The stand-in is made when it is imported.
 """
 
 import base64
@@ -33,7 +33,7 @@ class DisplayObject:
 
 
 def text_object(name, method):
-    """A class whose data is text of one form."""
+    """Makes a class whose objects have one form, a text."""
     def form(self):
         data = self.data
         return data.decode() if isinstance(data, bytes) else data
@@ -55,7 +55,7 @@ class Image(DisplayObject):
         return self.data if self.data.startswith(b"\xff\xd8\xff") else None
 
 
-class JsonObject(DisplayObject):  # rich.py has another JSON in these names
+class JsonObject(DisplayObject):  # the name JSON is taken: rich.py has it
     def _repr_json_(self):
         return self.data
 
@@ -66,11 +66,11 @@ class Pretty(DisplayObject):
 
 
 def nothing(*arguments, **options):
-    """What only a notebook could do."""
+    """Does nothing: in place of functions that need a notebook."""
 
 
 def stand_in(module):
-    """Fills IPython or IPython.display."""
+    """Fills the stand-in for IPython or IPython.display."""
     module.get_ipython = lambda: None
     module.version_info, module.__version__ = (0, 0, 0), "0"
     if module.__name__ == "IPython":
@@ -90,7 +90,7 @@ def stand_in(module):
 
 
 def builtins_display(*objects, **options):
-    """As IPython's: its options are for notebooks."""
+    """IPython's display(). Its options are for notebooks, and ignored."""
     display(*objects, raw=bool(options.get("raw", False)))
 
 
@@ -100,7 +100,7 @@ def patch_ipython(module):
 
 
 class StandInFinder:
-    """The last that is asked: whatever is installed comes first."""
+    """The last finder on sys.meta_path, so an installed IPython comes first."""
 
     def find_spec(self, name, path=None, target=None):
         if name in ("IPython", "IPython.display", "IPython.core.display"):

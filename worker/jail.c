@@ -41,8 +41,8 @@ static const struct {
 	int what;
 	rlim_t soft, hard;
 } limits[] = {
-	/* 0 would still start the host's core handler, if that is a program; with 1 nothing is
-	 * written and nothing is started (core(5)). */
+	/* With 0 the kernel would still start the host's core handler, if that is a program; with 1
+	 * it writes and starts nothing (core(5)). */
 	{ RLIMIT_CORE, 1, 1 },
 	/* A session's process receives orders with those above the soft limit (snapshot.c). */
 	{ RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS + 32 },
@@ -508,7 +508,8 @@ jail_limit_cell(struct jail_state *state, const struct msg_run *run)
 {
 	int r = 0;
 
-	/* Otherwise the limit stays as the state's own code may have set it. */
+	/* A limit that the state's own code has set stays, unless the session's limit was
+	 * raised. */
 	if (run->data_bytes != state->data_limit)
 		r = set_soft_limit(RLIMIT_DATA, data_limit(state, run->data_bytes));
 	state->data_limit = run->data_bytes;

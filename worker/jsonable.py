@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What values become in JSON that have no form there: numbers and tables of libraries, dates,
-classes that say what they hold. The rest is its repr, in its place.
+"""Converts values that have no JSON form: numbers and tables of libraries, dates, and objects whose
+class can list their contents. Any other value is replaced by its repr.
 
-Frozen into the program like worker/bootstrap.py, and run in the same namespace. No module is
-imported for it: a value of a module's class is there when the module is. It calls methods of the
-script's own, in the script's own process; what they raise, or say too much of, is their repr.
+Frozen into the program like worker/bootstrap.py, and run in the same namespace. It imports no
+module: if a value's class belongs to a module, that module is loaded already. It calls the
+script's own methods, in the script's own process. If such a method raises an exception or
+returns too much, the repr takes the value's place.
 """
 
 import binascii
@@ -15,12 +16,11 @@ class TooMuch(Exception):
 
 
 class Converter:
-    """Makes what has no JSON form one that has: what programs would expect of it, or its repr in
-    its place."""
+    """Converts a value to one with a JSON form: the form that programs expect, or its repr."""
 
     def __init__(self, most):
-        self.left = most  # at least so many bytes become of so many values
-        self.around = []  # ids of what the value is in
+        self.left = most  # bytes of JSON text; each value takes at least one
+        self.around = []  # ids of the containers of the value
 
     def convert(self, value, depth=0):
         self.left -= 1
@@ -37,7 +37,7 @@ class Converter:
             except (NotImplementedError, TooMuch):
                 if self.left < 0:
                     raise TooMuch from None
-            except Exception:  # the script's own method
+            except Exception:  # of the script's own method
                 pass
         text = value_repr(value, min(self.left, 4096))[0].decode()
         self.left -= len(text)
@@ -60,7 +60,7 @@ class Converter:
         raise NotImplementedError
 
     def finish(self, value, depth):
-        """Converts what is inside, too."""
+        """Converts the items, too."""
         kind = type(value)
         if kind is dict:
             done = {}
@@ -113,7 +113,7 @@ class Converter:
         return False, None
 
     def of_library(self, value):
-        """numpy's and pandas', of which tables become rows."""
+        """Values of numpy and pandas; tables become rows."""
         if from_module(value, "numpy", "generic"):
             return True, value.item()
         if from_module(value, "numpy", "ndarray"):
@@ -154,7 +154,7 @@ class Converter:
 
 
 def from_module(value, module, name):
-    """Is it an instance of that class, of a module that may be missing?"""
+    """Is the value an instance of the module's class of this name? The module may be missing."""
     found = sys.modules.get(module)
     found = getattr(found, name, None) if found is not None else None
     return isinstance(found, type) and isinstance(value, found)

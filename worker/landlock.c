@@ -15,7 +15,7 @@
 
 #include "base/own.h"
 
-/* The oldest headers that we build with lack these. */
+/* Not in the oldest supported kernel headers. */
 #define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
 #define FS_IOCTL_DEV (1ULL << 15)		/* ABI 5 */
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0)		/* ABI 6 */

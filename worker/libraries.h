@@ -2,8 +2,9 @@
 /* Joins the mappings of the program and of its libraries, because a fork copies each mapping of a
  * process, and the end of the copy removes each. A library's headers, its code and its constants
  * are three mappings that differ only in that the code is executable; its data are two, of which
- * the linker has made the relocated one read-only. With the default profile 157 mappings become
- * 82. What of the program's code fills huge pages is put on them: one fault maps two megabytes.
+ * the linker has made the relocated one read-only. With the default profile 157 mappings become 82.
+ * The parts of the program's code that fill huge pages are moved to huge pages: one fault maps two
+ * megabytes.
  */
 #ifndef WORKER_LIBRARIES_H
 #define WORKER_LIBRARIES_H
@@ -11,15 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* To be called before the first import: what is loaded from now on is imported. */
+/* To be called before the first import: libraries that are loaded from now on count as imported. */
 void libraries_note(void);
 
 /* To be called after the last import: makes headers and constants executable, too, so that the
  * kernel joins them with the code, and relocations of imported libraries writable, so that it
  * joins them with the data. Mappings that cannot be joined stay as they are. An attacker inside a
  * script's process then finds more executable and more writable bytes, but a script may change the
- * protection of its memory anyway. Init calls no imported library, and the relocations of what it
- * does call stay read-only. */
+ * protection of its memory anyway. Init calls no imported library, and the relocations of the
+ * libraries that it calls stay read-only. */
 void libraries_join(void);
 
 /* Is this address on one of the program's huge pages (HUGE_PAGE)? */

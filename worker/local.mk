@@ -46,7 +46,7 @@ libworker_a_SOURCES = \
 	worker/workspace.c worker/workspace.h \
 	worker/zygote.c worker/zygote.h
 mcp_python_worker_SOURCES = worker/main.c
-# Python's headers are not held to our warnings.
+# The warnings do not apply to Python's headers.
 libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_CFLAGS) \
 	$(MD_CFLAGS) -DPYTHON_PROGRAM='"$(PYTHON3)"'
 libworker_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)

@@ -269,7 +269,7 @@ copy_entries(int root, const char *dir)
 			continue;
 		if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
 			r = copy_file(root, path, path + 1);
-			/* Not readable for everybody on the host, so not shown; or removed
+			/* Not readable for all users of the host, so not shown; or removed
 			 * meanwhile. */
 			if (r == -EACCES || r == -ENOENT)
 				r = 0;
@@ -575,7 +575,7 @@ show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *mis
 	return 0;
 }
 
-/* ---- our own files ---- */
+/* ---- files that are made, and not from the host ---- */
 
 static int
 bind_device(int root, const char *name)

@@ -84,9 +84,9 @@ networks_says(const char *path, const char *const *texts)
 	return true;
 }
 
-/* "used" counts sockets of all families, orphans of TCP too; "tw" what is left of connections
- * after that (net/ipv4/proc.c of the kernel). A kernel that writes something else has no empty
- * network. */
+/* "used" counts sockets of all families, with TCP's orphans; "tw" counts closed connections of
+ * which the kernel keeps a record (net/ipv4/proc.c of the kernel). If a kernel writes another form,
+ * no network counts as empty. */
 static bool
 is_empty(void)
 {
@@ -162,7 +162,7 @@ networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **
 	}
 	if (r < 0)
 		return r;
-	/* One that cannot be remembered ends with its worker. */
+	/* A network that the list has no room for ends with its worker. */
 	n = networks_find_place();
 	fd = n ? open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook takes beside Python: shell lines, magics, help, fences and a common indent.
+"""The syntax that notebooks accept beside Python: shell lines, magics, help, fences and a common
+indent.
 
-Frozen into the program like worker/bootstrap.py, and run in the same namespace. It is asked only
-for a cell that is no Python as it stands, or that has a name like ls; others pay nothing for it.
-Lines keep their numbers. What is not known here is told in one sentence, with what to write
-instead.
+Frozen into the program like worker/bootstrap.py, and run in the same namespace. It is called
+only for a cell that is not valid Python, or that uses a name like ls, so other cells lose no
+time. Line numbers do not change. For a command that is not known, one sentence says what to
+write instead.
 """
 
 import os
@@ -16,7 +17,7 @@ SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
 MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
 CELL_MAGIC = re.compile(r"^%%([A-Za-z_]\w*)(?:[ \t]+(.*))?$")
 BARE = re.compile(r"^(\s*)(pip3?|conda|mamba)\s+(install\s.*)$")
-# Commands, as in IPython. Before an operator a line would be Python.
+# Commands that need no "!", as in IPython. A word before an operator is a name of Python.
 BARE_WORDS = frozenset("cat cd cp ls mkdir mv pwd rm rmdir".split())
 OPERATOR = r"(?:in|is|and|or|if|else|not)\b|[-*]\s"
 BARE_LINE = re.compile(r"(%s)(?:\s+(?!%s)([-\w./~\"'$*{].*))?\s*$"
@@ -26,17 +27,17 @@ FENCE = re.compile(r"^\s*(```|~~~)[\w+-]*\s*$")
 OPTION = re.compile(r"\s*-([nrptcqov])[ \t]*(\d*)(?!\S)")
 PROFILED_MOST = 20  # functions
 TIMED_MOST = {"n": 10**9, "r": 1000}
-HELPER = "__notebook__"  # in the names of a cell that needs it
+HELPER = "__notebook__"  # the variable with the object that rewritten lines use
 EXPANDED = re.compile(r"\{(\w+)\}|\$(\w+)")
 INSTALL = ("packages are installed by the tool install_package, or by dependencies=[...] of a "
            "call; pip has no network here")
-QUIET = frozenset("colors config gui matplotlib xmode".split())  # done anyway, or about looks alone
+QUIET = frozenset("colors config gui matplotlib xmode".split())  # not needed, or about appearance
 SHOWN = {"html": "_repr_html_", "markdown": "_repr_markdown_", "svg": "_repr_svg_"}
-# What there is not, and what to write instead. The words stand for % and %%.
-NOBODY_TYPES = "nobody types at a debugger here: the answer has the traceback, and after it " \
-               "sys.last_traceback.tb_frame.f_locals has the variables"
+# Commands that do not exist, and what to write instead; for % and %%.
+NO_DEBUGGER = "no user can type into a debugger: the answer has the traceback, and then " \
+              "sys.last_traceback.tb_frame.f_locals has the variables"
 INSTEAD = {
-    "debug": NOBODY_TYPES, "pdb": NOBODY_TYPES,
+    "debug": NO_DEBUGGER, "pdb": NO_DEBUGGER,
     "edit": "write the new code into a cell",
     "javascript": "no cell's JavaScript is run; %%html shows HTML",
     "js": "no cell's JavaScript is run; %%html shows HTML",
@@ -51,7 +52,7 @@ INSTEAD = {
     "R": "cells are Python, or %%bash",
     "recall": "In[N] has the text of cell N",
     "rerun": "write exec(In[N])",
-    "reset": "call run_repl with reset: true, which begins the session anew; del deletes names",
+    "reset": "call run_repl with reset: true, which begins a new session; del deletes names",
     "reset_selective": "del deletes names",
     "ruby": "cells are Python, or %%bash",
     "save": "In[N] has the text of cell N; write it to a file with open()",
@@ -62,14 +63,15 @@ INSTEAD = {
 
 
 class UsageError(Exception):
-    __module__ = "builtins"  # a traceback names it without ours
+    __module__ = "builtins"  # a traceback shows the name without a module
 
 
 class Notebook:
-    """What rewritten lines call."""
+    """The functions that rewritten lines call."""
 
     def expand(self, command):
-        """{name} and $name are what the cell has under that name, else the shell's."""
+        """Replaces {name} and $name by the variable of the cell. The shell expands the names
+        that the cell does not have."""
         names = main_module.__dict__
         return EXPANDED.sub(lambda m: str(names[m[1] or m[2]]) if (m[1] or m[2]) in names
                             else m[0], command)
@@ -83,7 +85,7 @@ class Notebook:
                                 stderr=subprocess.STDOUT, text=True, errors="replace")
 
     def show(self, command):
-        """Its output comes where print() writes."""
+        """Runs a command. Its output goes to sys.stdout, as that of print()."""
         with self.shell(command) as process:
             for line in process.stdout:
                 sys.stdout.write(line)
@@ -139,7 +141,7 @@ class Notebook:
         self.time_it(text, "pass", number, rounds)
 
     def cell_timeit(self, line, body):
-        """What follows the options is done once, before it is timed."""
+        """Times the body. The text after the options runs once, before that."""
         number, rounds, setup = timing_options(line)
         self.time_it(body.strip("\n"), setup or "pass", number, rounds)
 
@@ -220,7 +222,7 @@ class Notebook:
               format_exception(type(error), error, error.__traceback__).rstrip("\n"))
 
     def magic_run(self, line):
-        """In the names of the session; what the file defines stays."""
+        """Runs a file with the names of the session. Names that the file defines stay."""
         import shlex
         import tokenize
 
@@ -237,7 +239,7 @@ class Notebook:
             names.pop("__file__", None)
 
     def magic_autoreload(self, line):
-        """Each mode but 0 is that of all modules."""
+        """Switches reloading on or off. Modes other than 0 all mean: reload all modules."""
         Session.reloads = None if line.strip() in ("0", "off") else {}
         reload_changed()
 
@@ -262,7 +264,8 @@ class Notebook:
     cell_sh = cell_bash
 
     def cell_capture(self, line, body):
-        """The name that follows gets what was written; figures and the like are shown."""
+        """Runs the cell, and puts its output into the named variable. Figures and the like are
+        displayed as usual."""
         import contextlib
         import io
 
@@ -303,14 +306,14 @@ class Notebook:
         value = eval(name, main_module.__dict__)
         try:
             print(inspect.getsource(value), end="")
-        except (OSError, TypeError):  # it is not written in Python
+        except (OSError, TypeError):  # the source is not Python, or unknown
             help(value)
 
     magic_pinfo2 = magic_psource = source
 
 
 class Captured:
-    """What %%capture keeps."""
+    """The output that %%capture keeps."""
 
     def show(self):
         sys.stdout.write(self.stdout)
@@ -323,8 +326,9 @@ class Captured:
 
 
 def reload_changed():
-    """Before each cell since %autoreload: imports modules again whose files have changed. Names of
-    the session that are functions or classes of such a module become the new ones."""
+    """Called before each cell after %autoreload: imports modules again whose files have changed.
+    Functions and classes of such a module among the names of the session are replaced by the new
+    ones."""
     if Session.reloads is None:
         return
     for name, module in list(sys.modules.items()):
@@ -359,7 +363,7 @@ def reload_module(name, module):
 
 
 def timing_options(line):
-    """The loops that are asked for, or None, the rounds, and what follows the options."""
+    """The number of loops, or None; the number of rounds; and the text after the options."""
     found = {"n": None, "r": 3}
     while option := OPTION.match(line):
         name, value = option.groups()
@@ -373,7 +377,7 @@ def timing_options(line):
 
 
 def commands(lines):
-    """The words that begin lines as commands do, and are no names in the session or the cell."""
+    """The words that begin a line like a command, and are not names in the session or the cell."""
     found = {m[1] for m in map(BARE_LINE.match, lines) if m} - main_module.__dict__.keys()
     rest = "\n".join(line.partition("#")[0] for line in lines if not BARE_LINE.match(line))
     return {word for word in found if not re.search(r"\b%s\b" % word, rest)}
@@ -389,7 +393,7 @@ def rewrite_command(line, words):
 
 
 def rewrite_line(line):
-    """The line as Python; itself when it is no notebook's."""
+    """The line as Python; unchanged, if it is not in a notebook's syntax."""
     found = SHELL.match(line)
     if found:
         indent, target, twice, command = found.groups()
@@ -412,7 +416,7 @@ def rewrite_line(line):
 
 
 def rewrite_lines(lines):
-    """Those that are in no string of three quotes."""
+    """Rewrites the lines that are outside of triple-quoted strings."""
     done, quote, words = [], None, commands(lines)
     for line in lines:
         rewritten = line if quote else rewrite_command(line, words)
@@ -426,7 +430,7 @@ def rewrite_lines(lines):
 
 
 def without_fences(lines):
-    """A block of Markdown is its content; the fences become empty lines."""
+    """Replaces the fences of a Markdown block by empty lines."""
     said = [i for i, line in enumerate(lines) if line.strip()]
     if len(said) >= 2 and FENCE.match(lines[said[0]]) and FENCE.match(lines[said[-1]]):
         lines = list(lines)
@@ -441,7 +445,7 @@ def without_indent(lines):
 
 
 def as_python(text):
-    """The cell as Python, or None when it is nothing that a notebook would take."""
+    """The cell as Python; None: it has no syntax of notebooks."""
     lines = text.split("\n")
     done = without_indent(without_fences(lines))
     first = next((i for i, line in enumerate(done) if line.strip()), 0)
@@ -456,7 +460,7 @@ def as_python(text):
 
 
 def compile_notebook(text, future):
-    """None when it is nothing that a notebook would take."""
+    """Compiles a cell in the syntax of notebooks; None: it is not in that syntax, or not valid."""
     python = as_python(text if isinstance(text, str) else bytes(text).decode())
     if python is None:
         return None
@@ -469,7 +473,7 @@ def compile_notebook(text, future):
 
 
 def compile_cell(text, future):
-    """As compile_script, for what a notebook would take as well."""
+    """As compile_script, but also accepts the syntax of notebooks."""
     try:
         code = compile_script(text, future)
     except SyntaxError:
@@ -479,4 +483,4 @@ def compile_cell(text, future):
         return code
     if BARE_WORDS.isdisjoint(code.co_names):
         return code
-    return compile_notebook(text, future) or code  # "ls -la" is Python, too
+    return compile_notebook(text, future) or code  # "ls -la" is also valid Python

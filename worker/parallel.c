@@ -18,9 +18,8 @@
 #define FUNCTIONS_MAX 16
 #define PAUSE_HARD 2		/* omp_pause_hard: the threads end (OpenMP 5.0) */
 
-/* Environment variables that set the number of threads. The first ones are of libraries that start
- * threads while they are loaded; without its own such a library reads the last one, as all others
- * do. */
+/* Environment variables that set the number of threads. The first ones are for libraries that start
+ * threads while they are loaded. A library whose own variable is not set reads the last one. */
 static const char *variables[] = { "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
 				   "OMP_NUM_THREADS", NULL };
 enum { OWN_VARIABLES = 2, FOR_ALL = 2 };

@@ -32,7 +32,7 @@
 
 static pid_t seen = 1;		/* all processes up to this number were met before */
 
-/* Waits for so many milliseconds until the process has ended. True: it is still alive. */
+/* Waits at most this many milliseconds until the process has ended. True: it is still alive. */
 static bool
 outlives(pid_t pid, int ms)
 {
@@ -177,7 +177,7 @@ processes_alone_memory(pid_t pid)
 }
 
 bool
-processes_becomes_ours(pid_t pid)
+processes_becomes_child(pid_t pid)
 {
 	struct status status = { .parent = 1 };
 	long pause_ns = PAUSE_LEAST_NS;

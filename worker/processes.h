@@ -64,13 +64,13 @@ void processes_await_end(pid_t pid);
 
 /* Waits for a short time until the process is a child of this process, because its parent has
  * ended. False: it is not. */
-bool processes_becomes_ours(pid_t pid);
+bool processes_becomes_child(pid_t pid);
 
 /* The anonymous memory of a process in bytes; 0: unknown. */
 uint64_t processes_memory(pid_t pid);
 
-/* The memory that only this process has, in bytes: so much is free when it ends. 0: unknown. The
- * kernel looks at each page. */
+/* The memory that only this process has, in bytes: it becomes free when the process ends. 0:
+ * unknown. The kernel looks at each page. */
 uint64_t processes_alone_memory(pid_t pid);
 
 /* The sum of processes_memory() over all processes that outlived their cells. */

@@ -20,8 +20,8 @@
 #include "base/own.h"
 
 #define PLACE "etc/proc"		/* in the root; read-only for workers */
-#define MEMINFO "/run/meminfo"		/* its name until it is told */
-#define UPTIME "/run/uptime"		/* likewise */
+#define MEMINFO "/run/meminfo"		/* the file's name until procfs_tell */
+#define UPTIME "/run/uptime"		/* the same, for uptime */
 #define FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define PROCESSORS_MAX 8192
 

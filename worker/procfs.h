@@ -31,8 +31,9 @@ void procfs_leave(void);
  * could be written to, starts the timer, and closes it here. 0 or -errno. */
 int procfs_tell(uint64_t memory_bytes);
 
-/* In init and in a script's process before its run: a timer, which belongs to this module.
- * From procfs_tell on poll() says POLLIN each PROCFS_TICK_MS, and procfs_on_tick() takes that. */
+/* A timer, which belongs to this module, as a descriptor for poll(); for init, and for a script's
+ * process before its run. From procfs_tell on it is readable each PROCFS_TICK_MS; procfs_on_tick()
+ * reads it. */
 int procfs_tick(void);
 void procfs_on_tick(void);
 void procfs_end_tick(void);

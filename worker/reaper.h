@@ -20,8 +20,8 @@ void reaper_unwatch(void);
 bool reaper_saw_end(int *status_r);
 
 /* Ends all processes except the heads, one, and the processes that slots list. Returns how many
- * were found; *last_r: so many of them in the last pass. If init cannot fork, not even after all
- * visible processes were ended, there are invisible ones, and the worker ends. */
+ * were found; *last_r: how many of them the last pass found. If init cannot fork, not even after
+ * all visible processes were ended, there are invisible ones, and the worker ends. */
 unsigned int reaper_end_others(pid_t one, unsigned int *last_r);
 
 /* Waits for other heads to end if the head of this slot is gone: a cell that has killed its own

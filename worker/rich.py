@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script shows that is more than text: figures, pictures, tables, markup.
+"""Displays objects that are more than text: figures, pictures, tables, markup.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. An object is
-shown in one form to look at (PNG, JPEG, SVG or HTML: the first it has), one to read
-(Markdown or plain text) and one for programs (JSON). Its methods are the script's: they may
-raise or return anything, which is told in place of the form; how long they take is the
-script's own time. Nothing is imported for it that the script did not import itself, but for PIL, which
-makes a picture smaller that is too large to be shown.
+displayed in up to three forms: one to look at (the first that it has of PNG, JPEG, SVG and
+HTML), one to read (Markdown or plain text) and one for programs (JSON). The methods that return
+these forms are the script's. If a method raises an exception or returns something else, a
+sentence takes the place of the form; its time counts as the script's. This file imports no
+library that the script has not imported, except PIL, which scales a picture down that is too
+large to be shown.
 """
 
 import binascii
@@ -16,10 +17,10 @@ import os
 import sys
 
 PNG, JPEG, SVG, HTML, MARKDOWN, PLAIN, JSON = range(7)  # enum display_kind
-# Given by the program: OBJECTS_MAX, and BYTES_MAX of all forms of all objects.
-TEXT_MAX = 64 << 10  # of a form that is to be read
+# The program sets OBJECTS_MAX, and BYTES_MAX, the bound for all forms of all objects.
+TEXT_MAX = 64 << 10  # the longest form to read
 MARKUP_MAX = 1 << 20
-ROWS_MAX = 20  # of a data frame as JSON
+ROWS_MAX = 20  # the most rows of a data frame in JSON
 MIME = {"image/png": PNG, "image/jpeg": JPEG, "image/svg+xml": SVG, "text/html": HTML,
         "text/markdown": MARKDOWN, "application/json": JSON, "text/plain": PLAIN}
 METHODS = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG),
@@ -27,28 +28,29 @@ METHODS = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG),
 NAMES = ("PNG", "JPEG", "SVG", "HTML", "Markdown", "text", "JSON")
 ENDS = {PNG: "png", JPEG: "jpg", SVG: "svg", HTML: "html"}
 WORKSPACE = "/workspace"
-ROOM_MIN = 16 << 10  # for a smaller picture and a word about it
+ROOM_MIN = 16 << 10  # the least room for a smaller picture and a sentence about it
 SCALINGS_MAX = 8
 SIGNATURE = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
 ORDINARY = frozenset((int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set,
                       frozenset, range, type, type(None), type(len), type(lambda: 0)))
-# Looked at without calling anything of the script's.
+# These read a class without calling code of the script.
 ancestors = type.__dict__["__mro__"].__get__
 own_names = type.__dict__["__dict__"].__get__
 
 
 class Shown:
-    """What this run has shown so far."""
+    """The objects that this run has displayed so far."""
 
     objects = bytes = undisplayed = 0
-    figures = {}  # by id: the figure, and its last picture
+    figures = {}  # {id: (figure, its last picture)}
 
 
 # ---- the forms of an object ----------------------------------------------------------
 
 
 def class_has(kind, name):
-    """Whether the class says so itself: objects that answer to every name say nothing."""
+    """Does the class itself have this attribute? Asking the object would be wrong: some objects
+    have any attribute."""
     for ancestor in ancestors(kind):
         if name in own_names(ancestor):
             return own_names(ancestor)[name] is not None
@@ -73,8 +75,8 @@ def as_picture(got, form):
 
 
 def as_text(got, most):
-    """Markup that is cut is broken markup: it is whole or not there. Markup to look at can be of
-    any size (fit_markup)."""
+    """Markup as bytes; None: it is longer than most, because a part of it would be broken.
+    Without most it may have any length (see fit_markup)."""
     if not isinstance(got, str):
         return None
     data, cut = plain(got, most or 6 * str.__len__(got))
@@ -82,7 +84,7 @@ def as_text(got, most):
 
 
 def take(forms, form, got, notes):
-    """Adds what a method returned for a form, when it is that."""
+    """Adds the result of a method to forms, if it is valid for the form."""
     if isinstance(got, tuple) and len(got) == 2:  # and metadata
         got = got[0]
     if got is None or form in forms:
@@ -102,11 +104,11 @@ def take(forms, form, got, notes):
     if data:
         forms[form] = data
     else:
-        notes.append("what it gave as %s is none, or too long" % NAMES[form])
+        notes.append("its form as %s is not valid, or too long" % NAMES[form])
 
 
 def own_forms(value, notes):
-    """By the methods that notebooks have made usual."""
+    """The forms by the usual methods of notebooks (_repr_html_ and others)."""
     kind, forms = type(value), {}
     if class_has(kind, "_repr_mimebundle_"):
         got = ask(value, "_repr_mimebundle_", notes)
@@ -114,7 +116,7 @@ def own_forms(value, notes):
             got = got[0]
         take_bundle(forms, got, notes)
     for name, form in METHODS:
-        # Only the best of those that are looked at.
+        # Only the best of the forms to look at.
         if form not in forms and not (form <= HTML and forms and min(forms) <= HTML):
             if class_has(kind, name):
                 take(forms, form, ask(value, name, notes), notes)
@@ -135,7 +137,7 @@ def picture_of(figure):
 
 
 def table_rows(frame):
-    """A data frame as JSON text: as many of its rows as are not too much."""
+    """A data frame as JSON text, with as many rows as there is room for."""
     rows = min(len(frame), ROWS_MAX)
     while True:
         records = frame.head(rows).to_json(orient="records", date_format="iso",
@@ -149,7 +151,7 @@ def table_rows(frame):
 
 
 def forms_of(value, notes):
-    """What an object is shown as, beside its repr: {form: bytes}."""
+    """The forms of an object beside its repr: {form: bytes}."""
     forms = {}
     try:
         if isinstance(value, type):
@@ -171,7 +173,7 @@ def forms_of(value, notes):
 
 
 def choose(forms):
-    """One form to look at, one to read, one for programs."""
+    """Chooses one form to look at, one to read, one for programs."""
     chosen = {form: forms[form] for form in sorted(forms) if form <= HTML}
     chosen = dict(list(chosen.items())[:1])
     if MARKDOWN in forms:
@@ -184,7 +186,8 @@ def choose(forms):
 
 
 def keep_whole(number, form, data):
-    """Leaves a picture or markup among the script's files. Returns its name; None: there is no room."""
+    """Writes a picture or markup to a file of the script. Returns its name; None: there is no
+    room."""
     for i in range(100):
         name = "display-%d%s.%s" % (number, "-%d" % i if i else "", ENDS[form])
         try:
@@ -199,8 +202,8 @@ def keep_whole(number, form, data):
 
 
 def make_smaller(data, form, most):
-    """A picture again, of fewer pixels, in at most so many bytes; and what was done to it. None
-    if it cannot be."""
+    """The picture with fewer pixels, in at most this many bytes, and a clause about the change.
+    None: it cannot be made smaller."""
     try:
         from PIL import Image
         whole = Image.open(io.BytesIO(data))
@@ -220,7 +223,7 @@ def make_smaller(data, form, most):
 
 
 def say(number, form, data, what):
-    """What became of a form that is too large, whose whole the script's files get."""
+    """A sentence about a form that is too large. The whole form goes to a file of the script."""
     name = keep_whole(number, form, data)
     return ("%s of %d bytes is %s%s" % (
         "a picture" if form in SIGNATURE else NAMES[form], len(data), what,
@@ -228,15 +231,15 @@ def say(number, form, data, what):
 
 
 def fit_picture(forms, form, room):
-    """A smaller picture."""
-    # The next one may be large, too.
+    """Replaces a picture that is too large by a smaller one."""
+    # Half of the room stays free for the next picture.
     smaller, said = make_smaller(forms[form], form, room // 2) or (None, "too large to be shown")
     return {**({form: smaller} if smaller else {}),
             PLAIN: say(Shown.objects, form, forms[form], said)}
 
 
 def fit_markup(forms, form):
-    """The other forms alone. What is to be read says where the markup is."""
+    """Leaves markup out that is too large. The form to read says in which file it is."""
     said = say(Shown.objects, form, forms[form], "too large to be shown")
     forms = {other: data for other, data in forms.items() if other != form}
     read = MARKDOWN if MARKDOWN in forms else PLAIN
@@ -246,7 +249,7 @@ def fit_markup(forms, form):
 
 
 def fit(forms, room):
-    """These forms, if the one to look at is too large, with less in its place."""
+    """The forms, with a smaller one, or none, in place of a form to look at that is too large."""
     form = min(forms)
     large = total(forms) > room
     if form > HTML or room < ROOM_MIN:
@@ -261,7 +264,7 @@ def total(forms):
 
 
 def put(forms):
-    """Shows these forms of one object, or, past the caps, none of them."""
+    """Sends these forms of one object; none of them, if a bound is reached."""
     if Shown.objects < OBJECTS_MAX:
         forms = fit(forms, BYTES_MAX - Shown.bytes)
     size = total(forms)
@@ -280,7 +283,8 @@ def about_notes(value, notes):
 
 
 def show_object(value, is_result):
-    """Of a result the repr is told anyway."""
+    """Displays an object. is_result: its repr is reported as the value, so it is not displayed
+    too."""
     notes = []
     if from_module(value, "matplotlib.figure", "Figure"):
         show_figure(value)
@@ -299,7 +303,7 @@ def show_object(value, is_result):
 
 
 def show_figure(figure):
-    """Once for each way it looked."""
+    """Displays a figure, unless it looks the same as when it was last displayed."""
     try:
         picture = picture_of(figure)
     except BaseException as e:
@@ -325,7 +329,7 @@ def display(*objects, raw=False):
         take_bundle(forms, value, notes)
         forms = choose(forms)
         if notes or not forms:
-            forms[PLAIN] = about_notes(value, notes or ["no media type in it is known"])
+            forms[PLAIN] = about_notes(value, notes or ["it has no known media type"])
         put(forms)
 
 
@@ -333,7 +337,7 @@ display.__module__ = "builtins"
 
 
 def show_result(value):
-    """The value of the trailing expression."""
+    """Displays the value of the last expression, if it is more than text."""
     try:
         if type(value) not in ORDINARY:
             show_object(value, True)
@@ -356,7 +360,7 @@ def show_open_figures():
 
 
 class PatchingLoader:
-    """Loads a module as its own loader does, and then changes it."""
+    """Loads a module with its own loader, then changes it."""
 
     def __init__(self, loader, patch):
         self.loader, self.patch = loader, patch
@@ -371,8 +375,8 @@ class PatchingLoader:
 
 
 class PatchingFinder:
-    """Hooks imports. matplotlib must draw into memory; and plt.show() must display, as must what
-    other libraries have in its place, and IPython's display()."""
+    """Finds the modules that have to be changed: matplotlib must draw into memory, and
+    plt.show(), its equivalents in other libraries, and IPython's display() must display."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "matplotlib":
@@ -399,7 +403,8 @@ def patch_managers(module):
 
 
 def patch_plotly(module):
-    """A figure would ask for IPython and nbformat, to choose between notebooks."""
+    """Makes a figure return HTML. Otherwise it would import IPython and nbformat, to choose
+    between kinds of notebooks."""
     def _repr_html_(self):
         return self.to_html(include_plotlyjs="cdn", full_html=False)
 
@@ -418,7 +423,7 @@ def patch_plotly_show(module):
 
 
 def patch_altair(module):
-    """Its show() would open a browser."""
+    """Makes show() display the chart: altair would open a browser."""
     def show(self, *arguments, **options):
         display(self)
 
@@ -426,7 +431,8 @@ def patch_altair(module):
 
 
 def patch_bokeh(module):
-    """Likewise; and what shows a model in a notebook is a table of its properties."""
+    """Makes show() display the model: bokeh would open a browser, and its form for notebooks is
+    a table of properties."""
     def show(obj, *arguments, **options):
         from bokeh.embed import file_html
         from bokeh.resources import CDN
@@ -443,7 +449,7 @@ PATCHES = {"matplotlib.backend_bases": patch_managers,
 
 
 def prepare_display():
-    """In the zygote, before modules are imported."""
+    """Called in the zygote, before modules are imported."""
     builtins.display = display
     sys.meta_path.insert(0, PatchingFinder())
     sys.meta_path.append(StandInFinder())

@@ -107,8 +107,8 @@
 	  .when = { IS(0, family), BITS(1, ~SOCKET_FLAGS, type), IS(2, protocol) } }
 
 /* Rows of one call may overlap. Of the matching rows libseccomp takes one that compares for
- * equality, with or without a mask, before one with a range, whatever their order. Two rows of
- * one kind with different answers must not overlap. test-seccomp executes the result. */
+ * equality, with or without a mask, before one with a range; their order does not count. Two rows
+ * of one kind with different answers must not overlap. test-seccomp executes the result. */
 static const struct seccomp_row rows[] = {
 	/* ---- files; the file tree and Landlock determine which ---- */
 	ALLOW("read", "files"),			ALLOW("write", "files"),
@@ -337,12 +337,12 @@ static const struct seccomp_row rows[] = {
 	ALLOW_IF("prctl", 0, PR_GET_THP_DISABLE, "looks only"),
 	ALLOW_IF("prctl", 0, PR_SET_VMA, "names for its own memory"),
 	REFUSE_IF("prctl", 0, PR_SET_MM, "would forge its own /proc entries"),
-	REFUSE_IF("prctl", 0, PR_SET_SECCOMP, "filters are loaded by us"),
+	REFUSE_IF("prctl", 0, PR_SET_SECCOMP, "only the worker itself loads filters"),
 	REFUSE_IF("prctl", 0, PR_CAPBSET_DROP, "capabilities are none of its business"),
 	REFUSE_IF("prctl", 0, PR_CAP_AMBIENT, "capabilities are none of its business"),
 	REFUSE_IF("prctl", 0, PR_SET_SECUREBITS, "capabilities are none of its business"),
 	REFUSE_IF("prctl", 0, PR_SET_KEEPCAPS, "capabilities are none of its business"),
-	REFUSE_IF("prctl", 0, PR_SET_PTRACER, "nobody traces here"),
+	REFUSE_IF("prctl", 0, PR_SET_PTRACER, "no process may trace another"),
 
 	/* ---- sockets: inside the jail there is loopback only ---- */
 	SOCKET(AF_UNIX, SOCK_STREAM, 0, "multiprocessing"),
@@ -465,7 +465,7 @@ static const struct seccomp_row rows[] = {
 	REFUSE("pidfd_getfd", "no process takes another's files"),
 	REFUSE("kcmp", "no process looks into another"),
 	REFUSE("bpf", "programs for the kernel"), REFUSE("perf_event_open", "watches the machine"),
-	REFUSE("seccomp", "filters are loaded by us"),
+	REFUSE("seccomp", "only the worker itself loads filters"),
 	ALLOW("landlock_restrict_self", "the script's process, to rules that init made; there are no others"),
 	ABSENT("io_uring_setup", "does calls that no filter sees"),
 	ABSENT("io_uring_enter", "does calls that no filter sees"),

@@ -28,7 +28,7 @@
 #define COPY_S 5		/* the time that a snapshot's process has to make a copy */
 #define SPARE_S 1		/* the time that it has to make a spare: no message is read
 				 * meanwhile */
-#define MEASURE_MS 300		/* a spare is measured if nothing has happened for so long */
+#define MEASURE_MS 300		/* a spare is measured if nothing has happened for this time */
 
 /* The operation that is under way: there is one at a time. */
 struct operation {
@@ -200,7 +200,8 @@ on_child(int signal)
 	(void)signal;
 }
 
-/* If nothing happens for so long, session_on_quiet is to be called; NULL: never. */
+/* The time to wait for events. When it has passed without an event, session_on_quiet is to be
+ * called. NULL: any time. */
 static const struct timespec *
 session_wait(const struct operation *now)
 {

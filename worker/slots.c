@@ -144,7 +144,7 @@ slot_halt(unsigned int slot, pid_t one)
 void
 slot_halt_copied(unsigned int slot, pid_t copy)
 {
-	if (processes_becomes_ours(copy))
+	if (processes_becomes_child(copy))
 		slot_halt(slot, copy);
 	else
 		slot_signal(slot, SIGSTOP);

@@ -12,7 +12,7 @@
 #include "worker/workspace.h"
 
 #define ROOM (16 << 20)		/* the free memory, below the limit, that a spare needs */
-#define MEASURE_PAUSE 20	/* a pause is so many times as long as the last measurement */
+#define MEASURE_PAUSE 20	/* the pause after a measurement, in multiples of its time */
 
 static struct {
 	uint64_t memory_limit;
@@ -146,7 +146,7 @@ spare_forked(pid_t pid)
 {
 	slot_exchange(SLOT_SPARE, (struct head){ .pid = pid, .line = spare.line });
 	spare.measured = false;
-	processes_becomes_ours(pid);
+	processes_becomes_child(pid);
 	slots_weigh(spare_head(), WEIGHT_CELL);
 	spare_made();
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module tools: other MCP servers' tools as functions. A script imports it by that name, unless it
-has a tools.py of its own.
+"""The module tools: the tools of other MCP servers as functions. A script imports it by this name,
+unless it has a file tools.py.
 
-    tools.SERVER.TOOL(name=value, ...)          the result
-    await tools.SERVER.TOOL.aio(name=value)     the same, beside others
+    tools.SERVER.TOOL(name=value, ...)          returns the result
+    await tools.SERVER.TOOL.aio(name=value)     the same, while other calls run
 
-What a server says of its tools comes with the first use of the server. None of this is a wall: the
-supervisor decides which calls are made.
+The list of a server's tools is requested when the script first uses the server. This file
+enforces nothing: the supervisor decides which calls are made.
 """
 
 import math
@@ -33,8 +33,9 @@ A tool that fails raises tools.ToolError."""
 
 
 class ToolError(Exception):
-    """A tool of another server gave no result. The text says why; server and tool say which.
-    content: what the tool itself said, a list; None: the call was refused, or there was no answer."""
+    """A call of a tool of another server has no result. The text gives the reason; server and
+    tool are their names. content: the error that the tool itself returned, a list; None: the
+    call was refused, or had no answer."""
 
     def __init__(self, message, server=None, tool=None, content=None):
         super().__init__(message)
@@ -45,7 +46,8 @@ ToolError.__module__ = "tools"
 
 
 class Calls:
-    """Those of this run. waiting: of .aio: (call, loop, future); threads: that make these."""
+    """The calls of this run. waiting: calls by .aio, as (call, loop, future). threads: the
+    number of threads that make these calls."""
 
     servers = ()
     at_once = 1
@@ -56,7 +58,7 @@ class Calls:
 
 
 def block_value(block):
-    """What a block of content is to a script."""
+    """The value of a block of content."""
     kind = block.get("type")
     if kind == "text":
         return block.get("text", "")
@@ -74,8 +76,8 @@ def content_text(content):
 
 
 def result_value(result):
-    """structuredContent; else the text parsed as JSON; else the text; or the blocks, of which
-    images and the like are bytes."""
+    """The value of a result: structuredContent; else the text, parsed as JSON if it is JSON;
+    else the values of the blocks (images and the like are bytes)."""
     if "structuredContent" in result:
         return result["structuredContent"]
     content = result["content"]
@@ -90,7 +92,7 @@ def result_value(result):
 
 
 def call_tool(server, tool, arguments):
-    """One call, in any thread. What goes wrong is one exception."""
+    """Makes one call, in any thread. Each failure raises ToolError."""
     text = encode_json(arguments)
     with Calls.turns:
         status, body = ask_tool(server, tool, text)
@@ -100,7 +102,7 @@ def call_tool(server, tool, arguments):
     try:
         result = decode_json(body)
         value = None if status == TOOL_RAISED else result_value(result)
-    except Exception as error:  # blocks of any shape, base64 that is none, JSON as deep as a well
+    except Exception as error:  # the answer may have any blocks, invalid base64, deep JSON
         raise ToolError(where + "the server's answer cannot be read: %s" % error, server, tool) from None
     if status == TOOL_RAISED:
         said = content_text(result["content"]) or "the tool failed and does not say why"
@@ -108,7 +110,7 @@ def call_tool(server, tool, arguments):
     return value
 
 
-# ---- beside others -------------------------------------------------------------------
+# ---- calls at the same time ----------------------------------------------------------
 
 
 def settle(future, value, error):
@@ -120,7 +122,7 @@ def settle(future, value, error):
 
 
 def make_calls():
-    """In a thread of its own, as long as calls wait."""
+    """Makes waiting calls. Runs in a thread of its own until no call waits."""
     while True:
         with Calls.lock:
             if not Calls.waiting:
@@ -134,7 +136,7 @@ def make_calls():
             error = e
         try:
             loop.call_soon_threadsafe(settle, future, value, error)
-        except RuntimeError:  # the loop was closed: nobody waits
+        except RuntimeError:  # the loop was closed: no code waits for the result
             pass
 
 
@@ -155,7 +157,7 @@ async def call_beside(call):
 
 
 def python_name(name):
-    """The name of a tool as Python can spell it."""
+    """The name of a tool as a valid name in Python."""
     name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     if name[:1].isdigit():
         name = "_" + name
@@ -201,7 +203,7 @@ def tool_doc(about):
 
 
 def make_tool(server, about):
-    """The function that calls it."""
+    """Makes the function that calls a tool."""
     def tool(**arguments):
         return call_tool(server, about["name"], arguments)
 
@@ -216,20 +218,20 @@ def make_tool(server, about):
         function.__doc__ = tool_doc(about)
         try:
             function.__signature__ = tool_signature(about)
-        except Exception:  # the schema is a stranger's: names twice, what is no name
+        except Exception:  # the schema is not trusted: it may have invalid or repeated names
             pass
     tool.aio = aio
     return tool
 
 
 class Server:
-    """Another MCP server; its tools are its attributes, and its items by their exact names."""
+    """Another MCP server. Its tools are attributes; under their exact names they are items."""
 
     def __init__(self, name):
         self.__dict__.update(_name=name, _about=None, _names=None, _made={})
 
     def _list(self):
-        """{exact name: what is known of it}; asked for once."""
+        """{exact name: description}. The list is requested once."""
         if self._about is None:
             with Calls.turns:
                 status, body = ask_tool(self._name, None, None)
@@ -285,8 +287,9 @@ def words_of(text):
 
 
 def search(query="", server=None, limit=10):
-    """The tools that fit the words of query best (BM25): a list of {"name": "SERVER.TOOL",
-    "description"}. Without words: all, in their order. A server that does not run is left out."""
+    """The tools that match the words of query best (BM25): a list of {"name": "SERVER.TOOL",
+    "description"}. Without words: all tools, in their order. Servers that do not run are left
+    out."""
     found, texts = [], []
     for name in ([server] if server is not None else servers()):
         one = getattr(module_tools(), name)
@@ -319,7 +322,7 @@ def search(query="", server=None, limit=10):
 
 
 def stub_result(function, about):
-    """The lines that declare what a tool returns, and the name for it."""
+    """The lines that declare the type of a tool's result, and the name of that type."""
     of = about.get("outputSchema")
     properties = of.get("properties") if isinstance(of, dict) else None
     if not isinstance(properties, dict) or not properties:
@@ -340,7 +343,7 @@ def stub(server, one):
         try:
             taken = str(signature.replace(return_annotation=type(signature).empty))
             compile("def f%s: ..." % taken, "stub", "exec")
-        except Exception:  # it has none, or a default value that Python cannot spell
+        except Exception:  # no signature, or a default value that is not valid Python
             taken = "(**arguments)"
         lines += ["", *declared, "def %s%s -> %s:" % (function.__name__, taken, returns),
                   "    %r" % function.__doc__]
@@ -348,7 +351,7 @@ def stub(server, one):
 
 
 def describe(name):
-    """What is known of "SERVER.TOOL", a text: how it is called, what it is for, its schemas. Of
+    """The description of "SERVER.TOOL" as text: its call, its purpose, its schemas. For
     "SERVER": its tools as the text of a .pyi file."""
     server, _, tool = name.partition(".")
     if server not in Calls.servers:
@@ -371,7 +374,7 @@ def describe(name):
 
 
 def servers():
-    """The names of the servers whose tools there are."""
+    """The names of the servers whose tools the script may call."""
     return list(Calls.servers)
 
 
@@ -401,7 +404,7 @@ class ToolsLoader:
 
 
 def module_tools():
-    """The module, also where a script has not imported it by its name."""
+    """The module, even if the script has not imported it by this name."""
     module = sys.modules.get("tools")
     if type(module) is not ToolsModule:
         module = tools_finder.module or ToolsLoader.create_module(None)
@@ -410,7 +413,8 @@ def module_tools():
 
 
 class ToolsFinder:
-    """On sys.meta_path, before what is installed; a tools.py of the script's own is found first."""
+    """A finder on sys.meta_path, before those of installed packages. A file tools.py of the
+    script comes first."""
 
     module = None
 
@@ -430,7 +434,7 @@ for function in (search, describe, servers):
 
 
 def offer_tools(names, at_once):
-    """In a script's or a cell's process, before it runs."""
+    """Called in the process of a script or cell, before it runs."""
     Calls.servers, Calls.at_once = tuple(names), at_once
     Calls.turns, Calls.lock = threading.Semaphore(at_once), threading.Lock()
     Calls.waiting, Calls.threads = deque(), 0

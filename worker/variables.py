@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables of a session, told without a cell: names, types, sizes and short reprs.
+"""Lists the variables of a session without running a cell: names, types, sizes and short reprs.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace, in a copy of the
-state that ends afterwards. What is asked of a value may be the script's own code.
+state that ends afterwards. Attributes and methods of a value may be the script's own code.
 """
 
 VARIABLES_MAX, VARIABLE_NAME_MAX, VARIABLE_REPR_MAX = 500, 200, 200
@@ -10,7 +10,7 @@ SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 
 
 def size_of(value):
-    """Bytes that the value itself takes, without what it refers to."""
+    """The bytes of the value itself, without the objects that it refers to."""
     for module, name, method in (("pandas", "DataFrame", "memory_usage"),
                                  ("pandas", "Series", "memory_usage"),
                                  ("polars", "DataFrame", "estimated_size"),
@@ -23,7 +23,7 @@ def size_of(value):
 
 
 def shape_of(value):
-    """Of what has dimensions; None of all else."""
+    """The dimensions of the value; None: it has none."""
     shape = getattr(value, "shape", None)
     if not isinstance(shape, tuple) or len(shape) > 64:
         return None
@@ -32,7 +32,7 @@ def shape_of(value):
 
 
 def variable(name, value):
-    """A member for each question that the value has an answer to."""
+    """The description of a variable, with the properties that its value has."""
     told = {"name": plain(name, VARIABLE_NAME_MAX)[0].decode(),
             "type": plain(type_name(type(value)), VARIABLE_NAME_MAX)[0].decode()}
     for key, ask in (("shape", shape_of), ("bytes", size_of)):
@@ -51,15 +51,15 @@ def variable(name, value):
 
 
 def variable_line(told):
-    """As a person reads it."""
+    """The description as a line for people."""
     size = told.get("shape", told.get("length", ""))
     return "%s: %s%s = %s" % (told["name"], told["type"], " %s" % size if size != "" else "",
                               " ".join(told["repr"].split()))
 
 
 def inspect_names(value_max):
-    """What run_cell() returns, for a value that is a list of variables: as many as there is room
-    for."""
+    """Lists the variables, as many as there is room for. Returns the same as run_cell(), with
+    the list as the value."""
     told, lines, room, cut = [], [], value_max, False
     for name, value in sorted(((n, v) for n, v in list(main_module.__dict__.items())
                                if type(n) is str and not n.startswith("_")),

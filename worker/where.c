@@ -44,7 +44,7 @@ static struct {
 
 /* Leaves out the frames that led to the script. Returns the length. */
 static size_t
-without_our_frames(char *text)
+where_leave_out_frames(char *text)
 {
 	char *to = text, *line = text;
 
@@ -78,7 +78,7 @@ take_stacks(void)
 	close(pipe[1]);
 	close(DUMP_FD);
 	dump[n > 0 ? n : 0] = '\0';
-	return without_our_frames(dump);
+	return where_leave_out_frames(dump);
 }
 
 /* The thread that matters: the one that crashed, or the main thread, which is the last one. */
@@ -185,7 +185,7 @@ on_ask(int signal, siginfo_t *info, void *context)
 /* ---- outside ---- */
 
 /* Has faulthandler install its handler, and keeps the handler's address. Scripts find the module as
- * if nobody had imported it. */
+ * if it had not been imported. */
 static int
 find_writer(void)
 {

@@ -230,7 +230,7 @@ workspace_read_file(struct walk *w, int dir, const char *name, uint64_t *size_io
 
 /* ---- files that are offered ---- */
 
-/* Waits for a message of this type. 0 or -errno. Late answers to abandoned questions may come
+/* Waits for a message of this type. 0 or -errno. Answers to questions that were given up may come
  * first. */
 static int
 await_message(int control, enum msg_type type, struct frame *frame_r)

@@ -322,8 +322,8 @@ spawn_failed(uint64_t worker, const char *what, int error)
 	frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
 }
 
-/* Tells the supervisor of a worker. A worker that the supervisor never hears of would have no
- * owner. So this zygote ends if that fails; the supervisor notices, and finds the worker. */
+/* Tells the supervisor of a worker. If that fails, this zygote ends: a worker that the supervisor
+ * does not know would have no owner. The supervisor notices the end, and finds the worker. */
 static void
 send_spawned(uint64_t worker, pid_t pid, int pidfd)
 {
