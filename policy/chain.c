@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, and in mcp-python audit.   Owns: nothing.
- * Reads:   lines of a file that may have been changed by anybody. */
+ * Reads:   lines of a file, which an attacker may have changed. */
 #include "policy/chain.h"
 
 #include <ctype.h>

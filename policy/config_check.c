@@ -345,7 +345,7 @@ check_secret_names(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
-/* Metrics are open to everybody who can connect: the port knows no identities. */
+/* Every client that can connect reads the metrics: the port has no authentication. */
 static int
 check_metrics(const struct config *config, const char *path, FILE *errors)
 {

@@ -39,7 +39,8 @@ retire(struct config_origin *origin, const char *section, const void *values, si
 	memcpy(retired->values, values, size);
 }
 
-/* Into an array of n sections, of which there is room for most. The number there, or -ENOSPC. */
+/* Copies a section into an array of n sections, which has room for most. Returns its number there,
+ * or -ENOSPC. */
 static int
 take(struct config_origin *origin, const char *section, char *first, size_t *n, size_t most,
      size_t size, const void *values)

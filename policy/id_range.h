@@ -17,7 +17,7 @@ struct id_range {
 
 /* Chooses a range by the texts of uid_map and gid_map. If both maps have all ids of wanted, it is
  * wanted. Otherwise it is the upper half of the largest range that both maps have, without 65534
- * and 65535 (nobody), and with at most wanted->count ids; the lower half is left to the container's
+ * (nobody) and 65535, and with at most wanted->count ids; the lower half is left to the container's
  * own users. 0; -ERANGE: this range has fewer than least ids; -EINVAL: wanted itself has fewer. */
 int id_range_choose(const char *uid_map, const char *gid_map, const struct id_range *wanted,
 		    uint32_t least, struct id_range *range_r);

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a script's imports by its text, before any of it runs.
+"""Checks a script's imports by its text, before any of it runs.
 
-Runs in workers alone, never in the supervisor: worker/imports.py checks every script with it
-that runs with a list of modules, and tools/compat/look_code.py those that are only looked
-at. This is policy: it finds what is written plainly. The jail is the wall.
+Runs only in workers, never in the supervisor: worker/imports.py checks scripts that run with a
+list of modules, and tools/compat/look_code.py checks scripts that do not run. This is policy: it
+finds only what the text shows plainly. The wall is the jail.
 """
 
 import sys
 
 Module = type(sys)
-# Ways from any object to modules that nobody imported.
+# Attributes that lead from any object to modules that the script has not imported.
 NOT_ALLOWED_NAMES = frozenset((
     "__builtins__", "__globals__", "__loader__", "__spec__", "__subclasses__", "f_builtins",
     "f_globals"))
@@ -17,7 +17,7 @@ PROBLEMS_MAX = 50
 
 
 def import_allowed(name, modules):
-    """Is it, or a package that it is in, one of them?"""
+    """Is the module, or a package that contains it, in the list?"""
     while name:
         if name in modules:
             return True
@@ -26,13 +26,14 @@ def import_allowed(name, modules):
 
 
 def import_leads(name, modules):
-    """Is one of them in this package?"""
+    """Is a module of the list in this package?"""
     name += "."
     return any(module.startswith(name) for module in modules)
 
 
 def module_reached(path, name):
-    """The name of the module that is the attribute of another, which is loaded; or None."""
+    """The name of the module that is this attribute of the loaded module path; None: it is not a
+    module."""
     holder = sys.modules.get(path)
     value = holder.__dict__.get(name) if isinstance(holder, Module) else None
     if not isinstance(value, Module):
@@ -63,7 +64,7 @@ class ImportCheck:
             name, " (%.200s)" % reached_as if reached_as else ""))
 
     def only_imported(self, nodes):
-        """{name: module} of names that import statements bind, and nothing else does."""
+        """{name: module} for names that import statements bind, and no other statement."""
         ast, bound, others = self.ast, {}, set()
         for node in nodes:
             if isinstance(node, ast.Import):
@@ -106,7 +107,7 @@ class ImportCheck:
                 return
 
     def path_of(self, node):
-        """The module that an expression of names and dots is, or None."""
+        """The name of the module that an expression of names and dots stands for, or None."""
         names = []
         while isinstance(node, self.ast.Attribute):
             names.append(node.attr)
@@ -132,7 +133,7 @@ class ImportCheck:
             self.say(node, node.id, "'%s' is not allowed" % node.id)
 
     def on_call(self, node):
-        """A call that imports a module whose name is written there as a string."""
+        """Checks a call that imports a module by a name that is a string literal."""
         ast, called = self.ast, node.func
         name = called.id if isinstance(called, ast.Name) else (
             called.attr if isinstance(called, ast.Attribute) else None)
@@ -143,8 +144,8 @@ class ImportCheck:
 
 
 def import_problems(tree, modules, on_refused=None):
-    """["Line N: Import 'x' is not allowed", ...] in the order of lines, at most PROBLEMS_MAX.
-    on_refused: called with the name of each."""
+    """["Line N: Import 'x' is not allowed", ...], in the order of lines, at most PROBLEMS_MAX.
+    on_refused: called with each refused name."""
     check = ImportCheck(tree, modules)
     for name in check.names if on_refused else ():
         on_refused(name)

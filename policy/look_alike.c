@@ -23,7 +23,8 @@ static const char *const well_known[] = {
 	"uvicorn", "virtualenv", "websockets", "werkzeug", "wheel", "xgboost",
 };
 
-/* One letter added, missing or replaced, or two neighbours swapped. */
+/* Do the names differ in one letter that is added, missing or replaced, or in two neighbours that
+ * are swapped? */
 static bool
 is_one_slip(const char *a, const char *b)
 {
@@ -45,7 +46,7 @@ is_one_slip(const char *a, const char *b)
 	       (a[1] && a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0);
 }
 
-/* The same name but for separators between words, or usual additions at its ends. */
+/* Do the names differ only in separators between words, or in usual additions at their ends? */
 static bool
 is_dressed_up(const char *name, const char *known)
 {

@@ -183,7 +183,8 @@ check_url(const struct config *config, const char *name, const char *url,
 #define SAY(code, ...) \
 	(why_say(why_r, 0, "packages", __VA_ARGS__), (code))
 
-/* Rules that hold for each package, whatever the lists say. POLICY_UNSAID: nothing is wrong. */
+/* The rules for each package that come before the lists. POLICY_UNSAID: the package breaks none of
+ * them. */
 static enum policy_verdict
 judge_form(const struct config *config, const struct package *package, struct why *why_r)
 {

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Clears the slots that have passed. */
+/* Clears the slots that have left the window. */
 static void
 slide(struct quota_window *window, uint64_t slot)
 {

@@ -16,8 +16,8 @@ struct config_list;
 enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_APPROVE, POLICY_DENY };
 
 /* The verdicts for tools that [policy] does not name. default: a person is asked before packages
- * are installed; strict: a person is asked before everything; open: nobody is asked. In the order
- * of the key's choices. */
+ * are installed; strict: a person is asked before everything; open: no person is asked. In the
+ * order of the key's choices. */
 enum policy_preset { POLICY_PRESET_DEFAULT = 1, POLICY_PRESET_STRICT, POLICY_PRESET_OPEN };
 
 /* May scripts ask their user for input? In the order of the key's choices. */

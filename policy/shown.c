@@ -164,8 +164,8 @@ walk(struct arguments *arguments, const json_t *value, const struct step *step)
 
 /* ---- texts ---- */
 
-/* Makes the blocks of all texts, within one bound: room that one does not use is left to the
- * others. */
+/* Makes the blocks of all texts, within one bound: texts share the room that shorter ones do not
+ * use. */
 static void
 make_blocks(struct arguments *arguments, const struct shown_bounds *bounds)
 {
@@ -233,7 +233,7 @@ shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds)
 
 /* ---- as JSON ---- */
 
-/* JSON_ENSURE_ASCII leaves DEL alone; DEL can occur in strings only. */
+/* JSON_ENSURE_ASCII does not escape DEL, which can occur in strings only. */
 char *
 shown_json(const json_t *value, size_t flags)
 {

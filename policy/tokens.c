@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, and mcp-python token.   Owns: records of tokens, never a token.
- * Reads:   a file that an administrator or our own client wrote; any deviation from its form is
- * refused. */
+ * Reads:   a file that an administrator or mcp-python token has written; any deviation from its
+ * form is refused. */
 #include "policy/tokens.h"
 
 #include <ctype.h>

@@ -94,7 +94,7 @@ toolsets_check(const struct config *config, FILE *errors)
 	return r;
 }
 
-/* A tool that could only refuse costs its readers more than it tells them. */
+/* A tool that would refuse every call is not listed: its description only costs tokens. */
 static bool
 toolsets_is_offered(const struct tool *tool, const struct config *config)
 {

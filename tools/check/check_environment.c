@@ -632,7 +632,7 @@ check_environment_free_run(struct tool_run *run)
 
 static environment_known on_known;
 
-/* Gives the answer, or goes on with the next profile. True: the run goes on. */
+/* Gives the answer, or asks about the next profile. True: the run continues. */
 static bool
 check_environment_take(struct tool_run *run, const json_t *environment)
 {

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches the tools of other servers, in a jailed worker.
 
-Standard input: {"query": text, "detail": "name", "summary" or "full", "server": text or null, "limit": n}.
-The answer is the trailing expression: {"tools": [{"name", "description"?, "usage"?}]}, or {"error": text}.
+Standard input: {"query": text, "detail": "name", "summary" or "full", "server": text or null,
+"limit": n}. The value of the last expression is the answer: {"tools": [{"name", "description"?,
+"usage"?}]}, or {"error": text}.
 """
 
 import json
@@ -10,7 +11,7 @@ import sys
 
 import tools
 
-USAGE_MAX = 120000  # characters of all usages: a server can describe a tool at any length
+USAGE_MAX = 120000  # characters of all usages, because servers choose their length
 
 
 def look(query, detail, server, limit):

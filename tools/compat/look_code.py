@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at code for validate_code, in a jailed worker; runs nothing of it. Put behind
+"""Checks code for validate_code, in a jailed worker, without running it. It is appended to
 policy/import_check.py, whose functions it calls.
 
-Standard input: one line of JSON, {"modules": [...]}, then the code. The answer is the trailing
-expression: {"compiles": bool, "errors": [text], "complexity": text, "recommendations": [text]}.
+Standard input: one line of JSON, {"modules": [...]}, then the code. The value of the last
+expression is the answer: {"compiles": bool, "errors": [text], "complexity": text,
+"recommendations": [text]}.
 """
 
 import ast
@@ -35,7 +36,7 @@ def depth_of_loops(tree):
 
 
 def complexity_of(tree):
-    """By its branches, its definitions and how deep its loops are."""
+    """The complexity by the number of branches and definitions, and the depth of loops."""
     weight = sum(type(node).__name__ in WEIGHTY for node in ast.walk(tree))
     loops = depth_of_loops(tree)
     return "high" if weight > 20 or loops > 2 else "medium" if weight > 5 or loops > 1 else "low"
@@ -49,9 +50,9 @@ def recommendations_for(tree, lines):
     if "open" in called or any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes):
         found.append("Some operations may be restricted in sandbox environment")
     if "print" in called:
-        found.append("What is printed is captured")
+        found.append("Printed output is captured")
     if lines > LONG:
-        found.append("Functions would make so much code easier to read")
+        found.append("Functions would make code of this length easier to read")
     return found
 
 

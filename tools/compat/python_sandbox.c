@@ -460,7 +460,7 @@ write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int f
 	if (success)
 		write_names(out, outcome, reader);
 	run_calls_write(outcome, out);
-	/* Always, whatever the client asked for. */
+	/* Each script runs in a jail, so this is always true. */
 	jsonout_member_bool(out, "use_container", true);
 	jsonout_close(out, '}');
 }

@@ -18,7 +18,7 @@
 #define LOG_LINES_MAX 200	/* of one stream; the rest goes out as one */
 #define INDENT_MAX 16		/* levels */
 
-/* An answer escapes its text, and JSON within it once more. */
+/* An answer escapes its text, and JSON within the text a second time. */
 #define TEXT_COST_MAX (RUN_ANSWER_MAX / 8)
 
 /* ---- texts ---- */

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the wheel of a package from its source, which runs the source's code: without a network.
+"""Builds the wheel of a package from its source. This runs code of the source, without a network.
 
-argv[1] is JSON: {"file": name of the source's archive, "sha256": its hash, "max_bytes": of the
-wheel}. Standard input is a socket that hands over the archive, and the file for the wheel. The
-answer is the trailing expression: {"file": name of the wheel, "hash"}.
+argv[1] is JSON: {"file": name of the source archive, "sha256": its hash, "max_bytes": the
+largest size of the wheel}. Standard input is a socket that passes two descriptors: the archive,
+and the file for the wheel. The value of the last expression is the answer: {"file": name of the
+wheel, "hash"}.
 """
 
 import importlib.metadata
@@ -19,7 +20,7 @@ BACK_ENDS = ("setuptools", "wheel", "flit-core", "hatchling", "poetry-core", "pd
 
 
 def run_pip(path):
-    """Its status, and the end of what it and the source said."""
+    """Runs pip. Returns its exit status, and the end of its output."""
     pip = subprocess.Popen(
         [sys.executable, "-m", "pip", "--isolated", "--no-input", "--no-color",
          "--disable-pip-version-check", "--no-cache-dir", "wheel", "--progress-bar", "off",
@@ -55,7 +56,7 @@ def the_wheel():
         fail("its build made %d files in place of one wheel" % len(made))
     path = os.path.join(WHEELS, made[0])
     if not stat.S_ISREG(os.lstat(path).st_mode):
-        fail("its build made a wheel that is no file")
+        fail("its build made a wheel that is not a file")
     return path
 
 

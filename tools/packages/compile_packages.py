@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles what standard input, a socket to the keeper, sends, and sends back what it made, as
-keeper/compile.h has it. Nothing of it is run, and there is no network here."""
+"""Compiles modules. Standard input is a socket to the keeper, which sends the sources and gets
+the code (keeper/compile.h). No module is run, and there is no network."""
 
 import os
 import py_compile
@@ -9,16 +9,16 @@ import struct
 import sys
 import warnings
 
-PLACE = "/environment/"  # where scripts will find it
+PLACE = "/environment/"  # the directory in which scripts will find the modules
 SOURCE, MADE = "/tmp/source.py", "/tmp/made.pyc"
 
 
 def compiled(path, source):
-    """The code, or b"" if this interpreter cannot compile the source."""
+    """The compiled code; b"": this interpreter cannot compile the source."""
     with open(SOURCE, "wb") as f:
         f.write(source)
     try:
-        # Never stale, because nothing changes them; and used without checking the source.
+        # Files of a set never change, so Python need not compare the code with its source.
         py_compile.compile(SOURCE, MADE, PLACE + path, doraise=True,
                            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     except Exception:

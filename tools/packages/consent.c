@@ -172,7 +172,7 @@ consent_ask(struct consent *consent,
 	int r;
 
 	if (!approvals)
-		return why_say(why_r, -EACCES, "packages", "nobody can be asked here");
+		return why_say(why_r, -EACCES, "packages", "no person can be asked here");
 	request = consent_request_of(consent);
 	r = approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);
 	if (r == 0 && on_decided)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the wheels of a set to standard input, a socket to the keeper, one behind the other. It looks
-at none of them: the keeper takes nothing but the very files that were decided about.
+"""Sends the wheels of a set to the keeper, one after the other. Standard input is a socket to the
+keeper. This program does not check the wheels: the keeper accepts only files with the hashes that
+were decided about.
 
-argv[1] is JSON: {"wheels": [{"size", "url" or "built": number of a file}], "seconds": for one answer}.
-Standard input hands over the files of those that were built from source first.
+argv[1] is JSON: {"wheels": [{"size", "url" or "built": number of a file}], "seconds": time limit
+for one answer}. The files of wheels that were built from source arrive as descriptors on
+standard input first.
 """
 
 import contextlib
@@ -24,7 +26,7 @@ def copy(source, to, size, what):
 
 
 def opened(url, seconds):
-    """An index is asked a second time, once."""
+    """Opens a URL; after a failure it tries once more."""
     with contextlib.suppress(OSError):
         return open_url(url, seconds)
     return open_url(url, seconds)
@@ -40,7 +42,7 @@ def send(wheel, fds, seconds, to):
     try:
         with opened(wheel["url"], seconds) as source:
             copy(source, to, wheel["size"], file)
-    except BrokenPipeError:  # the keeper has seen enough
+    except BrokenPipeError:  # the keeper has closed its end: it needs no more
         raise
     except OSError as e:
         fail("%s could not be downloaded: %s" % (file, e))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of installations share: descriptors of files that other programs wrote, which
-the supervisor hands over by standard input, a socket; the way to an index; and what of the
-supervisor's words is checked again."""
+"""The functions that the programs of an installation share: they receive descriptors of files
+over standard input, a socket; open URLs of an index; and check some arguments again."""
 
 import hashlib
 import os
@@ -12,7 +11,7 @@ import urllib.request
 
 BUILT = "/tmp/built"  # wheels that were built from source
 PROXY = "http://127.0.0.1:3128"
-for variable in ("NO_PROXY", "no_proxy"):  # an index may be on loopback
+for variable in ("NO_PROXY", "no_proxy"):  # these would exclude an index on loopback
     os.environ.pop(variable, None)
 
 
@@ -22,7 +21,8 @@ def handed(n):
 
 
 def one_line(text):
-    """A requirement. The supervisor has checked it; pip would take a second line for options."""
+    """Checks a requirement again, although the supervisor has checked it: pip would read a
+    second line as options."""
     if not re.fullmatch("[ -#%-~]+", text):
         fail("a requirement is not one line of printable characters")
     return text
@@ -46,7 +46,7 @@ def fail(*words):
 
 
 def take(fd, path, expected):
-    """Copies a passed file; it must have this hash."""
+    """Copies the file of a passed descriptor. It must have this hash."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(fd, "rb") as source, open(path, "w+b") as to:
         while block := source.read(1 << 20):

@@ -242,7 +242,7 @@ is_link(const json_t *url)
 	return true;
 }
 
-/* The addresses of the wheels, by name: for the worker that fetches them only. NULL: the answer
+/* The URLs of the wheels, by name. Only the worker that fetches them uses them. NULL: the answer
  * has none. */
 static json_t *
 links_of(const struct install *install, const json_t *packages)
@@ -408,8 +408,8 @@ install_on_begin(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Refuses requirements that policy refuses whatever they resolve to. Direct references are added
- * to urls. */
+/* Refuses requirements that policy refuses before they are resolved. Direct references are added to
+ * urls. */
 static int
 check_requirements(const struct config *config, const json_t *requirements, json_t *urls,
 		   struct why *why_r)

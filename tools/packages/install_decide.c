@@ -55,7 +55,7 @@ decide_on_decided(void *arg, const struct approval_decision *decision)
 	}
 	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
 	snprintf(message, sizeof(message), "%s%s%s", decision->state == APPROVAL_EXPIRED
-		 ? "nobody decided about these packages in time" : "an approver refused them",
+		 ? "no approver decided about these packages in time" : "an approver refused them",
 		 reason ? "; the approver's reason: " : "", reason ? said : "");
 	install_deny(install, message);
 }

@@ -31,7 +31,8 @@ static const struct {
 	{ "yaml", "pyyaml" }, { "zmq", "pyzmq" },
 };
 
-/* Of Python itself, but not of every Python: split off by distributions, or removed. */
+/* Modules of Python itself that some Pythons lack, because a distribution has split them off, or a
+ * version has removed them. */
 static const char *const of_python[] = {
 	"asynchat", "asyncore", "cgi", "cgitb", "crypt", "distutils", "ensurepip", "idlelib",
 	"imghdr", "imp", "lib2to3", "msilib", "msvcrt", "nntplib", "pipes", "smtpd", "sndhdr",
@@ -60,7 +61,8 @@ read_module(const struct outcome *outcome, char module_r[MODULE_MAX + 1])
 	return true;
 }
 
-/* What libc reports if there is only a loopback device; libraries repeat it in their own errors. */
+/* The errors of libc if there is only a loopback device. Libraries repeat them in their own
+ * errors. */
 static bool
 lacked_network(const struct outcome *outcome)
 {
@@ -86,7 +88,8 @@ is_of_python(const char *module)
 	return false;
 }
 
-/* The package that brings it, normalised; *known_r: by our table, not by its name alone. */
+/* The package that has the module, normalised. *known_r: the table names it; false: only its name
+ * is the same. */
 static void
 find_package(const char *module, char package_r[MODULE_MAX + 1], bool *known_r)
 {
@@ -145,7 +148,7 @@ advise_install(const char *module, const char *list, bool known, bool in_session
 		 list,
 		 in_session ? ", then run the cell again" : ": they are installed first",
 		 known ? "" : " (Some packages are not called as their modules are.)",
-		 must_be_approved ? " Somebody has to approve it, which may take a while." : "");
+		 must_be_approved ? " A person has to approve it, which may take a while." : "");
 }
 
 bool

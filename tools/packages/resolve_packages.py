@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolves a list of requirements, and describes the resulting packages.
+"""Resolves a list of requirements by pip, and describes the resulting packages.
 
-Asks pip, which downloads them: size and hash are those of the files. argv[1] is JSON:
-{"requirements": [texts], "indexes": [urls, those that come first are asked first], "ties": {name:
-[urls]}: names that these alone are asked for, "urls": [of wheels, which requirements name directly],
-"seconds": for one answer of an index, "require_hashes": whether that has to say those of files,
-"max_bytes": of a source, "build": whether packages may be built from source, "built": [{"file",
-"hash", "package"}]: wheels that were}. The answer is the trailing expression: {"packages":
-[{"name", "version", "hash", "index", "size", "url": where the file is}]}, or {"source": the same
-and "file"}: what has to be built before more can be said. Building, standard input is a socket that
-hands over the file for that, and those of the wheels.
+pip downloads the files, so sizes and hashes are those of real files. argv[1] is JSON:
+
+    "requirements"    texts
+    "indexes"         URLs; for each name, the first index that has it is used
+    "ties"            {name: [URLs]}: only these indexes are used for the name
+    "urls"            URLs of wheels that requirements name directly
+    "seconds"         time limit for one answer of an index
+    "require_hashes"  must the index give the hash of each file?
+    "max_bytes"       the largest size of a source
+    "build"           may packages be built from source?
+    "built"           [{"file", "hash", "package"}]: wheels that were built already
+
+The value of the last expression is the answer: {"packages": [{"name", "version", "hash",
+"index", "size", "url"}]}; or {"source": ...}, with the same members and "file": this source has
+to be built before resolving can continue. With "build", standard input is a socket that passes
+descriptors: the file for a source, and the files of the built wheels.
 """
 
 import json
@@ -21,10 +28,10 @@ FILES = "/tmp/packages"
 FOUND = "/tmp/found"
 STOPPED = 9
 
-# Changes to pip. It asks one index for each name, the first that has it, whatever versions others
-# have. It reports where its files come from. And to learn the dependencies of a source it would run
-# the source. Here nothing of it runs: pip stops at the first source, before it downloads it, and in
-# any case before it would run it.
+# Changes to pip. For each name it uses one index, the first that has the name, even if other
+# indexes have newer versions. It reports where its files come from. It never runs a source, which
+# it would do to learn the dependencies: it stops at the first source, if possible before the
+# download.
 PIP = '''
 import inspect, json, os, sys, urllib.error, urllib.request
 from pip._internal.cli.main import main
@@ -37,7 +44,7 @@ asked = json.load(sys.stdin)
 opener = urllib.request.build_opener(urllib.request.ProxyHandler(
     {"http": asked["proxy"], "https": asked["proxy"]}))
 index_of, wheels = {}, {}
-# Since pip 24.1 what an URL names goes past the first of them.
+# Since pip 24.1 a URL in a requirement does not pass through the first of these functions.
 maker = next(name for name in ("_make_base_candidate_from_link", "_make_candidate_from_link")
              if hasattr(Factory, name))
 make = getattr(Factory, maker)
@@ -106,13 +113,13 @@ class Resolver:
         self.built = {wheel["file"]: wheel["package"] for wheel in built}
 
     def ask_pip(self):
-        """Its status, and what it found."""
+        """Runs pip. Returns its exit status, and the files that it found."""
         # With --prefer-binary a source is used only if no wheel fits.
         kinds = ["--prefer-binary"] if self.build else ["--only-binary", ":all:"]
         if self.built:
             kinds += ["--find-links", BUILT]
-        # Not in a file of requirements, where a line may hold options; nor as arguments of a
-        # program, whose size is bounded.
+        # Requirements are passed neither in a file, in which a line may have options, nor as
+        # arguments of a program, whose size is bounded.
         arguments = [
             "--isolated", "--no-input", "--no-color", "--disable-pip-version-check",
             "--no-cache-dir", "--proxy", PROXY, "--timeout", str(self.seconds), "--retries", "1",
@@ -149,7 +156,7 @@ class Resolver:
         return self.describe(name, version, file, sha256, os.path.getsize(path), link)
 
     def download(self, url, to):
-        """Into an empty file, as far as it may be."""
+        """Downloads a URL into an empty file, at most max_bytes."""
         size = 0
         try:
             with open_url(url, self.seconds) as page:

@@ -19,8 +19,8 @@ reader_share(const struct reader *reader, unsigned int n)
 	return reader->tokens ? (size_t)reader->tokens * TOKEN_BYTES / n + 1 : 0;
 }
 
-/* What a terminal shows of a line in the end, about: the text after its last carriage return, but
- * for those that end it. Returns its beginning, and *len_r. */
+/* The part of a line that a terminal would still show, roughly: the text after its last carriage
+ * return, not counting those at its end. Returns its beginning, and *len_r. */
 static const char *
 last_state(const char *line, size_t len, size_t *len_r)
 {
@@ -62,7 +62,7 @@ continues_character(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Where the whole of it can be read, as the end of a sentence. */
+/* Writes where the whole text can be read, as the end of a sentence. */
 static void
 say_rest(FILE *to, const struct readable *text, const struct reader *reader)
 {

@@ -187,7 +187,7 @@ arguments_read_number(const struct row *row, const json_t *value, double cap, do
 	return 0;
 }
 
-/* number * unit, at most the largest value: the caps refuse that. */
+/* number * unit, or the largest value if that overflows: it is above every cap. */
 static uint32_t
 scaled_u32(double number, double unit)
 {
@@ -373,7 +373,7 @@ arguments_read_field(enum field field, const json_t *value, const struct config 
 			       "%s must be a string of 1 to %d characters, without NUL",
 			       row->name, RUN_KEY_MAX);
 	case FIELD_BACKGROUND:
-		/* The caller acts upon it earlier (tools/job/background.h). */
+		/* The caller has already used it: tools/job/background.h. */
 		return read_flag(row, value, &to->background, why_r);
 	case FIELD_SPILL:
 		return read_flag(row, value, &to->spill, why_r);

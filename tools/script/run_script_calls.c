@@ -68,7 +68,7 @@ run_calls_say(const struct outcome *outcome, FILE *to)
 			continue;
 		for (size_t k = i; k < outcome->n_tool_calls; k++)
 			n += script_calls_is_same(call, &outcome->tool_call[k]);
-		/* Of the script's choice, if there is no such tool. */
+		/* The script may have called a tool that does not exist, by any name. */
 		quote_line(tool, sizeof(tool), call->tool, strlen(call->tool));
 		fprintf(to, "%s%s.%s %zu %s", between, call->server, tool, n,
 			tool_end_name(call->end));

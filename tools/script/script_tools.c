@@ -132,7 +132,7 @@ script_tools_record(const struct script_call *c, enum audit_event event, json_t 
 
 	xalloc_check(more);
 	json_object_set_new(more, "server", xalloc_check(json_string(c->server->name)));
-	/* A script's: it is UTF-8 without NUL. */
+	/* The name comes from the script: it is UTF-8 without NUL. */
 	json_object_set_new(more, "tool", xalloc_check(json_string(c->tool)));
 	json_object_set_new(more, "number", xalloc_check(json_integer(c->number)));
 	if (*c->hash)
@@ -402,7 +402,7 @@ script_tools_make(struct script_call *c)
 
 /* ---- approvals ---- */
 
-/* The script's clock stands still while a person thinks. */
+/* The script's wall clock is stopped while a person decides. */
 static void
 look_at_consents(const struct script_tools *t)
 {
@@ -522,7 +522,7 @@ on_decided(void *arg, const struct approval_decision *decision)
 	}
 	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
 	snprintf(text, sizeof(text), "%s%s%s", decision->state == APPROVAL_EXPIRED
-		 ? "nobody decided about this call in time" : "an approver refused this call",
+		 ? "no approver decided about this call in time" : "an approver refused this call",
 		 reason ? "; the approver's reason: " : "", reason ? said : "");
 	script_tools_refuse(c, text);
 	look_at_consents(t);
@@ -575,7 +575,7 @@ ask_session(struct script_call *c)
 		.schema = "{\"type\":\"object\",\"properties\":{\"allow\":{\"type\":\"boolean\","
 			  "\"title\":\"Allow this call\"},\"rest\":{\"type\":\"boolean\",\"default\":"
 			  "false,\"title\":\"Also allow all further calls of this tool by this "
-			  "script, whatever their arguments\"}},\"required\":[\"allow\"]}",
+			  "script, with any arguments\"}},\"required\":[\"allow\"]}",
 	};
 	own_mem char *text = write_form(c);
 	char key[QUESTION_KEY_MAX];
@@ -672,7 +672,7 @@ approve(struct script_call *c, const json_t *arguments)
 	struct approval_request request;
 
 	if (!approvals_of(t)) {
-		script_tools_refuse(c, "the call has to be approved, and nobody can be asked here");
+		script_tools_refuse(c, "the call has to be approved, and no person can be asked here");
 		return;
 	}
 	if (make_if_granted(c, false))

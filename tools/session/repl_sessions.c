@@ -68,7 +68,7 @@ leave_origin(struct repl_session *session)
 	}
 }
 
-/* The time that it has left if it stays unused. */
+/* The time until the session is closed, if it stays unused. */
 static uint64_t
 repl_sessions_left_ms(const struct repl_session *session)
 {
@@ -342,8 +342,9 @@ check_number(const struct tool_host *host, const struct repl_session *except, st
 			  "go on in it; check_environment lists them", n - 1, max);
 }
 
-/* May the tenant have memory_bytes beside the limits of its sessions? except: the session of the
- * engine that is to have them instead of its own; NULL: a new one. */
+/* May the tenant have memory_bytes in addition to the limits of its sessions? except: the limit of
+ * this session of the engine does not count, because memory_bytes replaces it; NULL: a new
+ * session. */
 static int
 check_memory(const struct tool_host *host, uint64_t memory_bytes, const struct origin *except,
 	     struct why *why_r)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""embed.py SOURCE... HEADER: makes a C string of Python files, one behind the other; its name
-is that of the last one. A JSON schema becomes a string on one line; its name is NAME_schema."""
+"""embed.py SOURCE... HEADER: makes one C string of the Python files, joined in their order; its
+name is that of the last file. A JSON schema becomes a string on one line, NAME_schema."""
 
 import json
 import os

@@ -161,7 +161,7 @@ answered(void *arg, const json_t *answer, const struct outcome *outcome)
 	ask.known(ask.arg, answer, outcome);
 }
 
-/* Names those that there are. */
+/* Refuses an unknown profile, and names the profiles that exist. */
 static int
 refuse_profile(const struct config *config, struct why *why_r)
 {
@@ -273,7 +273,8 @@ environment_may_use(const struct tool_host *host, const char *profile)
 		     : policy_allows_profile(host->config, profile);
 }
 
-/* Also in how it is written: the text goes to a reader. */
+/* Finds the package of this name, or with exactly false one of a similar name. Keys of unusual form
+ * are left out, because a reader sees the result. */
 static const char *
 package_like(const json_t *packages, const char *name, bool exactly)
 {

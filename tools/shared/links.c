@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the key, and the numbers of tenants in links.
- * Reads:   paths of requests by anybody; nothing of them is used before the signature is right. */
+ * Reads:   paths of requests by unknown clients. No part of a path is used before its signature is
+ * checked. */
 #include "tools/shared/links.h"
 
 #include <errno.h>

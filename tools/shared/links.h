@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed links ([http] links). Anybody who has such an address can read a kept file over HTTP, or
- * upload a file, without a token, until the link expires.
+/* Signed links ([http] links). Every client that has such an address can read a kept file over
+ * HTTP, or upload a file, without a token, until the link expires.
  *
  *   BASE/files/TENANT-EXPIRES-SIGNATURE/REST-OF-URI
  *

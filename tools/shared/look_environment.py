@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports the Python version, the values of environment markers, and the installed packages.
 
-The answer is the trailing expression: {"program": its path, "markers": {variable: text},
-"packages": {normalised name: {"name", "version", "extras": [requirements with a marker that names
-an extra]}}}.
+The value of the last expression is the answer: {"program": its path, "markers": {variable:
+text}, "packages": {normalised name: {"name", "version", "extras": [requirements with a marker
+that names an extra]}}}.
 """
 
 import importlib.metadata
@@ -13,7 +13,7 @@ import re
 import sys
 
 PACKAGES_MAX = 2000
-EXTRAS_MAX = 100000  # characters in all: an answer has its bounds
+EXTRAS_MAX = 100000  # characters in total: answers are bounded
 
 
 def full_version(info):

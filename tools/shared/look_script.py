@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a script's metadata and compiles the script, in a jailed worker; runs nothing of it.
+"""Reads a script's metadata and compiles the script, in a jailed worker, without running it.
 
-Standard input: one line of JSON, {"toml": text or null, "compile": bool}, then the script. A script
-that is compiled has its calls of other servers' tools checked as well, if there are servers.
-The answer is the trailing expression: {"dependencies": [...], "requires_python": text or null,
-"errors": [{"key", "line", "message"}]}; line counts from 1 within the TOML, or, with the key
-"script", within the script.
+Standard input: one line of JSON, {"toml": text or null, "compile": bool}, then the script. If
+the script is compiled, and there are other servers, its calls of their tools are checked, too.
+The value of the last expression is the answer: {"dependencies": [...], "requires_python": text
+or null, "errors": [{"key", "line", "message"}]}. Lines count from 1 in the TOML; with the key
+"script", in the script.
 """
 
 import ast
@@ -55,8 +55,9 @@ def read_metadata(text):
 
 
 class Names(ast.NodeVisitor):
-    """What the names of a script stand for, as far as it is certain: those that an import of the module
-    tools binds, and nothing else. modules: of the module itself; servers: {name: server}."""
+    """The names of a script that stand for the module tools, or for servers of it. Only names
+    that an import binds, and no other statement, are certain. modules: names of the module;
+    servers: {name: server}."""
 
     def __init__(self, tree):
         self.modules, self.servers, self.others, self.calls = set(), {}, set(), []
@@ -104,7 +105,8 @@ class Names(ast.NodeVisitor):
 
 
 def called(node, names):
-    """(server, tool, exact) of a call, or None. exact: the tool's own name, not Python's."""
+    """(server, tool, exact) of a call, or None. exact: the name is the tool's own, not the one
+    in Python."""
     of = node.func
     if isinstance(of, ast.Attribute) and of.attr == "aio":
         of = of.value
@@ -140,20 +142,21 @@ def check_arguments(node, where, schema):
             if name is not None and name not in properties:
                 wrong("script", node.lineno, "%s has no argument %s%s" % (
                     where, name, nearest(name, properties)))
-    if None not in given and not node.args:  # **more may have any
+    if None not in given and not node.args:  # **more may contain any argument
         for name in required if isinstance(required, list) else ():
             if name not in given:
                 wrong("script", node.lineno, "%s: the argument %s is missing" % (where, name))
 
 
 def check_calls(source):
-    """Says what is certainly wrong. Of a server that does not run now nothing is."""
+    """Reports mistakes that are certain. Calls of a server that does not run now are not
+    checked."""
     try:
         import tools
         names = Names(ast.parse(source))
     except (ModuleNotFoundError, RecursionError):
         return
-    if type(tools).__name__ != "ToolsModule":  # a package of that name
+    if type(tools).__name__ != "ToolsModule":  # an installed package has this name
         return
     skipped = set(dir(tools)) - set(tools.servers())
     uses = [(server, line, None) for server, line in names.servers.values()]

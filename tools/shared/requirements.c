@@ -76,7 +76,7 @@ free_check(struct requirements_check *check)
 	free(check);
 }
 
-/* Tells the result, and ends the check; during requirements_start() the latter is left to it. */
+/* Reports the result, and ends the check. During requirements_start() that function ends it. */
 static void
 requirements_tell(struct requirements_check *check, const struct outcome *trouble)
 {
@@ -145,7 +145,7 @@ read_dependencies(struct requirements_check *check, const json_t *list, bool of_
 	}
 }
 
-/* Takes the block's requirements away of which the client's list has one too. */
+/* Removes the requirements of the block whose package is also in the client's list. */
 static void
 replace_dependencies(struct requirements_check *check)
 {
