@@ -138,7 +138,7 @@ open_in_directory(const struct blobs *blobs, const char *name)
 }
 
 static const struct blob *
-find(const struct blobs *blobs, const char *name)
+blobs_find(const struct blobs *blobs, const char *name)
 {
 	for (size_t i = blobs->n; i > 0; i--)	/* of two with a name the last one is meant */
 		if (strcmp(blobs->blob[i - 1].name, name) == 0)
@@ -157,9 +157,9 @@ blobs_open(const struct blobs *blobs, const char *name)
 		return -EINVAL;
 	if (!blobs->blob)
 		return open_in_directory(blobs, wanted.text);
-	blob = find(blobs, wanted.text);
+	blob = blobs_find(blobs, wanted.text);
 	while (blob && blob->link)
-		blob = links++ < LINKS_MAX ? find(blobs, blob->link) : NULL;
+		blob = links++ < LINKS_MAX ? blobs_find(blobs, blob->link) : NULL;
 	fd = blob ? fcntl(blob->fd, F_DUPFD_CLOEXEC, 0) : -1;
 	return fd >= 0 ? fd : blob ? -errno : -ENOENT;
 }

@@ -39,7 +39,7 @@ struct pass {
 };
 
 static int
-refuse(struct pass *pass, int code, const char *what)
+layer_refuse(struct pass *pass, int code, const char *what)
 {
 	return why_say(pass->why, code, "", SHOWN ": %s", pass->name.text,
 		       what ? what : strerror(-code));
@@ -100,11 +100,11 @@ put_file(struct pass *pass)
 	int r = make_free(pass);
 
 	if (r < 0)
-		return refuse(pass, r, NULL);
+		return layer_refuse(pass, r, NULL);
 	fd = openat(pass->dir, pass->name.last,
 		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return refuse(pass, -errno, NULL);
+		return layer_refuse(pass, -errno, NULL);
 	r = spool_entry(pass->archive, fd, &pass->tree->room, NULL, pass->why);
 	if (r < 0)
 		return r;
@@ -117,9 +117,9 @@ put_file(struct pass *pass)
 	if (archive_entry_size_is_set(pass->entry) &&
 	    (uint64_t)archive_entry_size(pass->entry) <= LAYER_BYTES_MAX &&
 	    ftruncate(fd, archive_entry_size(pass->entry)) < 0)
-		return refuse(pass, -errno, NULL);
+		return layer_refuse(pass, -errno, NULL);
 	if (fchmod(fd, archive_entry_perm(pass->entry) & MODE_MASK) < 0 || futimens(fd, times) < 0)
-		return refuse(pass, -errno, NULL);
+		return layer_refuse(pass, -errno, NULL);
 	return 0;
 }
 
@@ -134,16 +134,16 @@ put_hard_link(struct pass *pass, const char *target)
 	if (r == 0)
 		r = dir = place_open(pass->tree->top, &other, false);
 	if (r < 0 || fstatat(dir, other.last, &to, AT_SYMLINK_NOFOLLOW) < 0)
-		return refuse(pass, r < 0 ? r : -errno, "a hard link to nothing");
+		return layer_refuse(pass, r < 0 ? r : -errno, "a hard link to nothing");
 	if (!S_ISREG(to.st_mode) && !S_ISLNK(to.st_mode))
-		return refuse(pass, -EBADMSG, "a hard link to what is no file");
+		return layer_refuse(pass, -EBADMSG, "a hard link to what is no file");
 	if (fstatat(pass->dir, pass->name.last, &here, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    here.st_ino == to.st_ino && here.st_dev == to.st_dev)
 		return 0;
 	r = make_free(pass);
 	if (r == 0 && linkat(dir, other.last, pass->dir, pass->name.last, 0) < 0)
 		r = -errno;
-	return r < 0 ? refuse(pass, r, NULL) : 0;
+	return r < 0 ? layer_refuse(pass, r, NULL) : 0;
 }
 
 static int
@@ -153,10 +153,10 @@ put_link(struct pass *pass)
 	int r = make_free(pass);
 
 	if (!target || !*target)
-		return refuse(pass, -EBADMSG, "a link to nothing");
+		return layer_refuse(pass, -EBADMSG, "a link to nothing");
 	if (r == 0 && symlinkat(target, pass->dir, pass->name.last) < 0)
 		r = -errno;
-	return r < 0 ? refuse(pass, r, NULL) : 0;
+	return r < 0 ? layer_refuse(pass, r, NULL) : 0;
 }
 
 /* A directory stays one that can be written while it is filled. */
@@ -175,11 +175,11 @@ put_directory(struct pass *pass)
 	}
 	if (r == 0 && fchmodat(pass->dir, pass->name.last, mode, 0) < 0)
 		r = -errno;
-	return r < 0 ? refuse(pass, r, NULL) : 0;
+	return r < 0 ? layer_refuse(pass, r, NULL) : 0;
 }
 
 static int
-put(struct pass *pass)
+layer_put(struct pass *pass)
 {
 	const char *hard = archive_entry_hardlink(pass->entry);
 	mode_t type = archive_entry_filetype(pass->entry);
@@ -194,7 +194,7 @@ put(struct pass *pass)
 	}
 	r = enter_dir(pass, true);
 	if (r < 0)
-		return refuse(pass, r, NULL);
+		return layer_refuse(pass, r, NULL);
 	return hard ? put_hard_link(pass, hard) : type == AE_IFREG ? put_file(pass)
 		: type == AE_IFDIR ? put_directory(pass) : put_link(pass);
 }
@@ -212,13 +212,13 @@ take_out(struct pass *pass)
 	if (strcmp(last, OPAQUE) != 0 && strncmp(last, RESERVED, strlen(RESERVED)) == 0)
 		return 0;
 	if (!*gone || strcmp(gone, ".") == 0 || strcmp(gone, "..") == 0)
-		return refuse(pass, -EBADMSG, "it removes nothing that has a name");
+		return layer_refuse(pass, -EBADMSG, "it removes nothing that has a name");
 	r = enter_dir(pass, false);
 	if (r == 0)
 		r = strcmp(last, OPAQUE) == 0 ? remove_below(pass->dir, PLACE_DEPTH_MAX)
 					      : remove_tree(pass->dir, gone, PLACE_DEPTH_MAX);
 	forget_dir(pass);
-	return r == 0 || r == -ENOENT || r == -ENOTDIR ? 0 : refuse(pass, r, NULL);
+	return r == 0 || r == -ENOENT || r == -ENOTDIR ? 0 : layer_refuse(pass, r, NULL);
 }
 
 /* ---- the archive ---- */
@@ -252,8 +252,8 @@ open_archive(struct pass *pass, int file)
 }
 
 static int
-walk(struct layer_tree *tree, int file, bool whiteouts, int (*each)(struct pass *),
-     struct why *why_r)
+layer_walk(struct layer_tree *tree, int file, bool whiteouts, int (*each)(struct pass *),
+	   struct why *why_r)
 {
 	struct pass pass = {
 		.tree = tree, .archive = xalloc_check(archive_read_new()), .dir = -1,
@@ -280,7 +280,7 @@ walk(struct layer_tree *tree, int file, bool whiteouts, int (*each)(struct pass 
 int
 layer_unpack(struct layer_tree *tree, int file, bool whiteouts, struct why *why_r)
 {
-	int r = whiteouts ? walk(tree, file, true, take_out, why_r) : 0;
+	int r = whiteouts ? layer_walk(tree, file, true, take_out, why_r) : 0;
 
-	return r < 0 ? r : walk(tree, file, whiteouts, put, why_r);
+	return r < 0 ? r : layer_walk(tree, file, whiteouts, layer_put, why_r);
 }

@@ -37,7 +37,7 @@ intake_bytes(int from, void *to, size_t len)
 }
 
 static uint64_t
-number(const unsigned char *at, size_t len)
+intake_number(const unsigned char *at, size_t len)
 {
 	uint64_t value = 0;
 
@@ -131,7 +131,7 @@ is_same(int from, int file, uint64_t size)
 
 /* Packages that share a namespace may each bring the same __init__.py. */
 static int
-compare(struct intake *intake, int from, const char *path, uint64_t size, struct why *why_r)
+intake_compare(struct intake *intake, int from, const char *path, uint64_t size, struct why *why_r)
 {
 	own_fd int file = openat(intake->tree, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	int r = file < 0 ? -errno : is_same(from, file, size);
@@ -186,7 +186,7 @@ put_file(struct intake *intake, int from, char *path, bool executable, uint64_t 
 	file = openat(intake->tree, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		      executable ? 0555 : 0444);
 	if (file < 0 && errno == EEXIST && may_be_there)
-		return compare(intake, from, path, size, why_r);
+		return intake_compare(intake, from, path, size, why_r);
 	if (file < 0)
 		return why_say(why_r, -errno, "", "the file %.300s", path);
 	r = intake_charge(intake, pages_of(size), why_r);
@@ -217,7 +217,7 @@ take_file(struct intake *intake, int stream, bool executable, struct why *why_r)
 
 	if (r < 0)
 		return why_say(why_r, r, "", "the stream of files");
-	len = number(head, 2);
+	len = intake_number(head, 2);
 	if (len == 0 || len > PATH_BYTES_MAX)
 		return why_say(why_r, -EBADMSG, "", "the path of a file");
 	r = intake_bytes(stream, path, len);
@@ -226,7 +226,7 @@ take_file(struct intake *intake, int stream, bool executable, struct why *why_r)
 	path[len] = '\0';
 	if (!path_is_safe(path, len))
 		return why_say(why_r, -EBADMSG, "", "the path of a file");
-	return put_file(intake, stream, path, executable, number(head + 2, 8), true, why_r);
+	return put_file(intake, stream, path, executable, intake_number(head + 2, 8), true, why_r);
 }
 
 static int
@@ -237,7 +237,7 @@ take_reason(int stream, struct why *why_r)
 	size_t len;
 	int r = intake_bytes(stream, head, sizeof(head));
 
-	len = r == 0 ? number(head, 2) : 0;
+	len = r == 0 ? intake_number(head, 2) : 0;
 	if (r == 0 && (len == 0 || len > INTAKE_REASON_MAX))
 		r = -EBADMSG;
 	if (r == 0)
@@ -270,7 +270,7 @@ intake_read(struct intake *intake, int stream, struct why *why_r)
 			return r;
 	}
 	r = intake_bytes(stream, count, sizeof(count));
-	if (r == 0 && number(count, 4) != files)
+	if (r == 0 && intake_number(count, 4) != files)
 		r = -EBADMSG;
 	return r < 0 ? why_say(why_r, r, "", "the stream of files") : 0;
 }

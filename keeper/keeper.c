@@ -124,7 +124,7 @@ go_home(const struct keeper *keeper)
 }
 
 static int
-attach(const struct keeper *keeper, const char *name, int worker)
+keeper_attach_set(const struct keeper *keeper, const char *name, int worker)
 {
 	char path[ENVIRONMENT_NAME + 16];
 	own_fd int tree = -1;
@@ -165,7 +165,7 @@ on_attach(const struct keeper *keeper, const struct frame *frame)
 
 	if (r < 0)
 		return r;
-	say_attached(frame->fds.fd[1], attach(keeper, name, frame->fds.fd[0]));
+	say_attached(frame->fds.fd[1], keeper_attach_set(keeper, name, frame->fds.fd[0]));
 	return 0;
 }
 
@@ -361,7 +361,7 @@ open_volumes(struct keeper *keeper, const struct msg_str *directory)
 }
 
 static int
-begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
+keeper_begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 {
 	static char directory[STORE_SHOWN];
 
@@ -431,7 +431,7 @@ default_process(void)
 
 /* A message that does not fit ends the keeper. */
 static int
-serve(struct keeper *keeper, struct frame *frame)
+keeper_serve(struct keeper *keeper, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 
@@ -468,7 +468,7 @@ keeper_main(void)
 		r = frame_reader_read(&reader, KEEPER_CONTROL, &frame) == 1 &&
 		    frame.msg.type == MSG_KEEP ? 0 : -EBADMSG;
 	if (r == 0)
-		r = begin(&keeper, &frame.msg.keep, &what);
+		r = keeper_begin(&keeper, &frame.msg.keep, &what);
 	frame_done(&frame);
 	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep(keeper.volumes != NULL) < 0))
 		return EXIT_FAILURE;
@@ -477,7 +477,7 @@ keeper_main(void)
 	/* Ends when the supervisor closes its end of the socket. */
 	while (frame_reader_read(&reader, KEEPER_CONTROL, &frame) == 1) {
 		stall_turn();
-		r = serve(&keeper, &frame);
+		r = keeper_serve(&keeper, &frame);
 		frame_done(&frame);
 		stall_rest();
 		if (r < 0)

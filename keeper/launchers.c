@@ -21,7 +21,7 @@ struct span {
 };
 
 static struct span
-trim(struct span span)
+launchers_trim(struct span span)
 {
 	while (span.len && isspace((unsigned char)*span.at)) {
 		span.at++;
@@ -68,23 +68,24 @@ is_name(struct span span)
 }
 
 static struct span
-before(struct span *span, char c)
+launchers_before(struct span *span, char c)
 {
 	const char *found = memchr(span->at, c, span->len);
 	struct span part = { span->at, found ? (size_t)(found - span->at) : span->len };
 
 	span->at += part.len + (found != NULL);
 	span->len -= part.len + (found != NULL);
-	return trim(part);
+	return launchers_trim(part);
 }
 
 /* "name = module:attribute [extras]" */
 static int
-make(struct span line, const char *python, launcher_found *found, void *arg,
-     struct why *why_r)
+launchers_make_one(struct span line, const char *python, launcher_found *found, void *arg,
+		   struct why *why_r)
 {
-	struct span name = before(&line, '='), reference = before(&line, '[');
-	struct span module = before(&reference, ':'), attribute = trim(reference), first;
+	struct span name = launchers_before(&line, '='), reference = launchers_before(&line, '[');
+	struct span module = launchers_before(&reference, ':');
+	struct span attribute = launchers_trim(reference), first;
 	char text[3 * REFERENCE_MAX], plain[LAUNCHER_NAME_MAX + 1];
 	int len;
 
@@ -106,7 +107,7 @@ make(struct span line, const char *python, launcher_found *found, void *arg,
 }
 
 static bool
-is(struct span span, const char *text)
+launchers_is(struct span span, const char *text)
 {
 	return span.len == strlen(text) && memcmp(span.at, text, span.len) == 0;
 }
@@ -120,14 +121,15 @@ launchers_make(const char *text, size_t len, const char *python, launcher_found 
 	int r = 0;
 
 	while (rest.len && r == 0) {
-		struct span line = before(&rest, '\n');
+		struct span line = launchers_before(&rest, '\n');
 
 		if (line.len == 0 || *line.at == '#' || *line.at == ';')
 			continue;
 		if (*line.at == '[')
-			wanted = is(line, "[console_scripts]") || is(line, "[gui_scripts]");
+			wanted = launchers_is(line, "[console_scripts]") ||
+				 launchers_is(line, "[gui_scripts]");
 		else if (wanted)
-			r = make(line, python, found, arg, why_r);
+			r = launchers_make_one(line, python, found, arg, why_r);
 	}
 	return r;
 }

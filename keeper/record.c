@@ -38,7 +38,7 @@ read_field(const char **at, const char *end, char *to, size_t size)
 }
 
 static int
-take(const char **at, const char *end, char c)
+record_take(const char **at, const char *end, char c)
 {
 	if (*at == end || **at != c)
 		return -EBADMSG;
@@ -51,7 +51,7 @@ end_row(const char **at, const char *end)
 {
 	if (*at < end && **at == '\r')
 		(*at)++;
-	return *at == end ? 0 : take(at, end, '\n');
+	return *at == end ? 0 : record_take(at, end, '\n');
 }
 
 int
@@ -62,9 +62,9 @@ record_read(const char **at, const char *end, struct record_row *row_r)
 	if (*at == end)
 		return 0;
 	if (read_field(at, end, row_r->path, sizeof(row_r->path)) < 0 ||
-	    take(at, end, ',') < 0 ||
+	    record_take(at, end, ',') < 0 ||
 	    read_field(at, end, row_r->hash, sizeof(row_r->hash)) < 0 ||
-	    take(at, end, ',') < 0 ||
+	    record_take(at, end, ',') < 0 ||
 	    read_field(at, end, row_r->size, sizeof(row_r->size)) < 0 || end_row(at, end) < 0)
 		return -EBADMSG;
 	return 1;

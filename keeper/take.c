@@ -143,7 +143,7 @@ take_wheels(const struct take *take, int dir, struct intake *intake, struct why 
 
 /* The list holds the files of the wheels at this point; compiled files are added after them. */
 static int
-compile(const struct take *take, int dir, struct intake *intake, struct why *why_r)
+take_compile(const struct take *take, int dir, struct intake *intake, struct why *why_r)
 {
 	own_fd int fd = openat(dir, "files", O_RDONLY | O_CLOEXEC);
 	FILE *sources = fd < 0 ? NULL : fdopen(fd, "r");
@@ -173,7 +173,7 @@ take_files(const struct take *take, int dir, struct intake *intake, struct why *
 	give_fd(fd);
 	r = take_wheels(take, dir, intake, why_r);
 	if (r == 0)
-		r = compile(take, dir, intake, why_r);
+		r = take_compile(take, dir, intake, why_r);
 	if (fclose(intake->list) != 0 && r == 0)
 		r = why_say(why_r, -errno, "", "the list of the files");
 	return r;

@@ -81,7 +81,7 @@ send_end(struct sent *sent, int r, const struct why *why)
 /* ---- the reader ---- */
 
 static int
-limit(void)
+unpack_limit(void)
 {
 	static const struct {
 		int what;
@@ -129,7 +129,7 @@ live_as_reader(int wheel, int stream, uint64_t size, const struct wheel_asked *a
 	sent.to = r == 0 ? fdopen(STREAM_FD, "w") : NULL;
 	if (!sent.to || setvbuf(sent.to, block, _IOFBF, sizeof(block)) != 0)
 		_exit(EXIT_FAILURE);
-	r = limit();
+	r = unpack_limit();
 	if (r == 0)
 		r = walls_enter(WALLS_READER);
 	if (r == 0)

@@ -299,7 +299,7 @@ on_rmdir(struct volume *v, const void *in, size_t len)
 }
 
 static int
-move(struct volume *v, uint64_t to, bool without, const char *at, size_t len)
+volume_move(struct volume *v, uint64_t to, bool without, const char *at, size_t len)
 {
 	const char *name = volume_read_name(&at, &len);
 	const char *new_name = name ? volume_read_name(&at, &len) : NULL;
@@ -314,7 +314,8 @@ on_rename(struct volume *v, const void *in, size_t len)
 {
 	const struct fuse_rename_in *rename = in;
 
-	return move(v, rename->newdir, false, (const char *)(rename + 1), len - sizeof(*rename));
+	return volume_move(v, rename->newdir, false, (const char *)(rename + 1),
+			   len - sizeof(*rename));
 }
 
 static int
@@ -324,8 +325,8 @@ on_rename2(struct volume *v, const void *in, size_t len)
 
 	if (rename->flags & ~1U)	/* RENAME_NOREPLACE */
 		return -EINVAL;
-	return move(v, rename->newdir, rename->flags != 0, (const char *)(rename + 1),
-		    len - sizeof(*rename));
+	return volume_move(v, rename->newdir, rename->flags != 0, (const char *)(rename + 1),
+			   len - sizeof(*rename));
 }
 
 /* ---- attributes of files ---- */
@@ -714,7 +715,7 @@ static const struct {
 };
 
 static void
-handle(struct volume *v, const char *in, size_t len)
+volume_handle(struct volume *v, const char *in, size_t len)
 {
 	const struct fuse_in_header *head = (const void *)in;
 	struct fuse_out_header out = { .len = sizeof(out), .unique = head->unique };
@@ -756,7 +757,7 @@ volume_serve(int fuse, int root, uint64_t bytes_max, uint64_t files_max,
 		ssize_t n = read(fuse, in, IN_MAX);
 
 		if (n >= (ssize_t)sizeof(struct fuse_in_header))
-			handle(v, in, (size_t)n);
+			volume_handle(v, in, (size_t)n);
 		else if (n < 0 && errno != ENOENT && errno != EINTR && errno != EAGAIN)
 			r = errno == ENODEV ? 1 : -errno;
 		else if (n >= 0)

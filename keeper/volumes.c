@@ -81,7 +81,7 @@ join_cgroup(int cgroup)
 
 /* The server before this one may still be ending. */
 static int
-lock(int root)
+volumes_lock(int root)
 {
 	for (unsigned int i = 0; i < LOCK_TRIES; i++) {
 		if (flock(root, LOCK_EX | LOCK_NB) == 0)
@@ -95,7 +95,7 @@ lock(int root)
 
 /* Moves the descriptors to 3 and those that follow, and closes all others. */
 static int
-arrange(int *fd[], size_t n)
+volumes_arrange(int *fd[], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		*fd[i] = fcntl(*fd[i], F_DUPFD, 32);
@@ -152,9 +152,9 @@ live_as_server(struct server *server)
 	signal(SIGCHLD, SIG_DFL);
 	r = join_cgroup(server->cgroup);
 	if (r == 0)
-		r = arrange((int **)keep, sizeof(keep) / sizeof(keep[0]));
+		r = volumes_arrange((int **)keep, sizeof(keep) / sizeof(keep[0]));
 	if (r == 0)
-		r = lock(server->root);
+		r = volumes_lock(server->root);
 	if (r == 0)
 		r = enter_root(server->root);
 	if (r == 0)
@@ -181,7 +181,7 @@ is_hidden(const struct dirent *entry)
 /* The number of directories in dir, or -errno. remove: empty directories are removed and not
  * counted, because an empty volume makes room for another. (A mounted directory is busy.) */
 static int
-count(int dir, bool remove)
+volumes_count_in(int dir, bool remove)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -210,7 +210,7 @@ count_all(int top)
 	while ((entry = readdir(list))) {
 		own_fd int dir = is_hidden(entry) ? -1
 			: openat(top, entry->d_name, DIRECTORY);
-		int found = dir < 0 ? 0 : count(dir, false);
+		int found = dir < 0 ? 0 : volumes_count_in(dir, false);
 
 		n += found > 0 ? found : 0;
 	}
@@ -222,10 +222,10 @@ static int
 volumes_make_directory(const struct volumes *volumes, int tenant, const char *name,
 		       const struct msg_volume *asked)
 {
-	int n = count(tenant, false);
+	int n = volumes_count_in(tenant, false);
 
 	if (n >= (int)asked->names_max)
-		n = count(tenant, true);
+		n = volumes_count_in(tenant, true);
 	if (n < 0)
 		return n;
 	if (n >= (int)asked->names_max)
@@ -290,7 +290,7 @@ mount_over(int root, int fuse)
 }
 
 static void
-unmount(const struct volumes *volumes, const char *path)
+volumes_unmount(const struct volumes *volumes, const char *path)
 {
 	char text[PATH_MAX];
 
@@ -339,7 +339,7 @@ volumes_sweep(struct volumes *volumes)
 		}
 		close(row->mount);
 		close(row->alive);
-		unmount(volumes, row->path);
+		volumes_unmount(volumes, row->path);
 	}
 	volumes->n = left;
 }
@@ -358,8 +358,8 @@ volumes_find(const struct volumes *volumes, const char *path)
 /* Mounts the volume in the worker and starts its server, which has the gate from then on. 0 or
  * -errno. */
 static int
-start(struct volumes *volumes, const char *path, int root, const struct msg_volume *asked,
-      const struct frame *frame)
+volumes_start(struct volumes *volumes, const char *path, int root, const struct msg_volume *asked,
+	      const struct frame *frame)
 {
 	own_fd int fuse = open(DEVICE, O_RDWR | O_CLOEXEC);
 	own_fd int mount = -1, alive = -1, end = -1;
@@ -387,7 +387,7 @@ start(struct volumes *volumes, const char *path, int root, const struct msg_volu
 			.bytes = asked->bytes, .files = asked->files });
 	if (pid < 0) {
 		r = r < 0 ? r : -errno;
-		unmount(volumes, path);
+		volumes_unmount(volumes, path);
 		return r;
 	}
 	row = &volumes->row[volumes->n++];
@@ -399,7 +399,8 @@ start(struct volumes *volumes, const char *path, int root, const struct msg_volu
 
 /* 1: it is mounted and served; 0: the server will say that; or -errno. */
 static int
-provide(struct volumes *volumes, const char *tenant, const char *name, const struct frame *frame)
+volumes_provide(struct volumes *volumes, const char *tenant, const char *name,
+		const struct frame *frame)
 {
 	char path[sizeof(volumes->row->path)];
 	const struct row *row;
@@ -414,7 +415,7 @@ provide(struct volumes *volumes, const char *tenant, const char *name, const str
 		return r < 0 ? r : 1;
 	}
 	root = volumes_open_directory(volumes, tenant, name, &frame->msg.volume);
-	return root < 0 ? root : start(volumes, path, root, &frame->msg.volume, frame);
+	return root < 0 ? root : volumes_start(volumes, path, root, &frame->msg.volume, frame);
 }
 
 /* A name of a directory that leads nowhere else, and is not hidden. */
@@ -439,7 +440,7 @@ volumes_on_message(struct volumes *volumes, int trouble, struct frame *frame)
 
 	if (!volumes_read_name(&asked->tenant, tenant) || !volumes_read_name(&asked->name, name))
 		return -EBADMSG;
-	r = volumes ? provide(volumes, tenant, name, frame) : trouble;
+	r = volumes ? volumes_provide(volumes, tenant, name, frame) : trouble;
 	if (r != 0)
 		volumes_say(frame->fds.fd[1], r < 0 ? r : 0);
 	return 0;

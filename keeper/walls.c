@@ -140,7 +140,7 @@ add_rows(scmp_filter_ctx filter, unsigned int whom)
 
 /* Ways out that must be closed. */
 static int
-prove(enum walls_for whom)
+walls_prove(enum walls_for whom)
 {
 	if (socket(AF_UNIX, SOCK_STREAM, 0) >= 0 || socket(AF_INET, SOCK_STREAM, 0) >= 0 ||
 	    syscall(SYS_setns, 0, 0) >= 0 || syscall(SYS_unshare, 0) >= 0 ||
@@ -201,7 +201,7 @@ walls_enter(enum walls_for whom)
 
 	if (r == 0)
 		r = load_filter(whom);
-	return r < 0 ? r : prove(whom);
+	return r < 0 ? r : walls_prove(whom);
 }
 
 int

@@ -150,7 +150,7 @@ put_over(int fd, int one)
 
 /* As put_over, and closes one. */
 static void
-replace(int fd, int one)
+descriptors_replace(int fd, int one)
 {
 	put_over(fd, one);
 	if (one >= 0)
@@ -225,9 +225,9 @@ disconnect_socket(int fd, int closed[2])
 			l->domain = domain;
 			n_listeners++;
 		}
-		replace(fd, make_deaf());
+		descriptors_replace(fd, make_deaf());
 	} else if (type == SOCK_DGRAM) {
-		replace(fd, socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+		descriptors_replace(fd, socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	} else if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0) {
 		put_closed(fd, closed);
 	}
@@ -281,8 +281,8 @@ copy_pipe(size_t first)
 	for (size_t i = first; i < n_connections; i++) {
 		if (!is_same_pipe(&one, &connection[i]) || !is_still_open(&connection[i]))
 			continue;
-		replace(connection[i].fd, fcntl(pair[connection[i].mode != O_RDONLY],
-						F_DUPFD_CLOEXEC, 0));
+		descriptors_replace(connection[i].fd, fcntl(pair[connection[i].mode != O_RDONLY],
+							    F_DUPFD_CLOEXEC, 0));
 	}
 	close(pair[0]);
 	close(pair[1]);
@@ -301,7 +301,8 @@ descriptors_disconnect(const int *own, size_t n_own)
 		else if (!connection[i].is_pipe)
 			disconnect_socket(connection[i].fd, closed);
 		else if (!has_both_ends(&connection[i]))
-			replace(connection[i].fd, make_closed(true, connection[i].mode));
+			descriptors_replace(connection[i].fd,
+					    make_closed(true, connection[i].mode));
 		else if (connection[i].mode != O_RDWR)
 			copy_pipe(i);
 	for (size_t i = 0; i < 2; i++)
@@ -321,7 +322,7 @@ descriptors_listen(void)
 		    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
 		    bind(fd, (const struct sockaddr *)&l->at, l->len) == 0 &&
 		    listen(fd, BACKLOG) == 0)
-			replace(l->fd, fd);
+			descriptors_replace(l->fd, fd);
 		else if (fd >= 0)
 			close(fd);
 	}

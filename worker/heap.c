@@ -21,14 +21,14 @@ static uintptr_t region, next;		/* 0: none */
 static uintptr_t heap;			/* where libc's heap continues; UINTPTR_MAX: nowhere */
 
 static void
-unmap(uintptr_t from, uintptr_t to)
+heap_unmap(uintptr_t from, uintptr_t to)
 {
 	if (from < to)
 		munmap((void *)from, to - from);
 }
 
 static void
-collapse(uintptr_t from, uintptr_t to)
+heap_collapse(uintptr_t from, uintptr_t to)
 {
 	for (; from < to; from += HUGE_PAGE)
 		madvise((void *)from, HUGE_PAGE, MADV_COLLAPSE);
@@ -60,8 +60,8 @@ heap_gather(void)
 	if (mapped == MAP_FAILED)
 		return;
 	region = next = huge_up((uintptr_t)mapped);
-	unmap((uintptr_t)mapped, region);
-	unmap(region + REGION, (uintptr_t)mapped + REGION + HUGE_PAGE);
+	heap_unmap((uintptr_t)mapped, region);
+	heap_unmap(region + REGION, (uintptr_t)mapped + REGION + HUGE_PAGE);
 	PyObject_GetArenaAllocator(&usual);
 	ours.ctx = usual.ctx;
 	ours.free = usual.free;
@@ -71,12 +71,12 @@ heap_gather(void)
 void
 heap_settle(void)
 {
-	collapse(heap, huge_down((uintptr_t)sbrk(0)));
+	heap_collapse(heap, huge_down((uintptr_t)sbrk(0)));
 	if (!region)
 		return;
 	PyObject_SetArenaAllocator(&usual);
-	collapse(region, huge_up(next));
-	unmap(huge_up(next), region + REGION);
+	heap_collapse(region, huge_up(next));
+	heap_unmap(huge_up(next), region + REGION);
 }
 
 /* ---- sessions ---- */
@@ -90,7 +90,7 @@ static size_t n_arenas, chunk_left;
 
 /* Pages that a block covers only in part do not change. */
 static void *
-advise(void *block, size_t size)
+heap_advise(void *block, size_t size)
 {
 	uintptr_t from = huge_up((uintptr_t)block), to = huge_down((uintptr_t)block + size);
 
@@ -102,19 +102,19 @@ advise(void *block, size_t size)
 static void *
 session_malloc(void *ctx, size_t size)
 {
-	return advise(usual_raw.malloc(ctx, size), size);
+	return heap_advise(usual_raw.malloc(ctx, size), size);
 }
 
 static void *
 session_calloc(void *ctx, size_t n, size_t size)
 {
-	return advise(usual_raw.calloc(ctx, n, size), n * size);
+	return heap_advise(usual_raw.calloc(ctx, n, size), n * size);
 }
 
 static void *
 session_realloc(void *ctx, void *block, size_t size)
 {
-	return advise(usual_raw.realloc(ctx, block, size), size);
+	return heap_advise(usual_raw.realloc(ctx, block, size), size);
 }
 
 /* False: there is none. */
@@ -127,8 +127,8 @@ map_chunk(void)
 	if (mapped == MAP_FAILED)
 		return false;
 	chunk = huge_up((uintptr_t)mapped);
-	unmap((uintptr_t)mapped, chunk);
-	unmap(chunk + HUGE_PAGE, (uintptr_t)mapped + 2 * HUGE_PAGE);
+	heap_unmap((uintptr_t)mapped, chunk);
+	heap_unmap(chunk + HUGE_PAGE, (uintptr_t)mapped + 2 * HUGE_PAGE);
 	madvise((void *)chunk, HUGE_PAGE, MADV_HUGEPAGE);
 	chunk_left = HUGE_PAGE;
 	return true;

@@ -27,7 +27,7 @@ at_fork(PyObject *self, PyObject *none)
 }
 
 static PyObject *
-wrap(PyObject *function)
+hooks_wrap(PyObject *function)
 {
 	static PyMethodDef method = { "at_fork", at_fork, METH_NOARGS, NULL };
 
@@ -56,7 +56,7 @@ wrap_all(PyObject *kwargs)
 	Py_ssize_t at = 0;
 
 	while (wrapped && PyDict_Next(kwargs, &at, &key, &function)) {
-		PyObject *wrapper = wrap(function);
+		PyObject *wrapper = hooks_wrap(function);
 		bool is_childs = PyUnicode_CompareWithASCIIString(key, "after_in_child") == 0;
 
 		if (!wrapper || PyDict_SetItem(wrapped, key, wrapper) < 0 ||
@@ -111,7 +111,7 @@ hooks_watch(void)
 }
 
 static PyObject *
-settle(PyObject *self, PyObject *none)
+hooks_settle(PyObject *self, PyObject *none)
 {
 	(void)self;
 	(void)none;
@@ -130,7 +130,7 @@ settle(PyObject *self, PyObject *none)
 PyObject *
 hooks_settler(void)
 {
-	static PyMethodDef method = { "settle_hooks", settle, METH_NOARGS, NULL };
+	static PyMethodDef method = { "settle_hooks", hooks_settle, METH_NOARGS, NULL };
 
 	return PyCFunction_New(&method, NULL);
 }

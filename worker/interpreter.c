@@ -46,7 +46,7 @@ static PyObject *bootstrap;	/* the frozen module's namespace, a dict */
 
 /* sys.executable: the usual path, if the embedded interpreter is installed there. */
 static const char *
-executable(void)
+interpreter_executable(void)
 {
 #ifdef PYTHON_TREE
 	return PYTHON_PROGRAM;		/* in the jail, the usual path is a link to it */
@@ -105,7 +105,7 @@ leave_room(void)
 }
 
 static PyStatus
-configure(PyConfig *config)
+interpreter_configure(PyConfig *config)
 {
 	PyStatus status;
 
@@ -121,7 +121,7 @@ configure(PyConfig *config)
 	status = PyConfig_SetString(config, &config->program_name, L"python3");
 	if (PyStatus_Exception(status))
 		return status;
-	status = PyConfig_SetBytesString(config, &config->executable, executable());
+	status = PyConfig_SetBytesString(config, &config->executable, interpreter_executable());
 	if (PyStatus_Exception(status))
 		return status;
 #ifdef PYTHON_TREE
@@ -316,7 +316,7 @@ interpreter_start(const char **what_r)
 	before.configure_locale = 1;
 	status = Py_PreInitialize(&before);
 	if (!PyStatus_Exception(status)) {
-		status = configure(&config);
+		status = interpreter_configure(&config);
 		PyConfig_Clear(&config);
 	}
 	if (PyStatus_Exception(status)) {
@@ -328,7 +328,7 @@ interpreter_start(const char **what_r)
 }
 
 static PyObject *
-call(const char *name, PyObject *args)
+interpreter_call_python(const char *name, PyObject *args)
 {
 	PyObject *function = PyDict_GetItemString(bootstrap, name);
 
@@ -403,7 +403,7 @@ interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 		Py_XDECREF(item);
 	}
 	args = names && unset ? PyTuple_Pack(2, names, unset) : NULL;
-	result = call("prepare", args);
+	result = interpreter_call_python("prepare", args);
 	Py_XDECREF(args);
 	Py_XDECREF(names);
 	Py_XDECREF(unset);
@@ -461,7 +461,7 @@ interpreter_after_fork(void)
 static int
 call_plain(const char *name)
 {
-	PyObject *none = PyTuple_New(0), *result = call(name, none);
+	PyObject *none = PyTuple_New(0), *result = interpreter_call_python(name, none);
 
 	Py_XDECREF(none);
 	if (!result) {
@@ -475,7 +475,8 @@ call_plain(const char *name)
 int
 interpreter_use_proxy(unsigned int port)
 {
-	PyObject *args = Py_BuildValue("(I)", port), *result = call("use_proxy", args);
+	PyObject *args = Py_BuildValue("(I)", port);
+	PyObject *result = interpreter_call_python("use_proxy", args);
 
 	Py_XDECREF(args);
 	if (!result) {
@@ -578,7 +579,7 @@ offer_tools(const struct msg_run *run)
 
 	tools_begin(run->tool_calls);
 	args = servers ? Py_BuildValue("(OI)", servers, run->tool_calls_at_once) : NULL;
-	result = call("offer_tools", args);
+	result = interpreter_call_python("offer_tools", args);
 	if (!result)
 		PyErr_Print();
 	Py_XDECREF(servers);
@@ -588,7 +589,7 @@ offer_tools(const struct msg_run *run)
 
 /* Begins a run: enables the messages that the script's process may send from now on. */
 static void
-begin(const struct msg_run *run)
+interpreter_begin_run(const struct msg_run *run)
 {
 	ask_begin(run->id, run->prompts + run->modules > 0 || run->has_tools);
 	display_begin(run->id);
@@ -609,7 +610,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	static struct msg_str refused[REFUSED_IMPORTS_MAX];
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
-	begin(run);
+	interpreter_begin_run(run);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
 	args = list && imports ? Py_BuildValue("(y#OIOOiz#z#)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
@@ -622,7 +623,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 			: NULL;
 	Py_XDECREF(list);
 	Py_XDECREF(imports);
-	result = call("run", args);
+	result = interpreter_call_python("run", args);
 	where_end();
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 13) {
@@ -657,7 +658,7 @@ interpreter_before_copy(void)
 	PyObject *none = PyTuple_New(0);
 
 	Py_CLEAR(kept);
-	kept = call("before_copy", none);
+	kept = interpreter_call_python("before_copy", none);
 	Py_XDECREF(none);
 	PyErr_Clear();
 	PyOS_BeforeFork();
@@ -674,7 +675,7 @@ interpreter_after_copy(bool is_copy)
 	}
 	PyOS_AfterFork_Child();
 	args = kept ? PyTuple_Pack(2, kept, turns_forked() ? Py_True : Py_False) : NULL;
-	result = call("after_copy", args);
+	result = interpreter_call_python("after_copy", args);
 	PyErr_Clear();
 	Py_XDECREF(args);
 	Py_XDECREF(result);
@@ -699,7 +700,7 @@ interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r)
 	PyObject *none = PyTuple_New(0);
 
 	Py_XDECREF(last_stake);
-	last_stake = call("at_stake", none);
+	last_stake = interpreter_call_python("at_stake", none);
 	Py_XDECREF(none);
 	PyErr_Clear();
 	*stake_r = (struct msg_at_stake){ .id = run->id };
@@ -723,7 +724,7 @@ interpreter_rolled_back(const struct child_end *end, size_t n)
 		Py_XDECREF(status);
 	}
 	args = ends ? PyTuple_Pack(1, ends) : NULL;
-	result = args ? call("renew_children", args) : NULL;
+	result = args ? interpreter_call_python("renew_children", args) : NULL;
 	PyErr_Clear();
 	Py_XDECREF(ends);
 	Py_XDECREF(args);
@@ -733,7 +734,7 @@ interpreter_rolled_back(const struct child_end *end, size_t n)
 bool
 interpreter_has_tasks(void)
 {
-	PyObject *none = PyTuple_New(0), *has = call("has_tasks", none);
+	PyObject *none = PyTuple_New(0), *has = interpreter_call_python("has_tasks", none);
 	bool some = has && PyObject_IsTrue(has) > 0;
 
 	PyErr_Clear();
@@ -745,7 +746,8 @@ interpreter_has_tasks(void)
 void
 interpreter_go_on(int line)
 {
-	PyObject *args = Py_BuildValue("(i)", line), *result = call("go_on", args);
+	PyObject *args = Py_BuildValue("(i)", line);
+	PyObject *result = interpreter_call_python("go_on", args);
 
 	PyErr_Clear();
 	Py_XDECREF(args);
@@ -782,9 +784,9 @@ call_in_session(const char *name, PyObject *args, const struct msg_run *run,
 	PyObject *result;
 
 	Py_CLEAR(last_cell);
-	begin(run);
+	interpreter_begin_run(run);
 	turns_divide();
-	result = call(name, args);
+	result = interpreter_call_python(name, args);
 	where_end();
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11)

@@ -147,7 +147,7 @@ keep_only_declared(const struct jail_birth *b)
 }
 
 static int
-identity(const struct jail_birth *b)
+jail_identity(const struct jail_birth *b)
 {
 	if (!b->jail->groups_kept && setgroups(0, NULL) < 0)
 		return -errno;
@@ -183,7 +183,7 @@ file_tree(const struct jail_birth *b)
 }
 
 static int
-capabilities(const struct jail_birth *b)
+jail_capabilities(const struct jail_birth *b)
 {
 	struct __user_cap_header_struct head = { .version =
 							 _LINUX_CAPABILITY_VERSION_3 };
@@ -245,10 +245,10 @@ jail_enter(const struct jail_birth *birth)
 	} steps[] = {
 		{ "uid map", ids_mapped },
 		{ "descriptors", keep_only_declared },
-		{ "identity", identity },
+		{ "identity", jail_identity },
 		{ "host name", host_name },
 		{ "file tree", file_tree },
-		{ "capabilities", capabilities },
+		{ "capabilities", jail_capabilities },
 		{ "no new privileges", no_new_privs },
 		{ "parent's death", end_with_supervisor },
 		{ "landlock", jail_landlock },

@@ -18,7 +18,7 @@ struct run {
 };
 
 static void
-join(const struct run *run, struct run *longest)
+libraries_join_all(const struct run *run, struct run *longest)
 {
 	if (run->segments > 1)
 		mprotect((void *)run->from, run->to - run->from, PROT_READ | PROT_EXEC);
@@ -48,13 +48,13 @@ join_read_only(const struct dl_phdr_info *info)
 		if (segment->p_type != PT_LOAD)
 			continue;
 		if (run.segments == 0 || (segment->p_flags & PF_W) || from != run.to) {
-			join(&run, &longest);
+			libraries_join_all(&run, &longest);
 			run = (struct run){ .from = from };
 		}
 		run.to = page_down(end + page - 1);
 		run.segments += !(segment->p_flags & PF_W);
 	}
-	join(&run, &longest);
+	libraries_join_all(&run, &longest);
 	return longest;
 }
 

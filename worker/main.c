@@ -90,7 +90,7 @@ memory_file(const char *name)
 }
 
 static int
-seal(int fd)
+worker_seal(int fd)
 {
 	/* F_SEAL_WRITE would add nothing, and fails while the kernel moves pages of the file. */
 	return fchmod(fd, 0555) < 0 ||
@@ -125,7 +125,7 @@ offer_library(void)
 			return n < 0 ? -errno : -EIO;
 		at += n;
 	}
-	r = seal(fd);
+	r = worker_seal(fd);
 	if (r == 0 && fcntl(fd, F_SETFD, 0) < 0)
 		r = -errno;
 	/* The linker keeps this name. It is not the usual one, under which a script may load a
@@ -166,7 +166,7 @@ start_sealed(void)
 			return n < 0 ? -errno : -EIO;
 		left -= n;
 	}
-	r = seal(to);
+	r = worker_seal(to);
 	if (r == 0)
 		r = offer_library();
 	if (r < 0)
@@ -177,7 +177,7 @@ start_sealed(void)
 
 /* root: the directory that becomes "/" for the zygote and its workers; NULL: the host's. */
 static int
-zygote(char **argv, const char *root)
+worker_run_zygote(char **argv, const char *root)
 {
 	const char *what = STARTING;
 	struct stat st;
@@ -220,9 +220,9 @@ int
 main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--zygote") == 0)
-		return zygote(argv, NULL);
+		return worker_run_zygote(argv, NULL);
 	if (argc == 4 && strcmp(argv[1], "--zygote") == 0 && strcmp(argv[2], "--root") == 0)
-		return zygote(argv, argv[3]);
+		return worker_run_zygote(argv, argv[3]);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		puts(PROGRAM " " PACKAGE_VERSION);
 		return EXIT_SUCCESS;

@@ -138,7 +138,7 @@ static const char *outside;
 static char what[PATH_MAX + 64];
 
 static int
-failed(const char **what_r, const char *step, const char *path, int error)
+mounts_failed(const char **what_r, const char *step, const char *path, int error)
 {
 	snprintf(what, sizeof(what), "%s %s", step, path);
 	*what_r = what;
@@ -342,7 +342,7 @@ show_whole(int root, const char **what_r)
 			r = bind_path(root, path, READ_ONLY, true);
 		}
 		if (r < 0)
-			failed(what_r, "show", path, r);
+			mounts_failed(what_r, "show", path, r);
 	}
 	if (list)
 		closedir(list);
@@ -360,7 +360,7 @@ show_built_in(int root, const char **what_r)
 			continue;
 		r = mounts_make_link(root, links[i].path, links[i].target);
 		if (r < 0)
-			failed(what_r, "link", links[i].path, r);
+			mounts_failed(what_r, "link", links[i].path, r);
 	}
 	for (size_t i = 0; r == 0 && i < sizeof(shown) / sizeof(shown[0]); i++) {
 		if (strncmp(shown[i], "/etc/", 5) != 0)
@@ -369,7 +369,7 @@ show_built_in(int root, const char **what_r)
 		if (r == -ENOENT)
 			r = 0;
 		if (r < 0)
-			failed(what_r, "show", shown[i], r);
+			mounts_failed(what_r, "show", shown[i], r);
 	}
 	return r;
 }
@@ -428,41 +428,41 @@ show_built_in(int root, const char **what_r)
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		r = mounts_make_link(root, links[i].path, links[i].target);
 		if (r < 0)
-			return failed(what_r, "link", links[i].path, r);
+			return mounts_failed(what_r, "link", links[i].path, r);
 	}
 #ifdef PYTHON_TREE
 	/* Scripts can walk through the directories that lead there, but cannot list them. */
 	r = make_dirs_with(root, &PYTHON_TREE[1], false, 0111);
 	if (r < 0)
-		return failed(what_r, "directories above", PYTHON_TREE, r);
+		return mounts_failed(what_r, "directories above", PYTHON_TREE, r);
 #endif
 	/* Only ctypes.util.find_library runs it. /sbin is /usr/bin here. Ubuntu's is a shell
 	 * script in front of the program. */
 	if (realpath("/sbin/ldconfig.real", real) || realpath("/sbin/ldconfig", real)) {
 		r = copy_file(root, real, "usr/bin/ldconfig");
 		if (r < 0)
-			return failed(what_r, "show", real, r);
+			return mounts_failed(what_r, "show", real, r);
 	}
 	if (access("/lib64", F_OK) == 0 &&
 	    (r = mounts_make_link(root, "lib64", "usr/lib64")) < 0)
-		return failed(what_r, "link", "lib64", r);
+		return mounts_failed(what_r, "link", "lib64", r);
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
 		r = show_path(root, shown[i]);
 		if (r < 0 && r != -ENOENT)
-			return failed(what_r, "show", shown[i], r);
+			return mounts_failed(what_r, "show", shown[i], r);
 	}
 	r = show_python(root, basename(PYTHON_PROGRAM));
 	if (r < 0 && r != -ENOENT)
-		return failed(what_r, "show", PYTHON_PROGRAM, r);
+		return mounts_failed(what_r, "show", PYTHON_PROGRAM, r);
 	for (size_t i = 0; i < sizeof(pythons) / sizeof(pythons[0]); i++) {
 		r = show_python(root, pythons[i]);
 		if (r < 0 && r != -ENOENT)
-			return failed(what_r, "show python", pythons[i], r);
+			return mounts_failed(what_r, "show python", pythons[i], r);
 	}
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		r = show_program(root, programs[i]);
 		if (r < 0 && r != -ENOENT)
-			return failed(what_r, "show /usr/bin", programs[i], r);
+			return mounts_failed(what_r, "show /usr/bin", programs[i], r);
 	}
 	return 0;
 }
@@ -570,7 +570,7 @@ show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *mis
 		if (r == -ENOENT)
 			missing->item[missing->n++] = sorted[i];
 		else if (r < 0)
-			return failed(what_r, "show", path, r);
+			return mounts_failed(what_r, "show", path, r);
 	}
 	return 0;
 }
@@ -611,23 +611,23 @@ make_own(int root, bool zero, bool terminals, const char **what_r)
 		r = make_file(root, files[i].path, files[i].text,
 			      strlen(files[i].text));
 		if (r < 0)
-			return failed(what_r, "file", files[i].path, r);
+			return mounts_failed(what_r, "file", files[i].path, r);
 	}
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
 		r = make_dirs(root, own[i], true);
 		if (r < 0)
-			return failed(what_r, "directory", own[i], r);
+			return mounts_failed(what_r, "directory", own[i], r);
 	}
 	r = make_places(root);
 	if (r < 0)
-		return failed(what_r, "places in", FILE_PLACES_DIRECTORY, r);
+		return mounts_failed(what_r, "places in", FILE_PLACES_DIRECTORY, r);
 	r = procfs_prepare(root, what_r);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_devices; i++) {
 		r = bind_device(root, devices[i]);
 		if (r < 0)
-			return failed(what_r, "device", devices[i], r);
+			return mounts_failed(what_r, "device", devices[i], r);
 	}
 	if (terminals) {
 		r = make_dirs(root, &PTS[1], true);
@@ -637,11 +637,11 @@ make_own(int root, bool zero, bool terminals, const char **what_r)
 		if (r == 0)
 			r = bind_device(root, "tty");
 		if (r < 0)
-			return failed(what_r, "device", "tty", r);
+			return mounts_failed(what_r, "device", "tty", r);
 	}
 	/* The kernel lets a worker mount a proc of its own only if one is visible. */
 	r = bind_path(root, "/proc", 0, true);
-	return r < 0 ? failed(what_r, "bind", "/proc", r) : 0;
+	return r < 0 ? mounts_failed(what_r, "bind", "/proc", r) : 0;
 }
 
 /* Mounts a tmpfs over the root; returns a descriptor of its top. */
@@ -663,7 +663,7 @@ new_root(void)
 }
 
 static int
-pivot(int root)
+mounts_pivot(int root)
 {
 	if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
@@ -737,7 +737,7 @@ mounts_build(const struct msg_strs *paths, bool zero, bool terminals, struct msg
 	if (outside && faccessat(root, outside + 1, F_OK, 0) == 0)
 		outside = NULL;
 	*what_r = "pivot_root";
-	r = pivot(root);
+	r = mounts_pivot(root);
 	if (r == 0) {
 		*what_r = "read-only root";
 		r = lock_root();

@@ -34,7 +34,7 @@ close_network(struct network *n)
 }
 
 static bool
-rests(const struct network *n)
+networks_rests(const struct network *n)
 {
 	return n->owner != 0 && n->worker == 0;
 }
@@ -48,7 +48,7 @@ longest_resting(uint64_t owner)
 	for (size_t i = 0; i < NETWORKS; i++) {
 		struct network *n = &networks[i];
 
-		if (rests(n) && (owner == 0 || n->owner == owner) &&
+		if (networks_rests(n) && (owner == 0 || n->owner == owner) &&
 		    (!found || n->rested < found->rested))
 			found = n;
 	}
@@ -61,7 +61,7 @@ count_resting(uint64_t owner)
 	size_t count = 0;
 
 	for (size_t i = 0; i < NETWORKS; i++)
-		count += rests(&networks[i]) && networks[i].owner == owner;
+		count += networks_rests(&networks[i]) && networks[i].owner == owner;
 	return count;
 }
 
@@ -173,7 +173,7 @@ networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **
 /* ---- for workers ---- */
 
 static bool
-enter(const struct network *n)
+networks_enter_kept(const struct network *n)
 {
 	return setns(n->fd, CLONE_NEWNET) == 0;
 }
@@ -186,7 +186,7 @@ enter_resting(uint64_t owner, uint64_t worker)
 
 	if (!n)
 		return false;
-	if (!enter(n)) {
+	if (!networks_enter_kept(n)) {
 		close_network(n);
 		return false;
 	}
@@ -211,7 +211,7 @@ networks_free(uint64_t worker, bool keep)
 			continue;
 		n->worker = 0;
 		n->rested = ++last_rest;
-		if (!keep || !enter(n) || !is_empty())
+		if (!keep || !networks_enter_kept(n) || !is_empty())
 			close_network(n);
 		else if (count_resting(n->owner) > RESTING_MOST)
 			close_network(longest_resting(n->owner));
@@ -223,6 +223,6 @@ void
 networks_drop(uint64_t owner)
 {
 	for (size_t i = 0; i < NETWORKS; i++)
-		if (rests(&networks[i]) && networks[i].owner == owner)
+		if (networks_rests(&networks[i]) && networks[i].owner == owner)
 			close_network(&networks[i]);
 }

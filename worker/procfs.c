@@ -233,7 +233,7 @@ static const char *const links[] = { "mounts", "net" };
 
 /* Mounts from over an entry of /proc. An entry that this kernel lacks is no error. */
 static int
-cover(const char *from, const char *name)
+procfs_cover(const char *from, const char *name)
 {
 	char to[64];
 
@@ -247,7 +247,7 @@ cover_by_shared(const char *name)
 	char from[64];
 
 	snprintf(from, sizeof(from), "/" PLACE "/%s", name);
-	return cover(from, name);
+	return procfs_cover(from, name);
 }
 
 /* mount() follows links, so it gets the link itself by a descriptor. */
@@ -333,7 +333,7 @@ write_uptime(int fd)
 }
 
 static int
-create(const char *path)
+procfs_create(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
@@ -354,9 +354,9 @@ procfs_mount(uint64_t memory_bytes)
 {
 	int r;
 
-	meminfo = create(MEMINFO);
+	meminfo = procfs_create(MEMINFO);
 	r = meminfo < 0 ? meminfo : write_meminfo(meminfo, memory_bytes);
-	uptime = create(UPTIME);
+	uptime = procfs_create(UPTIME);
 	if (r == 0)
 		r = uptime < 0 ? uptime : write_uptime(uptime);
 	if (r == 0)

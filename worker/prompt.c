@@ -102,7 +102,7 @@ reads_given_input(void)
 }
 
 static PyObject *
-input(PyObject *self, PyObject *const *args, Py_ssize_t n)
+prompt_input(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
 	PyObject *prompt = NULL, *line;
 
@@ -127,7 +127,7 @@ int
 prompt_prepare(void)
 {
 	static PyMethodDef method = {
-		"input", (PyCFunction)(void (*)(void))input, METH_FASTCALL,
+		"input", (PyCFunction)(void (*)(void))prompt_input, METH_FASTCALL,
 		"input(prompt='', /)\n--\n\n"
 		"Read a line from standard input, or, when there is none, from the user.\n\n"
 		"The trailing newline is stripped. Raises EOFError when the user gives no line."

@@ -633,8 +633,8 @@ seccomp_add_rows(scmp_filter_ctx ctx, const struct seccomp_host *host, bool for_
 }
 
 static int
-compile(const struct seccomp_host *host, bool for_zygote, struct sock_fprog *program_r,
-	const char **what_r)
+seccomp_compile_rows(const struct seccomp_host *host, bool for_zygote, struct sock_fprog *program_r,
+		     const char **what_r)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int r = ctx ? 0 : -ENOMEM;
@@ -684,7 +684,7 @@ seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
 		const char **what_r)
 {
 	struct sock_fprog program;
-	int r = compile(host, false, &program, what_r);
+	int r = seccomp_compile_rows(host, false, &program, what_r);
 
 	if (r < 0)
 		return r;
@@ -701,7 +701,7 @@ int
 seccomp_compile_for_zygote(const struct seccomp_host *host, struct sock_fprog *program_r,
 			   const char **what_r)
 {
-	return compile(host, true, program_r, what_r);
+	return seccomp_compile_rows(host, true, program_r, what_r);
 }
 
 int

@@ -28,7 +28,7 @@ sharedmap_use_files(void)
 /* A file of that length without a name. If the file system lacks the room, the call fails here.
  * Otherwise an access would be killed later. */
 static int
-nameless(size_t len)
+sharedmap_new_file(size_t len)
 {
 	own_fd int fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	struct statfs fs;
@@ -43,7 +43,7 @@ nameless(size_t len)
 }
 
 static void *
-map(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+sharedmap_map(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	return (void *)syscall(SYS_mmap, at, len, prot, flags, fd, offset);
 }
@@ -54,11 +54,11 @@ map_or_file(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 	own_fd int file = -1;
 
 	if (!use_files || (flags & MAP_TYPE) != MAP_SHARED || !(flags & MAP_ANONYMOUS))
-		return map(at, len, prot, flags, fd, offset);
-	file = nameless(len);
+		return sharedmap_map(at, len, prot, flags, fd, offset);
+	file = sharedmap_new_file(len);
 	if (file < 0)
 		return MAP_FAILED;
-	return map(at, len, prot, flags & ~MAP_ANONYMOUS, file, 0);
+	return sharedmap_map(at, len, prot, flags & ~MAP_ANONYMOUS, file, 0);
 }
 
 /* The library exports both names; the caller's compiler flags choose one. */

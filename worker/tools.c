@@ -19,7 +19,7 @@ tools_begin(uint32_t most)
 }
 
 static PyObject *
-refusal(const char *text)
+tools_refusal(const char *text)
 {
 	return Py_BuildValue("(is)", (int)TOOL_REFUSED, text);
 }
@@ -35,31 +35,31 @@ ask_once(const struct msg_tool_call *asked)
 
 	msg.tool_call.id = ask_run();
 	if (msg.tool_call.id == 0 || calls_max == 0)
-		return refusal("this process cannot call tools: only that of the script itself "
-			       "can");
+		return tools_refusal("this process cannot call tools: only that of the script itself "
+				     "can");
 	if (asked->has_tool && calls == calls_max)
-		return refusal("this run has made all the calls that [tool-calls] calls allows");
+		return tools_refusal("this run has made all the calls that [tool-calls] calls allows");
 	if (!asked->has_tool && lists == TOOL_LISTS_MAX)
-		return refusal("this run has asked too often what tools there are");
+		return tools_refusal("this run has asked too often what tools there are");
 	if (asked->has_tool)
 		calls++;
 	else
 		lists++;
 	msg.tool_call.number = ++number;
 	if (question_send(&question, &msg, msg.tool_call.number) < 0)
-		return refusal("the service cannot be asked any more");
+		return tools_refusal("the service cannot be asked any more");
 	result = &frame.msg.tool_result;
 	if (question_await(&question, &frame) == 0 && frame.msg.type == MSG_TOOL_RESULT)
 		pair = Py_BuildValue("(Is#)", result->status, result->body.at ? result->body.at : "",
 				     (Py_ssize_t)result->body.len);
 	else if (!PyErr_Occurred())
-		pair = refusal("the service has not answered");
+		pair = tools_refusal("the service has not answered");
 	frame_done(&frame);
 	return pair;
 }
 
 static bool
-take(PyObject *text, struct msg_str *str_r, size_t most)
+tools_take_text(PyObject *text, struct msg_str *str_r, size_t most)
 {
 	Py_ssize_t len;
 
@@ -81,11 +81,11 @@ ask_tool(PyObject *self, PyObject *args)
 
 	(void)self;
 	if (!PyArg_ParseTuple(args, "UOO", &server, &tool, &arguments) ||
-	    !take(server, &call.server, TOOL_SERVER_MAX))
+	    !tools_take_text(server, &call.server, TOOL_SERVER_MAX))
 		return NULL;
 	call.has_tool = call.has_arguments = tool != Py_None;
-	if (call.has_tool && (!take(tool, &call.tool, TOOL_NAME_MAX) ||
-			      !take(arguments, &call.arguments, TOOL_ARGUMENTS_MAX)))
+	if (call.has_tool && (!tools_take_text(tool, &call.tool, TOOL_NAME_MAX) ||
+			      !tools_take_text(arguments, &call.arguments, TOOL_ARGUMENTS_MAX)))
 		return NULL;
 	return ask_once(&call);
 }

@@ -132,7 +132,7 @@ turns_enter(void)
 }
 
 static void
-leave(unsigned int entered)
+turns_leave(unsigned int entered)
 {
 	if (entered == closes)
 		writing--;
@@ -193,7 +193,7 @@ turns_write(PyObject *self, PyObject *data)
 	entered = turns_enter();
 	take_turn(self, fd);
 	written = PyObject_CallFunctionObjArgs(file_write, self, data, NULL);
-	leave(entered);
+	turns_leave(entered);
 	return written;
 }
 
@@ -211,7 +211,7 @@ buffer_write(PyObject *self, PyObject *data)
 		return write_elsewhere(to, data);
 	entered = turns_enter();
 	written = PyObject_CallFunctionObjArgs(buffered_write, self, data, NULL);
-	leave(entered);
+	turns_leave(entered);
 	return written;
 }
 
@@ -226,7 +226,7 @@ buffer_flush(PyObject *self, PyObject *none)
 		Py_RETURN_NONE;
 	entered = turns_enter();
 	flushed = PyObject_CallFunctionObjArgs(buffered_flush, self, NULL);
-	leave(entered);
+	turns_leave(entered);
 	return flushed;
 }
 
@@ -261,7 +261,7 @@ turns_forked(void)
 
 /* A type of this name in the module _io, with methods in place of its own. */
 static PyObject *
-subtype(PyObject *base, const char *name, PyMethodDef *methods)
+turns_subtype(PyObject *base, const char *name, PyMethodDef *methods)
 {
 	PyType_Slot slots[] = {
 		{ Py_tp_methods, methods },
@@ -290,7 +290,7 @@ turns_type(void)
 	if (base)
 		file_write = PyObject_GetAttrString(base, "write");
 	if (file_write)
-		type = subtype(base, "_io.FileIO", methods);
+		type = turns_subtype(base, "_io.FileIO", methods);
 	Py_XDECREF(io);
 	Py_XDECREF(base);
 	return type;
@@ -313,7 +313,7 @@ turns_buffer_type(void)
 	if (buffered_write)
 		buffered_flush = PyObject_GetAttrString(base, "flush");
 	if (buffered_flush)
-		type = subtype(base, "_io.BufferedWriter", methods);
+		type = turns_subtype(base, "_io.BufferedWriter", methods);
 	Py_XDECREF(io);
 	Py_XDECREF(base);
 	return type;

@@ -253,7 +253,7 @@ await_message(int control, enum msg_type type, struct frame *frame_r)
 /* Writes size bytes of the file, unless it has become shorter or the reader ends; then fewer come
  * than were offered, and the file is not kept. */
 static void
-pour(int fd, uint64_t size, int pipe)
+workspace_pour(int fd, uint64_t size, int pipe)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct sigaction before;
@@ -301,7 +301,7 @@ offer_file(struct walk *w, int dir, const char *name)
 	if (w->error == 0 && answer.msg.pull.wanted) {
 		pipe = frame_take_fd(&answer, 0);
 		if (pipe >= 0)
-			pour(fd, msg.offer.size, pipe);
+			workspace_pour(fd, msg.offer.size, pipe);
 		own_fd_close(&pipe);
 		w->error = await_message(w->control, MSG_PULLED, &answer);
 	}

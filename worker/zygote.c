@@ -179,7 +179,7 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 /* The steps of a worker's script process with a small script, in a child of the zygote: from
  * READY to DONE, with the same allocations in the same order. arg: the bytes of RUN. */
 static void
-rehearse(const void *arg)
+zygote_rehearse(const void *arg)
 {
 	struct msg ready = { .type = MSG_READY, .ready.worker = 1 };
 	struct msg done = { .type = MSG_DONE };
@@ -201,7 +201,7 @@ rehearse(const void *arg)
 }
 
 static void
-learn(void)
+zygote_learn(void)
 {
 	static const char script[] = "import sys\nprint('hello')\n['a value', 1]\n";
 	struct msg msg = { .type = MSG_RUN,
@@ -210,7 +210,7 @@ learn(void)
 	struct codec_buffer run = { 0 };
 
 	if (frame_encode(&msg, 0, &run) == 0)
-		warm_learn(rehearse, &run);
+		warm_learn(zygote_rehearse, &run);
 	codec_buffer_done(&run);
 }
 
@@ -231,8 +231,8 @@ most_threads(const struct msg_configure *configure)
 
 /* Prepares the process from which workers are cloned. */
 static int
-prepare(const struct msg_configure *configure, struct jail *jail,
-	struct msg_strs *missing, const char **what)
+zygote_prepare(const struct msg_configure *configure, struct jail *jail,
+	       struct msg_strs *missing, const char **what)
 {
 	int r;
 
@@ -410,7 +410,7 @@ zygote_main(void)
 		missing.item = calloc(frame.msg.configure.paths.n +
 					      frame.msg.configure.modules.n + 1,
 				      sizeof(*missing.item));
-		r = missing.item ? prepare(&frame.msg.configure, &jail, &missing, &what)
+		r = missing.item ? zygote_prepare(&frame.msg.configure, &jail, &missing, &what)
 				 : -ENOMEM;
 	}
 	if (r == 0) {
@@ -423,7 +423,7 @@ zygote_main(void)
 	}
 	if (r == 0) {
 		interpreter_before_fork();
-		learn();
+		zygote_learn();
 		what = "syscall filter";
 		r = jail_fence_zygote(&jail);
 	}
