@@ -87,7 +87,7 @@ is_for_signatures(const json_t *entry)
 
 /* Imports the public part only: private keys that are in the file by mistake are not taken over. */
 static cjose_jwk_t *
-import(const json_t *entry, bool rsa)
+jwks_import(const json_t *entry, bool rsa)
 {
 	static const char *const members[2][4] = {
 		{ "kty", "crv", "x", "y" }, { "kty", "n", "e", NULL },
@@ -142,7 +142,7 @@ take_key(const json_t *entry, struct key *key_r)
 	if (alg && (key_r->alg == AUTH_ALGS || !jwks_fits(key_r, key_r->alg)))
 		return false;
 	strcpy(key_r->kid, kid);
-	key_r->jwk = import(entry, key_r->rsa);
+	key_r->jwk = jwks_import(entry, key_r->rsa);
 	if (key_r->jwk && has_size(key_r->jwk, key_r->rsa))
 		return true;
 	if (key_r->jwk)

@@ -130,7 +130,7 @@ short_escape(unsigned char c)
 /* One character of text as it is written between quotes. Returns the number of bytes of text
  * that it took; *out_len_r: the length written. */
 static size_t
-encode(const char *text, size_t len, char out[8], size_t *out_len_r)
+jsonout_encode(const char *text, size_t len, char out[8], size_t *out_len_r)
 {
 	size_t bad, n = utf8_character(text, len, &bad);
 	unsigned char c = (unsigned char)text[0];
@@ -207,7 +207,7 @@ jsonout_text(struct jsonout *out, const char *text, size_t len)
 		i += plain;
 		if (i == len)
 			break;
-		i += encode(text + i, len - i, bytes, &encoded);
+		i += jsonout_encode(text + i, len - i, bytes, &encoded);
 		jsonout_put(out, bytes, encoded);
 	}
 	jsonout_put(out, "\"", 1);
@@ -331,7 +331,7 @@ jsonout_cost(const char *text, size_t len)
 		i += plain;
 		if (i == len)
 			break;
-		i += encode(text + i, len - i, bytes, &encoded);
+		i += jsonout_encode(text + i, len - i, bytes, &encoded);
 		cost += encoded;
 	}
 	return cost;
@@ -353,7 +353,7 @@ jsonout_fit(const char *text, size_t len, size_t budget)
 		i += plain;
 		if (i == len)
 			break;
-		n = encode(text + i, len - i, bytes, &encoded);
+		n = jsonout_encode(text + i, len - i, bytes, &encoded);
 		if (cost + encoded > budget)
 			break;
 		cost += encoded;

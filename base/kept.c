@@ -51,7 +51,7 @@ kept_expire(struct kept *kept, uint64_t seconds)
 }
 
 static struct kept *
-dispensable(const struct kept_store *store, const void *owner, const struct kept *latest)
+kept_dispensable(const struct kept_store *store, const void *owner, const struct kept *latest)
 {
 	struct kept *kept, *oldest = NULL;
 
@@ -79,7 +79,7 @@ kept_make_room(struct kept_store *store, const void *owner, const struct kept *l
 			sum += kept->charge;
 		}
 	while (n > number || sum > bytes) {
-		kept = dispensable(store, owner, latest);
+		kept = kept_dispensable(store, owner, latest);
 		if (!kept)
 			return false;
 		n--;

@@ -63,7 +63,7 @@ on_status(evutil_socket_t fd, short what, void *arg)
 }
 
 static struct event *
-every(struct loop *loop, uint64_t usec, event_callback_fn on_time, struct notify *n)
+notify_every(struct loop *loop, uint64_t usec, event_callback_fn on_time, struct notify *n)
 {
 	struct timeval wait = { .tv_sec = (time_t)(usec / 1000000),
 				.tv_usec = (suseconds_t)(usec % 1000000) };
@@ -84,9 +84,9 @@ notify_new(struct loop *loop, void (*describe)(void *arg, char *text, size_t siz
 	n->describe = describe;
 	n->arg = arg;
 	if (sd_watchdog_enabled(0, &usec) > 0)
-		n->watchdog = every(loop, usec / 3, on_watchdog, n);
+		n->watchdog = notify_every(loop, usec / 3, on_watchdog, n);
 	if (getenv("NOTIFY_SOCKET"))
-		n->status = every(loop, STATUS_EVERY_S * 1000000, on_status, n);
+		n->status = notify_every(loop, STATUS_EVERY_S * 1000000, on_status, n);
 	return n;
 }
 

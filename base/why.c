@@ -11,7 +11,7 @@
 
 /* One line. A character that was cut is left out. */
 static void
-clean(char *text, size_t size)
+why_clean(char *text, size_t size)
 {
 	size_t len = strlen(text);
 
@@ -31,10 +31,10 @@ why_say(struct why *why, int code, const char *field, const char *format, ...)
 	if (!why)
 		return code;
 	snprintf(why->field, sizeof(why->field), "%s", field);
-	clean(why->field, sizeof(why->field));
+	why_clean(why->field, sizeof(why->field));
 	va_start(args, format);
 	vsnprintf(why->text, sizeof(why->text), format, args);
 	va_end(args);
-	clean(why->text, sizeof(why->text));
+	why_clean(why->text, sizeof(why->text));
 	return code;
 }

@@ -78,7 +78,7 @@ struct connection {
 /* ---- the end ---- */
 
 static void
-report(const struct connection *c)
+connection_report(const struct connection *c)
 {
 	struct msg msg = { .type = MSG_EGRESS_REPORT, .egress_report = {
 		.execution = c->grant->execution,
@@ -108,12 +108,12 @@ side_close(struct side *side)
 }
 
 static void
-end(struct connection *c)
+connection_end(struct connection *c)
 {
 	struct grant *grant = c->grant;
 
 	if (c->asked)
-		report(c);
+		connection_report(c);
 	LIST_REMOVE(c, link);
 	event_del(&c->timer);
 	dial_free(c->dial);
@@ -129,7 +129,7 @@ connection_cut(struct connection *c)
 {
 	if (c->state == DIAL || c->state == GREET || c->state == RELAY)
 		c->verdict = EGRESS_CUT;
-	end(c);
+	connection_end(c);
 }
 
 struct connection *
@@ -164,7 +164,7 @@ deadline_ms(const struct connection *c)
 }
 
 static void
-arm(struct connection *c)
+connection_arm(struct connection *c)
 {
 	uint64_t now = clock_ms(), deadline = deadline_ms(c);
 	uint64_t wait = deadline > now ? deadline - now : 0;
@@ -174,11 +174,11 @@ arm(struct connection *c)
 }
 
 static void
-enter(struct connection *c, enum state state)
+connection_enter(struct connection *c, enum state state)
 {
 	c->state = state;
 	c->state_ms = c->active_ms = clock_ms();
-	arm(c);
+	connection_arm(c);
 }
 
 /* ---- answers of the proxy itself ---- */
@@ -220,7 +220,7 @@ connection_refuse(struct connection *c, int status, enum egress_verdict verdict,
 		snprintf(where, sizeof(where), "%s port %u: ", target->host, target->port);
 	snprintf(why, sizeof(why), "%s%s%s%s", where, text, c->address[0] ? ", " : "",
 		 c->address);
-	enter(c, FAREWELL);
+	connection_enter(c, FAREWELL);
 	evbuffer_add_printf(bufferevent_get_output(c->script.io),
 			    "HTTP/1.1 %d %s (%s)\r\nContent-Type: text/plain\r\n"
 			    "Content-Length: %zu\r\nConnection: close\r\n\r\n"
@@ -238,7 +238,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (clock_ms() < deadline_ms(c)) {
-		arm(c);
+		connection_arm(c);
 		return;
 	}
 	switch (c->state) {
@@ -258,14 +258,14 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	case FAREWELL:
 		break;
 	}
-	end(c);
+	connection_end(c);
 }
 
 /* ---- relaying ---- */
 
 /* False: the execution has used up its bytes, and the connection is closed. */
 static bool
-count(struct connection *c, uint64_t *counter, size_t n)
+connection_count(struct connection *c, uint64_t *counter, size_t n)
 {
 	c->active_ms = clock_ms();
 	*counter += n;
@@ -273,12 +273,12 @@ count(struct connection *c, uint64_t *counter, size_t n)
 	if (c->grant->bytes <= c->grant->bytes_max)
 		return true;
 	c->verdict = EGRESS_LIMIT_BYTES;
-	end(c);
+	connection_end(c);
 	return false;
 }
 
 static size_t
-waiting(const struct side *side)
+connection_waiting(const struct side *side)
 {
 	return evbuffer_get_length(bufferevent_get_output(side->io));
 }
@@ -287,7 +287,7 @@ waiting(const struct side *side)
 static void
 pass_end(struct side *from, struct side *to)
 {
-	if (!from->ended || to->told || waiting(to) > 0)
+	if (!from->ended || to->told || connection_waiting(to) > 0)
 		return;
 	to->told = true;
 	shutdown(bufferevent_getfd(to->io), SHUT_WR);
@@ -295,7 +295,7 @@ pass_end(struct side *from, struct side *to)
 
 /* Handles ended sides. True: the connection still exists. */
 static bool
-settle(struct connection *c)
+connection_settle(struct connection *c)
 {
 	bool over;
 
@@ -306,15 +306,15 @@ settle(struct connection *c)
 	pass_end(&c->origin, &c->script);
 	over = c->script.told && (c->origin.told || !c->head.connect);
 	if (over)
-		end(c);
+		connection_end(c);
 	return !over;
 }
 
 /* Bounds memory: while one side does not take its bytes, no more are read from the other. */
 static void
-pace(struct side *from, const struct side *to)
+connection_pace(struct side *from, const struct side *to)
 {
-	if (waiting(to) >= BUFFER_MAX)
+	if (connection_waiting(to) >= BUFFER_MAX)
 		bufferevent_disable(from->io, EV_READ);
 }
 
@@ -342,16 +342,16 @@ relay_request(struct connection *c)
 	struct evbuffer *out = bufferevent_get_output(c->origin.io);
 	size_t n = evbuffer_get_length(in);
 
-	if (n > 0 && !count(c, &c->sent, n))
+	if (n > 0 && !connection_count(c, &c->sent, n))
 		return;
 	if (c->head.connect) {
 		evbuffer_add_buffer(out, in);
 	} else if (!move_body(c, in, out)) {
 		c->verdict = EGRESS_BAD_REQUEST;
-		end(c);
+		connection_end(c);
 		return;
 	}
-	pace(&c->script, &c->origin);
+	connection_pace(&c->script, &c->origin);
 }
 
 /* The script's connection ends with this answer, even if the origin's own header says otherwise.
@@ -385,9 +385,9 @@ relay_masked(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 		if (answer_is_over(&c->answer)) {
 			c->origin.ended = true;
 			bufferevent_disable(c->origin.io, EV_READ);
-			return settle(c);
+			return connection_settle(c);
 		}
-		pace(&c->origin, &c->script);
+		connection_pace(&c->origin, &c->script);
 		return true;
 	}
 	if (!c->answer.has_head) {
@@ -396,7 +396,7 @@ relay_masked(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 	}
 	/* The script sees that it is not whole. */
 	c->verdict = EGRESS_BAD_ANSWER;
-	end(c);
+	connection_end(c);
 	return false;
 }
 
@@ -409,16 +409,16 @@ relay_answer(struct connection *c)
 	size_t n = evbuffer_get_length(in);
 
 	if (c->secrets.n > 0)
-		return (n == 0 || count(c, &c->received, n)) && relay_masked(c, in, out);
+		return (n == 0 || connection_count(c, &c->received, n)) && relay_masked(c, in, out);
 	if (!c->head.connect && !c->status_seen) {
 		relay_status(c, in, out);
 		if (!c->status_seen)
 			return true;
 	}
-	if (n > 0 && !count(c, &c->received, n))
+	if (n > 0 && !connection_count(c, &c->received, n))
 		return false;
 	evbuffer_add_buffer(out, in);
-	pace(&c->origin, &c->script);
+	connection_pace(&c->origin, &c->script);
 	return true;
 }
 
@@ -453,7 +453,7 @@ side_open(struct connection *c, struct side *side, int fd, struct ssl_st *ssl)
 
 /* The bytes may contain secrets. */
 static void
-wipe(const void *bytes, size_t len, void *arg)
+connection_wipe(const void *bytes, size_t len, void *arg)
 {
 	(void)arg;
 	explicit_bzero((void *)bytes, len);
@@ -472,16 +472,16 @@ send_head(struct connection *c, struct evbuffer *in)
 	for (size_t i = 0; i < c->secrets.n; i++)
 		values[i] = c->secrets.item[i]->value;
 	text = head_for_origin(&c->head, bytes, values, &len);
-	if (!text || evbuffer_add_reference(bufferevent_get_output(c->origin.io), text, len, wipe,
-					    NULL) < 0) {
+	if (!text || evbuffer_add_reference(bufferevent_get_output(c->origin.io), text, len,
+					    connection_wipe, NULL) < 0) {
 		if (text)
-			wipe(text, len, NULL);
-		end(c);
+			connection_wipe(text, len, NULL);
+		connection_end(c);
 		return false;
 	}
 	evbuffer_drain(in, c->head.len);
 	head_body_begin(&c->body, c->head.body, c->head.body_len);
-	return count(c, &c->sent, len);
+	return connection_count(c, &c->sent, len);
 }
 
 static void
@@ -490,7 +490,7 @@ begin_relay(struct connection *c)
 	struct evbuffer *in = bufferevent_get_input(c->script.io);
 
 	c->connected = true;
-	enter(c, RELAY);
+	connection_enter(c, RELAY);
 	if (c->head.connect) {
 		evbuffer_drain(in, c->head.len);
 		evbuffer_add_printf(bufferevent_get_output(c->script.io),
@@ -514,9 +514,9 @@ begin_greeting(struct connection *c, int fd)
 		connection_refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
 	} else if (side_open(c, &c->origin, fd, ssl) < 0) {
 		c->verdict = EGRESS_NO_CONNECTION;
-		end(c);
+		connection_end(c);
 	} else {
-		enter(c, GREET);
+		connection_enter(c, GREET);
 		bufferevent_enable(c->origin.io, EV_READ | EV_WRITE);
 	}
 }
@@ -550,7 +550,7 @@ on_dialled(void *arg, const struct dial_outcome *outcome)
 		begin_greeting(c, outcome->fd);
 	} else if (side_open(c, &c->origin, outcome->fd, NULL) < 0) {
 		c->verdict = EGRESS_NO_CONNECTION;
-		end(c);
+		connection_end(c);
 	} else {
 		begin_relay(c);
 	}
@@ -575,7 +575,7 @@ begin_dial(struct connection *c)
 	}
 	c->verdict = EGRESS_CARRIED;
 	bufferevent_disable(c->script.io, EV_READ);
-	enter(c, DIAL);
+	connection_enter(c, DIAL);
 	c->dial = dial_new(&options, on_dialled, c);
 	if (!c->dial)
 		connection_refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
@@ -664,14 +664,14 @@ on_written(struct bufferevent *io, void *arg)
 	struct side *other = side == &c->script ? &c->origin : &c->script;
 
 	(void)io;
-	if (c->state == FAREWELL && waiting(side) == 0 && !side->told) {
+	if (c->state == FAREWELL && connection_waiting(side) == 0 && !side->told) {
 		side->told = true;
 		shutdown(bufferevent_getfd(side->io), SHUT_WR);
 	}
 	if (c->state != RELAY)
 		return;
 	c->active_ms = clock_ms();
-	if (settle(c) && other->io && !other->ended)
+	if (connection_settle(c) && other->io && !other->ended)
 		bufferevent_enable(other->io, EV_READ);
 }
 
@@ -694,19 +694,19 @@ connection_on_event(struct bufferevent *io, short what, void *arg)
 	side->ended = true;
 	/* The script is gone: a refusal cannot be sent. */
 	if (c->state == FAREWELL || (side == &c->script && (what & BEV_EVENT_ERROR))) {
-		end(c);
+		connection_end(c);
 		return;
 	}
 	if (what & BEV_EVENT_ERROR)
 		side->told = true;
 	if (c->state == HEAD) {
-		end(c);
+		connection_end(c);
 	} else if (c->state == RELAY) {
 		/* The request will never be complete. */
 		if (side == &c->script && !c->head.connect && !c->body_over)
-			end(c);
+			connection_end(c);
 		else if (side == &c->script || relay_answer(c))
-			settle(c);
+			connection_settle(c);
 	}
 }
 
@@ -730,7 +730,7 @@ connection_new(struct grant *grant, int fd)
 		return -ENOMEM;
 	}
 	LIST_INSERT_HEAD(&grant->connections, c, link);
-	enter(c, HEAD);
+	connection_enter(c, HEAD);
 	bufferevent_enable(c->script.io, EV_READ | EV_WRITE);
 	return 0;
 }

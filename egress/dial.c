@@ -96,7 +96,7 @@ is_own(const struct network_address *address)
 
 /* The reason against a connection; NULL: it is allowed. */
 static const char *
-objection(const struct dial *dial, const struct network_address *address)
+dial_objection(const struct dial *dial, const struct network_address *address)
 {
 	static const char *const texts[NETWORK_CLASS_COUNT] = {
 		[NETWORK_LOOPBACK] = "a loopback address",
@@ -119,7 +119,7 @@ objection(const struct dial *dial, const struct network_address *address)
 static void
 take_address(struct dial *dial, const struct network_address *address)
 {
-	const char *text = objection(dial, address);
+	const char *text = dial_objection(dial, address);
 
 	if (text && dial->n_addresses == 0)
 		dial->outcome = (struct dial_outcome){ -1, EGRESS_DENIED_ADDRESS, text,
@@ -134,7 +134,7 @@ static void dial_on_event(evutil_socket_t fd, short what, void *arg);
 
 /* Calls back, with a copy: the callback may free the dial. */
 static void
-finish(struct dial *dial)
+dial_finish(struct dial *dial)
 {
 	struct dial_outcome outcome = dial->outcome;
 
@@ -158,7 +158,7 @@ attempt_failed(struct dial *dial, int error)
 }
 
 static void
-attempt(struct dial *dial)
+dial_attempt(struct dial *dial)
 {
 	static const struct timeval most = { ATTEMPT_S, 0 };
 	const struct network_address *address = &dial->address[dial->next++];
@@ -183,9 +183,9 @@ static void
 go_on(struct dial *dial)
 {
 	while (dial->fd < 0 && dial->next < dial->n_addresses)
-		attempt(dial);
+		dial_attempt(dial);
 	if (dial->fd < 0)
-		finish(dial);
+		dial_finish(dial);
 }
 
 static void
@@ -205,7 +205,7 @@ on_connected(struct dial *dial, short what)
 	}
 	dial->outcome = (struct dial_outcome){ give_fd(dial->fd), EGRESS_CARRIED, "",
 					       dial->address[dial->next - 1] };
-	finish(dial);
+	dial_finish(dial);
 }
 
 /* ---- names ---- */
@@ -243,7 +243,7 @@ look_up(struct dial *dial)
 
 	if (!lookup) {
 		dial->outcome.text = "out of memory";
-		finish(dial);
+		dial_finish(dial);
 		return;
 	}
 	lookup->dial = dial;

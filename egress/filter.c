@@ -86,7 +86,7 @@ no_new_privileges(void)
 static uint32_t landlock_found;
 
 static int
-landlock(void)
+filter_landlock(void)
 {
 	struct {
 		uint64_t fs, net, scoped;
@@ -191,7 +191,7 @@ syscall_filter(void)
 
 /* Ways out that must be closed. */
 static int
-prove(void)
+filter_prove(void)
 {
 	if (open("/", O_PATH | O_CLOEXEC) >= 0 || open("/etc/hosts", O_RDONLY | O_CLOEXEC) >= 0)
 		return -EPERM;
@@ -215,9 +215,9 @@ filter_enter(uint32_t *landlock_r, const char **what_r)
 		{ "capabilities", drop_capabilities },
 		{ "limits", set_limits },
 		{ "no new privileges", no_new_privileges },
-		{ "landlock", landlock },
+		{ "landlock", filter_landlock },
 		{ "syscall filter", syscall_filter },
-		{ "proof", prove },
+		{ "proof", filter_prove },
 	};
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {

@@ -225,7 +225,7 @@ grant_find(const struct proxy *proxy, uint64_t execution)
 }
 
 static int
-begin(struct grant *g, const struct msg_egress_open *open)
+grant_begin(struct grant *g, const struct msg_egress_open *open)
 {
 	int r = check_listener(g->fd);
 
@@ -261,7 +261,7 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 	LIST_INIT(&g->connections);
 	event_assign(&g->acceptable, proxy->base, fd, EV_READ, on_acceptable, g);
 	evtimer_assign(&g->retry, proxy->base, on_retry, g);
-	r = begin(g, open);
+	r = grant_begin(g, open);
 	if (r < 0) {
 		grant_free(g);
 		tell_closed(proxy, open->execution);

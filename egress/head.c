@@ -45,7 +45,7 @@ is_value(const char *at, size_t len)
 }
 
 static bool
-is(const struct span *span, const char *word)
+head_is(const struct span *span, const char *word)
 {
 	return span->len == strlen(word) && strncasecmp(span->at, word, span->len) == 0;
 }
@@ -155,15 +155,15 @@ take_body_header(const struct span *name, const struct span *value, enum head_bo
 {
 	int r = 0;
 
-	if (is(name, "Content-Length")) {
+	if (head_is(name, "Content-Length")) {
 		if (*body != HEAD_BODY_NONE)
 			return -400;
 		r = parse_length(value, len);
 		*body = HEAD_BODY_LENGTH;
-	} else if (is(name, "Transfer-Encoding")) {
+	} else if (head_is(name, "Transfer-Encoding")) {
 		if (*body != HEAD_BODY_NONE)
 			return -400;
-		if (!is(value, "chunked"))
+		if (!head_is(value, "chunked"))
 			return -501;
 		*body = HEAD_BODY_CHUNKED;
 	}
@@ -242,7 +242,7 @@ head_parse(const char *bytes, size_t len, struct head *head_r)
 
 /* Does a list of words, such as that of Connection, contain the name? */
 static bool
-lists(const struct span *list, const struct span *name)
+head_lists(const struct span *list, const struct span *name)
 {
 	const char *at = list->at, *end = at + list->len;
 
@@ -274,21 +274,21 @@ is_ours(const struct span *name, const struct span *all)
 	struct span line, other, value;
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (is(name, ours[i]))
+		if (head_is(name, ours[i]))
 			return true;
 	/* The headers that give the body's length cannot be removed by naming them in
 	 * Connection. */
-	if (is(name, "Content-Length") || is(name, "Transfer-Encoding"))
+	if (head_is(name, "Content-Length") || head_is(name, "Transfer-Encoding"))
 		return false;
 	while (next_line(&at, end, &line) && line.len > 0)
-		if (split_header(&line, &other, &value) && is(&other, "Connection") &&
-		    lists(&value, name))
+		if (split_header(&line, &other, &value) && head_is(&other, "Connection") &&
+		    head_lists(&value, name))
 			return true;
 	return false;
 }
 
 static char *
-put(char *to, const char *from, size_t len)
+head_put(char *to, const char *from, size_t len)
 {
 	return (char *)memcpy(to, from, len) + len;
 }
@@ -296,7 +296,7 @@ put(char *to, const char *from, size_t len)
 static char *
 put_text(char *to, const char *text)
 {
-	return put(to, text, strlen(text));
+	return head_put(to, text, strlen(text));
 }
 
 /* usual: the port that is not named. */
@@ -334,11 +334,11 @@ put_line(char *to, const struct span *line, const struct head *head, const char 
 			break;
 		if (bytes + place->at < at)
 			continue;
-		to = put(to, at, (size_t)(bytes + place->at - at));
+		to = head_put(to, at, (size_t)(bytes + place->at - at));
 		to = put_text(to, values[*next_io]);
 		at = bytes + place->at + place->len;
 	}
-	return put(to, at, (size_t)(end - at));
+	return head_put(to, at, (size_t)(end - at));
 }
 
 /* Would the header get an answer that the proxy cannot read (compressed), or an interim one, which
@@ -346,7 +346,7 @@ put_line(char *to, const struct span *line, const struct head *head, const char 
 static bool
 is_in_the_way(const struct span *name)
 {
-	return is(name, "Accept-Encoding") || is(name, "Expect");
+	return head_is(name, "Accept-Encoding") || head_is(name, "Expect");
 }
 
 char *
@@ -367,12 +367,12 @@ head_for_origin(const struct head *head, const char *bytes, const char *const *v
 		return NULL;
 	at += head->path + head->path_len + sizeof(" HTTP/1.1\r\n") - 1;
 	all = (struct span){ at, (size_t)(end - at) };
-	to = put(to, bytes, head->method_len + 1);
+	to = head_put(to, bytes, head->method_len + 1);
 	if (head->path_len == 0 || bytes[head->path] != '/')
 		*to++ = '/';
-	to = put(to, bytes + head->path, head->path_len);
+	to = head_put(to, bytes + head->path, head->path_len);
 	/* The script's own version: the answer is passed on unchanged. */
-	to = put(to, bytes + head->path + head->path_len, sizeof(" HTTP/1.1") - 1);
+	to = head_put(to, bytes + head->path + head->path_len, sizeof(" HTTP/1.1") - 1);
 	to = put_text(to, "\r\nHost: ");
 	to = put_host(to, &head->target, has_secrets ? 443 : 80);
 	to = put_text(to, "\r\n");
@@ -416,7 +416,7 @@ take_answer_header(const struct span *line, struct head_answer *head)
 	if (!split_header(line, &name, &value) ||
 	    take_body_header(&name, &value, &head->body, &head->body_len) < 0)
 		return false;
-	if (is(&name, "Content-Encoding") && !is(&value, "identity"))
+	if (head_is(&name, "Content-Encoding") && !head_is(&value, "identity"))
 		head->is_encoded = true;
 	return true;
 }
@@ -459,13 +459,13 @@ head_for_script(const struct head_answer *head, const char *bytes, size_t *len_r
 		free(text);
 		return NULL;
 	}
-	to = put(to, line.at, line.len + 2);
+	to = head_put(to, line.at, line.len + 2);
 	to = put_text(to, "Connection: close\r\n");
 	all = (struct span){ at, (size_t)(end - at) };
 	while (next_line(&at, end, &line) && line.len > 0) {
 		split_header(&line, &name, &value);
-		if (!is_ours(&name, &all) && !is(&name, "Trailer"))
-			to = put(to, line.at, line.len + 2);
+		if (!is_ours(&name, &all) && !head_is(&name, "Trailer"))
+			to = head_put(to, line.at, line.len + 2);
 	}
 	to = put_text(to, "\r\n");
 	*len_r = (size_t)(to - text);
@@ -491,7 +491,7 @@ head_body_content(const struct head_body_state *s)
 }
 
 static int
-digit(char c)
+head_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -502,8 +502,8 @@ digit(char c)
 static int
 take_size(struct head_body_state *s, char c)
 {
-	if (digit(c) >= 0 && s->line <= 15) {
-		s->left = s->left * 16 + (uint64_t)digit(c);
+	if (head_digit(c) >= 0 && s->line <= 15) {
+		s->left = s->left * 16 + (uint64_t)head_digit(c);
 		return 0;
 	}
 	if (s->line == 1 || (c != ';' && c != '\r'))

@@ -66,7 +66,7 @@ egress_main_give_up(const char *what, int error)
 /* ---- the supervisor ---- */
 
 static void
-tell(void *arg, const struct msg *msg)
+egress_tell(void *arg, const struct msg *msg)
 {
 	struct egress *e = arg;
 
@@ -169,7 +169,7 @@ egress_main_take_secrets(struct egress *e, const struct msg_egress_configure *co
 }
 
 static void
-start(struct egress *e)
+egress_start_process(struct egress *e)
 {
 	struct msg ready = { .type = MSG_EGRESS_READY };
 	struct frame frame = { 0 };
@@ -191,7 +191,7 @@ start(struct egress *e)
 	egress_main_take_secrets(e, &frame.msg.egress_configure);
 	frame_done(&frame);
 	e->proxy.connections_max = connections_max();
-	e->proxy.tell = tell;
+	e->proxy.tell = egress_tell;
 	e->proxy.tell_arg = e;
 	LIST_INIT(&e->proxy.grants);
 	r = control_start(&e->control, e->proxy.base, on_frame, e);
@@ -201,7 +201,7 @@ start(struct egress *e)
 	if (r < 0)
 		egress_main_give_up(what, -r);
 	ready.egress_ready.build = msg_str(PROTO_BUILD);
-	tell(e, &ready);
+	egress_tell(e, &ready);
 }
 
 int
@@ -216,7 +216,7 @@ main(int argc, char **argv)
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	start(&egress);
+	egress_start_process(&egress);
 	event_base_dispatch(egress.proxy.base);
 	return EXIT_SUCCESS;
 }

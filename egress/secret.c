@@ -19,7 +19,7 @@
 
 /* How many certificates the file has given. */
 static bool
-load(SSL_CTX *tls, const char *file)
+secret_load(SSL_CTX *tls, const char *file)
 {
 	X509_STORE *store = SSL_CTX_get_cert_store(tls);
 
@@ -37,7 +37,7 @@ load_usual(SSL_CTX *tls)
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (load(tls, files[i]))
+		if (secret_load(tls, files[i]))
 			return true;
 	return false;
 }
@@ -53,7 +53,7 @@ make_tls(const char *ca_file)
 	SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
 	/* Many servers close without a message of TLS. A cut body is noticed by its length. */
 	SSL_CTX_set_options(tls, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
-	if (*ca_file ? load(tls, ca_file) : load_usual(tls))
+	if (*ca_file ? secret_load(tls, ca_file) : load_usual(tls))
 		return tls;
 	SSL_CTX_free(tls);
 	return NULL;
@@ -83,21 +83,22 @@ secret_tls(const struct secret *secret)
 /* ---- life ---- */
 
 static char *
-copy(const struct msg_strs *strs, size_t i)
+secret_copy(const struct msg_strs *strs, size_t i)
 {
 	return xmemdup0(strs->item[i].at, strs->item[i].len);
 }
 
 static int
-take(struct secrets *secrets, const struct msg_egress_configure *configure, size_t i)
+secret_take(struct secrets *secrets, const struct msg_egress_configure *configure, size_t i)
 {
 	const struct msg_str *host = &configure->hosts.item[i];
 	struct secret *s = &secrets->item[secrets->n++];
-	char *ca_file = copy(&configure->ca_files, i);
+	char *ca_file = secret_copy(&configure->ca_files, i);
 
-	*s = (struct secret){ .name = copy(&configure->names, i),
-		.header = copy(&configure->headers, i), .value = copy(&configure->values, i),
-		.trouble = copy(&configure->troubles, i) };
+	*s = (struct secret){ .name = secret_copy(&configure->names, i),
+		.header = secret_copy(&configure->headers, i),
+		.value = secret_copy(&configure->values, i),
+		.trouble = secret_copy(&configure->troubles, i) };
 	if (!*s->trouble) {
 		s->tls = make_tls(ca_file);
 		if (!s->tls) {
@@ -121,14 +122,14 @@ secrets_take(struct secrets *secrets, const struct msg_egress_configure *configu
 		if (configure->names.n != all[i]->n)
 			return -EBADMSG;
 	for (size_t i = 0; i < configure->names.n && r == 0; i++)
-		r = take(secrets, configure, i);
+		r = secret_take(secrets, configure, i);
 	return r;
 }
 
 /* ---- use ---- */
 
 static bool
-names(const struct msg_strs *words, const char *name)
+secret_names(const struct msg_strs *words, const char *name)
 {
 	for (size_t i = 0; i < words->n; i++) {
 		const struct msg_str *word = &words->item[i];
@@ -146,7 +147,7 @@ secrets_named(const struct secrets *secrets, const struct msg_strs *words)
 	uint32_t which = 0;
 
 	for (size_t i = 0; i < secrets->n; i++)
-		if (names(words, secrets->item[i].name))
+		if (secret_names(words, secrets->item[i].name))
 			which |= UINT32_C(1) << i;
 	return which;
 }
@@ -178,8 +179,8 @@ secret_refuse(char *why_r, const char *format, ...)
 
 /* The reason in why_r is for scripts: they may learn the secret's host and header. */
 static int
-judge(const struct secret *s, const struct head *head, const struct head_part *header,
-      const char *bytes, char *why_r)
+secret_judge(const struct secret *s, const struct head *head, const struct head_part *header,
+	     const char *bytes, char *why_r)
 {
 	const struct network_target *target = &head->target;
 
@@ -210,7 +211,7 @@ secrets_find(const struct secrets *secrets, uint32_t granted, struct head *head,
 
 		if (!s)
 			return secret_refuse(why_r, "there is no secret of that name for this script");
-		r = judge(s, head, &asked->header, bytes, why_r);
+		r = secret_judge(s, head, &asked->header, bytes, why_r);
 		if (r < 0)
 			return r;
 		use_r->item[use_r->n++] = s;

@@ -50,7 +50,7 @@ write_down(struct approvals *approvals, json_t *line)
 }
 
 static void
-changed(struct approvals *approvals)
+approvals_changed(struct approvals *approvals)
 {
 	if (approvals->on_change)
 		approvals->on_change(approvals->on_change_arg);
@@ -140,7 +140,7 @@ approvals_use(struct approvals *approvals, const char *tenant, const char *item)
 	if (write_down(approvals, json_pack("{s:s,s:s}", "do", "use", "id", approval->id)) < 0)
 		return false;
 	approval->over = true;
-	changed(approvals);
+	approvals_changed(approvals);
 	return true;
 }
 
@@ -161,7 +161,7 @@ is_about(const struct approval *approval, const struct approval_request *request
 
 /* Was the request denied, and is the denial still in force? */
 static bool
-stands(const struct approval *approval)
+approvals_stands(const struct approval *approval)
 {
 	return approval->state == APPROVAL_REFUSED && approval->denied_until > time(NULL);
 }
@@ -170,7 +170,7 @@ stands(const struct approval *approval)
 static bool
 approvals_is_current(const struct approval *approval)
 {
-	return approval->state == APPROVAL_PENDING || stands(approval);
+	return approval->state == APPROVAL_PENDING || approvals_stands(approval);
 }
 
 int
@@ -182,7 +182,7 @@ approvals_check_denied(const struct approvals *approvals, const struct approval_
 	struct tm tm;
 
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if (stands(approval) && is_about(approval, request))
+		if (approvals_stands(approval) && is_about(approval, request))
 			break;
 	if (!approval)
 		return 0;
@@ -320,7 +320,7 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 		tell_audit(approvals, AUDIT_APPROVAL_ASKED, approval,
 			   &(struct approval_decision){ .why = approval->reason });
 		approvals_expire(approvals);
-		changed(approvals);
+		approvals_changed(approvals);
 	}
 	add_watcher(approval, on_decided, arg);
 	*approval_r = approval;
@@ -360,8 +360,8 @@ denied_until(const struct approvals *approvals, const struct approval *approval)
 
 /* Changes the state of a request; no other function does. */
 static int
-decide(struct approvals *approvals, struct approval *approval,
-       const struct approval_decision *made)
+approvals_decide_request(struct approvals *approvals, struct approval *approval,
+			 const struct approval_decision *made)
 {
 	const enum approval_state state = made->state;
 	struct approval_decision decision = {
@@ -395,7 +395,7 @@ decide(struct approvals *approvals, struct approval *approval,
 		watcher->on_decided(watcher->arg, &decision);
 		free(watcher);
 	}
-	changed(approvals);
+	approvals_changed(approvals);
 	return 0;
 }
 
@@ -435,7 +435,7 @@ approvals_decide(struct approvals *approvals, const char *id,
 		return why_say(why_r, -EINVAL, "for_run", "%s: only a call of a script can be "
 			       "approved for the rest of its run", approval->id);
 	made.by = by;
-	r = decide(approvals, approval, &made);
+	r = approvals_decide_request(approvals, approval, &made);
 	return r < 0 ? why_say(why_r, r, "", "the decision cannot be written down") : 0;
 }
 
@@ -457,7 +457,7 @@ approvals_revoke(struct approvals *approvals, const char *id,
 	approval->over = true;
 	tell_audit(approvals, AUDIT_APPROVAL_REVOKED, approval,
 		   &(struct approval_decision){ .by = by });
-	changed(approvals);
+	approvals_changed(approvals);
 	return 0;
 }
 
@@ -472,7 +472,7 @@ approvals_grant_by_session(struct approvals *approvals, const struct approval_re
 	    approvals_ask(approvals, request, NULL, NULL, &asked, NULL) < 0)
 		return;
 	approval = approvals_find(approvals, asked->id);
-	(void)decide(approvals, approval, &(struct approval_decision){
+	(void)approvals_decide_request(approvals, approval, &(struct approval_decision){
 		.state = APPROVAL_GRANTED, .by = approval->tenant, .why = "in the session",
 		.for_run = for_run });
 }
@@ -498,8 +498,9 @@ approvals_expire(struct approvals *approvals)
 		struct approval *behind = TAILQ_NEXT(approval, link);
 
 		if (approval->state == APPROVAL_PENDING && approval->expires <= now)
-			(void)decide(approvals, approval, &(struct approval_decision){
-				.state = APPROVAL_EXPIRED });
+			(void)approvals_decide_request(
+				approvals, approval,
+				&(struct approval_decision){ .state = APPROVAL_EXPIRED });
 		else if (approval->state == APPROVAL_PENDING && approval->expires < next)
 			next = approval->expires;
 		approval = behind;

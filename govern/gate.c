@@ -419,7 +419,7 @@ gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 /* ---- configurations in force ---- */
 
 static uint32_t
-least(uint32_t quota, uint32_t other)
+gate_least(uint32_t quota, uint32_t other)
 {
 	return quota && quota < other ? quota : other;
 }
@@ -435,8 +435,8 @@ gate_config(struct gate *gate, struct tenant *tenant)
 {
 	const struct config *config = gate_find(gate, tenant_principal(tenant))->config;
 
-	tenant_bound(tenant, least(config->quota.concurrent, config->pool.tenant_running_max),
-		     least(config->quota.queued, config->pool.tenant_queue_max));
+	tenant_bound(tenant, gate_least(config->quota.concurrent, config->pool.tenant_running_max),
+		     gate_least(config->quota.queued, config->pool.tenant_queue_max));
 	return config_hold(config);
 }
 

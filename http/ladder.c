@@ -33,7 +33,7 @@ ladder_refuse(const struct climb *climb, int code, const char *text)
 }
 
 static const char *
-header(const struct climb *climb, enum http_header which)
+ladder_header(const struct climb *climb, enum http_header which)
 {
 	return climb->head->value[which];
 }
@@ -43,7 +43,7 @@ static bool
 header_is_modern(const struct climb *climb)
 {
 	static const char form[] = "dddd-dd-dd";
-	const char *version = header(climb, HTTP_VERSION);
+	const char *version = ladder_header(climb, HTTP_VERSION);
 
 	if (!version || strlen(version) != sizeof(form) - 1)
 		return false;
@@ -54,7 +54,7 @@ header_is_modern(const struct climb *climb)
 }
 
 static bool
-claims(const struct climb *climb)
+ladder_claims(const struct climb *climb)
 {
 	const json_t *meta = json_object_get(climb->message->params, "_meta");
 
@@ -92,7 +92,7 @@ static const char *
 name_mismatch(const struct climb *climb)
 {
 	const char *key = named_by(climb->message->method);
-	const char *value = header(climb, HTTP_NAME);
+	const char *value = ladder_header(climb, HTTP_NAME);
 	char *name;
 	size_t len;
 	bool same;
@@ -114,7 +114,7 @@ static bool
 version_agrees(const struct climb *climb)
 {
 	const json_t *meta = json_object_get(climb->message->params, "_meta");
-	const char *version = header(climb, HTTP_VERSION);
+	const char *version = ladder_header(climb, HTTP_VERSION);
 	bool twice = climb->head->mcp_twice;
 
 	if (!twice && version && ladder_equals(version, json_object_get(meta, META_VERSION)))
@@ -136,7 +136,7 @@ ladder_refuse_version(const struct climb *climb)
 static void
 climb_modern(const struct climb *climb)
 {
-	const char *method = header(climb, HTTP_METHOD), *wrong;
+	const char *method = ladder_header(climb, HTTP_METHOD), *wrong;
 
 	if (climb->envelope.verdict == ENVELOPE_MALFORMED) {
 		ladder_refuse(climb, JSONRPC_INVALID_PARAMS, climb->envelope.text);
@@ -161,11 +161,11 @@ climb_modern(const struct climb *climb)
 static void
 climb_modern_notification(const struct climb *climb)
 {
-	const char *method = header(climb, HTTP_METHOD);
+	const char *method = ladder_header(climb, HTTP_METHOD);
 
-	if (claims(climb) && climb->envelope.verdict == ENVELOPE_MALFORMED)
+	if (ladder_claims(climb) && climb->envelope.verdict == ENVELOPE_MALFORMED)
 		ladder_refuse(climb, JSONRPC_INVALID_PARAMS, climb->envelope.text);
-	else if (claims(climb) && !version_agrees(climb))
+	else if (ladder_claims(climb) && !version_agrees(climb))
 		;
 	else if (climb->envelope.verdict == ENVELOPE_UNSUPPORTED)
 		ladder_refuse_version(climb);
@@ -185,7 +185,7 @@ climb_modern_notification(const struct climb *climb)
 static bool
 legacy_version_is_known(const struct climb *climb)
 {
-	const char *version = header(climb, HTTP_VERSION);
+	const char *version = ladder_header(climb, HTTP_VERSION);
 	const struct revision *revision = version ? revision_find(version) : NULL;
 
 	if (climb->head->mcp_twice || (version && (!revision || revision->modern))) {
@@ -201,7 +201,7 @@ legacy_version_is_known(const struct climb *climb)
 static void
 climb_legacy_request(const struct climb *climb, enum mcp_method method)
 {
-	bool in_session = header(climb, HTTP_SESSION);
+	bool in_session = ladder_header(climb, HTTP_SESSION);
 
 	if (!legacy_version_is_known(climb))
 		return;
@@ -217,7 +217,7 @@ climb_request(const struct climb *climb)
 {
 	enum mcp_method method = method_find(climb->message->method);
 
-	if (claims(climb))
+	if (ladder_claims(climb))
 		climb_modern(climb);
 	else if (!header_is_modern(climb))
 		climb_legacy_request(climb, method);
@@ -239,7 +239,7 @@ climb_message(const struct climb *climb)
 		climb_request(climb);
 		break;
 	case JSONRPC_NOTIFICATION:
-		if (claims(climb) || header_is_modern(climb))
+		if (ladder_claims(climb) || header_is_modern(climb))
 			climb_modern_notification(climb);
 		else if (legacy_version_is_known(climb))
 			climb->verdict->way = HTTP_WAY_SESSION;

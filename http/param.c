@@ -136,7 +136,7 @@ param_equals(const json_t *value, const char *text, size_t len)
 }
 
 static const char *
-mismatch(const json_t *value, const char *said, bool required)
+param_mismatch(const json_t *value, const char *said, bool required)
 {
 	bool same;
 	char *text;
@@ -166,9 +166,9 @@ http_params_mismatch(const struct http_params *params, const struct json_t *call
 	LIST_FOREACH(param, &params->list, link) {
 		if (!tool || strcmp(tool, param->tool) != 0)
 			continue;
-		wrong = mismatch(param_argument_of(param, call),
-				 evhttp_find_header(headers, param->header),
-				 param->required);
+		wrong = param_mismatch(param_argument_of(param, call),
+				       evhttp_find_header(headers, param->header),
+				       param->required);
 		if (wrong)
 			return wrong;
 	}

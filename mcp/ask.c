@@ -48,7 +48,7 @@ send_question(const struct outgoing *outgoing, struct mcp_question *question)
 
 /* Takes a request back: from now on an answer to it is ignored. */
 static void
-withdraw(struct outgoing *outgoing, const char *reason)
+ask_withdraw_request(struct outgoing *outgoing, const char *reason)
 {
 	struct jsonout out;
 
@@ -75,7 +75,7 @@ ask_on_late(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	mcp_run_give_up_one(run, outgoing->key, NULL);
-	withdraw(outgoing, "nobody answered in time");
+	ask_withdraw_request(outgoing, "nobody answered in time");
 }
 
 void
@@ -139,7 +139,7 @@ ask_withdraw(const struct mcp_call *call, const char *key)
 		if (outgoing->call == call && strcmp(outgoing->key, key) == 0)
 			break;
 	if (outgoing)
-		withdraw(outgoing, "its time is over");
+		ask_withdraw_request(outgoing, "its time is over");
 }
 
 void
@@ -153,7 +153,7 @@ forget_outgoing(struct mcp_conversation *conversation, const struct mcp_call *ca
 		if (call && outgoing->call != call)
 			continue;
 		if (say_so)
-			withdraw(outgoing, "the call is over");
+			ask_withdraw_request(outgoing, "the call is over");
 		else
 			outgoing_free(outgoing);
 	}

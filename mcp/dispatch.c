@@ -11,7 +11,7 @@
 #include "policy/config.h"
 
 static void
-refuse(const struct request *request, int code, const char *text)
+dispatch_refuse_request(const struct request *request, int code, const char *text)
 {
 	request_error(request, MCP_SENT_REFUSAL, code, text, NULL);
 }
@@ -46,20 +46,20 @@ admit_legacy(struct request *request, enum mcp_method method)
 						  : revision_negotiate("");
 	request->abilities = conversation->abilities;
 	if (method == METHOD_DISCOVER) {
-		refuse(request, JSONRPC_INVALID_PARAMS,
-		       "server/discover needs _meta with " META_VERSION);
+		dispatch_refuse_request(request, JSONRPC_INVALID_PARAMS,
+					"server/discover needs _meta with " META_VERSION);
 		return false;
 	}
 	if (conversation->session || method == METHOD_INITIALIZE || method == METHOD_PING ||
 	    method == METHOD_UNKNOWN)
 		return true;
 	if (request->envelope.has_modern_keys)
-		refuse(request, JSONRPC_INVALID_PARAMS,
-		       "_meta: " META_VERSION " is required");
+		dispatch_refuse_request(request, JSONRPC_INVALID_PARAMS,
+					"_meta: " META_VERSION " is required");
 	else
-		refuse(request, JSONRPC_INVALID_REQUEST,
-		       "not initialized: send initialize first, or name a "
-		       "protocol version in _meta");
+		dispatch_refuse_request(request, JSONRPC_INVALID_REQUEST,
+					"not initialized: send initialize first, or name a "
+					"protocol version in _meta");
 	return false;
 }
 
@@ -78,11 +78,11 @@ dispatch_admit(struct request *request, enum mcp_method method)
 							request->envelope.capabilities);
 		if (!request->batch)
 			return true;
-		refuse(request, JSONRPC_INVALID_REQUEST,
-		       "batches are not part of this revision");
+		dispatch_refuse_request(request, JSONRPC_INVALID_REQUEST,
+					"batches are not part of this revision");
 		return false;
 	case ENVELOPE_MALFORMED:
-		refuse(request, JSONRPC_INVALID_PARAMS, request->envelope.text);
+		dispatch_refuse_request(request, JSONRPC_INVALID_PARAMS, request->envelope.text);
 		return false;
 	case ENVELOPE_UNSUPPORTED:
 		dispatch_refuse_version(request);
@@ -99,8 +99,8 @@ serve_request(struct request *request)
 
 	if (conversation_find_call(conversation, request->message->id.value) ||
 	    is_listening(conversation, request->message->id.value)) {
-		refuse(request, JSONRPC_INVALID_REQUEST,
-		       "a call with this id is still in flight");
+		dispatch_refuse_request(request, JSONRPC_INVALID_REQUEST,
+					"a call with this id is still in flight");
 		return;
 	}
 	envelope_read(request->message->params, &request->envelope);
@@ -174,11 +174,11 @@ dispatch_on_message(struct mcp_conversation *conversation, struct mcp_exchange *
 			/* The refusal has no id: this one belongs to a request of the server, and
 			 * the client may use the same id for a request of its own. */
 			jsonrpc_id_done(&message->id);
-			refuse(&request, message->code, message->text);
+			dispatch_refuse_request(&request, message->code, message->text);
 		}
 		break;
 	case JSONRPC_INVALID:
-		refuse(&request, message->code, message->text);
+		dispatch_refuse_request(&request, message->code, message->text);
 		break;
 	}
 }
@@ -192,8 +192,8 @@ on_batch(struct mcp_conversation *conversation, struct mcp_exchange *exchange,
 	struct batch *batch;
 
 	if (!conversation->session || !conversation->session->batches) {
-		refuse(&request, JSONRPC_INVALID_REQUEST,
-		       "batches are not part of this revision");
+		dispatch_refuse_request(&request, JSONRPC_INVALID_REQUEST,
+					"batches are not part of this revision");
 		return;
 	}
 	batch = batch_new();

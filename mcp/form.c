@@ -25,7 +25,7 @@ is_type(const char *type, const json_t *value)
 
 /* The size of a value, for bounds: the number itself, or the length of a string or list. */
 static double
-measure(const json_t *value)
+form_measure(const json_t *value)
 {
 	if (json_is_string(value))
 		return (double)utf8_count(json_string_value(value), json_string_length(value));
@@ -43,8 +43,8 @@ form_is_within(const json_t *field, const json_t *value)
 	const json_t *low = json_object_get(field, least[i]);
 	const json_t *high = json_object_get(field, most[i]);
 
-	return (!low || measure(value) >= json_number_value(low)) &&
-	       (!high || measure(value) <= json_number_value(high));
+	return (!low || form_measure(value) >= json_number_value(low)) &&
+	       (!high || form_measure(value) <= json_number_value(high));
 }
 
 /* Is value one of the choices? choices: an array of values (enum), or of {"const": value}. */

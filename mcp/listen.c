@@ -80,7 +80,7 @@ on_task_change(struct mcp_task_watch *watch, const struct mcp_task *task, bool g
 }
 
 static bool
-hears(const struct listening *listening, const struct mcp_task *task)
+listen_hears(const struct listening *listening, const struct mcp_task *task)
 {
 	for (size_t i = 0; i < listening->n_ears; i++)
 		if (listening->ear[i].watch.task == task)
@@ -103,7 +103,7 @@ listen_to_tasks(struct listening *listening, const json_t *ids)
 			mcp_task_find(mcp_tasks(conversation->mcp),
 				      conversation->options.tenant, json_string_value(id));
 
-		if (!task || hears(listening, task))
+		if (!task || listen_hears(listening, task))
 			continue;
 		ear->listening = listening;
 		ear->watch.on_change = on_task_change;

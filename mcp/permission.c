@@ -154,8 +154,8 @@ permission_is_given(const struct tool_reply *reply)
 /* ---- asking ---- */
 
 static void
-fill(const struct tool_host *host, const struct tool *tool, const char *const *item,
-     json_t *shown, struct approval_request *request_r)
+permission_fill(const struct tool_host *host, const struct tool *tool, const char *const *item,
+		json_t *shown, struct approval_request *request_r)
 {
 	*request_r = (struct approval_request){
 		.requester = gate_subject(host->gate, tenant_principal(host->tenant)),
@@ -175,7 +175,7 @@ permission_is_denied(const struct tool_host *host, const struct tool *tool, cons
 	const struct approvals *approvals = gate_approvals(host->gate);
 	struct approval_request request;
 
-	fill(host, tool, &item, NULL, &request);
+	permission_fill(host, tool, &item, NULL, &request);
 	return approvals && approvals_check_denied(approvals, &request, why_r) < 0;
 }
 
@@ -187,7 +187,7 @@ permission_grant(const struct tool_host *host, const struct tool *tool, const ch
 	json_t *shown = what_counts(arguments);
 	struct approval_request request;
 
-	fill(host, tool, &item, shown, &request);
+	permission_fill(host, tool, &item, shown, &request);
 	if (approvals) {
 		approvals_grant_by_session(approvals, &request, false);
 		(void)approvals_use(approvals, request.requester->principal, item);
@@ -209,7 +209,7 @@ permission_ask(const struct tool_host *host, const struct tool *tool, const char
 	if (!approvals)
 		return why_say(why_r, -EDQUOT, "", "no person can be asked here");
 	shown = what_counts(arguments);
-	fill(host, tool, &item, shown, &request);
+	permission_fill(host, tool, &item, shown, &request);
 	r = approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);
 	json_decref(shown);
 	return r;

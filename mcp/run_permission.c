@@ -69,7 +69,7 @@ run_permission_settle(struct mcp_run *run, bool granted, const char *text)
 
 /* Refuses a call because the same call was refused not long ago. */
 static void
-deny(struct mcp_run *run, const char *why)
+run_permission_deny(struct mcp_run *run, const char *why)
 {
 	char text[sizeof(((struct why *)NULL)->text) + sizeof("denied: ")];
 
@@ -170,7 +170,7 @@ run_ask_permission(struct mcp_run *run, const struct tool_host *host, const json
 	if (permission_use(host, permission->item))
 		run_permission_settle(run, true, NULL);
 	else if (permission_is_denied(host, run->tool, permission->item, &why))
-		deny(run, why.text);
+		run_permission_deny(run, why.text);
 	else if (!permission_by_session(host) || !run_permission_ask_session(run))
 		run_permission_ask_operator(run);
 }

@@ -108,7 +108,7 @@ start_go_on(const struct request *request, const struct wanted *wanted, struct m
 static void serve_new(const struct request *request, const struct wanted *wanted);
 
 static void
-resume(const struct request *request, struct wanted *wanted)
+start_resume(const struct request *request, struct wanted *wanted)
 {
 	struct mcp_conversation *conversation = request->conversation;
 	const char *state = text_member(request->message->params, "requestState");
@@ -280,7 +280,7 @@ serve_wanted(const struct request *request, struct wanted *wanted)
 {
 	if (request->revision->modern &&
 	    json_object_get(request->message->params, "requestState"))
-		resume(request, wanted);
+		start_resume(request, wanted);
 	else
 		serve_new(request, wanted);
 }

@@ -85,7 +85,7 @@ tool_list_describe(const struct tool *tool, const struct config *config,
 }
 
 static char *
-instruct(const struct tool_list *list)
+tool_list_instruct(const struct tool_list *list)
 {
 	char *text = NULL;
 	size_t len;
@@ -114,7 +114,7 @@ tool_list_make(const struct catalog *catalog, const struct config *config)
 		tool_list_describe(catalog->tool[i], config, &list->tool[list->n]);
 		list->hash = hash_tool(list->hash, &list->tool[list->n++]);
 	}
-	list->instructions = instruct(list);
+	list->instructions = tool_list_instruct(list);
 	return list;
 }
 

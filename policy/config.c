@@ -143,12 +143,12 @@ config_interpreter_of(const struct config *config, const struct config_profile *
 
 /* ---- reading ---- */
 
-static void mistake(struct reading *reading, const char *format, ...)
+static void config_mistake(struct reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Prints FILE:LINE: and the sentence. The bytes of the file that it quotes are made harmless. */
 static void
-mistake(struct reading *reading, const char *format, ...)
+config_mistake(struct reading *reading, const char *format, ...)
 {
 	char text[640];
 	va_list args;
@@ -198,20 +198,20 @@ enter_profile(struct reading *reading, const char *name)
 	size_t p = 0;
 
 	if (!is_profile_name(name)) {
-		mistake(reading, "[profile %s]: a profile's name is made of letters, digits, "
-			"\"_\", \"-\" and \".\"", name);
+		config_mistake(reading, "[profile %s]: a profile's name is made of letters, digits, "
+			       "\"_\", \"-\" and \".\"", name);
 		return;
 	}
 	if (strlen(name) >= sizeof(config->profile[0].name)) {
-		mistake(reading, "[profile %s]: a profile's name has at most %zu bytes", name,
-			sizeof(config->profile[0].name) - 1);
+		config_mistake(reading, "[profile %s]: a profile's name has at most %zu bytes", name,
+			       sizeof(config->profile[0].name) - 1);
 		return;
 	}
 	while (p < config->n_profiles && strcmp(config->profile[p].name, name) != 0)
 		p++;
 	if (p == CONFIG_PROFILES_MAX) {
-		mistake(reading, "[profile %s]: there can be at most %d profiles", name,
-			CONFIG_PROFILES_MAX);
+		config_mistake(reading, "[profile %s]: there can be at most %d profiles", name,
+			       CONFIG_PROFILES_MAX);
 		return;
 	}
 	if (p == config->n_profiles)
@@ -228,16 +228,16 @@ enter_interpreter(struct reading *reading, const char *name)
 	size_t i = 0;
 
 	if (!is_profile_name(name) || strlen(name) >= sizeof(config->interpreter[0].name)) {
-		mistake(reading, "[interpreter %s]: the name is made of letters, digits, \"_\", "
-			"\"-\" and \".\", at most %zu of them", name,
-			sizeof(config->interpreter[0].name) - 1);
+		config_mistake(reading, "[interpreter %s]: the name is made of letters, digits, \"_\", "
+			       "\"-\" and \".\", at most %zu of them", name,
+			       sizeof(config->interpreter[0].name) - 1);
 		return;
 	}
 	while (i < config->n_interpreters && strcmp(config->interpreter[i].name, name) != 0)
 		i++;
 	if (i == CONFIG_INTERPRETERS_MAX) {
-		mistake(reading, "[interpreter %s]: there can be at most %d interpreters", name,
-			CONFIG_INTERPRETERS_MAX);
+		config_mistake(reading, "[interpreter %s]: there can be at most %d interpreters", name,
+			       CONFIG_INTERPRETERS_MAX);
 		return;
 	}
 	if (i == config->n_interpreters) {
@@ -256,15 +256,15 @@ enter_tools(struct reading *reading, const char *name)
 	size_t t = 0;
 
 	if (!word_is_tool_server(name, strlen(name))) {
-		mistake(reading, "[tools %s]: the name of a server is made of a-z, 0-9 and \"_\", "
-			"begins with a letter, and is none of search, describe, servers", name);
+		config_mistake(reading, "[tools %s]: the name of a server is made of a-z, 0-9 and \"_\", "
+			       "begins with a letter, and is none of search, describe, servers", name);
 		return;
 	}
 	while (t < config->n_tools && strcmp(config->tools[t].name, name) != 0)
 		t++;
 	if (t == CONFIG_TOOLS_MAX) {
-		mistake(reading, "[tools %s]: there can be at most %d servers", name,
-			CONFIG_TOOLS_MAX);
+		config_mistake(reading, "[tools %s]: there can be at most %d servers", name,
+			       CONFIG_TOOLS_MAX);
 		return;
 	}
 	if (t == config->n_tools)
@@ -281,15 +281,15 @@ enter_secret(struct reading *reading, const char *name)
 	size_t s = 0;
 
 	if (!is_profile_name(name) || strlen(name) >= sizeof(next->name)) {
-		mistake(reading, "[secret %s]: the name is made of letters, digits, \"_\", "
-			"\"-\" and \".\", at most %zu of them", name, sizeof(next->name) - 1);
+		config_mistake(reading, "[secret %s]: the name is made of letters, digits, \"_\", "
+			       "\"-\" and \".\", at most %zu of them", name, sizeof(next->name) - 1);
 		return;
 	}
 	while (s < config->n_secrets && strcmp(config->secret[s].name, name) != 0)
 		s++;
 	if (s == CONFIG_SECRETS_MAX) {
-		mistake(reading, "[secret %s]: there can be at most %d secrets", name,
-			CONFIG_SECRETS_MAX);
+		config_mistake(reading, "[secret %s]: there can be at most %d secrets", name,
+			       CONFIG_SECRETS_MAX);
 		return;
 	}
 	if (s == config->n_secrets) {
@@ -305,14 +305,14 @@ static void
 enter_tenant(struct reading *reading, const char *name)
 {
 	if (!word_is_subject(name, strlen(name))) {
-		mistake(reading, "[tenant %s]: a tenant is uid:NUMBER, user:NAME, group:NAME, "
-			"token:NAME or sub:NAME", name);
+		config_mistake(reading, "[tenant %s]: a tenant is uid:NUMBER, user:NAME, group:NAME, "
+			       "token:NAME or sub:NAME", name);
 		return;
 	}
 	reading->tenant = config_tenant_find(reading->config, name);
 	if (!reading->tenant) {
-		mistake(reading, "[tenant %s]: there can be at most %d tenants", name,
-			TENANTS_MAX);
+		config_mistake(reading, "[tenant %s]: there can be at most %d tenants", name,
+			       TENANTS_MAX);
 		return;
 	}
 	reading->section = "tenant";
@@ -333,11 +333,11 @@ enter_section(struct reading *reading, const char *line)
 	reading->any_section = true;
 	reading->any_key = false;
 	if (line[len - 1] != ']' || strchr(line, ']') != line + len - 1) {
-		mistake(reading, "a section is one [NAME] alone on its line");
+		config_mistake(reading, "a section is one [NAME] alone on its line");
 		return;
 	}
 	if (len - 2 > SECTION_MAX) {
-		mistake(reading, "the name of a section has at most %d bytes", SECTION_MAX);
+		config_mistake(reading, "the name of a section has at most %d bytes", SECTION_MAX);
 		return;
 	}
 	memcpy(name, line + 1, len - 2);
@@ -367,8 +367,8 @@ enter_section(struct reading *reading, const char *line)
 		if (strcmp(key->section, name) == 0 && !key_is_named(key))
 			reading->section = key->section;
 	if (!reading->section)
-		mistake(reading, "[%s]: unknown section; right are %s[profile NAME], "
-			"[interpreter NAME], [tools NAME], [secret NAME] and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
+		config_mistake(reading, "[%s]: unknown section; right are %s[profile NAME], "
+			       "[interpreter NAME], [tools NAME], [secret NAME] and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
 }
 
 /* Judges a line before inih reads it. False: inih must not read it. */
@@ -382,8 +382,8 @@ judge_line(struct reading *reading, char *line)
 		return true;
 	if (text != line) {
 		if (!reading->any_key)
-			mistake(reading, "a line that begins with a blank continues a list, "
-				"and there is none above it");
+			config_mistake(reading, "a line that begins with a blank continues a list, "
+				       "and there is none above it");
 		reading->continues = reading->any_key;
 		return reading->any_key;
 	}
@@ -393,7 +393,7 @@ judge_line(struct reading *reading, char *line)
 	}
 	reading->key = NULL;
 	if (text[strcspn(text, "=:")] == '\0') {
-		mistake(reading, "neither [SECTION] nor KEY = VALUE");
+		config_mistake(reading, "neither [SECTION] nor KEY = VALUE");
 		return false;
 	}
 	return true;
@@ -426,10 +426,10 @@ config_read_line(struct reading *reading, char *line, int size)
 		return true;
 
 	if (too_long)
-		mistake(reading, "the line is longer than %d bytes; a list goes on in lines that "
-			"begin with a blank", size - 1);
+		config_mistake(reading, "the line is longer than %d bytes; a list goes on in lines that "
+			       "begin with a blank", size - 1);
 	else
-		mistake(reading, "the line holds a control character");
+		config_mistake(reading, "the line holds a control character");
 	reading->key = NULL;
 	line[0] = '\0';
 	return true;
@@ -450,7 +450,7 @@ config_next_line(char *line, int size, void *arg)
 }
 
 static struct config_said
-here(const struct reading *reading)
+config_here(const struct reading *reading)
 {
 	return (struct config_said){ .file = (unsigned int)reading->config->origin->n_files - 1,
 				     .line = reading->line };
@@ -474,7 +474,7 @@ static void
 set_value(struct reading *reading, const char *value)
 {
 	const struct key *key = reading->key;
-	struct config_setting setting = { .text = (char *)value, .said = here(reading),
+	struct config_setting setting = { .text = (char *)value, .said = config_here(reading),
 					  .more = reading->continues };
 	void *base = reading->config;
 	bool more = reading->continues || (key->flags & KEY_ADDS);
@@ -487,7 +487,7 @@ set_value(struct reading *reading, const char *value)
 		base = instance_of(reading, key);
 	}
 	if (key_set(key, base, value, more, &why) < 0) {
-		mistake(reading, "%s: %s", key->name, why.text);
+		config_mistake(reading, "%s: %s", key->name, why.text);
 		reading->key = NULL;
 		return;
 	}
@@ -512,12 +512,12 @@ find_tenant_key(struct reading *reading, const char *name)
 		row = key_find(section, dot + 1);
 	}
 	if (row < 0 || key_is_named(key_at((size_t)row))) {
-		mistake(reading, "%s: unknown key; a tenant's are SECTION.KEY, such as "
-			"limits.timeout_max", name);
+		config_mistake(reading, "%s: unknown key; a tenant's are SECTION.KEY, such as "
+			       "limits.timeout_max", name);
 		return -ENOENT;
 	}
 	if (!(key_at((size_t)row)->flags & KEY_OF_TENANT)) {
-		mistake(reading, "%s: is the same for all tenants", name);
+		config_mistake(reading, "%s: is the same for all tenants", name);
 		return -EINVAL;
 	}
 	return row;
@@ -532,7 +532,7 @@ find_row(struct reading *reading, const char *name)
 		return find_tenant_key(reading, name);
 	row = key_find(reading->section, name);
 	if (row < 0)
-		mistake(reading, "%s: unknown key in [%s]", name, reading->section);
+		config_mistake(reading, "%s: unknown key in [%s]", name, reading->section);
 	return row;
 }
 
@@ -541,7 +541,7 @@ static unsigned int
 said_before(struct reading *reading, size_t row)
 {
 	unsigned int *seen = &reading->seen[reading->instance][row], line = *seen;
-	struct config_said said = here(reading);
+	struct config_said said = config_here(reading);
 
 	if (!reading->tenant) {
 		if (!line)
@@ -567,7 +567,7 @@ on_value(void *arg, const char *section, const char *name, const char *value)
 	reading->any_key = true;
 	if (reading->continues) {
 		if (reading->key && !key_is_list(reading->key)) {
-			mistake(reading, "%s: the value is one line", reading->key->name);
+			config_mistake(reading, "%s: the value is one line", reading->key->name);
 			reading->key = NULL;
 		}
 		if (reading->key)
@@ -576,7 +576,7 @@ on_value(void *arg, const char *section, const char *name, const char *value)
 	}
 	if (!reading->section) {
 		if (!reading->any_section)
-			mistake(reading, "%s: stands before any [SECTION]", name);
+			config_mistake(reading, "%s: stands before any [SECTION]", name);
 		return 1;
 	}
 	row = find_row(reading, name);
@@ -584,7 +584,7 @@ on_value(void *arg, const char *section, const char *name, const char *value)
 		return 1;
 	before = said_before(reading, (size_t)row);
 	if (before) {
-		mistake(reading, "%s: said twice, first in line %u", name, before);
+		config_mistake(reading, "%s: said twice, first in line %u", name, before);
 		return 1;
 	}
 	reading->key = key_at((size_t)row);
@@ -623,7 +623,7 @@ config_read(struct config *config, const char *path, FILE *errors)
 		return reading.error;
 	if (r > 0 && reading.mistakes == 0) {
 		reading.line = (unsigned int)r;
-		mistake(&reading, "not understood");
+		config_mistake(&reading, "not understood");
 	}
 	if (r < 0)
 		return -ENOMEM;

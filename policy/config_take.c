@@ -27,7 +27,8 @@ config_same_profile(const struct config *a, const struct config *b, const char *
 
 /* The old values stay until the end of the configuration. */
 static void
-retire(struct config_origin *origin, const char *section, const void *values, size_t size)
+config_take_retire(struct config_origin *origin, const char *section, const void *values,
+		   size_t size)
 {
 	struct config_retired *retired = reallocarray(origin->retired, origin->n_retired + 1,
 						      sizeof(*retired));
@@ -42,8 +43,8 @@ retire(struct config_origin *origin, const char *section, const void *values, si
 /* Copies a section into an array of n sections, which has room for most. Returns its number there,
  * or -ENOSPC. */
 static int
-take(struct config_origin *origin, const char *section, char *first, size_t *n, size_t most,
-     size_t size, const void *values)
+config_take_section(struct config_origin *origin, const char *section, char *first, size_t *n,
+		    size_t most, size_t size, const void *values)
 {
 	const struct key *key;
 	size_t i = 0;
@@ -55,7 +56,7 @@ take(struct config_origin *origin, const char *section, char *first, size_t *n, 
 	if (i == *n)
 		++*n;
 	else
-		retire(origin, section, first + i * size, size);
+		config_take_retire(origin, section, first + i * size, size);
 	memcpy(first + i * size, values, size);
 	for (size_t k = 0; (key = key_at(k)); k++)
 		if (strcmp(key->section, section) == 0)
@@ -68,10 +69,12 @@ config_take_profile(struct config *to, const struct config *from, const char *na
 {
 	const struct config_profile *profile = config_find_profile(from, name);
 	const struct config_interpreter *interpreter = config_interpreter_of(from, profile);
-	int r = interpreter ? take(to->origin, "interpreter", (char *)to->interpreter,
-				   &to->n_interpreters, CONFIG_INTERPRETERS_MAX,
-				   sizeof(*interpreter), interpreter) : 0;
+	int r = interpreter ? config_take_section(to->origin, "interpreter", (char *)to->interpreter,
+						  &to->n_interpreters, CONFIG_INTERPRETERS_MAX,
+						  sizeof(*interpreter), interpreter) : 0;
 
-	return r < 0 ? r : take(to->origin, "profile", (char *)to->profile, &to->n_profiles,
-				CONFIG_PROFILES_MAX, sizeof(*profile), profile);
+	return r < 0 ? r
+		     : config_take_section(to->origin, "profile", (char *)to->profile,
+					   &to->n_profiles, CONFIG_PROFILES_MAX, sizeof(*profile),
+					   profile);
 }

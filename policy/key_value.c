@@ -194,7 +194,7 @@ clear_list(struct config_list *list)
 }
 
 static void
-append(struct config_list *list, char *word)
+key_value_append(struct config_list *list, char *word)
 {
 	char **item = xrealloc(list->item, (list->n + 2) * sizeof(*item));
 
@@ -213,7 +213,7 @@ key_value_add_word(const struct key *key, struct config_list *list, const char *
 	if (list->n >= key->most)
 		return why_say(why_r, -EINVAL, key->name, "more than %" PRIu64 " words",
 			       key->most);
-	append(list, copy_of(word, len));
+	key_value_append(list, copy_of(word, len));
 	return 0;
 }
 
@@ -332,7 +332,7 @@ key_own(const struct key *key, void *base)
 
 		memset(list, 0, sizeof(*list));
 		for (size_t i = 0; i < theirs.n; i++)
-			append(list, copy_of(theirs.item[i], strlen(theirs.item[i])));
+			key_value_append(list, copy_of(theirs.item[i], strlen(theirs.item[i])));
 	} else if (key_owns(key) && *(char **)slot) {
 		*(char **)slot = copy_of(*(char **)slot, strlen(*(char **)slot));
 	}

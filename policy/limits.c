@@ -9,7 +9,7 @@
 #include "base/why.h"
 
 static uint64_t
-smaller(uint64_t a, uint64_t b)
+limits_smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -26,9 +26,9 @@ limits_check(uint64_t asked, uint64_t cap, double unit, const char *field, struc
 }
 
 static uint64_t
-choose(uint64_t asked, uint64_t standard, uint64_t cap)
+limits_choose(uint64_t asked, uint64_t standard, uint64_t cap)
 {
-	return smaller(asked ? asked : standard, cap);
+	return limits_smaller(asked ? asked : standard, cap);
 }
 
 int
@@ -51,14 +51,14 @@ limits_merge(const struct limits_policy *policy, const struct limits_asked *aske
 		cpu_ms = asked->wall_ms;
 
 	*limits_r = (struct limits){
-		.wall_ms = (uint32_t)choose(asked->wall_ms, standard->wall_ms, cap->wall_ms),
-		.cpu_ms = (uint32_t)choose(asked->cpu_ms, cpu_ms, cap->cpu_ms),
-		.memory_bytes = choose(asked->memory_bytes, standard->memory_bytes,
-				       cap->memory_bytes),
-		.pids = (uint32_t)choose(asked->pids, standard->pids, cap->pids),
-		.output_bytes = choose(asked->output_bytes, standard->output_bytes,
-				       cap->output_bytes),
-		.output_total = smaller(standard->output_total, cap->output_total),
+		.wall_ms = (uint32_t)limits_choose(asked->wall_ms, standard->wall_ms, cap->wall_ms),
+		.cpu_ms = (uint32_t)limits_choose(asked->cpu_ms, cpu_ms, cap->cpu_ms),
+		.memory_bytes = limits_choose(asked->memory_bytes, standard->memory_bytes,
+					      cap->memory_bytes),
+		.pids = (uint32_t)limits_choose(asked->pids, standard->pids, cap->pids),
+		.output_bytes = limits_choose(asked->output_bytes, standard->output_bytes,
+					      cap->output_bytes),
+		.output_total = limits_smaller(standard->output_total, cap->output_total),
 		.results = standard->results,
 	};
 	return 0;

@@ -152,7 +152,7 @@ compare_texts(const char *operator, int order)
 }
 
 static bool
-compare(const struct operand *left, const char *operator, const struct operand *right)
+marker_compare(const struct operand *left, const char *operator, const struct operand *right)
 {
 	char text[VALUE_MAX + 4], a[VALUE_MAX], b[VALUE_MAX];
 	const char *at = text, *end;
@@ -196,7 +196,7 @@ take_atom(struct reader *reader, bool *holds_r)
 	operator = take_operator(reader);
 	if (!operator || take_operand(reader, &right) < 0)
 		return -EINVAL;
-	*holds_r = reader->environment && compare(&left, operator, &right);
+	*holds_r = reader->environment && marker_compare(&left, operator, &right);
 	return 0;
 }
 

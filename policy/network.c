@@ -213,7 +213,7 @@ ends_in_number(const char *host, size_t len)
 
 /* Lower case, without a final dot; letters, digits, "-" and "_" in labels of 1 to 63. */
 static int
-normalise(const char *text, size_t len, char host_r[NETWORK_HOST_MAX + 1])
+network_normalise(const char *text, size_t len, char host_r[NETWORK_HOST_MAX + 1])
 {
 	size_t label = 0;
 
@@ -248,7 +248,7 @@ parse_host(const char *text, size_t len, char host_r[NETWORK_HOST_MAX + 1],
 	r = bracket ? network_address_parse(text + 1, len - 2, address_r)
 		    : network_address_parse(text, len, address_r);
 	if (r < 0)
-		return bracket ? r : normalise(text, len, host_r);
+		return bracket ? r : network_normalise(text, len, host_r);
 	if (bracket != (address_r->family == 6))
 		return -EINVAL;
 	network_address_print(address_r, printed);
@@ -301,7 +301,7 @@ network_rule_parse(const char *text, size_t len, struct network_rule *rule_r)
 		rule.kind = NETWORK_RULE_ANY;
 	} else if (text[0] == '.') {
 		rule.kind = NETWORK_RULE_SUFFIX;
-		r = normalise(text + 1, host_len - 1, rule.host);
+		r = network_normalise(text + 1, host_len - 1, rule.host);
 	} else {
 		rule.kind = NETWORK_RULE_HOST;
 		r = parse_host(text, host_len, rule.host, &rule.address);

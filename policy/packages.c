@@ -205,7 +205,7 @@ judge_form(const struct config *config, const struct package *package, struct wh
 }
 
 static enum policy_verdict
-judge(const struct config *config, const struct package *package, struct why *why_r)
+packages_judge(const struct config *config, const struct package *package, struct why *why_r)
 {
 	enum policy_verdict tool = policy_tool(config, "install_package");
 	enum policy_verdict others = (enum policy_verdict)config->packages.others;
@@ -262,7 +262,7 @@ packages_decide(const struct config *config, const struct package *package, size
 		return SAY(POLICY_DENY, "[policy] install_package is deny");
 	for (size_t i = 0; i < n; i++) {
 		struct why why = { .field = "" };
-		enum policy_verdict verdict = judge(config, &package[i], &why);
+		enum policy_verdict verdict = packages_judge(config, &package[i], &why);
 
 		if (each_r)
 			each_r[i] = verdict;

@@ -164,7 +164,7 @@ pep723_done(struct pep723 *found)
 }
 
 static bool
-says(const struct line *line, const char *text, size_t len)
+pep723_says(const struct line *line, const char *text, size_t len)
 {
 	const char *at = line->at, *end = line->at + line->len;
 
@@ -198,7 +198,7 @@ pep723_line_of(const struct pep723 *found, const char *text, size_t len, const c
 		struct line line = take_line(&at, end);
 
 		number++;
-		if (text && says(&line, text, len))
+		if (text && pep723_says(&line, text, len))
 			return number;
 		if (key && of_key == 0 && has_key(&line, key))
 			of_key = number;

@@ -7,7 +7,7 @@
 
 /* Clears the slots that have left the window. */
 static void
-slide(struct quota_window *window, uint64_t slot)
+quota_slide(struct quota_window *window, uint64_t slot)
 {
 	if (slot <= window->slot)
 		return;
@@ -27,7 +27,7 @@ slide(struct quota_window *window, uint64_t slot)
 void
 quota_add(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms, uint64_t amount)
 {
-	slide(window, now_ms / slot_ms);
+	quota_slide(window, now_ms / slot_ms);
 	window->used[window->slot % QUOTA_SLOTS] += amount;
 	window->total += amount;
 }
@@ -35,7 +35,7 @@ quota_add(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms, uint64
 uint64_t
 quota_used(struct quota_window *window, uint64_t slot_ms, uint64_t now_ms)
 {
-	slide(window, now_ms / slot_ms);
+	quota_slide(window, now_ms / slot_ms);
 	return window->total;
 }
 

@@ -30,7 +30,7 @@ requirement_skip_spaces(struct reader *reader)
 }
 
 static bool
-take(struct reader *reader, char c)
+requirement_take(struct reader *reader, char c)
 {
 	requirement_skip_spaces(reader);
 	if (reader->at == reader->end || *reader->at != c)
@@ -91,7 +91,7 @@ take_name(struct reader *reader, char **name_r)
 }
 
 static char *
-copy(const char *at, const char *end)
+requirement_copy(const char *at, const char *end)
 {
 	return strndup(at, (size_t)(end - at));
 }
@@ -100,7 +100,7 @@ copy(const char *at, const char *end)
 
 /* The union of the sets a and b (sorted, joined by ','), malloc'd; NULL: no memory. */
 static char *
-unite(const char *a, const char *b)
+requirement_unite(const char *a, const char *b)
 {
 	char *both = malloc(strlen(a) + strlen(b) + 2), *to = both;
 
@@ -131,9 +131,9 @@ unite(const char *a, const char *b)
 static int
 take_extras(struct reader *reader, struct requirement *requirement)
 {
-	if (!take(reader, '['))
+	if (!requirement_take(reader, '['))
 		return 0;
-	if (take(reader, ']'))
+	if (requirement_take(reader, ']'))
 		return 0;
 	do {
 		char *name, *both;
@@ -143,14 +143,14 @@ take_extras(struct reader *reader, struct requirement *requirement)
 		r = take_name(reader, &name);
 		if (r < 0)
 			return r;
-		both = unite(requirement->extras, name);
+		both = requirement_unite(requirement->extras, name);
 		free(name);
 		if (!both)
 			return -ENOMEM;
 		free(requirement->extras);
 		requirement->extras = both;
-	} while (take(reader, ','));
-	return take(reader, ']') ? 0 : -EINVAL;
+	} while (requirement_take(reader, ','));
+	return requirement_take(reader, ']') ? 0 : -EINVAL;
 }
 
 /* ---- versions, or a url ---- */
@@ -158,7 +158,7 @@ take_extras(struct reader *reader, struct requirement *requirement)
 static int
 take_specifiers(struct reader *reader, struct requirement *requirement)
 {
-	bool in_parentheses = take(reader, '('), contained;
+	bool in_parentheses = requirement_take(reader, '('), contained;
 	const char *begin, *stop;
 
 	requirement_skip_spaces(reader);
@@ -167,14 +167,14 @@ take_specifiers(struct reader *reader, struct requirement *requirement)
 		if (specifier_take(&reader->at, reader->end, NULL, &contained) < 0)
 			return -EINVAL;
 		stop = reader->at;
-		if (!take(reader, ','))
+		if (!requirement_take(reader, ','))
 			break;
 		requirement_skip_spaces(reader);
 	}
-	requirement->specifiers = copy(begin, stop);
+	requirement->specifiers = requirement_copy(begin, stop);
 	if (!requirement->specifiers)
 		return -ENOMEM;
-	return in_parentheses && !take(reader, ')') ? -EINVAL : 0;
+	return in_parentheses && !requirement_take(reader, ')') ? -EINVAL : 0;
 }
 
 /* scheme://something, or file:something */
@@ -205,7 +205,7 @@ take_url(struct reader *reader, struct requirement *requirement)
 		reader->at++;
 	if (reader->at == begin)
 		return -EINVAL;
-	requirement->url = copy(begin, reader->at);
+	requirement->url = requirement_copy(begin, reader->at);
 	requirement->specifiers = strdup("");
 	if (!requirement->url || !requirement->specifiers)
 		return -ENOMEM;
@@ -217,12 +217,12 @@ take_marker(struct reader *reader, struct requirement *requirement)
 {
 	bool holds;
 
-	if (take(reader, ';')) {
+	if (requirement_take(reader, ';')) {
 		requirement_skip_spaces(reader);
 		if (marker_check(reader->at, (size_t)(reader->end - reader->at), NULL, "",
 				 &holds) < 0)
 			return -EINVAL;
-		requirement->marker = copy(reader->at, reader->end);
+		requirement->marker = requirement_copy(reader->at, reader->end);
 		if (!requirement->marker)
 			return -ENOMEM;
 		reader->at = reader->end;
@@ -241,7 +241,7 @@ read_parts(struct reader *reader, struct requirement *requirement)
 	if (r == 0)
 		r = take_extras(reader, requirement);
 	if (r == 0)
-		r = take(reader, '@') ? take_url(reader, requirement)
+		r = requirement_take(reader, '@') ? take_url(reader, requirement)
 				      : take_specifiers(reader, requirement);
 	return r < 0 ? r : take_marker(reader, requirement);
 }
@@ -255,7 +255,7 @@ requirement_read(const char *text, size_t len, struct requirement *requirement_r
 
 	if (len > REQUIREMENT_MAX || !is_line(text, len))
 		return -EINVAL;
-	requirement.written = copy(text, text + len);
+	requirement.written = requirement_copy(text, text + len);
 	requirement.extras = strdup("");
 	if (!requirement.written || !requirement.extras)
 		r = -ENOMEM;
@@ -304,7 +304,7 @@ is_same(const char *a, const char *b)
 static int
 put_together(struct requirement *a, const struct requirement *b)
 {
-	char *extras = unite(a->extras, b->extras), *specifiers = NULL, *written = NULL;
+	char *extras = requirement_unite(a->extras, b->extras), *specifiers = NULL, *written = NULL;
 	bool both = *a->specifiers && *b->specifiers &&
 		    strcmp(a->specifiers, b->specifiers) != 0;
 	int r = extras ? asprintf(&specifiers, "%s%s%s",
@@ -338,7 +338,7 @@ put_together(struct requirement *a, const struct requirement *b)
 }
 
 static int
-merge(struct requirement *a, const struct requirement *b)
+requirement_merge(struct requirement *a, const struct requirement *b)
 {
 	if (is_same(a->extras, b->extras) && is_same(a->specifiers, b->specifiers))
 		return 0;
@@ -365,7 +365,7 @@ requirements_add(struct requirements *list, struct requirement *requirement)
 	int r = 0;
 
 	if (like) {
-		r = merge(like, requirement);
+		r = requirement_merge(like, requirement);
 		requirement_done(requirement);
 		return r;
 	}

@@ -42,7 +42,7 @@ struct step {
 };
 
 static char *
-dump(const json_t *value, size_t flags)
+shown_dump(const json_t *value, size_t flags)
 {
 	return xalloc_check(json_dumps(value, flags | JSON_ENCODE_ANY));
 }
@@ -115,7 +115,7 @@ put_value(struct arguments *arguments, const json_t *value)
 	} else if (string) {
 		put_text(arguments, string, len, NULL);
 	} else {
-		text = dump(value, JSON_COMPACT);
+		text = shown_dump(value, JSON_COMPACT);
 		if (is_short(text, strlen(text))) {
 			fputs(text, arguments->list);
 			free(text);
@@ -141,16 +141,16 @@ is_walked(const json_t *value, unsigned int depth)
 }
 
 static void
-walk(struct arguments *arguments, const json_t *value, const struct step *step)
+shown_walk(struct arguments *arguments, const json_t *value, const struct step *step)
 {
 	struct step next = { .up = step, .depth = step ? step->depth + 1 : 1 };
 	json_t *object = (json_t *)value, *member;
 
 	if (is_walked(value, next.depth - 1)) {
 		json_object_foreach(object, next.key, member)
-			walk(arguments, member, &next);
+			shown_walk(arguments, member, &next);
 		for (next.key = NULL; next.index < json_array_size(value); next.index++)
-			walk(arguments, json_array_get(value, next.index), &next);
+			shown_walk(arguments, json_array_get(value, next.index), &next);
 		return;
 	}
 	if (ftell(arguments->list) > 0)
@@ -212,7 +212,7 @@ shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds)
 	bool fits;
 
 	arguments.list = xalloc_check(open_memstream(&list, &list_len));
-	walk(&arguments, value, NULL);
+	shown_walk(&arguments, value, NULL);
 	close_text(arguments.list);
 	stream = xalloc_check(open_memstream(&shown, &shown_len));
 	fits = quote_block(stream, &block, list, list_len) && arguments.n_texts <= bounds->texts;
@@ -237,7 +237,7 @@ shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds)
 char *
 shown_json(const json_t *value, size_t flags)
 {
-	char *text = dump(value, flags | JSON_ENSURE_ASCII), *with = NULL;
+	char *text = shown_dump(value, flags | JSON_ENSURE_ASCII), *with = NULL;
 	size_t len;
 	FILE *to;
 

@@ -76,7 +76,7 @@ has_preset(const struct config_tenant *tenant)
 }
 
 static int
-apply(struct config *config, const struct config_setting *setting)
+tenants_apply(struct config *config, const struct config_setting *setting)
 {
 	const struct key *key = key_at(setting->row);
 	struct config_origin *origin = config->origin;
@@ -112,7 +112,7 @@ config_derive(const struct config *config, const struct config_tenant *const *fr
 		if (has_preset(from[i]))
 			forget_verdicts(derived);
 		for (size_t k = 0; r == 0 && k < from[i]->n_settings; k++)
-			r = apply(derived, &from[i]->setting[k]);
+			r = tenants_apply(derived, &from[i]->setting[k]);
 	}
 	if (r == 0)
 		return derived;

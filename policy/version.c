@@ -18,7 +18,7 @@ struct scan {
 /* ---- reading a version ---- */
 
 static int
-peek(const struct scan *scan, size_t ahead)
+version_peek(const struct scan *scan, size_t ahead)
 {
 	return (size_t)(scan->end - scan->at) > ahead ? (unsigned char)scan->at[ahead] : -1;
 }
@@ -55,7 +55,7 @@ version_take_number(struct scan *scan, uint64_t *number_r)
 	uint64_t number = 0;
 	int digits = 0;
 
-	while (is_digit(peek(scan, 0))) {
+	while (is_digit(version_peek(scan, 0))) {
 		number = number * 10 + (uint64_t)(*scan->at++ - '0');
 		digits += number != 0;
 		if (digits > DIGITS_MAX)
@@ -70,7 +70,7 @@ version_take_number(struct scan *scan, uint64_t *number_r)
 static int
 version_take_word(struct scan *scan, const char *const *words)
 {
-	const char *at = scan->at + is_separator(peek(scan, 0));
+	const char *at = scan->at + is_separator(version_peek(scan, 0));
 
 	for (int i = 0; words[i]; i++) {
 		size_t len = strlen(words[i]);
@@ -88,8 +88,8 @@ static int
 take_word_number(struct scan *scan, uint64_t *number_r)
 {
 	*number_r = 0;
-	scan->at += is_separator(peek(scan, 0));
-	return is_digit(peek(scan, 0)) ? version_take_number(scan, number_r) : 0;
+	scan->at += is_separator(version_peek(scan, 0));
+	return is_digit(version_peek(scan, 0)) ? version_take_number(scan, number_r) : 0;
 }
 
 static int
@@ -97,22 +97,22 @@ take_release(struct scan *scan, struct version *v)
 {
 	bool had_epoch = false;
 
-	if (peek(scan, 0) == 'v' || peek(scan, 0) == 'V')
+	if (version_peek(scan, 0) == 'v' || version_peek(scan, 0) == 'V')
 		scan->at++;
 	for (;;) {
 		uint64_t number;
 
-		if (!is_digit(peek(scan, 0)) || v->n_release == VERSION_PARTS_MAX ||
+		if (!is_digit(version_peek(scan, 0)) || v->n_release == VERSION_PARTS_MAX ||
 		    version_take_number(scan, &number) < 0)
 			return -EINVAL;
-		if (peek(scan, 0) == '!' && v->n_release == 0 && !had_epoch) {
+		if (version_peek(scan, 0) == '!' && v->n_release == 0 && !had_epoch) {
 			scan->at++;
 			had_epoch = true;
 			v->epoch = number;
 			continue;
 		}
 		v->release[v->n_release++] = number;
-		if (peek(scan, 0) != '.' || !is_digit(peek(scan, 1)))
+		if (version_peek(scan, 0) != '.' || !is_digit(version_peek(scan, 1)))
 			return 0;
 		scan->at++;
 	}
@@ -133,7 +133,7 @@ take_pre_and_post(struct scan *scan, struct version *v)
 		if (take_word_number(scan, &v->pre_number) < 0)
 			return -EINVAL;
 	}
-	if (peek(scan, 0) == '-' && is_digit(peek(scan, 1))) {
+	if (version_peek(scan, 0) == '-' && is_digit(version_peek(scan, 1))) {
 		scan->at++;
 		if (version_take_number(scan, &number) < 0)
 			return -EINVAL;
@@ -165,18 +165,19 @@ take_local(struct scan *scan, struct version *v)
 {
 	size_t len = 0;
 
-	if (peek(scan, 0) != '+')
+	if (version_peek(scan, 0) != '+')
 		return 0;
 	scan->at++;
 	for (;;) {
-		if (!version_is_alnum(peek(scan, 0)))
+		if (!version_is_alnum(version_peek(scan, 0)))
 			return -EINVAL;
-		while (version_is_alnum(peek(scan, 0))) {
+		while (version_is_alnum(version_peek(scan, 0))) {
 			if (len + 2 >= sizeof(v->local))
 				return -EINVAL;
 			v->local[len++] = (char)tolower((unsigned char)*scan->at++);
 		}
-		if (!is_separator(peek(scan, 0)) || !version_is_alnum(peek(scan, 1)))
+		if (!is_separator(version_peek(scan, 0)) ||
+		    !version_is_alnum(version_peek(scan, 1)))
 			break;
 		scan->at++;
 		v->local[len++] = '.';
@@ -213,7 +214,7 @@ version_read(const char *text, size_t len, struct version *version_r)
 /* ---- order ---- */
 
 static int
-order(uint64_t a, uint64_t b)
+version_order(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -228,10 +229,10 @@ static int
 compare_release(const struct version *a, const struct version *b)
 {
 	size_t n = a->n_release > b->n_release ? a->n_release : b->n_release;
-	int r = order(a->epoch, b->epoch);
+	int r = version_order(a->epoch, b->epoch);
 
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = order(release_part(a, i), release_part(b, i));
+		r = version_order(release_part(a, i), release_part(b, i));
 	return r;
 }
 
@@ -260,10 +261,10 @@ compare_labels(const char *a, size_t a_len, const char *b, size_t b_len)
 		for (; b_len > 1 && *b == '0'; b_len--)
 			b++;
 		if (a_len != b_len)
-			return order(a_len, b_len);
+			return version_order(a_len, b_len);
 	}
 	r = memcmp(a, b, a_len < b_len ? a_len : b_len);
-	return r ? r : order(a_len, b_len);
+	return r ? r : version_order(a_len, b_len);
 }
 
 static int
@@ -287,13 +288,13 @@ compare_public(const struct version *a, const struct version *b)
 	int r = compare_release(a, b);
 
 	if (r == 0)
-		r = order((uint64_t)pre_rank(a), (uint64_t)pre_rank(b));
+		r = version_order((uint64_t)pre_rank(a), (uint64_t)pre_rank(b));
 	if (r == 0)
-		r = order(a->pre_number, b->pre_number);
+		r = version_order(a->pre_number, b->pre_number);
 	if (r == 0)
-		r = order((uint64_t)(a->post + 1), (uint64_t)(b->post + 1));
+		r = version_order((uint64_t)(a->post + 1), (uint64_t)(b->post + 1));
 	if (r == 0)	/* no label sorts last, not first */
-		r = order((uint64_t)a->dev, (uint64_t)b->dev);
+		r = version_order((uint64_t)a->dev, (uint64_t)b->dev);
 	return r;
 }
 
@@ -335,7 +336,7 @@ take_version(struct scan *scan, enum operator op, struct version *v, bool *wildc
 	*wildcard_r = false;
 	if (take_release(scan, v) < 0)
 		return -EINVAL;
-	if (equal && peek(scan, 0) == '.' && peek(scan, 1) == '*') {
+	if (equal && version_peek(scan, 0) == '.' && version_peek(scan, 1) == '*') {
 		*wildcard_r = true;
 		scan->at += 2;
 	} else if (take_pre_and_post(scan, v) < 0 || take_dev(scan, v) < 0 ||

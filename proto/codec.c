@@ -163,7 +163,7 @@ codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len)
 }
 
 static int
-append(void *buffer, const char *bytes, size_t len)
+codec_append(void *buffer, const char *bytes, size_t len)
 {
 	return codec_buffer_append(buffer, bytes, len);
 }
@@ -226,7 +226,7 @@ codec_encode_shape(const struct codec_shape *shape, const void *value,
 		present++;
 	}
 
-	msgpack_packer_init(&packer, buffer, append);
+	msgpack_packer_init(&packer, buffer, codec_append);
 	r = msgpack_pack_map(&packer, present);
 	for (size_t i = 0; r >= 0 && i < shape->n_fields; i++) {
 		const struct codec_field *field = &shape->field[i];
@@ -306,7 +306,7 @@ store_number(const struct codec_field *field, const msgpack_object *object, void
 
 /* Stores an object of the right type at slot; bounds are checked later. */
 static int
-store(const struct codec_field *field, const msgpack_object *object, void *slot)
+codec_store(const struct codec_field *field, const msgpack_object *object, void *slot)
 {
 	switch (field->kind) {
 	case CODEC_U32:
@@ -369,7 +369,7 @@ store_map(const struct codec_shape *shape, const msgpack_object *map, void *valu
 		seen |= UINT32_C(1) << f;
 		field = &shape->field[f];
 		slot = (char *)value + field->offset;
-		r = store(field, &pair->val, slot);
+		r = codec_store(field, &pair->val, slot);
 		if (r < 0)
 			return r;
 		if (!in_bounds(field, slot))

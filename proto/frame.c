@@ -76,7 +76,7 @@ judge_header(struct frame_reader *reader)
 
 /* The body with more room, NULL: no memory. A copy of secrets is not left behind. */
 static unsigned char *
-grow(struct frame_reader *reader, size_t size)
+frame_grow(struct frame_reader *reader, size_t size)
 {
 	const unsigned int type = reader->header[1];
 	unsigned char *body;
@@ -108,7 +108,7 @@ reader_space(struct frame_reader *reader, unsigned char **at_r, size_t *len_r)
 
 		if (size > reader->body_total)
 			size = reader->body_total;
-		body = grow(reader, size);
+		body = frame_grow(reader, size);
 		if (!body)
 			return -ENOMEM;
 		reader->body = body;
@@ -333,7 +333,7 @@ frame_writer_done(struct frame_writer *writer)
 }
 
 static int
-queue(struct frame_writer *writer, const struct msg *msg, struct fdpass_set *fds)
+frame_queue(struct frame_writer *writer, const struct msg *msg, struct fdpass_set *fds)
 {
 	struct codec_buffer bytes = { 0 };
 	struct frame_out *out = NULL;
@@ -381,7 +381,7 @@ frame_writer_put(struct frame_writer *writer, const struct msg *msg,
 	assert(n_fds <= MSG_FDS_MAX);
 	for (size_t i = 0; i < n_fds; i++)
 		fds.fd[fds.n++] = fd[i];
-	r = queue(writer, msg, &fds);
+	r = frame_queue(writer, msg, &fds);
 	fdpass_close(&fds);
 	return r;
 }

@@ -56,7 +56,7 @@ arguments_print_help(FILE *to)
 }
 
 static const char *
-conflict(const struct arguments *arguments, bool any_left)
+arguments_conflict(const struct arguments *arguments, bool any_left)
 {
 	if (any_left)
 		return "mcp-pythond takes options only.\n";
@@ -127,7 +127,7 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			exit(EXIT_USAGE);
 		}
 	}
-	wrong = conflict(arguments_r, optind < argc);
+	wrong = arguments_conflict(arguments_r, optind < argc);
 	if (wrong) {
 		fputs(wrong, stderr);
 		exit(EXIT_USAGE);

@@ -137,7 +137,7 @@ handover_is_sound(const struct handover_table *all, const struct handover_sessio
 }
 
 static int
-give(void *arg, const struct handover_session *session, const int fd[REPL_FDS])
+handover_give_one(void *arg, const struct handover_session *session, const int fd[REPL_FDS])
 {
 	struct giver *giver = arg;
 	char name[FD_NAME_MAX];
@@ -213,8 +213,8 @@ handover_give(struct engine *engine, struct audit *audit)
 	int r = 0;
 
 	engine_describe(engine, &giver.table.is);
-	repl_sessions_give(
-		&(struct repl_giving){ .give = give, .lose = handover_lose, .arg = &giver });
+	repl_sessions_give(&(struct repl_giving){
+		.give = handover_give_one, .lose = handover_lose, .arg = &giver });
 	if (giver.table.is.sessions > 0) {
 		r = store_table(&giver.table);
 		if (r < 0)

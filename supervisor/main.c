@@ -274,7 +274,7 @@ on_engine_done(void *arg)
 }
 
 static void
-stop(struct supervisor *s)
+supervisor_stop(struct supervisor *s)
 {
 	if (s->stopping) {
 		loop_stop(s->loop);
@@ -300,7 +300,7 @@ on_streams_empty(void *arg)
 	if (s->stopping)
 		finish_if_done(s);
 	else if (s->stdio)
-		stop(s);
+		supervisor_stop(s);
 }
 
 static void
@@ -347,7 +347,7 @@ on_configuration_read(void *arg, const struct config *config, FILE *later)
 
 /* systemd waits for READY after RELOADING (Type=notify-reload knows the signal). */
 static void
-reload(struct supervisor *s)
+supervisor_reload(struct supervisor *s)
 {
 	notify_reloading(s->notify);
 	governance_reload(s->governance, &s->source, &(struct governance_watcher){
@@ -359,11 +359,11 @@ static void
 main_on_signal(int number, void *arg)
 {
 	if (number == SIGHUP) {
-		reload(arg);
+		supervisor_reload(arg);
 		return;
 	}
 	log_line(LOG_NOTICE, "stopping", "signal=SIG%s", sigabbrev_np(number));
-	stop(arg);
+	supervisor_stop(arg);
 }
 
 static void
@@ -387,7 +387,7 @@ end_early(struct supervisor *s)
 	/* Sessions that would be kept are removed after a failure. */
 	s->keeps_sessions = false;
 	if (!s->stopping)
-		stop(s);
+		supervisor_stop(s);
 }
 
 static void
@@ -550,7 +550,7 @@ on_slow_turn(unsigned int milliseconds)
 }
 
 static int
-build(struct supervisor *s)
+supervisor_build(struct supervisor *s)
 {
 	struct engine_options engine = { .config = s->config,
 					 .launcher = s->launcher,
@@ -753,7 +753,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "mcp-pythond: %s\n", why.text);
 		s.exit_code = EXIT_FAILED;
 	} else {
-		r = build(&s);
+		r = supervisor_build(&s);
 		if (r == 0)
 			r = fences_enter(&(struct fences_of){
 				.config = s.config, .source = &s.source,

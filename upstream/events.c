@@ -35,7 +35,7 @@ bytes_free(struct bytes *b)
 }
 
 static void
-empty(struct bytes *b)
+events_empty(struct bytes *b)
 {
 	b->len = 0;
 	if (b->size > KEPT)
@@ -81,7 +81,7 @@ end_line(struct events *e)
 		if (e->has_data && e->data.len > 0)
 			e->on_message(e->arg, e->data.at, e->data.len);
 		e->has_data = false;
-		empty(&e->data);
+		events_empty(&e->data);
 	} else if ((value = events_value_of(e, "data:"))) {
 		if (e->has_data)
 			r = bytes_add(&e->data, "\n", 1, e->max);
@@ -93,7 +93,7 @@ end_line(struct events *e)
 	} else if ((value = events_value_of(e, "retry:"))) {
 		take_retry(e, value, (size_t)(end - value));
 	}
-	empty(&e->line);
+	events_empty(&e->line);
 	return r;
 }
 

@@ -167,7 +167,7 @@ is_required(const json_t *tool)
 }
 
 static bool
-take(struct listing *l, const json_t *tool, bool with_headers)
+listing_take_tool(struct listing *l, const json_t *tool, bool with_headers)
 {
 	json_t *headers = xalloc_check(json_array()), *path;
 	struct shape_tool shaped;
@@ -204,7 +204,7 @@ listing_take(struct listing *l, const json_t *tools, bool with_headers)
 	size_t i;
 
 	json_array_foreach(tools, i, tool)
-		if (!take(l, tool, with_headers))
+		if (!listing_take_tool(l, tool, with_headers))
 			l->left_out++;
 }
 
@@ -220,7 +220,7 @@ listing_add_reader(struct listing *l)
 		"description", "Reads a resource of this server, such as a resource_link in a "
 		"result: text, or bytes.", "inputSchema", "type", "object", "properties", "uri",
 		"type", "string", "required", "uri", "annotations", "readOnlyHint", 1));
-	if (take(l, tool, false))
+	if (listing_take_tool(l, tool, false))
 		json_object_set_new(json_array_get(l->tools, json_array_size(l->tools) - 1),
 				    "reader", json_true());
 	json_decref(tool);
@@ -228,7 +228,7 @@ listing_add_reader(struct listing *l)
 
 /* Notes what a call of the tool needs, if anything. */
 static void
-know(struct listing *l, const char *name, json_t *one)
+listing_know(struct listing *l, const char *name, json_t *one)
 {
 	json_object_del(one, "about");
 	if (json_is_true(json_object_get(one, "task")) || json_object_get(one, "reader") ||
@@ -256,7 +256,7 @@ listing_end(struct listing *l, uint32_t number, void (*tell)(void *arg, const st
 				.server = number, .name = msg_str(name),
 				.read_only = json_is_true(json_object_get(one, "read_only")),
 				.about = msg_str(about) } });
-		know(l, name, one);
+		listing_know(l, name, one);
 	}
 	listing_drop(l);
 	return n;

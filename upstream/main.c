@@ -99,7 +99,7 @@ on_frame(void *arg, struct frame *frame)
 /* A server can make this process use memory: that is bounded here, for this process alone
  * (upstream/process.c). A server could debug it: the kernel refuses that from now on. */
 static void
-confine(void)
+upstream_confine(void)
 {
 	struct rlimit none = { 0, 0 }, data;
 
@@ -160,7 +160,7 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 }
 
 static void
-start(struct client *c)
+upstream_start_process(struct client *c)
 {
 	struct msg ready = { .type = MSG_TOOLS_READY,
 			     .tools_ready.build = msg_str(PROTO_BUILD) };
@@ -170,7 +170,7 @@ start(struct client *c)
 	r = control_configure(&c->control, OUTBOX_MAX, MSG_TOOLS_CONFIGURE, &frame);
 	if (r < 0)
 		upstream_main_give_up("the configuration", -r);
-	confine();
+	upstream_confine();
 	c->base = event_base_new();
 	if (!c->base)
 		upstream_main_give_up("the loop", ENOMEM);
@@ -200,7 +200,7 @@ is_busy(const struct client *c)
 
 /* The supervisor is gone, or wants no more. */
 static void
-end(struct client *c)
+upstream_end(struct client *c)
 {
 	const struct timeval most = { .tv_usec = END_MS * 1000 };
 
@@ -227,8 +227,8 @@ main(int argc, char **argv)
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	start(&client);
+	upstream_start_process(&client);
 	event_base_dispatch(client.base);
-	end(&client);
+	upstream_end(&client);
 	return EXIT_SUCCESS;
 }

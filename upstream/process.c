@@ -34,7 +34,7 @@ close_fd(int *fd)
 
 /* Everything of the process but its exit status. */
 static void
-release(struct process *p)
+process_release(struct process *p)
 {
 	event_del(&p->readable);
 	event_del(&p->writable);
@@ -57,7 +57,7 @@ release(struct process *p)
 
 /* Keeps the last line of what it says to people. */
 static bool
-hear(struct process *p)
+process_hear(struct process *p)
 {
 	char bytes[4096];
 	ssize_t n = read(p->err, bytes, sizeof(bytes));
@@ -85,13 +85,13 @@ on_says(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!hear(p))
+	if (!process_hear(p))
 		event_del(&p->says);
 }
 
 /* Kills and reaps it, with its group. The wait status. */
 static int
-reap(struct process *p)
+process_reap(struct process *p)
 {
 	int status = 0;
 
@@ -107,8 +107,8 @@ process_end(struct process *p)
 {
 	if (p->pid == 0)
 		return;
-	reap(p);
-	release(p);
+	process_reap(p);
+	process_release(p);
 }
 
 /* why: NULL: it has ended by itself, or is about to. */
@@ -116,9 +116,9 @@ static void
 process_end_because(struct process *p, const char *why)
 {
 	char text[PROCESS_SAID_MAX + 128];
-	int status = reap(p);
+	int status = process_reap(p);
 
-	hear(p);
+	process_hear(p);
 	if (why == NULL && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		why = "it has closed its standard output or was killed";
 	if (why != NULL)
@@ -128,7 +128,7 @@ process_end_because(struct process *p, const char *why)
 			 WIFEXITED(status) ? "exit code" : "signal",
 			 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
 			 *p->said ? ", and said: " : "", p->said);
-	release(p);
+	process_release(p);
 	p->on_end(p->arg, text);
 }
 
@@ -200,7 +200,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 /* ---- input of the process ---- */
 
 static void
-flush(struct process *p)
+process_flush(struct process *p)
 {
 	while (evbuffer_get_length(p->waiting) > 0) {
 		int n = evbuffer_write(p->waiting, p->in);
@@ -222,7 +222,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	flush(arg);
+	process_flush(arg);
 }
 
 int
@@ -234,7 +234,7 @@ process_write(struct process *p, const char *line, size_t len)
 		return -ENOBUFS;
 	if (evbuffer_add(p->waiting, line, len) < 0 || evbuffer_add(p->waiting, "\n", 1) < 0)
 		abort();
-	flush(p);
+	process_flush(p);
 	return 0;
 }
 

@@ -41,7 +41,7 @@
 /* ---- responses ---- */
 
 static size_t
-waiting(const struct remote *r)
+remote_waiting(const struct remote *r)
 {
 	const struct transfer *t;
 	size_t sum = 0;
@@ -52,7 +52,7 @@ waiting(const struct remote *r)
 }
 
 static void
-keep(void *arg, char *text, size_t len)
+remote_keep(void *arg, char *text, size_t len)
 {
 	struct transfer *t = arg;
 	struct remote *r = t->remote;
@@ -97,7 +97,7 @@ on_bytes(char *bytes, size_t size, size_t n, void *arg)
 	(void)size;
 	if (!t->is_body)
 		begin_body(t);
-	if (waiting(t->remote) + n > WAITING_MAX) {
+	if (remote_waiting(t->remote) + n > WAITING_MAX) {
 		t->refused = "too much of its answers waits to be read";
 		return CURL_WRITEFUNC_ERROR;
 	}
@@ -289,7 +289,7 @@ remote_on_again(evutil_socket_t fd, short what, void *arg)
 /* If the stream has ended before the awaited answer and can be resumed, the transfer becomes a
  * GET, which is sent after a pause. False: it cannot be resumed. */
 static bool
-resume(struct transfer *t)
+remote_resume(struct transfer *t)
 {
 	const struct events *events = &t->events;
 	unsigned int ms = events->retry_ms ? events->retry_ms : RESUME_MS;
@@ -366,7 +366,7 @@ on_broken(struct transfer *t, CURLcode result)
 
 /* libcurl has returned: messages, then ends. A message can end everything. */
 static void
-settle(struct remote *r)
+remote_settle(struct remote *r)
 {
 	struct message *m;
 	struct transfer *t;
@@ -389,7 +389,7 @@ settle(struct remote *r)
 			begin_body(t);
 		if (t->is_token)
 			remote_on_token(t, result);
-		else if (resume(t))
+		else if (remote_resume(t))
 			continue;
 		else if (result != CURLE_OK)
 			on_broken(t, result);
@@ -409,7 +409,7 @@ on_socket_event(evutil_socket_t fd, short what, void *arg)
 
 	curl_multi_socket_action(r->multi, fd, ((what & EV_READ) ? CURL_CSELECT_IN : 0) |
 				 ((what & EV_WRITE) ? CURL_CSELECT_OUT : 0), &running);
-	settle(r);
+	remote_settle(r);
 }
 
 static int
@@ -447,7 +447,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	curl_multi_socket_action(r->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	settle(r);
+	remote_settle(r);
 }
 
 static int
@@ -536,7 +536,8 @@ transfer_add(struct remote *r, uint64_t id)
 	t->remote = r;
 	t->id = id;
 	t->easy = xalloc_check(curl_easy_init());
-	t->events = (struct events){ .on_message = keep, .arg = t, .max = REMOTE_MESSAGE_MAX };
+	t->events = (struct events){ .on_message = remote_keep, .arg = t,
+				     .max = REMOTE_MESSAGE_MAX };
 	evtimer_assign(&t->again, r->options.base, remote_on_again, t);
 	TAILQ_INSERT_TAIL(&r->transfers, t, link);
 	r->n_transfers++;
@@ -562,7 +563,7 @@ new_transfer(struct remote *r, uint64_t id, const char *revision)
 }
 
 static void
-authorize(struct transfer *t)
+remote_authorize(struct transfer *t)
 {
 	const struct remote *r = t->remote;
 
@@ -579,7 +580,7 @@ int
 transfer_start(struct transfer *t)
 {
 	t->waits = false;
-	authorize(t);
+	remote_authorize(t);
 	return set_options(t) && curl_multi_add_handle(t->remote->multi, t->easy) == CURLM_OK
 		? 0 : -EINVAL;
 }
@@ -711,7 +712,7 @@ remote_listen(struct remote *r, uint64_t id, const char *revision)
 }
 
 static struct transfer *
-find(const struct remote *r, uint64_t id)
+remote_find(const struct remote *r, uint64_t id)
 {
 	struct transfer *t;
 
@@ -724,7 +725,7 @@ find(const struct remote *r, uint64_t id)
 void
 remote_release(struct remote *r, uint64_t id)
 {
-	struct transfer *t = find(r, id);
+	struct transfer *t = remote_find(r, id);
 
 	if (t)
 		t->id = 0;
@@ -733,7 +734,7 @@ remote_release(struct remote *r, uint64_t id)
 void
 remote_cancel(struct remote *r, uint64_t id)
 {
-	struct transfer *t = find(r, id);
+	struct transfer *t = remote_find(r, id);
 
 	if (t)
 		transfer_forget(t);

@@ -39,8 +39,8 @@
 #define CURSOR_MAX 4096		/* bytes */
 #define MESSAGE_VALUES_MAX 200000	/* of a message: more takes this process too long */
 
-static void initialize(struct server *s);
-static void list(struct server *s, const char *cursor);
+static void server_initialize(struct server *s);
+static void server_list(struct server *s, const char *cursor);
 static void server_give_up(struct server *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -70,7 +70,7 @@ request_forget(struct request *request)
 
 /* HTTP repeats in its headers what is in the message. */
 static int
-post(struct server *s, const json_t *message, uint64_t id, const char *text)
+server_post(struct server *s, const json_t *message, uint64_t id, const char *text)
 {
 	const char *method = json_string_value(json_object_get(message, "method"));
 	const json_t *params = json_object_get(message, "params");
@@ -99,7 +99,7 @@ server_write(struct server *s, json_t *message, uint64_t id)
 	int r = -EINVAL;
 
 	if (line && s->remote)
-		r = post(s, message, id, line);
+		r = server_post(s, message, id, line);
 	else if (line)
 		r = process_write(&s->process, line, strlen(line));
 	free(line);
@@ -270,7 +270,7 @@ server_give_up(struct server *s, const char *format, ...)
 /* ---- the beginning ---- */
 
 static void
-initialize(struct server *s)
+server_initialize(struct server *s)
 {
 	s->is_modern = false;
 	ask_first(s, INITIALIZE, "initialize",
@@ -321,7 +321,7 @@ on_discovered(struct server *s, const json_t *result)
 	if (s->discovers_late && (!is_modern || s->state == TOOL_SERVER_SERVING))
 		return;
 	if (!is_modern) {
-		initialize(s);
+		server_initialize(s);
 		return;
 	}
 	if (s->discovers_late)
@@ -329,7 +329,7 @@ on_discovered(struct server *s, const json_t *result)
 	take_capabilities(s, result);
 	s->is_modern = true;
 	snprintf(s->revision, sizeof(s->revision), "%s", MODERN);
-	list(s, NULL);
+	server_list(s, NULL);
 }
 
 /* Over HTTP messages could overtake each other, and some servers list nothing before this one: so
@@ -342,7 +342,7 @@ say_initialized(struct server *s)
 
 	if (!s->remote) {
 		server_notify(s, "notifications/initialized", NULL);
-		list(s, NULL);
+		server_list(s, NULL);
 		return;
 	}
 	request = new_request(s, INITIALIZED);
@@ -369,7 +369,7 @@ on_initialized(struct server *s, const json_t *result)
 /* ---- its tools ---- */
 
 static void
-list(struct server *s, const char *cursor)
+server_list(struct server *s, const char *cursor)
 {
 	json_t *params = xalloc_check(json_object());
 
@@ -422,7 +422,7 @@ on_relisten(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	listen_for_changes(s);
 	if (!s->listing.tools)
-		list(s, NULL);
+		server_list(s, NULL);
 }
 
 /* A server that serves keeps the list that it has. */
@@ -451,7 +451,7 @@ on_listed(struct server *s, const json_t *result)
 	}
 	listing_take(&s->listing, tools, s->is_modern && s->remote);
 	if (next && ++s->listing.pages < PAGES_MAX && strlen(next) <= CURSOR_MAX) {
-		list(s, next);
+		server_list(s, next);
 		return;
 	}
 	if (s->has_resources)
@@ -480,7 +480,7 @@ on_relist(evutil_socket_t fd, short what, void *arg)
 	if (s->options.is_full(s->options.arg))
 		server_arm(&s->relist, RELIST_MS);
 	else
-		list(s, NULL);
+		server_list(s, NULL);
 }
 
 /* ---- messages of the server ---- */
@@ -591,12 +591,12 @@ on_failed(void *arg, uint64_t id, long status, const char *text)
 	failed = *request;
 	request_forget(request);
 	if (failed.kind == DISCOVER && is_unknown(status))
-		initialize(s);
+		server_initialize(s);
 	else if (failed.kind == CALL)
 		call_fail_with(s, failed.call, "the server %s has not answered the call, which may "
 			     "have been done or not: %s", s->options.name, text);
 	else if (failed.kind == INITIALIZED && status >= 200 && status < 300)
-		list(s, NULL);
+		server_list(s, NULL);
 	else if (failed.kind == LIST)
 		not_listed(s, text);
 	else if (failed.kind != LISTEN)
@@ -661,7 +661,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 	/* A program may still be starting: its late answer counts too. */
 	if (late.kind == DISCOVER && !s->remote) {
 		s->discovers_late = true;
-		initialize(s);
+		server_initialize(s);
 		return;
 	}
 	request_forget(request);
@@ -670,7 +670,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 	if (s->remote)
 		remote_cancel(s->remote, late.id);
 	if (late.kind == DISCOVER) {
-		initialize(s);
+		server_initialize(s);
 	} else if (late.kind == LIST) {
 		not_listed(s, late_text);
 	} else {
@@ -702,7 +702,7 @@ server_start(struct server *s)
 		snprintf(text, sizeof(text), "it cannot be started: %s", strerror(-r));
 		go_down(s, text);
 	} else if (s->skips_discover) {
-		initialize(s);
+		server_initialize(s);
 	} else {
 		ask_first(s, DISCOVER, "server/discover", xalloc_check(json_object()),
 			  DISCOVER_MS + (*s->options.token_url ? REMOTE_TOKEN_MS : 0));

@@ -17,7 +17,7 @@
 #define LONGEST_S (10.0 * 365 * 86400)
 
 static void
-wipe(void *mem)
+token_wipe_memory(void *mem)
 {
 	if (mem)
 		explicit_bzero(mem, malloc_usable_size(mem));
@@ -79,7 +79,7 @@ token_read(const char *json, size_t len, uint64_t now_ms, struct token *token_r)
 	json_t *answer;
 
 	*token_r = (struct token){ 0 };
-	json_set_alloc_funcs(malloc, wipe);
+	json_set_alloc_funcs(malloc, token_wipe_memory);
 	answer = json_loadb(json, len, JSON_REJECT_DUPLICATES, NULL);
 	wrong = token_take(answer, now_ms, token_r);
 	json_decref(answer);

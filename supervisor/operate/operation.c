@@ -86,7 +86,7 @@ operation_time_text(time_t at)
 }
 
 static json_t *
-service(const struct operation *o)
+operation_service(const struct operation *o)
 {
 	return json_pack("{s:s,s:s,s:i,s:o,s:I}", "name", PACKAGE_NAME, "version",
 			 PACKAGE_VERSION, "pid", (int)getpid(), "started",
@@ -101,7 +101,7 @@ operation_by(bool controller)
 }
 
 static json_t *
-enforcement(const struct operation *o)
+operation_enforcement(const struct operation *o)
 {
 	struct engine_enforcement how;
 
@@ -114,7 +114,7 @@ enforcement(const struct operation *o)
 }
 
 static json_t *
-clients(const struct operation *o)
+operation_clients(const struct operation *o)
 {
 	return json_pack("{s:I,s:I,s:I}", "connections",
 			 (json_int_t)stream_set_count(o->from.streams), "http_connections",
@@ -123,7 +123,7 @@ clients(const struct operation *o)
 }
 
 static json_t *
-profiles(const struct operation *o)
+operation_profiles(const struct operation *o)
 {
 	struct survey_profile profile[CONFIG_PROFILES_MAX];
 	size_t n = survey_profiles(o->from.engine, profile);
@@ -265,7 +265,7 @@ put_tenants(const struct operation *o, json_t *answer)
 /* ---- the rest ---- */
 
 static json_t *
-executions(const struct operation *o)
+operation_executions(const struct operation *o)
 {
 	struct engine_counts now;
 	struct metrics_sum sum;
@@ -278,7 +278,7 @@ executions(const struct operation *o)
 }
 
 static json_t *
-jobs(void)
+operation_jobs(void)
 {
 	unsigned int running, kept;
 
@@ -287,7 +287,7 @@ jobs(void)
 }
 
 static json_t *
-egress(const struct operation *o)
+operation_egress(const struct operation *o)
 {
 	struct survey_egress egress;
 
@@ -313,7 +313,7 @@ tool_servers(const struct operation *o)
 }
 
 static json_t *
-audit(const struct operation *o)
+operation_audit(const struct operation *o)
 {
 	const struct audit *log = gate_audit(governance_gate(o->from.governance));
 	struct audit_counts counts;
@@ -330,7 +330,7 @@ audit(const struct operation *o)
 }
 
 static json_t *
-reloads(const struct operation *o)
+operation_reloads(const struct operation *o)
 {
 	const struct governance_reloads *told = governance_reloads(o->from.governance);
 
@@ -346,19 +346,19 @@ operation_status(const struct operation *o)
 	const struct gate *gate = governance_gate(o->from.governance);
 	json_t *answer = json_object();
 
-	operation_put(answer, "service", service(o));
-	operation_put(answer, "enforcement", enforcement(o));
-	operation_put(answer, "clients", clients(o));
-	operation_put(answer, "profiles", profiles(o));
+	operation_put(answer, "service", operation_service(o));
+	operation_put(answer, "enforcement", operation_enforcement(o));
+	operation_put(answer, "clients", operation_clients(o));
+	operation_put(answer, "profiles", operation_profiles(o));
 	put_tenants(o, answer);
-	operation_put(answer, "executions", executions(o));
-	operation_put(answer, "jobs", jobs());
+	operation_put(answer, "executions", operation_executions(o));
+	operation_put(answer, "jobs", operation_jobs());
 	operation_put(answer, "approvals", json_pack("{s:I}", "pending",
 		(json_int_t)approvals_pending(gate_approvals(gate))));
-	operation_put(answer, "egress", egress(o));
+	operation_put(answer, "egress", operation_egress(o));
 	operation_put(answer, "tool_servers", tool_servers(o));
-	operation_put(answer, "audit", audit(o));
-	operation_put(answer, "reload", reloads(o));
+	operation_put(answer, "audit", operation_audit(o));
+	operation_put(answer, "reload", operation_reloads(o));
 	return answer;
 }
 
@@ -372,8 +372,8 @@ operation_status_of(const struct operation *o, const char *principal)
 	begin_listing(o, &listing);
 	if (survey_tenant(o->from.engine, principal, &seen))
 		list_sessions(&listing, seen.tenant, true);
-	operation_put(answer, "service", service(o));
-	operation_put(answer, "enforcement", enforcement(o));
+	operation_put(answer, "service", operation_service(o));
+	operation_put(answer, "enforcement", operation_enforcement(o));
 	json_array_append_new(listing.tenants, describe_tenant(o, principal, &seen));
 	operation_put(answer, "tenants", listing.tenants);
 	operation_put(answer, "sessions", listing.sessions);

@@ -80,7 +80,8 @@ struct search {
 };
 
 static void
-match(struct search *search, const char *id, const char *tenant, struct repl_session *session)
+running_match(struct search *search, const char *id, const char *tenant,
+	      struct repl_session *session)
 {
 	if (strncmp(id, search->word, search->len) != 0)
 		return;
@@ -93,7 +94,7 @@ match(struct search *search, const char *id, const char *tenant, struct repl_ses
 static void
 match_execution(void *arg, const struct survey_execution *seen)
 {
-	match(arg, seen->id, seen->principal, NULL);
+	running_match(arg, seen->id, seen->principal, NULL);
 }
 
 static void
@@ -102,12 +103,14 @@ match_sessions(void *arg, const struct survey_tenant *seen)
 	struct repl_session *session = NULL;
 
 	while ((session = repl_session_next(seen->tenant, session)))
-		match(arg, repl_session_handle(session), tenant_principal(seen->tenant), session);
+		running_match(arg, repl_session_handle(session), tenant_principal(seen->tenant),
+			      session);
 }
 
 /* Finds the only one. 0, or -errno and why_r. */
 static int
-find(struct engine *engine, const json_t *request, struct search *search_r, struct why *why_r)
+running_find(struct engine *engine, const json_t *request, struct search *search_r,
+	     struct why *why_r)
 {
 	const json_t *id = json_object_get(request, "id");
 	struct search *search = search_r;
@@ -131,7 +134,7 @@ find(struct engine *engine, const json_t *request, struct search *search_r, stru
 
 /* A session is recorded by the part of its handle that gives no right to it. */
 static int
-record(struct audit *audit, const struct search *search, const char *by, struct why *why_r)
+running_record(struct audit *audit, const struct search *search, const char *by, struct why *why_r)
 {
 	json_t *more = json_pack("{s:s}", "by", by);
 
@@ -150,7 +153,8 @@ running_stop(struct engine *engine, struct audit *audit, const char *by, const j
 {
 	struct search search;
 
-	if (find(engine, request, &search, why_r) < 0 || record(audit, &search, by, why_r) < 0)
+	if (running_find(engine, request, &search, why_r) < 0 ||
+	    running_record(audit, &search, by, why_r) < 0)
 		return NULL;
 	if (search.session) {
 		repl_session_stop(search.session, "an operator of the service closed the session");

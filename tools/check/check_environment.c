@@ -443,7 +443,7 @@ say_packages(FILE *to, const json_t *packages, bool all)
 
 /* A value without a cap, as a number that every client can read. */
 static uint64_t
-readable(uint64_t most)
+check_environment_readable(uint64_t most)
 {
 	return most < JSON_INTEGER_MAX ? most : JSON_INTEGER_MAX;
 }
@@ -460,13 +460,13 @@ write_limits(struct jsonout *out, const char *key, const struct limits *limits)
 	jsonout_key(out, "memory_mb");
 	jsonout_real(out, (double)limits->memory_bytes / MIB);
 	jsonout_member_uint(out, "pids", limits->pids);
-	jsonout_member_uint(out, "output_bytes", readable(limits->output_bytes));
-	jsonout_member_uint(out, "output_total_bytes", readable(limits->output_total));
+	jsonout_member_uint(out, "output_bytes", check_environment_readable(limits->output_bytes));
+	jsonout_member_uint(out, "output_total_bytes", check_environment_readable(limits->output_total));
 	jsonout_close(out, '}');
 }
 
 static const char *
-by(bool controller)
+check_environment_by(bool controller)
 {
 	return controller ? "cgroup" : "watchdog";
 }
@@ -476,9 +476,9 @@ write_enforcement(struct jsonout *out, const struct engine_enforcement *how)
 {
 	jsonout_key(out, "enforcement");
 	jsonout_open(out, '{');
-	jsonout_member_text(out, "memory", by(how->memory_controller));
-	jsonout_member_text(out, "pids", by(how->pids_controller));
-	jsonout_member_text(out, "cpu", by(how->cpu_controller));
+	jsonout_member_text(out, "memory", check_environment_by(how->memory_controller));
+	jsonout_member_text(out, "pids", check_environment_by(how->pids_controller));
+	jsonout_member_text(out, "cpu", check_environment_by(how->cpu_controller));
 	jsonout_member_bool(out, "landlock", how->landlock);
 	jsonout_member_bool(out, "own_uids", how->own_uids);
 	jsonout_member_text(out, "summary", how->text);
@@ -753,7 +753,7 @@ check_environment_cancel(struct tool_run *run, enum cancel_reason reason)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+check_environment_start_run(const struct tool_host *host, const json_t *json)
 {
 	struct why why = { .field = "" };
 	const char *profile;
@@ -769,6 +769,6 @@ start(const struct tool_host *host, const json_t *json)
 const struct tool check_environment_tool = {
 	.name = "check_environment",
 	.describe = check_environment_describe,
-	.start = start,
+	.start = check_environment_start_run,
 	.cancel = check_environment_cancel,
 };

@@ -229,7 +229,7 @@ validate_script_cancel(struct tool_run *run, enum cancel_reason reason)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+validate_script_start_run(const struct tool_host *host, const json_t *json)
 {
 	return validate_script_start(host, json, false, validate_script_answer_findings);
 }
@@ -237,6 +237,6 @@ start(const struct tool_host *host, const json_t *json)
 const struct tool validate_script_tool = {
 	.name = "validate_script",
 	.describe = validate_script_describe,
-	.start = start,
+	.start = validate_script_start_run,
 	.cancel = validate_script_cancel,
 };

@@ -31,8 +31,8 @@ found_offer(const struct tool_host *host, struct execution_request *request)
 
 /* May this set, which has the module, be mounted? */
 static bool
-fits(const struct tool_host *host, const json_t *manifest, const char *platform,
-     const json_t *has)
+found_fits(const struct tool_host *host, const json_t *manifest, const char *platform,
+	   const json_t *has)
 {
 	const char *made_for = json_string_value(json_object_get(manifest, "platform"));
 	const json_t *set = set_of_manifest(manifest);
@@ -58,7 +58,7 @@ found_choose(struct found *found, const struct tool_host *host,
 			continue;
 		read++;
 		manifest = store_manifest(store, owned[i].name);
-		chosen = manifest && fits(host, manifest, module->platform, has);
+		chosen = manifest && found_fits(host, manifest, module->platform, has);
 		if (chosen) {
 			json_decref(found->set);
 			found->set = json_incref(set_of_manifest(manifest));

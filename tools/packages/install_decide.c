@@ -28,7 +28,7 @@ install_deny(struct install *install, const char *why)
 
 /* The set is allowed: it exists already, or is made now. */
 static void
-proceed(struct install *install)
+install_decide_proceed(struct install *install)
 {
 	const char *store = install->host.config->packages.store;
 	json_t *manifest = store_manifest(store, install->name);
@@ -50,7 +50,7 @@ decide_on_decided(void *arg, const struct approval_decision *decision)
 	char message[INSTALL_MESSAGE_MAX], said[INSTALL_MESSAGE_MAX / 4];
 
 	if (decision->state == APPROVAL_GRANTED) {
-		proceed(install);
+		install_decide_proceed(install);
 		return;
 	}
 	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
@@ -103,7 +103,7 @@ install_decide(struct install *install)
 	free(package);
 	free(each);
 	if (verdict == POLICY_ALLOW || (install->consent && consent_is_given(install->consent)))
-		proceed(install);
+		install_decide_proceed(install);
 	else if (verdict != POLICY_APPROVE || consent_is_denied(install->consent, &why))
 		install_deny(install, why.text);
 	else if (!install->may_ask || !consent_ask_session(install->consent))
@@ -114,7 +114,7 @@ void
 install_reply(struct install *install, const struct tool_reply *reply)
 {
 	if (consent_take_reply(install->consent, reply))
-		proceed(install);
+		install_decide_proceed(install);
 	else
 		install_deny(install, "the session's user did not agree to these packages");
 }

@@ -86,7 +86,7 @@ struct telling {
 };
 
 static bool
-starts(const char *line, size_t len, const char *with)
+program_starts(const char *line, size_t len, const char *with)
 {
 	return len >= strlen(with) && strncmp(line, with, strlen(with)) == 0;
 }
@@ -100,9 +100,9 @@ is_telling(struct telling *state, const char *line, size_t len)
 		state->traceback = indented;
 		return !indented;
 	}
-	state->traceback = starts(line, len, "Traceback ");
-	state->goes_on = starts(line, len, "ERROR: ") || starts(line, len, "WARNING: ") ||
-			 starts(line, len, "  ERROR: ") || (state->goes_on && indented);
+	state->traceback = program_starts(line, len, "Traceback ");
+	state->goes_on = program_starts(line, len, "ERROR: ") || program_starts(line, len, "WARNING: ") ||
+			 program_starts(line, len, "  ERROR: ") || (state->goes_on && indented);
 	return state->goes_on;
 }
 
@@ -156,7 +156,7 @@ struct way {
 };
 
 static void
-allow(struct config_list *list, const char *text)
+program_allow(struct config_list *list, const char *text)
 {
 	if (list->n < HOSTS_MAX)
 		list->item[list->n++] = xstrdup(text);
@@ -181,9 +181,9 @@ allow_index(struct way *way, const char *url)
 		network_address_print(&target.address, address);
 		snprintf(text, sizeof(text), strchr(address, ':') ? "[%s]:%u" : "%s:%u",
 			 address, target.port);
-		allow(&way->network.allow_private, address);
+		program_allow(&way->network.allow_private, address);
 	}
-	allow(&way->network.allow, text);
+	program_allow(&way->network.allow, text);
 }
 
 static void
@@ -195,12 +195,12 @@ way_init(struct way *way, const struct config *config)
 	way->network.bytes_max = config->packages.max_bytes + OVERHEAD_BYTES;
 	way->network.connection_seconds = config->packages.timeout_ms / 1000;
 	for (size_t i = 0; i < config->network.allow_private.n; i++)
-		allow(&way->network.allow_private, config->network.allow_private.item[i]);
+		program_allow(&way->network.allow_private, config->network.allow_private.item[i]);
 	allow_index(way, config->packages.index);
 	for (size_t i = 0; i < config->packages.extra_indexes.n; i++)
 		allow_index(way, config->packages.extra_indexes.item[i]);
 	for (size_t i = 0; i < config->packages.file_hosts.n; i++)
-		allow(&way->network.allow, config->packages.file_hosts.item[i]);
+		program_allow(&way->network.allow, config->packages.file_hosts.item[i]);
 }
 
 static void

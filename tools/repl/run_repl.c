@@ -38,7 +38,7 @@ make_description(const struct config *config)
 }
 
 static void
-describe(const struct config *config, struct tool_description *description_r)
+run_repl_describe_tool(const struct config *config, struct tool_description *description_r)
 {
 	*description_r = (struct tool_description){
 		.name = run_repl_tool.name,
@@ -157,7 +157,7 @@ waits_for_branch(const struct tool_run *run, char *text_r, size_t size)
 }
 
 static bool
-waits(struct tool_run *run, char *text_r, size_t size)
+run_repl_waits(struct tool_run *run, char *text_r, size_t size)
 {
 	if (run->step == STEP_TURN)
 		return waits_for_turn(run, text_r, size);
@@ -170,7 +170,7 @@ repl_run_say_wait(struct tool_run *run)
 	char text[TOOL_WAITS_MAX];
 	struct tool_progress note = { .message = text, .is_note = true };
 
-	if (!run->orphan && run->host.on_progress && waits(run, text, sizeof(text)))
+	if (!run->orphan && run->host.on_progress && run_repl_waits(run, text, sizeof(text)))
 		run->host.on_progress(run->host.arg, &note);
 }
 
@@ -274,7 +274,7 @@ start_here(const struct tool_host *host, const json_t *json)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+run_repl_start(const struct tool_host *host, const json_t *json)
 {
 	struct why why = { .field = "" };
 	const char *job;
@@ -291,7 +291,7 @@ start(const struct tool_host *host, const json_t *json)
 }
 
 static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+run_repl_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->orphan = true;
 	script_tools_end(&run->tools);
@@ -309,7 +309,7 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 }
 
 static void
-reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+run_repl_reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
 {
 	(void)state;
 	if (run->needs)
@@ -319,7 +319,7 @@ reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const ch
 }
 
 static bool
-uses(struct tool_run *run, struct execution_now *now_r)
+run_repl_uses(struct tool_run *run, struct execution_now *now_r)
 {
 	return run->execution && execution_uses(run->execution, now_r);
 }
@@ -335,11 +335,11 @@ const struct tool run_repl_tool = {
 	.policy = "run_repl",
 	.refuse = refuse_call,
 	.long_status = "the cell is running",
-	.describe = describe,
-	.start = start,
-	.cancel = cancel,
-	.uses = uses,
-	.waits = waits,
-	.reply = reply,
+	.describe = run_repl_describe_tool,
+	.start = run_repl_start,
+	.cancel = run_repl_cancel,
+	.uses = run_repl_uses,
+	.waits = run_repl_waits,
+	.reply = run_repl_reply,
 	.once = run_script_once,
 };

@@ -423,7 +423,8 @@ run_script_read_arguments(const json_t *json, const struct config *config,
 }
 
 static void
-answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+run_script_answer_run(const struct outcome *outcome, unsigned int flags,
+		      const struct tool_host *host)
 {
 	resources_keep(host->config, host->tenant, outcome);
 	run_script_answer(outcome, flags, NULL, host);
@@ -449,9 +450,10 @@ start_in_background(const struct tool_host *host, const json_t *json)
 }
 
 static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+run_script_start_run(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { run_script_read_arguments, answer, run_script_refuse, "run_script" };
+	static const struct script_tool kind = {
+		run_script_read_arguments, run_script_answer_run, run_script_refuse, "run_script" };
 
 	if (background_wanted(json)) {
 		start_in_background(host, json);
@@ -486,7 +488,7 @@ const struct tool run_script_tool = {
 	.refuse = run_script_refuse,
 	.long_status = "the script is running",
 	.describe = run_script_describe,
-	.start = start,
+	.start = run_script_start_run,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
 	.reply = run_script_reply,

@@ -71,7 +71,7 @@ struct report {
 };
 
 static struct shown
-shown(const char *text)
+answer_shown(const char *text)
 {
 	return (struct shown){ text, text ? strlen(text) : 0, 0 };
 }
@@ -79,7 +79,7 @@ shown(const char *text)
 /* ---- shortening ---- */
 
 static void
-shorten(struct shown *text, size_t budget)
+answer_shorten(struct shown *text, size_t budget)
 {
 	size_t keep = jsonout_fit(text->at, text->len, budget);
 
@@ -89,7 +89,7 @@ shorten(struct shown *text, size_t budget)
 
 /* Escapes can make a text six times as long, and it is sent twice. */
 static void
-fit(struct report *report)
+answer_fit(struct report *report)
 {
 	struct shown *const texts[] = {
 		&report->stream[STREAM_STDOUT], &report->stream[STREAM_STDERR],
@@ -112,7 +112,7 @@ fit(struct report *report)
 	if (cost <= most)
 		return;
 	for (size_t i = 0; i < n; i++)
-		shorten(texts[i], i < STREAM_COUNT ? stream_max : VALUE_COST_MAX);
+		answer_shorten(texts[i], i < STREAM_COUNT ? stream_max : VALUE_COST_MAX);
 	if (report->json.cut)		/* an incomplete JSON text is useless */
 		report->json.at = NULL;
 }
@@ -135,7 +135,7 @@ run_script_is_json(const char *text, size_t len)
 static struct shown
 checked_json(const char *text)
 {
-	return shown(text && run_script_is_json(text, strlen(text)) ? text : NULL);
+	return answer_shown(text && run_script_is_json(text, strlen(text)) ? text : NULL);
 }
 
 static void
@@ -146,7 +146,7 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 		.outcome = outcome,
 		.supplement = supplement,
 		.status = outcome_status_name(outcome->status),
-		.repr = shown(outcome->value_repr),
+		.repr = answer_shown(outcome->value_repr),
 		.json = checked_json(outcome->value_json),
 	};
 
@@ -157,18 +157,18 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 	if (outcome->status != OUTCOME_OK) {
 		bool raised = outcome->status == OUTCOME_ERROR && outcome->error_type;
 
-		report.error_type = shown(raised ? outcome->error_type
-					  : outcome->status == OUTCOME_ERROR ? "SystemExit"
-									     : report.status);
-		report.error_message = shown(raised ? outcome->error_message
-						    : outcome->message);
+		report.error_type = answer_shown(
+			raised ? outcome->error_type
+			: outcome->status == OUTCOME_ERROR ? "SystemExit" : report.status);
+		report.error_message = answer_shown(raised ? outcome->error_message
+							   : outcome->message);
 		if (!report.error_message.at)
-			report.error_message = shown("");
-		report.traceback = shown(outcome->error_traceback);
+			report.error_message = answer_shown("");
+		report.traceback = answer_shown(outcome->error_traceback);
 		report.error_line = outcome->error_line;
 	}
 	report.results = run_results_new(outcome, host, &report.results_cost);
-	fit(&report);
+	answer_fit(&report);
 	*report_r = report;
 }
 
@@ -226,7 +226,7 @@ write_error(struct jsonout *out, const struct report *report)
 }
 
 static uint64_t
-dropped(const struct report *report, enum stream stream)
+answer_dropped(const struct report *report, enum stream stream)
 {
 	return (report->outcome ? report->outcome->stream[stream].dropped : 0) +
 	       report->stream[stream].cut;
@@ -242,14 +242,14 @@ static void
 write_truncated(struct jsonout *out, const struct report *report)
 {
 	jsonout_key(out, "truncated");
-	if (!dropped(report, STREAM_STDOUT) && !dropped(report, STREAM_STDERR) &&
+	if (!answer_dropped(report, STREAM_STDOUT) && !answer_dropped(report, STREAM_STDERR) &&
 	    !value_is_cut(report)) {
 		jsonout_null(out);
 		return;
 	}
 	jsonout_open(out, '{');
-	jsonout_member_uint(out, "stdout_dropped", dropped(report, STREAM_STDOUT));
-	jsonout_member_uint(out, "stderr_dropped", dropped(report, STREAM_STDERR));
+	jsonout_member_uint(out, "stdout_dropped", answer_dropped(report, STREAM_STDOUT));
+	jsonout_member_uint(out, "stderr_dropped", answer_dropped(report, STREAM_STDERR));
 	jsonout_member_bool(out, "result", value_is_cut(report));
 	jsonout_close(out, '}');
 }
@@ -272,8 +272,8 @@ static void
 script_answer_write_structured(struct jsonout *out, const struct report *report)
 {
 	const struct outcome *outcome = report->outcome;
-	struct shown id = shown(outcome ? outcome->id : NULL);
-	struct shown none = shown("");
+	struct shown id = answer_shown(outcome ? outcome->id : NULL);
+	struct shown none = answer_shown("");
 
 	jsonout_open(out, '{');
 	write_shown(out, "execution_id", &id);
@@ -308,7 +308,7 @@ script_answer_write_structured(struct jsonout *out, const struct report *report)
 }
 
 static json_t *
-statuses(unsigned int tool)
+answer_statuses(unsigned int tool)
 {
 	json_t *names = json_array();
 
@@ -346,7 +346,7 @@ run_script_output_schema(enum run_for tool, const struct config *config)
 						   "checkpoints", NULL };
 	json_t *schema = schema_load(run_output_schema);
 
-	schema_set(schema, "status", "enum", statuses(1u << tool));
+	schema_set(schema, "status", "enum", answer_statuses(1u << tool));
 	for (const char *const *name = of_sessions; tool == RUN_FOR_SCRIPT && *name; name++)
 		schema_drop(schema, *name);
 	for (size_t i = 0; config->n_tools == 0 && i < N_OF_CALLS; i++)
@@ -471,9 +471,9 @@ say_summary(FILE *to, const struct report *report)
 	const struct outcome *outcome = report->outcome;
 
 	for (size_t i = 0; i < STREAM_COUNT; i++)
-		if (dropped(report, (enum stream)i))
+		if (answer_dropped(report, (enum stream)i))
 			fprintf(to, "(%llu bytes of %s left out)\n",
-				(unsigned long long)dropped(report, (enum stream)i),
+				(unsigned long long)answer_dropped(report, (enum stream)i),
 				names[i]);
 	if (outcome->status == OUTCOME_OVERLOADED)
 		fprintf(to, "Try again in %u ms.\n", outcome->retry_after_ms);
@@ -567,8 +567,8 @@ run_script_refuse_as(const char *reason, const char *text,
 {
 	struct report report = {
 		.status = reason,
-		.error_type = shown(reason),
-		.error_message = shown(text),
+		.error_type = answer_shown(reason),
+		.error_message = answer_shown(text),
 		.supplement = supplement,
 	};
 

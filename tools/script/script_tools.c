@@ -191,7 +191,7 @@ script_tools_refuse(struct script_call *c, const char *why)
 
 /* Whether the results of the run have room for this one. */
 static bool
-charge(struct script_tools *t, size_t len)
+script_tools_charge(struct script_tools *t, size_t len)
 {
 	if (len > t->host->config->tool_calls.results_bytes - t->bytes)
 		return false;
@@ -208,7 +208,7 @@ on_called(void *arg, enum tool_status status, const char *body, size_t len)
 
 	c->call = NULL;
 	record_end(c, status, body, len);
-	if (!charge(c->tools, len))
+	if (!script_tools_charge(c->tools, len))
 		script_tools_answer(c, TOOL_FAILED, full, strlen(full));
 	else
 		script_tools_answer(c, status, body, len);
@@ -663,7 +663,7 @@ script_tools_reply_to(struct script_tools *t, struct execution *execution,
 
 /* Asks for the approval of exactly this call, which policy requires. */
 static void
-approve(struct script_call *c, const json_t *arguments)
+script_tools_approve(struct script_call *c, const json_t *arguments)
 {
 	struct script_tools *t = c->tools;
 	own_mem char *item = item_of(c);
@@ -718,7 +718,7 @@ script_tools_decide(struct script_call *c, const json_t *arguments)
 		script_tools_make(c);
 		break;
 	case POLICY_APPROVE:
-		approve(c, arguments);
+		script_tools_approve(c, arguments);
 		break;
 	case POLICY_UNSAID:
 	case POLICY_DENY:

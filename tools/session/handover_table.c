@@ -57,7 +57,7 @@ struct reading {
 
 /* The next message, which must be of this type; the table keeps its texts. NULL: it is not. */
 static const struct msg *
-next(struct reading *reading, enum msg_type type)
+handover_table_next(struct reading *reading, enum msg_type type)
 {
 	struct handover_table *table = reading->table;
 	struct frame_reader reader;
@@ -123,7 +123,7 @@ table_is_same(const struct msg_str *a, const struct msg_str *b)
 
 /* Claims a snapshot of the session. False: *snapshots_io has it already. */
 static bool
-claim(uint32_t snapshot, uint32_t *snapshots_io)
+handover_table_claim(uint32_t snapshot, uint32_t *snapshots_io)
 {
 	if (*snapshots_io & 1U << snapshot)
 		return false;
@@ -134,17 +134,17 @@ claim(uint32_t snapshot, uint32_t *snapshots_io)
 static bool
 read_handle(struct reading *reading, struct handover_handle *handle, uint32_t *snapshots_io)
 {
-	const struct msg *msg = next(reading, MSG_KEPT_HANDLE);
+	const struct msg *msg = handover_table_next(reading, MSG_KEPT_HANDLE);
 
 	if (!msg)
 		return false;
 	handle->is = msg->kept_handle;
 	if (!is_handle(&handle->is.handle) || handle->is.used_ms < handle->is.born_ms ||
-	    !claim(handle->is.snapshot, snapshots_io))
+	    !handover_table_claim(handle->is.snapshot, snapshots_io))
 		return false;
 	for (uint32_t i = 0; i < handle->is.checkpoints; i++) {
-		msg = next(reading, MSG_KEPT_CHECKPOINT);
-		if (!msg || !claim(msg->kept_checkpoint.snapshot, snapshots_io))
+		msg = handover_table_next(reading, MSG_KEPT_CHECKPOINT);
+		if (!msg || !handover_table_claim(msg->kept_checkpoint.snapshot, snapshots_io))
 			return false;
 		for (uint32_t k = 0; k < i; k++)
 			if (table_is_same(&handle->checkpoint[k].name, &msg->kept_checkpoint.name))
@@ -173,7 +173,7 @@ static bool
 read_session(struct reading *reading, struct handover_session *session)
 {
 	const struct msg_handover *all = &reading->table->is;
-	const struct msg *msg = next(reading, MSG_KEPT);
+	const struct msg *msg = handover_table_next(reading, MSG_KEPT);
 	uint32_t snapshots = 0;
 
 	if (!msg)
@@ -200,7 +200,7 @@ static bool
 read_all(struct reading *reading)
 {
 	struct handover_table *table = reading->table;
-	const struct msg *msg = next(reading, MSG_HANDOVER);
+	const struct msg *msg = handover_table_next(reading, MSG_HANDOVER);
 	uint32_t n;
 
 	if (!msg)

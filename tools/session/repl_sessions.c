@@ -214,7 +214,7 @@ on_next(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-wake(struct repl_session *session)
+repl_sessions_wake(struct repl_session *session)
 {
 	static const struct timeval now;
 
@@ -230,7 +230,7 @@ repl_session_enter(struct repl_session *session, struct repl_turn *turn)
 	turn->session = session;
 	TAILQ_INSERT_TAIL(&session->waiting, turn, link);
 	session->n_waiting++;
-	wake(session);
+	repl_sessions_wake(session);
 	return 0;
 }
 
@@ -261,7 +261,7 @@ repl_session_enter_to_close(struct repl_session *session, struct repl_turn *turn
 	turn->closes = true;
 	TAILQ_INSERT_HEAD(&session->waiting, turn, link);
 	session->n_waiting++;
-	wake(session);
+	repl_sessions_wake(session);
 	if (holder && holder->on_hurry)
 		holder->on_hurry(holder->arg);
 }
@@ -291,7 +291,7 @@ repl_session_leave(struct repl_turn *turn, bool used)
 	if (used)
 		session->used_ms = clock_ms();
 	if (session->n_waiting > 0)
-		wake(session);
+		repl_sessions_wake(session);
 	else if (!session->holder)
 		repl_session_set_clock(session);
 }

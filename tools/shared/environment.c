@@ -55,7 +55,7 @@ environment_find(const struct engine *engine, const char *profile)
 
 /* A process has one engine, and an engine has no more profiles than there are slots. */
 static void
-remember(const struct environment_ask *ask, const json_t *environment)
+environment_remember(const struct environment_ask *ask, const json_t *environment)
 {
 	struct remembered *place = environment_find(ask->engine, ask->profile);
 
@@ -149,7 +149,7 @@ environment_is_environment(const json_t *environment)
 }
 
 static void
-answered(void *arg, const json_t *answer, const struct outcome *outcome)
+environment_answered(void *arg, const json_t *answer, const struct outcome *outcome)
 {
 	struct environment_ask ask = *(struct environment_ask *)arg;
 
@@ -157,7 +157,7 @@ answered(void *arg, const json_t *answer, const struct outcome *outcome)
 	if (answer && !environment_is_environment(answer))
 		answer = NULL;
 	if (answer)
-		remember(&ask, answer);
+		environment_remember(&ask, answer);
 	ask.known(ask.arg, answer, outcome);
 }
 
@@ -247,7 +247,7 @@ environment_get(const struct tool_host *host, const char *profile, environment_k
 	ask->known = known;
 	ask->arg = arg;
 	snprintf(ask->profile, sizeof(ask->profile), "%s", profile);
-	r = inside_ask(host, &probe, answered, ask, &ask->inside, why_r);
+	r = inside_ask(host, &probe, environment_answered, ask, &ask->inside, why_r);
 	if (r < 0)
 		free(ask);
 	else

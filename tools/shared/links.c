@@ -47,7 +47,7 @@ links_set_clock(uint64_t (*clock)(void))
 }
 
 static const unsigned char *
-key(void)
+links_key(void)
 {
 	static unsigned char bytes[KEY_BYTES];
 	static bool made;
@@ -75,14 +75,14 @@ number_of(const char *principal)
 /* Signs tenant, end and file. The parts cannot be confused: numbers end at a '-', and the file is
  * last. */
 static void
-sign(uint64_t tenant, uint64_t until_s, const char *file, char text_r[SIGNATURE_TEXT + 1])
+links_sign(uint64_t tenant, uint64_t until_s, const char *file, char text_r[SIGNATURE_TEXT + 1])
 {
 	unsigned char mac[EVP_MAX_MD_SIZE];
 	own_mem char *said = NULL;
 	int len = asprintf(&said, "%" PRIu64 "-%" PRIu64 "-%s", tenant, until_s, file);
 
-	if (len < 0 || !HMAC(EVP_sha256(), key(), KEY_BYTES, (unsigned char *)said, (size_t)len,
-			     mac, NULL))
+	if (len < 0 || !HMAC(EVP_sha256(), links_key(), KEY_BYTES, (unsigned char *)said,
+			     (size_t)len, mac, NULL))
 		abort();
 	hex_write(mac, SIGNATURE, text_r);
 }
@@ -98,7 +98,7 @@ link_new(const struct config *config, const struct tenant *tenant, const char *u
 	if (!base)
 		return NULL;
 	number = number_of(tenant_principal(tenant));
-	sign(number, until_s, file, signature);
+	links_sign(number, until_s, file, signature);
 	base_len = strlen(base);
 	base_len -= base_len > 0 && base[base_len - 1] == '/';
 	if (asprintf(&link, "%.*s" LINKS_PATH "%zu-%" PRIu64 "-%s/%s", (int)base_len, base, number,
@@ -132,7 +132,7 @@ link_read(const char *path, struct link *link_r)
 	at = at ? links_read_number(at, &until_s) : NULL;
 	if (!at || strlen(at) <= SIGNATURE_TEXT || at[SIGNATURE_TEXT] != '/')
 		return false;
-	sign(tenant, until_s, at + SIGNATURE_TEXT + 1, signature);
+	links_sign(tenant, until_s, at + SIGNATURE_TEXT + 1, signature);
 	if (CRYPTO_memcmp(signature, at, SIGNATURE_TEXT) != 0 || tenant >= n_principals ||
 	    until_s <= now_s())
 		return false;

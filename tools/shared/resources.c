@@ -42,7 +42,7 @@ resources_set_clock(uint64_t (*clock)(void))
 }
 
 static void
-forget(struct kept_file *kept)
+resources_forget_file(struct kept_file *kept)
 {
 	TAILQ_REMOVE(&store, kept, link);
 	store_bytes -= kept->charge;
@@ -57,7 +57,7 @@ void
 resources_forget(void)
 {
 	while (!TAILQ_EMPTY(&store))
-		forget(TAILQ_FIRST(&store));
+		resources_forget_file(TAILQ_FIRST(&store));
 }
 
 static void
@@ -66,7 +66,7 @@ forget_expired(void)
 	uint64_t now = now_ms();
 
 	while (!TAILQ_EMPTY(&store) && TAILQ_FIRST(&store)->until_ms <= now)
-		forget(TAILQ_FIRST(&store));
+		resources_forget_file(TAILQ_FIRST(&store));
 }
 
 /* Removes files until the tenant has room for so many more bytes. */
@@ -89,10 +89,10 @@ resources_make_room(const struct config *config, const char *principal, size_t c
 			continue;
 		bytes -= kept->charge;
 		n--;
-		forget(kept);
+		resources_forget_file(kept);
 	}
 	while (store_bytes + charge > config->results.keep_bytes_max && !TAILQ_EMPTY(&store))
-		forget(TAILQ_FIRST(&store));
+		resources_forget_file(TAILQ_FIRST(&store));
 }
 
 char *
@@ -138,8 +138,8 @@ resources_display_uri(const char *execution_id, const struct outcome_display *di
 
 /* Takes ownership of uri and name. */
 static void
-keep(const struct config *config, const char *principal, char *uri, char *name,
-     const char *mime_type, const void *data, size_t len)
+resources_add(const struct config *config, const char *principal, char *uri, char *name,
+	      const char *mime_type, const void *data, size_t len)
 {
 	struct kept_file *kept = xcalloc(1, sizeof(*kept));
 
@@ -166,8 +166,8 @@ resources_keep_text(const struct config *config, const struct tenant *tenant,
 		return NULL;
 	uri = resources_join(execution_id, name);
 	forget_expired();
-	keep(config, tenant_principal(tenant), xstrdup(uri), xstrdup(name), "text/plain", text,
-	     len);
+	resources_add(config, tenant_principal(tenant), xstrdup(uri), xstrdup(name), "text/plain", text,
+		      len);
 	return uri;
 }
 
@@ -181,17 +181,18 @@ resources_keep(const struct config *config, const struct tenant *tenant,
 	for (size_t i = 0; i < outcome->n_parts; i++) {
 		const struct outcome_part *part = &outcome->part[i];
 
-		keep(config, principal, resources_part_uri(outcome->id, part),
-		     xstrdup(part->stream == STREAM_STDOUT ? "stdout" : "stderr"),
-		     "text/plain", part->at, part->len);
+		resources_add(config, principal, resources_part_uri(outcome->id, part),
+			      xstrdup(part->stream == STREAM_STDOUT ? "stdout" : "stderr"),
+			      "text/plain", part->at, part->len);
 	}
 	for (size_t i = 0; i < outcome->n_displays; i++) {
 		const struct outcome_display *display = &outcome->display[i];
 		char *name = display_name(display);
 
 		if (name && media_fits(display->kind, display->data, display->len))
-			keep(config, principal, resources_join(outcome->id, name), name,
-			     media_of_display(display->kind), display->data, display->len);
+			resources_add(config, principal, resources_join(outcome->id, name), name,
+				      media_of_display(display->kind), display->data,
+				      display->len);
 		else
 			free(name);
 	}
@@ -199,11 +200,11 @@ resources_keep(const struct config *config, const struct tenant *tenant,
 		const struct outcome_file *file = &outcome->file[i];
 
 		if (file->data)
-			keep(config, principal,
-			     file_uri(outcome->id, file->path, file->path_len),
-			     xmemdup0(file->path, file->path_len),
-			     media_of_path(file->path, file->path_len), file->data,
-			     file->len);
+			resources_add(config, principal,
+				      file_uri(outcome->id, file->path, file->path_len),
+				      xmemdup0(file->path, file->path_len),
+				      media_of_path(file->path, file->path_len), file->data,
+				      file->len);
 	}
 }
 
@@ -255,7 +256,7 @@ next_template(struct tenant *tenant, const char *after, struct resource_template
 }
 
 static const struct kept_file *
-find(const struct tenant *tenant, const char *uri)
+resources_find_kept(const struct tenant *tenant, const char *uri)
 {
 	const struct kept_file *kept;
 
@@ -273,7 +274,7 @@ bool
 resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
 	       size_t *len_r)
 {
-	const struct kept_file *kept = find(tenant, uri);
+	const struct kept_file *kept = resources_find_kept(tenant, uri);
 
 	if (!kept)
 		return false;
@@ -313,7 +314,7 @@ static struct tool_run *
 start_range(const struct tool_host *host, const char *uri, const struct file_range *range)
 {
 	const struct tool_failure missing = { .kind = FAIL_NO_RESOURCE, .text = uri };
-	const struct kept_file *kept = find(host->tenant, range->uri);
+	const struct kept_file *kept = resources_find_kept(host->tenant, range->uri);
 	struct filestore *files = tenant_filestore(host->tenant);
 	struct filestore_file file = { .size = kept ? kept->len : 0 };
 	uint64_t offset;
