@@ -254,6 +254,12 @@ def a_tokens_profile_is_the_only_one(ctx):
             with Client(place, lost) as c:
                 got = c.run(loaded)
                 assert got["isError"] and "no profile" in got["content"][0]["text"], got
+            # What a reload has taken away is refused to whom it was bound to.
+            with open(os.path.join(service.dir, "test.conf"), encoding="utf-8") as f:
+                service.reload(f.read().partition("[profile bare]")[0])
+            with Client(place, bound) as a:
+                got = a.run(loaded)
+                assert got["isError"] and "no profile" in got["content"][0]["text"], got
 
 
 # ---- an issuer's tokens ----

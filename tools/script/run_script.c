@@ -335,10 +335,9 @@ run_script_begin(struct tool_run *run, struct why *why_r)
 {
 	const struct run_script_arguments *arguments = &run->arguments;
 	const char *profile;
-	int r = 0;
+	/* Without an argument too: the profile that a tenant is bound to may be there no more. */
+	int r = environment_profile(&run->host, arguments->profile, &profile, why_r);
 
-	if (arguments->profile)
-		r = environment_profile(&run->host, arguments->profile, &profile, why_r);
 	if (r < 0)
 		return r;
 	if (*arguments->requires_python ||
