@@ -612,10 +612,15 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 {
 	struct gate *gate = arg;
 	struct account *account = gate_find(gate, tenant_principal(event->tenant));
+	const char *only = tenant_profile(event->tenant);
 	int r = event->internal ? 0 : check_suspended(gate, account, why_r);
 
 	if (r < 0)
 		return r;
+	/* A session may have begun before its tenant was bound to another profile. */
+	if (!event->internal && *only && strcmp(only, event->profile) != 0)
+		return why_say(why_r, -EACCES, "profile", "profile: your scripts run in the "
+			       "profile %s alone", only);
 	if (!event->internal &&
 	    !policy_allows_profile(account->config, event->profile))
 		return why_say(why_r, -EACCES, "profile", "profile: %s is not among those "

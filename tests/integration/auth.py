@@ -262,6 +262,35 @@ def a_tokens_profile_is_the_only_one(ctx):
                 assert got["isError"] and "no profile" in got["content"][0]["text"], got
 
 
+@test(private=True)
+def a_session_ends_where_its_tokens_profile_does(ctx):
+    """It has the profile that the tenant was bound to; when the tenant is bound to another one, it runs no more
+    cells until it is reset there."""
+    with files_of(ctx) as files:
+        settings = "token_file = %s\n[profile bare]\nmodules =\n[profile light]\nmodules = colorsys\n" % files.tokens
+        with serving(ctx, settings, files) as (service, place):
+            def repl(client, **arguments):
+                return client.ask("tools/call", {"name": "run_repl", "arguments": arguments})["structuredContent"]
+            token = files.add("bound", "--profile", "light")
+            until(ctx, place, bearer(token), 200)
+            with Client(place, token) as c:
+                session = repl(c, code="import sys\n'colorsys' in sys.modules")["session"]
+                got = repl(c, code="'colorsys' in sys.modules", session=session, profile="light")
+                equal(got["result"]["json"], True, "by the profile's name, too")
+                seen = c.ask("tools/call", {"name": "check_environment", "arguments": {}})["structuredContent"]
+                equal([s["profile"] for s in seen["repl_sessions"]], ["light"])
+            files.command("revoke", token.split("_")[1])
+            token = files.add("bound", "--profile", "bare")
+            until(ctx, place, bearer(token), 200)
+            with Client(place, token) as c:
+                for arguments in ({"code": "1"}, {"inspect": True}, {"code": "1", "branch": True},
+                                  {"code": "1", "profile": "light", "reset": True}):
+                    got = repl(c, session=session, **arguments)
+                    assert got["status"] != "ok" and "bare alone" in got["error"]["message"], (arguments, got)
+                got = repl(c, session=session, reset=True, profile="bare", code="import sys\n'colorsys' in sys.modules")
+                equal(got["result"]["json"], False)
+
+
 # ---- an issuer's tokens ----
 
 class Issuer:

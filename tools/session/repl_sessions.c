@@ -378,6 +378,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	    const struct repl_packages *packages, bool alone, struct origin **origin_r,
 	    struct why *why_r)
 {
+	const char *only = tenant_profile(host->tenant);
 	const struct repl_options options = {
 		.profile = profile,
 		.limits = *limits,
@@ -398,6 +399,10 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	}
 	origin->tenant = host->tenant;
 	origin->limits = *limits;
+	/* A bound tenant's default is its own, and its name is kept: the tenant may be bound to
+	 * another one later. */
+	if (!profile && *only)
+		profile = only;
 	origin->profile = profile ? xstrdup(profile) : NULL;
 	origin->alone = alone;
 	if (packages)
