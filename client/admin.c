@@ -139,13 +139,16 @@ static json_t *
 admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size)
 {
 	json_t *answer = admin_send(stream, request) ? admin_read(stream) : NULL;
+	const char *error = admin_text(answer, "error");
 
 	*code_r = 0;
 	if (json_is_true(json_object_get(answer, "ok")))
 		return answer;
-	*code_r = answer ? EX_NOPERM : EX_UNAVAILABLE;
-	snprintf(text_r, size, "%s", answer ? admin_text(answer, "error")
-					    : "the service does not answer");
+	*code_r = *error ? EX_NOPERM : EX_UNAVAILABLE;
+	/* A socket that serves MCP answers, too, but in another way. */
+	snprintf(text_r, size, "%s", *error ? error
+				     : answer ? "this is not the operators' socket of mcp-pythond"
+					      : "the service does not answer");
 	json_decref(answer);
 	return NULL;
 }

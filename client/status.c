@@ -109,7 +109,7 @@ print_governance(const json_t *answer)
 }
 
 static void
-print_summary(const json_t *answer)
+print_summary(const json_t *answer, const char *path)
 {
 	const json_t *service = json_object_get(answer, "service");
 	const json_t *clients = json_object_get(answer, "clients");
@@ -120,6 +120,8 @@ print_summary(const json_t *answer)
 		printf("%s %s, up %s\n", admin_text(service, "name"),
 		       admin_text(service, "version"),
 		       figure_time(admin_number(service, "uptime_seconds")));
+	if (path)
+		print_named("socket", path);
 	print_named("enforcement", admin_text(json_object_get(answer, "enforcement"), "summary"));
 	if (!executions)
 		return;
@@ -256,13 +258,15 @@ print_sessions(const json_t *list)
 	table_free(table);
 }
 
+/* path: the operators' socket that answered, by which a user's own service and the system's are
+ * told apart; NULL: none. */
 static int
-status_show(const struct admin_options *options, const json_t *answer)
+status_show(const struct admin_options *options, const json_t *answer, const char *path)
 {
 	if (options->json) {
 		admin_print_json(stdout, answer);
 	} else {
-		print_summary(answer);
+		print_summary(answer, path);
 		if (json_object_get(answer, "profiles"))
 			print_profiles(json_object_get(answer, "profiles"));
 		print_tool_servers(json_object_get(answer, "tool_servers"));
@@ -326,7 +330,7 @@ ask_as_client(const struct admin_options *options)
 		reply_free(&reply);
 	} else {
 		answer = status_make_answer(reply.outcome);
-		code = status_show(options, answer);
+		code = status_show(options, answer, NULL);
 		json_decref(answer);
 		reply_free(&reply);
 	}
@@ -356,7 +360,7 @@ status_command(int argc, char **argv)
 		return named ? EX_UNAVAILABLE : ask_as_client(&options);
 	answer = admin_ask_for(stream, "status", &code, text, sizeof(text));
 	if (answer)
-		code = status_show(&options, answer);
+		code = status_show(&options, answer, path);
 	else
 		say("%s", text);
 	json_decref(answer);

@@ -114,10 +114,26 @@ def status_tells_what_goes_on(ctx):
         text = command(ctx, "status", "--admin-socket", d.socket).stdout
         # It is configured nowhere, which is no fault.
         assert re.search(r"^egress +not (in use|installed), 0 executions may go out$", text, re.M), text
+        assert re.search("^socket +%s$" % d.socket, text, re.M), text
         for word in (MY_NAME, "basic", "ready", shown["session"], "enforcement"):
             assert word in text, (word, text)
         c.cancel(running)
         until(ctx, lambda: status(ctx, d)["executions"]["running"] == 0, "it was cancelled")
+
+
+@test(private=True)
+def the_users_own_service_answers_and_says_so(ctx):
+    """A user may have a service of their own beside the system's, and forget it."""
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o777)
+        path = d + "/mcp-pythond"
+        env = dict(os.environ, XDG_RUNTIME_DIR=d)
+        with ctx.private("[admin]\nsocket = %s-admin.sock\noperators = %s\n" % (path, ME),
+                         socket_path=path + ".sock"):
+            text = command(ctx, "status", env=env).stdout
+            assert re.search("^socket +%s-admin.sock$" % path, text, re.M), text
+            done = command(ctx, "status", "--admin-socket", path + ".sock", want=69)
+            assert "this is not the operators' socket" in done.stderr, done
 
 
 @test(private=True)
