@@ -26,11 +26,12 @@ static struct {
 	volatile sig_atomic_t woke_loop;	/* the signal came while the loop rested */
 	bool was_woken;			/* usually the turn had no other reason */
 	volatile sig_atomic_t signals;	/* signals that came in the middle of a turn */
+	volatile sig_atomic_t stops;	/* how often the process was continued after a stop */
 	sig_atomic_t signals_before;	/* the same, in this turn */
 	uint64_t turn_ms;		/* when this turn began */
 	uint64_t armed_ms, alert_until_ms;
 	bool is_watched;
-	sig_atomic_t watch_signals;
+	sig_atomic_t watch_signals, watch_stops;
 	long watch_waits;
 } guard;
 
@@ -113,6 +114,21 @@ stall_guard(void (*slow)(unsigned int milliseconds))
 	return 0;
 }
 
+static void
+stall_on_continued(int number)
+{
+	(void)number;
+	guard.stops++;
+}
+
+void
+stall_excuse_stops(void)
+{
+	struct sigaction action = { .sa_handler = stall_on_continued, .sa_flags = SA_RESTART };
+
+	sigaction(SIGCONT, &action, NULL);
+}
+
 void
 stall_forget(void)
 {
@@ -121,6 +137,7 @@ stall_forget(void)
 	is_on = guard.is_watched = false;
 	guard.is_armed = false;
 	signal(STALL_SIGNAL, SIG_DFL);
+	signal(SIGCONT, SIG_DFL);
 }
 
 void
@@ -179,6 +196,7 @@ stall_watch(void)
 		return;
 	guard.is_watched = true;
 	guard.watch_signals = guard.signals;
+	guard.watch_stops = guard.stops;
 	guard.watch_waits = count_waits();
 }
 
@@ -188,7 +206,8 @@ stall_waited(void)
 	if (!is_on || !guard.is_watched)
 		return false;
 	guard.is_watched = false;
-	if (guard.signals == guard.watch_signals || count_waits() <= guard.watch_waits)
+	if (guard.signals == guard.watch_signals || guard.stops != guard.watch_stops ||
+	    count_waits() <= guard.watch_waits)
 		return false;
 	guard.alert_until_ms = stall_now_ms() + ALERT_FOR_MS;
 	return true;

@@ -62,7 +62,11 @@ int
 turns_guard(struct event_base *base, void (*slow)(unsigned int milliseconds))
 {
 	const unsigned long before = turns;
+	int r;
 
 	event_base_loop(base, EVLOOP_NONBLOCK | EVLOOP_NO_EXIT_ON_EMPTY);
-	return turns == before ? -ENOTSUP : stall_guard(slow);
+	r = turns == before ? -ENOTSUP : stall_guard(slow);
+	if (r == 0)
+		stall_excuse_stops();
+	return r;
 }

@@ -235,6 +235,42 @@ a_signal_of_somebody_else_counts_nothing(void **state)
 	assert_false(stall_waited());
 }
 
+/* A process that is stopped waits, but for nobody. */
+static void
+a_stop_is_nobodys(void **state)
+{
+	int fd = linger_open(NULL), status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	assert_return_code(pid, errno);
+	if (pid == 0) {
+		bool blamed, found;
+
+		stall_forget();
+		if (stall_guard(NULL) < 0)
+			_exit(2);
+		stall_excuse_stops();
+		stall_turn();
+		stall_watch();
+		raise(SIGSTOP);
+		blamed = stall_waited();
+		stall_watch();
+		close(fd);
+		found = stall_waited();
+		_exit(blamed ? 3 : found ? 0 : 4);
+	}
+	close(fd);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	/* The time of the turn has to pass while it is stopped. */
+	nanosleep(&(struct timespec)MS(2 * STALL_MS), NULL);
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* ---- processes that are made ---- */
 
 static void
@@ -307,6 +343,7 @@ main(void)
 		cmocka_unit_test(work_is_no_wait),
 		cmocka_unit_test(a_wait_of_before_is_nobodys),
 		cmocka_unit_test(a_signal_of_somebody_else_counts_nothing),
+		cmocka_unit_test(a_stop_is_nobodys),
 		cmocka_unit_test(a_fork_has_no_guard),
 		cmocka_unit_test(a_fork_may_have_its_own),
 	};
