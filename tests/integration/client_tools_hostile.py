@@ -156,7 +156,7 @@ def refusal(c):
     def came():
         c.pump(0.1)
         return c.refused_lines
-    c.until(came, "a refusal")
+    c.until("a refusal", came)
     return c.refused_lines.pop()
 
 

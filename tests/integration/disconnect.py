@@ -4,11 +4,11 @@
 resources come back, and nothing is answered that should not be."""
 
 import contextlib
-import time
 
 from harness import Skip, equal, main, test
 from mcpclient import LEGACY, MODERN, RpcError
 from supervisor import descendants, read_text
+from waits import until_equal
 
 MARK = "import time\nprint('started', flush=True)\ntime.sleep(%g)"
 
@@ -24,15 +24,11 @@ def named(seconds):
             "print('started', flush=True)\ntime.sleep(%g)" % seconds)
 
 
-def wait_busy(ctx, want, timeout=20):
-    """Until so many marked scripts run. Others' processes give no event: this one looks, often."""
+def wait_busy(ctx, want):
+    """Until so many marked scripts run."""
     if not ctx.pid:
         raise Skip("the service's process is not known: --pid")
-    with ctx.client() as client:
-        deadline = time.monotonic() + ctx.seconds(timeout)
-        while busy_count(ctx) != want:
-            assert time.monotonic() < deadline, "%d scripts run, not %d" % (busy_count(ctx), want)
-            client.run("1")		# a round through the service takes the time
+    until_equal("the number of scripts", lambda: busy_count(ctx), want)
 
 
 @test(single=True)
@@ -67,10 +63,7 @@ def half_close_ends_input(ctx):
         ids = [client.start_script("import time\ntime.sleep(1)\nprint('late')"),
                client.start_script("print('x' * 500000)")]
         client.half_close()
-        deadline = time.monotonic() + ctx.seconds(30)
-        while not client.eof:
-            assert time.monotonic() < deadline, "the connection stays open"
-            client.pump(1)
+        client.until("the end of the connection", lambda: client.eof)
         assert "late" in client.outcome(ids[0]).text and "xxx" in client.outcome(ids[1]).text
         client.close()
     ctx.healthy()

@@ -23,6 +23,7 @@ import threading
 import time
 import traceback
 
+import waits
 from mcpclient import LEGACY, MODERN, Client
 from supervisor import Supervisor, adopt_orphans, kill_descendants
 
@@ -255,6 +256,7 @@ def choose(options):
 def main(doc, config=None):
     """Runs the tests of this program; config: an INI text for the private service."""
     options = parse_options(doc or "")
+    waits.bound *= options.slow
     chosen, left = choose(options)
     if options.list:
         print("\n".join(t.name for t in chosen))

@@ -3,12 +3,11 @@
 before it, however slow the machine is meanwhile."""
 
 import os
-import select
 import signal
-import time
 
 from harness import Skip
 from supervisor import descendants, read_text
+from waits import until
 
 # It gives its name back when it goes on: its process may be there for a while after its answer.
 HELD = """import ctypes, signal
@@ -37,10 +36,7 @@ def let_go(ctx, name, service=None, timeout=60):
     pid = service.pid if service else ctx.pid
     if not pid:
         raise Skip("needs the process of the service")
-    deadline = time.monotonic() + ctx.seconds(timeout)
-    while not (found := find_held(pid, name)):
-        assert time.monotonic() < deadline, "no script waits that is called " + name
-        select.select([], [], [], 0.02)		# others' processes give no event
-    (one, start), = found
+    (one, start), = until("a script waits that is called " + name, lambda: find_held(pid, name),
+                          ctx.seconds(timeout))
     os.kill(one, signal.SIGUSR1)
     return one, start

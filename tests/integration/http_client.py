@@ -12,7 +12,8 @@ import select
 import socket
 import time
 
-from mcpclient import LEGACY, MODERN, ProtocolViolation, Timeout, connect_as, parse_line
+from mcpclient import LEGACY, MODERN, ProtocolViolation, connect_as, parse_line
+from waits import Timeout
 
 try:
     import jsonschema

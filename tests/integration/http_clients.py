@@ -11,7 +11,8 @@ from harness import equal, main, test
 from http_client import Closed, Connection, Session, call, encode, modern, modern_headers
 from http_suite import CONFIG, busy_count, expect, healthy, http_private, named, open_to, \
     place, post, seconds, wait_busy
-from mcpclient import MODERN, Timeout
+from mcpclient import MODERN
+from waits import Timeout
 
 
 # ---- clients that go away ----
@@ -32,9 +33,9 @@ def a_modern_client_that_goes_away_cancels(ctx):
             if token:
                 assert connection.read_head().streams
                 next(connection.events())
-            wait_busy(ctx, ctx.service, where, 1)
+            wait_busy(ctx.service, 1)
             go(connection)
-            wait_busy(ctx, ctx.service, where, 0)
+            wait_busy(ctx.service, 0)
             connection.close()
 
 
@@ -43,9 +44,9 @@ def a_modern_client_that_goes_away_from_a_unix_socket_cancels(ctx):
     with http_private(ctx, unix=True) as (service, path):
         connection = Connection(path, seconds(ctx, 60))
         post(connection, modern("tools/call", call(named(300), timeout_seconds=400)))
-        wait_busy(ctx, service, path, 1)
+        wait_busy(service, 1)
         connection.close()
-        wait_busy(ctx, service, path, 0)
+        wait_busy(service, 0)
         # half of it closed is not gone
         with Connection(path, seconds(ctx, 60)) as connection:
             post(connection, modern("tools/call", call("import time\ntime.sleep(.5)\nprint(1)")))
@@ -84,7 +85,7 @@ def bytes_without_end_during_a_stream(ctx):
         grown = ctx.service.rss_bytes() - before
         assert grown < 150 << 20, "%d MiB more" % (grown >> 20)
         healthy(place(ctx))
-    wait_busy(ctx, ctx.service, place(ctx), 0)
+    wait_busy(ctx.service, 0)
 
 
 @test(single=True)
@@ -95,14 +96,14 @@ def a_legacy_client_that_goes_away_does_not_cancel(ctx):
             connection = client.fresh()
             message = client.message("tools/call", call(named(300), timeout_seconds=400))
             client.send(connection, message)
-            wait_busy(ctx, ctx.service, where, 1)
+            wait_busy(ctx.service, 1)
             GOES[how](connection)
             healthy(where)
             with Session(where, timeout=seconds(ctx, 60)) as other:
                 equal(other.notify("notifications/cancelled", {"requestId": message["id"]}).status, 202)
             equal(busy_count(ctx.service), 1, "goes on, and another session cannot stop it")
             equal(client.notify("notifications/cancelled", {"requestId": message["id"]}).status, 202)
-            wait_busy(ctx, ctx.service, where, 0)
+            wait_busy(ctx.service, 0)
 
 
 @test(single=True)
@@ -113,7 +114,7 @@ def a_cancelled_request_ends(ctx):
             message = client.message("tools/call", call(named(300), token=token, stream=True,
                                                         timeout_seconds=400))
             client.send(connection, message)
-            wait_busy(ctx, ctx.service, where, 1)
+            wait_busy(ctx.service, 1)
             head = connection.read_head() if token is not None else None
             client.notify("notifications/cancelled", {"requestId": message["id"]})
             if head is None:
@@ -122,7 +123,7 @@ def a_cancelled_request_ends(ctx):
             else:
                 events = list(connection.events())
                 assert head.streams and all("method" in event for event in events), events
-            wait_busy(ctx, ctx.service, where, 0)
+            wait_busy(ctx.service, 0)
             client.send(connection, client.message("ping"))
             equal(connection.read().status, 200, "the connection afterwards")
 
@@ -132,10 +133,10 @@ def delete_ends_what_runs(ctx):
     where = place(ctx)
     with Session(where, timeout=seconds(ctx, 60)) as client, client.fresh() as connection:
         client.send(connection, client.message("tools/call", call(named(300), timeout_seconds=400)))
-        wait_busy(ctx, ctx.service, where, 1)
+        wait_busy(ctx.service, 1)
         equal(client.end().status, 204)
         expect(connection.read(), 404)
-        wait_busy(ctx, ctx.service, where, 0)
+        wait_busy(ctx.service, 0)
 
 
 # ---- clients that do not behave ----

@@ -5,12 +5,12 @@ import contextlib
 import os
 import re
 import tempfile
-import time
 
 from harness import Skip, equal
 from http_client import Checker, Connection, Session, encode, modern_headers
 from mcpclient import LEGACY, MODERN, Client
 from supervisor import descendants, read_text
+from waits import until_equal
 
 INSECURE = "insecure = yes\n"	# or root serves no TCP without tokens
 CONFIG = "[http]\nlisten = 127.0.0.1:0\n" + INSECURE
@@ -93,9 +93,6 @@ def busy_count(service):
                if (read_text("/proc/%d/comm" % pid) or "").strip() == "gone-http")
 
 
-def wait_busy(ctx, service, where, want, timeout=60):
-    """Until so many marked scripts run. Others' processes give no event: this one looks, often."""
-    deadline = time.monotonic() + seconds(ctx, timeout)
-    while (count := busy_count(service)) != want:
-        assert time.monotonic() < deadline, "%d scripts run, not %d" % (count, want)
-        healthy(where)		# a round through the service takes the time
+def wait_busy(service, want):
+    """Until so many marked scripts run."""
+    until_equal("the number of scripts", lambda: busy_count(service), want)

@@ -172,7 +172,7 @@ def the_end_answers_what_runs(ctx):
             post(connection, modern("tools/call", call(named(300), token=1, stream=i == 1,
                                                        timeout_seconds=400)),
                  {} if i else {"Accept": "application/json"})
-        wait_busy(ctx, service, where, 2)
+        wait_busy(service, 2)
         service.process.terminate()
         for connection in runs:
             response = connection.read()

@@ -16,6 +16,8 @@ import struct
 import subprocess
 import time
 
+from waits import until, until_equal
+
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
 REVISIONS = LEGACY + (MODERN,)
@@ -42,10 +44,6 @@ class ProtocolViolation(AssertionError):
 
 class Closed(Exception):
     """The server closed the connection."""
-
-
-class Timeout(AssertionError):
-    """No answer within the time that a test allows."""
 
 
 class RpcError(Exception):
@@ -340,24 +338,20 @@ class Client:
     def send_raw(self, data):
         self.outbuf += data
 
-    def flush(self, timeout=None):
-        deadline = time.monotonic() + (timeout or self.timeout)
-        while self.outbuf:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise Timeout("the server does not read")
+    def until(self, what, condition, timeout=None):
+        """Reads until condition() is true, and returns what it gives; Closed at the end."""
+        def wait(left):
+            if self.eof:
+                raise Closed("the connection has ended, before " + what)
             self.pump(left)
+        return until(what, condition, timeout or self.timeout, wait)
+
+    def flush(self, timeout=None):
+        until("the server reads", lambda: not self.outbuf, timeout or self.timeout, self.pump)
 
     def recv(self, timeout=None):
         """The next message of a raw connection; Closed at its end."""
-        deadline = time.monotonic() + (timeout or self.timeout)
-        while not self.unread:
-            if self.eof:
-                raise Closed()
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise Timeout("no message")
-            self.pump(left)
+        self.until("a message", lambda: self.unread, timeout)
         return self.unread.pop(0)
 
     def send(self, message):
@@ -397,14 +391,7 @@ class Client:
 
     def wait_message(self, id, timeout=None):
         key = id_key(id)
-        deadline = time.monotonic() + (timeout or self.timeout)
-        while key not in self.answers:
-            if self.eof:
-                raise Closed("the connection ended before the answer to %r" % id)
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise Timeout("no answer to %r within %g s" % (id, timeout or self.timeout))
-            self.pump(left)
+        self.until("the answer to %r" % id, lambda: key in self.answers, timeout)
         return self.answers.pop(key)
 
     def wait(self, id, timeout=None):
@@ -475,13 +462,10 @@ def pump_all(clients, timeout):
 
 def wait_all(clients, timeout):
     """Until nothing that the clients asked is open."""
-    deadline = time.monotonic() + timeout
-    while any(c.pending for c in clients):
+    def wait(left):
         for c in clients:
             if c.eof and c.pending:
                 raise Closed("%d answers are missing" % len(c.pending))
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise Timeout("%d answers are missing after %g s" % (
-                sum(len(c.pending) for c in clients), timeout))
         pump_all([c for c in clients if c.pending or c.outbuf], left)
+    until_equal("the number of open questions", lambda: sum(len(c.pending) for c in clients), 0,
+                timeout, wait)

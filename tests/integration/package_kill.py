@@ -21,7 +21,8 @@ from mcpclient import id_key
 from package_index import NGINX, Index
 from package_store import OPEN, config, install, keeper_of, leftovers, new_store, verify
 from supervisor import Supervisor, comm, descendants
-from watch import IN_CREATE, IN_MOVED_TO, Watch
+from waits import IN_CREATE, IN_MOVED_TO
+from watch import Watch
 
 ROUNDS, MOST = 50, 200	# --count for others
 

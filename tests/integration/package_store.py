@@ -20,7 +20,8 @@ import urllib.request
 from harness import equal
 from package_index import digest
 from supervisor import descendants
-from watch import IN_ACCESS, IN_CREATE, IN_MOVED_TO, IN_OPEN, Watch
+from waits import IN_CREATE, IN_MOVED_TO, until
+from watch import IN_ACCESS, IN_OPEN, Watch
 
 NOTHING = frozenset()
 marks = itertools.count()

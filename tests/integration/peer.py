@@ -2,11 +2,11 @@
 """A client of a byte stream that speaks several revisions at once, and holds every message that it
 gets to the schema of its revision."""
 
-import time
 
 from harness import Skip
 from mcp_schema import MODERN, NOTICES, Validator, jsonschema
-from mcpclient import LEGACY, Client, Timeout, id_key
+from mcpclient import LEGACY, Client, id_key
+from waits import Timeout, until
 
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 META = "io.modelcontextprotocol/"
@@ -113,20 +113,19 @@ class Peer:
 
     def wait(self, id, timeout=30):
         """The answer to it, with error or result."""
-        deadline = time.monotonic() + timeout
-        while id_key(id) not in self.answers:
-            self.take(self.stream.recv(max(0.001, deadline - time.monotonic())))
-        return self.answers.pop(id_key(id))
+        key = id_key(id)
+        until("the answer to %r" % id, lambda: key in self.answers, timeout, self.take_next)
+        return self.answers.pop(key)
+
+    def take_next(self, seconds):
+        self.take(self.stream.recv(seconds))
 
     def notice(self, method, timeout=30):
         """The next notification of this name that was not taken yet."""
-        deadline = time.monotonic() + timeout
-        while True:
-            for message in self.notices:
-                if message["method"] == method:
-                    self.notices.remove(message)
-                    return message.get("params", {})
-            self.take(self.stream.recv(max(0.001, deadline - time.monotonic())))
+        message = until("a %s" % method, lambda: next(
+            (m for m in self.notices if m["method"] == method), None), timeout, self.take_next)
+        self.notices.remove(message)
+        return message.get("params", {})
 
     def nothing(self, seconds):
         """Nothing comes."""

@@ -3,13 +3,12 @@
 
 import json
 import os
-import select
 import tempfile
-import time
 
 from harness import equal
 from mcp_schema import Validator, jsonschema
 from mcpclient import LEGACY, MODERN, Client, Outcome, RpcError
+from waits import changes, until
 
 FORM = {"elicitation": {"form": {}}}
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -59,18 +58,11 @@ class Person(Client):
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities
         return params
 
-    def until(self, fn, what):
-        """Reads until it is true."""
-        deadline = time.monotonic() + self.timeout
-        while not fn():
-            assert time.monotonic() < deadline and not self.eof, "not in time: " + what
-            self.pump(0.1)
-
     # ---- legacy ----
 
     def question(self):
         """The next request of the server's."""
-        self.until(lambda: self.asked, "a question")
+        self.until("a question", lambda: self.asked)
         return self.asked.pop(0)
 
     def answer(self, question, result):
@@ -159,7 +151,5 @@ class Records:
         return [r for r in found if r["event"] in events]
 
     def wait(self, event, n=1):
-        deadline = time.monotonic() + self.ctx.seconds(60)
-        while len(self.of(event)) < n:
-            assert time.monotonic() < deadline, "%d %s" % (len(self.of(event)), event)
-            select.select([], [], [], 0.05)
+        with changes(self.path) as change:
+            until("%d %s in the audit log" % (n, event), lambda: len(self.of(event)) >= n, wait=change)

@@ -9,10 +9,8 @@ import contextlib
 import copy
 import datetime
 import os
-import platform
 import random
 import re
-import select
 import socket
 import subprocess
 import time
@@ -20,7 +18,8 @@ import time
 import http_client
 from harness import SOMEBODY, Skip, equal, main, test
 from http_suite import http_private
-from mcpclient import LEGACY, MODERN, Outcome, Timeout
+from mcpclient import MODERN
+from waits import Timeout, until, until_equal
 from terminal import Terminal, client_program
 
 try:
@@ -79,13 +78,15 @@ class Session:
         """Cancels the cell once it has printed the word."""
         n = len(self.client.notices)
         id = self.start(code, meta={"progressToken": "p%d" % n, "mcp-pythond/stream": True})
-        deadline = time.monotonic() + ctx.seconds(60)
-        while not any(word in text_of(m) for m in self.client.notices[n:]):
-            if time.monotonic() > deadline:
-                raise Timeout("the cell does not say %s" % word)
-            self.client.pump(deadline - time.monotonic())
+        self.until_said(word, n)
         self.client.cancel(id)
         del self.client.pending[("int", id)]
+
+
+    def until_said(self, word, n=0):
+        """n: of the notices before, which do not count."""
+        self.client.until("a cell says %r" % word, lambda: any(
+            word in text_of(m) for m in self.client.notices[n:]))
 
 
 def text_of(notice):
@@ -180,23 +181,21 @@ def a_session_does_not_grow_between_cells(ctx):
             s.well(code)
             if code == GROW_SOON and ctx.fallback:
                 # It is undone between cells or, when it comes at that time, with a cell.
-                end = time.monotonic() + ctx.seconds(30)
-                while True:
-                    time.sleep(3)
+                def is_undone():
+                    time.sleep(3)	# the time between two cells is what the test is about
                     o = s.call("x")
-                    if o.status == "memory_limit" or o.structured["not_carried"]:
-                        break
-                    assert time.monotonic() < end, repr(o)
+                    return o.status == "memory_limit" or o.structured["not_carried"]
+                until("it is undone", is_undone)
                 equal(s.value("x"), "1")
                 continue
-            deadline = time.monotonic() + ctx.seconds(30)
-            while True:
+            seen = None
+
+            def is_kept_within():
+                nonlocal seen
                 seen = [r for r in mine(client) if r["session"] == s.handle]
-                if not seen:
-                    break			# ended for it
-                if seen[0]["state"] == "frozen" and not ctx.fallback:
-                    break			# the kernel kept it within its limit
-                assert time.monotonic() < deadline, seen
+                # Ended for it; or the kernel kept it within its limit.
+                return not seen or seen[0]["state"] == "frozen" and not ctx.fallback
+            until(lambda: "the session is not ended: %s" % seen, is_kept_within)
             if seen:
                 assert seen[0]["memory_bytes"] <= 112 << 20, seen
             equal(client.run("print(6 * 7)").stdout, "42\n")
@@ -436,25 +435,20 @@ def what_ends_all_but_itself_ends_well_and_is_named(ctx):
 def what_a_snapshot_costs_is_told(ctx):
     """A moment after a cell: little, and not what the state holds; all of it if that is written to."""
     with begun(ctx, "kept = bytearray(b'x') * (100 << 20)") as s:
-        deadline = time.monotonic() + ctx.seconds(30)
-        def grown(is_so):
-            until = time.monotonic() + 2
-            while not is_so() and time.monotonic() < until:
-                select.select([], [], [], .02)
-            return is_so()
         def cost():
             return [r["snapshot_bytes"] for r in mine(s.client) if r["session"] == s.handle][0]
-        while cost() is None:
-            assert time.monotonic() < deadline, "never measured"
+        def grown():
+            s.well("")
+            with contextlib.suppress(Timeout):
+                return until("a measurement", lambda: cost() >= 50 << 20, 2)
+        until("a measurement", lambda: cost() is not None)
         assert 4096 <= cost() < 50 << 20, cost()
         # What goes on writes to all of it, and the copy has it alone.
         s.well("import threading, time\ndef write():\n    while True:\n"
                "        kept[::4096] = b'y' * len(kept[::4096])\n        time.sleep(.05)\n"
                "threading.Thread(target=write, daemon=True).start()")
         # It is measured once after each cell, when nothing has happened for a while.
-        while not grown(lambda: cost() >= 50 << 20):
-            assert time.monotonic() < deadline, cost()
-            s.well("")
+        until(lambda: "the snapshot costs %s" % cost(), grown)
 
 
 @test
@@ -623,9 +617,7 @@ def a_first_cell_that_is_cancelled_leaves_nothing(ctx):
     with ctx.private() as service, ctx.client(path=service.socket) as client:
         s = Session(client)
         s.cancel_when_said(ctx, "import time\nprint('go', flush=True)\nwhile True: time.sleep(.01)")
-        deadline = time.monotonic() + ctx.seconds(30)
-        while mine(client):
-            assert time.monotonic() < deadline, mine(client)
+        until_equal("the sessions", lambda: mine(client), [])
 
 
 # ---- checkpoints and branches ----
@@ -781,10 +773,8 @@ def states_that_are_lost_are_not_offered(ctx):
     with begun(ctx, "x = 1", checkpoint="a") as s:
         s.well("x = 2", checkpoint="b")
         o = s.well("import os; os.kill(-1, 9)\nx = 3")
-        deadline = time.monotonic() + ctx.seconds(30)
-        while o.structured["checkpoints"]:	# they take their time to be gone
-            assert time.monotonic() < deadline, o.structured
-            o = s.well("1")
+        # They take their time to be gone.
+        until_equal("the checkpoints", lambda: s.well("1").structured["checkpoints"], [])
         refused(s.call("x", restore="a"), "no_checkpoint", "there is no checkpoint a")
         equal(s.well("x", checkpoint="c").result["repr"], "3", "after a restore that failed")
         # One that is killed is lost alone.
@@ -798,9 +788,7 @@ def states_that_are_lost_are_not_offered(ctx):
         equal(s.well("x", restore="c").result["repr"], "3")
         o = s.call("os.kill(-1, 9)\nos._exit(1)")
         equal(o.state, "lost", repr(o))
-        while o.status != "no_session":
-            assert time.monotonic() < deadline, repr(o)
-            o = s.call("x", restore="c")
+        o = until("the session ends", lambda: (o := s.call("x", restore="c")).status == "no_session" and o)
         equal(o.structured["checkpoints"], [])
 
 
@@ -904,9 +892,7 @@ def closing_does_not_wait(ctx):
         token = {"progressToken": "closing", "mcp-pythond/stream": True}
         runs = s.start("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
                        "print('go', flush=True)\nwhile True: time.sleep(.01)", meta=token)
-        deadline = time.monotonic() + ctx.seconds(60)
-        while not any("go" in text_of(m) for m in client.notices):
-            client.pump(deadline - time.monotonic())
+        s.until_said("go")
         waiting = [s.start("x") for _ in range(3)]
         closing = s.start(close=True)
         o = s.finish(runs)
@@ -970,10 +956,8 @@ def sessions_are_listed(ctx):
         s.well("2")
         if ctx.service and not ctx.service.worker_leaves():
             raise Skip("nothing can be frozen without a cgroup")
-        deadline = time.monotonic() + ctx.seconds(30)
-        while one["state"] != "frozen":
-            one = next(one for one in mine(s.client) if one["session"] == s.handle)
-            assert time.monotonic() < deadline, one
+        until_equal("the state", lambda: next(
+            one["state"] for one in mine(s.client) if one["session"] == s.handle), "frozen")
         equal(s.value("x"), "1", "thawed")
 
 
@@ -1012,18 +996,14 @@ def sessions_expire(ctx):
         s.well("x = 1")
         s.well("import time\ntime.sleep(3.5)")	# not idle
         b = s.branch()
-        deadline = time.monotonic() + ctx.seconds(30)
-        while mine(client):
-            assert time.monotonic() < deadline, mine(client)
+        until_equal("the sessions", lambda: mine(client), [])
         refused(s.call("x"), "no_session")
         refused(b.call("x"), "no_session")
     with ctx.private("[repl]\nage_seconds = 2\n") as service, \
             ctx.client(path=service.socket) as client:
         s = Session(client)
         s.well("x = 1")
-        began = time.monotonic()
-        while (o := s.call("x")).status == "ok":
-            assert time.monotonic() < began + ctx.seconds(30), repr(o)
+        o = until("the session ends", lambda: (o := s.call("x")).status != "ok" and o)
         refused(o, "no_session")
 
 

@@ -193,7 +193,7 @@ def a_signal_ends_the_wait(ctx):
                 break
             c.answer(first, line(""))
             c.outcome(id)
-        c.until(lambda: "second" in str(c.notices), "the signal")
+        c.until("the signal", lambda: "second" in str(c.notices))
         assert not c.asked, "two at once"
         c.answer(first, line("for the first"))
         c.answer(c.question(), line("for the second"))
@@ -226,7 +226,7 @@ def a_processor_does_not_wait(ctx):
                    timeout_seconds=ctx.seconds(60), cpu_seconds=3)
         asked = c.question()
         equal(c.outcome(id).status, "cpu_limit")
-        c.until(lambda: c.withdrawn == [asked["id"]], "that it is not asked any more")
+        c.until("that it is not asked any more", lambda: c.withdrawn == [asked["id"]])
 
 
 @test(private=True)
@@ -273,7 +273,7 @@ def a_cancelled_call_asks_no_more(ctx):
         id = begin(c, NAME)
         asked = c.question()
         c.cancel(id)
-        c.until(lambda: c.withdrawn == [asked["id"]], "that it is not asked any more")
+        c.until("that it is not asked any more", lambda: c.withdrawn == [asked["id"]])
         c.answer(asked, line("late"))
         log.wait("execution-ended")
         equal([r["result"] for r in log.of("input-ended")], ["unanswered"])
@@ -694,7 +694,7 @@ def questions_are_counted(ctx):
             c.question()
             equal(counted(), {"input_asked_total": "4", **dict(zip(ended, "11100"))})
             c.cancel(id)
-            c.until(lambda: c.withdrawn, "that it is not asked any more")
+            c.until("that it is not asked any more", lambda: c.withdrawn)
             deadline = time.monotonic() + ctx.seconds(60)
             while (now := counted()) != {"input_asked_total": "4", **dict(zip(ended, "11110"))}:
                 assert time.monotonic() < deadline, now

@@ -9,16 +9,19 @@ shipped, whose sockets refuse descriptors where the kernel can do so, and as on 
 
 import array
 import contextlib
+import fcntl
 import os
 import re
 import signal
 import socket
 import struct
 import tempfile
+import termios
 
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import connect_as
 from supervisor import Supervisor
+from waits import at_once, until
 
 LINGER_S = 600		# far longer than
 ANSWER_S = 30		# ... anybody waits for an answer
@@ -101,9 +104,13 @@ class Lingering:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, LINGER_S))
         return s
 
-    def send(self, to):
-        """Passes one with a byte; True: it was taken."""
-        with self.service.stopped(), self.make() as s:	# so that ours is not the last copy
+    def send(self, *connections):
+        """Passes one with a byte on each; which were taken."""
+        with self.service.stopped():	# so that ours is not the last copy
+            return [self.send_one(to) for to in connections]
+
+    def send_one(self, to):
+        with self.make() as s:
             try:
                 to.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
                                      array.array("i", [s.fileno()]))])
@@ -148,15 +155,24 @@ def is_found(ctx, old, service, taken, who):
     return bool(found) or not taken
 
 
+def answered(ctx, honest, *bad):
+    """Pings are answered until the service has read all that came on these connections. It may read
+    a part in each turn of its loop."""
+    def is_read():
+        honest.ask("ping", timeout=ctx.seconds(ANSWER_S))
+        return not any(struct.unpack("i", fcntl.ioctl(b, termios.TIOCOUTQ, bytes(4)))[0] for b in bad)
+    until("the service has read everything", is_read, wait=at_once)
+    honest.ask("ping", timeout=ctx.seconds(ANSWER_S))	# and the turn is over in which it read that
+
+
 def attack(ctx, old, service, who, begin):
     """begin() gives a connection; somebody else's pings are answered although what is passed on
     it takes long to close."""
     with ctx.client(path=service.socket) as honest, Lingering(service) as l:
         for _ in range(TRIES):
             with begin() as bad:
-                taken = l.send(bad)
-                for _ in range(2):
-                    honest.ask("ping", timeout=ctx.seconds(ANSWER_S))
+                taken, = l.send(bad)
+                answered(ctx, honest, bad)
                 if is_found(ctx, old, service, taken, who):
                     if taken:
                         ended(ctx, bad)
@@ -171,10 +187,13 @@ def script(ctx, old, end, bad):
             ctx.client(path=s.socket, uid=SOMEBODY if os.getuid() == 0 else None) as other:
         id = other.start_script(PASS + bad + "\nimport time; time.sleep(%d)" % LINGER_S,
                                 timeout_seconds=5)
-        while not other.answers:	# until it is over
+
+        def is_over():
             honest.ask("ping", timeout=ctx.seconds(ANSWER_S))
             equal(honest.run("print(1)", ctx.seconds(ANSWER_S)).stdout, "1\n")
             other.pump(0)
+            return other.answers
+        until("the end of the script", is_over, wait=at_once)
         o = other.outcome(id, ctx.seconds(ANSWER_S))
         assert o.status in end, o
         honest.ask("ping", timeout=ctx.seconds(ANSWER_S))
@@ -239,9 +258,8 @@ def many_clients(ctx, old):
             contextlib.ExitStack() as open_ones:
         bad = [open_ones.enter_context(connect_as(s.socket, None, ctx.seconds(ANSWER_S)))
                for _ in range(MANY)]
-        taken = [l.send(b) for b in bad]
-        honest.ask("ping", timeout=ctx.seconds(ANSWER_S))
-        honest.ask("ping", timeout=ctx.seconds(ANSWER_S))
+        taken = l.send(*bad)
+        answered(ctx, honest, *bad)
         equal(set(taken), {taken[0]})
         assert is_found(ctx, old, s, taken[0], "client"), s.log()
 

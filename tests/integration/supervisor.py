@@ -6,21 +6,18 @@ import contextlib
 import ctypes
 import os
 import re
-import select
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import threading
-import time
 
+import waits
 from interpreter import under_test
+from waits import Timeout, libc, until
 
-libc = ctypes.CDLL(None, use_errno=True)
 PR_SET_CHILD_SUBREAPER = 36
-IN_MODIFY = 2
-IN_CREATE_OR_ATTRIB = 0x100 | 0x4 | 0x80
 
 
 def adopt_orphans():
@@ -108,20 +105,12 @@ def is_alive(pid, start):
 
 def wait_gone(processes, timeout):
     """Waits for the ends of (pid, start) pairs; returns those that are still there."""
-    deadline = time.monotonic() + timeout
-    for pid, start in processes:
-        while is_alive(pid, start):
-            try:
-                fd = os.pidfd_open(pid)
-            except ProcessLookupError:
-                break
-            poll = select.poll()
-            poll.register(fd, select.POLLIN)
-            ended = poll.poll(max(0, deadline - time.monotonic()) * 1000)
-            os.close(fd)
-            if not ended and time.monotonic() >= deadline:
-                break
-    return [(pid, start) for pid, start in processes if is_alive(pid, start)]
+    def left():
+        return [(pid, start) for pid, start in processes if is_alive(pid, start)]
+    with contextlib.suppress(Timeout):
+        until("the end of processes", lambda: not left(), timeout,
+              lambda seconds: waits.one_ended([pid for pid, _ in left()], seconds))
+    return left()
 
 
 def children(pid):
@@ -240,40 +229,31 @@ class Supervisor:
                 "\n".join(self.log().splitlines()[-60:])))
 
     def start(self, timeout=60.0):
-        inotify = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        directory = os.path.dirname(self.socket)
-        if inotify < 0 or libc.inotify_add_watch(
-                inotify, directory.encode(), IN_CREATE_OR_ATTRIB) < 0:
-            raise OSError(ctypes.get_errno(), "inotify")
         self.strangers = children(os.getpid())
-        try:
+        with waits.changes(os.path.dirname(self.socket)) as change:
             with open(self.log_path, "ab") as log:
                 self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
                                                 stdout=log, stderr=log, env=self.env,
                                                 pass_fds=self.pass_fds)
-            self.wait_served(inotify, time.monotonic() + timeout)
-        finally:
-            os.close(inotify)
+            self.while_it_runs("it did not start", self.answers, timeout, change)
         if os.getuid() == 0:
             os.chmod(self.socket, 0o666)
         return self
 
-    def wait_served(self, inotify, deadline):
-        pidfd = os.pidfd_open(self.process.pid)
-        poll = select.poll()
-        poll.register(inotify, select.POLLIN)
-        poll.register(pidfd, select.POLLIN)
+    def while_it_runs(self, what, condition, timeout, change):
+        """Until condition() is true. change: the wait for the next event; the end of the service is
+        one, too. NotStarted: it has ended, or time is over."""
+        pidfd = os.pidfd_open(self.pid)
+
+        def wait(left):
+            change(left, pidfd)
+            if self.process.poll() is not None and not condition():
+                raise Timeout()
         try:
-            while not self.answers():
-                left = deadline - time.monotonic()
-                if left <= 0 or self.process.poll() is not None:
-                    raise NotStarted("mcp-pythond did not start (%s):\n%s" % (
-                        self.process.poll(), self.log()))
-                if poll.poll(left * 1000):
-                    try:
-                        os.read(inotify, 65536)
-                    except BlockingIOError:
-                        pass
+            until(what, condition, timeout, wait)
+        except Timeout:
+            raise NotStarted("mcp-pythond (%s): %s:\n%s" % (
+                self.process.poll(), what, self.log()[-6000:])) from None
         finally:
             os.close(pidfd)
 
@@ -281,31 +261,25 @@ class Supervisor:
         """Until it takes clients, and signals: before that one would end it where it stands."""
         self.wait_logged("ready version=")
 
-    def reload(self, config):
-        """Puts another configuration in force."""
-        seen = self.log().count("reloaded ")
-        with open(os.path.join(self.dir, "test.conf"), "w", encoding="utf-8") as f:
-            f.write(config)
+    def reload(self, config=None, ends="reloaded "):
+        """Puts another configuration in force; None: the same one, and the files that it names are
+        read again. ends: what the service logs then; "reload-failed ": it goes on with the last."""
+        seen = self.log().count(ends)
+        self.hang_up(config)
+        self.wait_logged(ends, times=seen + 1)
+
+    def hang_up(self, config=None):
+        """Begins to reload."""
+        if config is not None:
+            with open(os.path.join(self.dir, "test.conf"), "w", encoding="utf-8") as f:
+                f.write(config)
         os.kill(self.pid, signal.SIGHUP)
-        self.wait_logged("reloaded ", times=seen + 1)
 
     def wait_logged(self, text, timeout=60.0, times=1):
-        deadline = time.monotonic() + timeout
-        pidfd, inotify = os.pidfd_open(self.pid), libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            if inotify < 0 or libc.inotify_add_watch(inotify, self.log_path.encode(), IN_MODIFY) < 0:
-                raise OSError(ctypes.get_errno(), "inotify")
-            while self.log().count(text) < times:
-                left = deadline - time.monotonic()
-                if left <= 0 or self.process.poll() is not None:
-                    raise NotStarted("mcp-pythond (%s) has not logged %r" % (
-                        self.process.poll(), text))
-                if inotify in select.select([pidfd, inotify], [], [], left)[0]:
-                    os.read(inotify, 65536)
-        finally:
-            os.close(pidfd)
-            if inotify >= 0:
-                os.close(inotify)
+        """Until it has logged the text so often."""
+        with waits.changes(self.log_path) as change:
+            self.while_it_runs("it has not logged %r" % text,
+                               lambda: self.log().count(text) >= times, timeout, change)
 
     def answers(self):
         """A client can connect; it then waits for its first answer as long as that takes."""
@@ -412,23 +386,15 @@ class Supervisor:
 
     def wait_idle(self, timeout):
         """Until the idle workers have been given up and only the zygotes are left."""
-        deadline = time.monotonic() + timeout
-        while True:
-            pids, leaves = self.worker_processes(), self.worker_leaves()
-            if not pids and not leaves:
-                return
-            assert time.monotonic() < deadline, "idle workers stay: %d processes, %d cgroups" % (
-                len(pids), len(leaves))
-            fds = []
-            for pid in pids:
-                try:
-                    fds.append(os.pidfd_open(pid))
-                except ProcessLookupError:
-                    pass
-            # The next end of one of them; a cgroup's end tells nobody.
-            select.select(fds, [], [], 1 if fds else 0.05)
-            for fd in fds:
-                os.close(fd)
+        def wait(left):
+            """The next end of one of them; a cgroup's end tells nobody."""
+            pids = self.worker_processes()
+            if pids:
+                waits.one_ended(pids, min(left, 1))
+            else:
+                waits.pause(left)
+        waits.until_equal("idle workers stay: processes and cgroups",
+                          lambda: self.worker_processes() + self.worker_leaves(), [], timeout, wait)
 
     def leftovers(self):
         """After its end: complaints about what is still there."""

@@ -50,7 +50,7 @@ class Owner(Person):
             return self.finish_modern(call, reply)
         id, made = self.request("tools/call", call), []
         while True:
-            self.until(lambda: self.asked or self.arrived[-1:] == [id], "an answer")
+            self.until("an answer", lambda: self.asked or self.arrived[-1:] == [id])
             if not self.asked:
                 return self.outcome(id), made
             question = self.asked.pop(0)

@@ -5,10 +5,9 @@ import ctypes
 import os
 import struct
 
-from supervisor import libc
+from waits import IN_CREATE, IN_MODIFY, libc
 
-IN_ACCESS, IN_MODIFY, IN_OPEN, IN_MOVED_TO, IN_CREATE = 0x1, 0x2, 0x20, 0x80, 0x100
-IN_IGNORED = 0x8000
+IN_ACCESS, IN_OPEN, IN_IGNORED = 0x1, 0x20, 0x8000
 
 
 class Watch:

@@ -20,8 +20,9 @@ from guest_packages import configured
 from guest_tools import (ALICE, BOB, CGROUP, INTEGRATION, client, main_pid, pids, read, seconds,
                          show, test)
 from harness import equal
-from mcpclient import Closed, RpcError, Timeout
+from mcpclient import Closed, RpcError
 from repl import Session
+from waits import Timeout
 
 MALLORY = 4666
 ALONE = 0.15		# the part of the time in which the honest ones are by themselves
