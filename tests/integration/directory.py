@@ -6,22 +6,20 @@ own, with a name service that does as it is told (tests/fixtures/nss_odd.c)."""
 
 import contextlib
 import os
-import select
 import shutil
 import signal
 import tempfile
-import time
 
 from admin import Admin
 from harness import equal, main, test
 from mcpclient import LEGACY, Client, connect_as
-from supervisor import Supervisor, descendants, libc
+from supervisor import Supervisor, descendants
+from waits import changes, until
 
 ANN, BEN, MANY = 70001, 70002, 70003
 STUDENTS = "[tenant group:students]\npolicy.run_script = deny\n"
 PATIENT = "[service]\ndirectory_seconds = 120\n"
 HASTY = "[service]\ndirectory_seconds = 3\n"
-IN_MODIFY = 2
 UNKNOWN = "policy does not know who you are"
 
 
@@ -36,15 +34,11 @@ class Directory:
         for name, text in (("asked", ""), ("nsswitch.conf", switch), ("students", "ann\nmany\n")):
             self.write(name, text)
         os.chmod(os.path.join(self.path, "asked"), 0o666)
-        self.inotify = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        assert libc.inotify_add_watch(self.inotify, os.path.join(self.path, "asked").encode(),
-                                      IN_MODIFY) > 0
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
-        os.close(self.inotify)
         shutil.rmtree(self.path)
 
     def write(self, name, text=""):
@@ -60,13 +54,9 @@ class Directory:
 
     def wait_asked(self, line, n=1):
         """Until it was asked that so often."""
-        deadline = time.monotonic() + self.ctx.seconds(60)
-        poll = select.poll()
-        poll.register(self.inotify, select.POLLIN)
-        while self.asked().count(line) < n:
-            assert time.monotonic() < deadline, (line, self.asked())
-            if poll.poll(1000):
-                os.read(self.inotify, 65536)
+        with changes(os.path.join(self.path, "asked")) as change:
+            until(lambda: "%d of %r, asked %s" % (n, line, self.asked()),
+                  lambda: self.asked().count(line) >= n, wait=change)
 
 
 @contextlib.contextmanager
@@ -124,15 +114,11 @@ def refusal(ctx, s, uid):
 
 def wait_admitted(ctx, s, uid):
     """After the directory has failed it is asked again some seconds later."""
-    deadline = time.monotonic() + ctx.seconds(60)
-    while True:
+    def status():
         with connect(ctx, s, uid) as c:
             greet(c)
-            answer = c.recv()
-            if "result" in answer:
-                return c.recv()["result"]["structuredContent"]["status"]
-        assert time.monotonic() < deadline, answer
-        time.sleep(0.1)
+            return "result" in c.recv() and c.recv()["result"]["structuredContent"]["status"]
+    return until("it is admitted", status)
 
 
 # ---- who is who ----
@@ -177,7 +163,7 @@ def one_that_hangs_stops_nobody_else(ctx):
                       ["denied", "ok", "ok", "ok"])
                 with Admin(directory + "/admin") as admin:
                     equal(admin.ask("status")["scope"], "service")
-                os.kill(s.pid, signal.SIGHUP)
+                s.hang_up()
                 d.wait_asked("user ben", 2)
                 equal(before.run("print(1)").status, "ok")
                 assert is_silent(ann) and is_silent(again)
@@ -233,27 +219,23 @@ def one_that_is_down_is_not_no_groups(ctx):
 
 @test(private=True, root=True)
 def a_reload_asks_again_and_may_fail(ctx):
-    def reload(config, s):
-        with open(os.path.join(s.dir, "test.conf"), "w", encoding="utf-8") as f:
-            f.write(config)
-        os.kill(s.pid, signal.SIGHUP)
     with served(ctx, STUDENTS) as (s, d), ctx.client(path=s.socket, uid=BEN) as c:
         equal(c.run("print(1)").status, "ok")
         d.write("students", "ben\n")
-        reload(STUDENTS, s)
+        s.hang_up(STUDENTS)
         d.wait_asked("groups ben", 2)
         equal(c.run("print(1)").status, "denied")
         d.write("students", "")
-        reload(STUDENTS, s)
+        s.hang_up(STUDENTS)
         d.wait_asked("groups ben", 3)
         equal(c.run("print(1)").status, "ok")
         d.write("down")
         # the same is asked: the answer of before holds
-        reload(STUDENTS + "[limits]\npids = 50\n", s)
+        s.hang_up(STUDENTS + "[limits]\npids = 50\n")
         d.wait_asked("user ben", 4)
         equal(c.run("print(1)").status, "ok")
         # another group: nobody knows
-        reload(STUDENTS + "[tenant group:crew]\npolicy.run_script = deny\n", s)
+        s.hang_up(STUDENTS + "[tenant group:crew]\npolicy.run_script = deny\n")
         d.wait_asked("user ben", 5)
         o = c.run("print(1)")
         equal(o.status, "denied")

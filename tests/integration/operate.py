@@ -10,7 +10,6 @@ import os
 import pty
 import pwd
 import re
-import select
 import shutil
 import signal
 import socket
@@ -19,11 +18,11 @@ import sys
 import tempfile
 import termios
 import threading
-import time
 
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import connect_as
 from supervisor import Supervisor
+from waits import ready, until, until_equal
 
 ME = "uid:%d" % os.getuid()
 MY_NAME = pwd.getpwuid(os.getuid()).pw_name
@@ -60,16 +59,6 @@ def status(ctx, d):
     return json.loads(command(ctx, "status", "--json", "--admin-socket", d.socket).stdout)
 
 
-def until(ctx, fn, what, seconds=60):
-    """Asks again and again: each question is a round trip, and so the pause between two."""
-    deadline = time.monotonic() + ctx.seconds(seconds)
-    while True:
-        answer = fn()
-        if answer:
-            return answer
-        assert time.monotonic() < deadline, "not in time: " + what
-
-
 def tool(client, name, **arguments):
     result = client.ask("tools/call", {"name": name, "arguments": arguments})
     assert not result.get("isError"), result
@@ -85,8 +74,8 @@ def status_tells_what_goes_on(ctx):
         c.run("while True: pass", timeout_seconds=1)
         session = tool(c, "run_repl", code="x = 1")["session"]
         running = c.start_script("import time; time.sleep(600)")
-        seen = until(ctx, lambda: (lambda a: a["executions"]["running"] == 1 and a)(
-            status(ctx, d)), "something runs")
+        seen = until("something runs", lambda: (lambda a: a["executions"]["running"] == 1 and a)(
+            status(ctx, d)))
         equal(seen["scope"], "service")
         equal(seen["service"]["name"], "mcp-pythond")
         equal(seen["service"]["pid"], s.pid)
@@ -118,7 +107,7 @@ def status_tells_what_goes_on(ctx):
         for word in (MY_NAME, "basic", "ready", shown["session"], "enforcement"):
             assert word in text, (word, text)
         c.cancel(running)
-        until(ctx, lambda: status(ctx, d)["executions"]["running"] == 0, "it was cancelled")
+        until_equal("what runs", lambda: status(ctx, d)["executions"]["running"], 0)
 
 
 @test(private=True)
@@ -143,8 +132,8 @@ def operators_see_what_runs_and_stop_it(ctx):
         script = "# the \x1b[31mreport\nimport time; time.sleep(600)"
         running = c.start_script(script)
         other.start_script("import time; time.sleep(599)")
-        seen = until(ctx, lambda: (lambda a: [e["state"] for e in a] == ["running"] * 2 and a)(
-            json.loads(command(ctx, "ps", "--json", "--admin-socket", d.socket).stdout)), "both run")
+        seen = until("both run", lambda: (lambda a: [e["state"] for e in a] == ["running"] * 2 and a)(
+            json.loads(command(ctx, "ps", "--json", "--admin-socket", d.socket).stdout)))
         mine = [e for e in seen if "report" in e["first_line"]][0]
         equal((mine["tenant"], mine["kind"], mine["profile"]), (ME, "script", "basic"))
         equal(mine["first_line"], script.partition("\n")[0])
@@ -191,8 +180,8 @@ def operators_suspend_and_resume(ctx):
                      "def work():\n    while True:\n        time.sleep(0.01)\n"
                      "threading.Thread(target=work, daemon=True).start()")["session"]
         running = c.start_script("print(1, flush=True); import time; time.sleep(600)")
-        until(ctx, lambda: json.loads(command(
-            ctx, "ps", "--json", "--admin-socket", d.socket).stdout), "it runs")
+        until("it runs", lambda: json.loads(command(
+            ctx, "ps", "--json", "--admin-socket", d.socket).stdout))
         done = command(ctx, "suspend", name, "--admin-socket", d.socket)
         assert "%s is suspended; 2 stopped" % name in done.stderr, done
         equal(c.outcome(running).status, "cancelled")
@@ -242,26 +231,18 @@ def jobs_and_approvals_are_counted(ctx):
         equal((seen["jobs"], seen["approvals"]["pending"]), ({"running": 1, "kept": 0}, 1))
         equal([t["jobs"] for t in seen["tenants"] if t["tenant"] == ME], [1])
         tool(c, "job", id=job, action="cancel")
-        until(ctx, lambda: status(ctx, d)["jobs"]["running"] == 0, "the job ended")
+        until_equal("the jobs", lambda: status(ctx, d)["jobs"]["running"], 0)
 
 
 @test(private=True)
 def reloads_are_remembered(ctx):
     with Directory() as d, ctx.private(d.config()) as s:
-        path = os.path.join(s.dir, "test.conf")
-
-        def reload(text):
-            before = status(ctx, d)["reload"]
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-            os.kill(s.pid, signal.SIGHUP)
-            return until(ctx, lambda: (lambda r: r["succeeded"] + r["failed"] >
-                                       before["succeeded"] + before["failed"] and r)(
-                status(ctx, d)["reload"]), "read again")
-        seen = reload(d.config("[limits]\npids = 9\n"))
+        s.reload(d.config("[limits]\npids = 9\n"))
+        seen = status(ctx, d)["reload"]
         equal((seen["done"], seen["text"], seen["succeeded"], seen["failed"]),
               (True, None, 1, 0))
-        seen = reload(d.config("[limits]\npids = many\n"))
+        s.reload(d.config("[limits]\npids = many\n"), "reload-failed ")
+        seen = status(ctx, d)["reload"]
         equal((seen["done"], seen["succeeded"], seen["failed"]), (False, 1, 1))
         assert "pids" in seen["text"], seen
 
@@ -275,13 +256,6 @@ def a_reload_reads_no_strange_folder(ctx):
             raise Skip("the kernel has no Landlock")
         inside = os.path.join(s.dir, "conf.d")
         os.mkdir(inside)
-
-        def reload():
-            before = status(ctx, d)["reload"]
-            os.kill(s.pid, signal.SIGHUP)
-            return until(ctx, lambda: (lambda r: r["succeeded"] + r["failed"] >
-                                       before["succeeded"] + before["failed"] and r)(
-                status(ctx, d)["reload"]), "read again")
         for folder, done in ((s.dir, True), (place, False)):
             target = os.path.join(folder, "more")
             with open(target, "w", encoding="ascii") as f:
@@ -290,7 +264,8 @@ def a_reload_reads_no_strange_folder(ctx):
             with contextlib.suppress(FileNotFoundError):
                 os.remove(inside + "/more.conf")
             os.symlink(target, inside + "/more.conf")
-            seen = reload()
+            s.reload(ends="reloaded " if done else "reload-failed ")
+            seen = status(ctx, d)["reload"]
             equal(seen["done"], done, seen)
         assert "restart it to read others" in seen["text"], seen
 
@@ -491,16 +466,13 @@ class Terminal:
 
     def read_until(self, pattern):
         """From here on; returns what was matched."""
-        deadline = time.monotonic() + self.ctx.seconds(60)
-        while True:
-            found = re.search(pattern, self.seen)
-            if found:
-                self.seen = self.seen[found.end():]
-                return found.group()
-            left = deadline - time.monotonic()
-            assert left > 0, "%r not in %r" % (pattern, self.seen[-2000:])
-            if select.select([self.master], [], [], left)[0]:
+        def read(left):
+            if ready([self.master], left):
                 self.seen += os.read(self.master, 65536).decode()
+        found = until(lambda: "%r in %r" % (pattern, self.seen[-2000:]),
+                      lambda: re.search(pattern, self.seen), wait=read)
+        self.seen = self.seen[found.end():]
+        return found.group()
 
     def type(self, text):
         os.write(self.master, text.encode())
@@ -675,8 +647,8 @@ def check_host_agrees_with_the_service(ctx):
     for c in checks.values():
         assert re.search(r"^%s +%s " % (c["verdict"], re.escape(c["name"])), text, re.M), text
     with Directory() as d, ctx.private(d.config()):
-        how = until(ctx, lambda: (lambda a: a["profiles"][0]["zygote"] == "ready" and a)(
-            status(ctx, d)), "ready")["enforcement"]
+        how = until("a zygote is ready", lambda: (lambda a: a["profiles"][0]["zygote"] == "ready" and a)(
+            status(ctx, d)))["enforcement"]
         equal(checks["landlock"]["verdict"] == "ok", how["landlock"], checks["landlock"])
         equal(checks["subordinate ids"]["verdict"] == "ok", how["own_uids"],
               checks["subordinate ids"])

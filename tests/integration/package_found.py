@@ -4,16 +4,15 @@
 tenant's, not after policy has changed its mind; and scripts that ask for what they like."""
 
 import contextlib
-import json
 import os
-import signal
 import sys
 
 import forged
 from audit_log import Log
-from harness import SOMEBODY, equal, main, test
+from harness import equal, main, test
 from package_index import NGINX, Index
-from package_store import OPEN, asked, asked_since, config, environments, install, new_store, wait_for
+from package_store import OPEN, asked, asked_since, config, environments, install, new_store
+from waits import until_equal
 
 ALICE, BOB, CAROL = range(4101, 4104)
 
@@ -195,14 +194,6 @@ def another_tenants_are_never_found(ctx):
         equal(bob.run("import alpha\nalpha.VERSION").result["json"], "1.0")
 
 
-def reload(ctx, s, text):
-    seen = s.log().count("reloaded ")
-    with open(os.path.join(s.dir, "test.conf"), "w", encoding="utf-8") as f:
-        f.write(text)
-    os.kill(s.pid, signal.SIGHUP)
-    wait_for(lambda: s.log().count("reloaded ") > seen, ctx.seconds(60), "a reload")
-
-
 @test(root=True, private=True)
 def what_is_denied_since_does_not_come_back(ctx):
     with place(ctx) as (s, _), ctx.client(path=s.socket, uid=ALICE) as alice:
@@ -213,13 +204,13 @@ def what_is_denied_since_does_not_come_back(ctx):
                 ("others = approve\n", ""), ("", "[tenant uid:%d]\npackages.deny = alpha\n" % ALICE),
                 ("", "[tenant uid:%d]\npolicy.install_package = deny\n" % ALICE),
                 ("max_packages = 1\n", "")):
-            reload(ctx, s, config(index.url, s.store, OPEN + more, packages))
+            s.reload(config(index.url, s.store, OPEN + more, packages))
             lacks(alice.run("import alpha"), "alpha")
-        reload(ctx, s, config(index.url + "/other", s.store))
+        s.reload(config(index.url + "/other", s.store))
         lacks(alice.run("import gamma"), "gamma")
-        reload(ctx, s, config(index.url, s.store, OPEN, "deny = beta\n"))
+        s.reload(config(index.url, s.store, OPEN, "deny = beta\n"))
         equal(alice.run("import gamma\ngamma.VERSION").result["json"], "2.0")
-        reload(ctx, s, config(index.url, s.store))
+        s.reload(config(index.url, s.store))
         equal(alice.run("import alpha\nalpha.VERSION").result["json"], "1.0")
 
 
@@ -262,7 +253,7 @@ def a_set_that_is_gone_is_not_found(ctx):
     with place(ctx, packages="store_mb = 1\n") as (s, client):
         have(client, "alpha", "large")
         have(client, "gamma")
-        wait_for(lambda: len(environments(s.store)) == 1, ctx.seconds(60), "a removal")
+        until_equal("the number of sets", lambda: len(environments(s.store)), 1)
         lacks(client.run("import alpha"), "alpha")
         equal(client.run("import gamma\ngamma.VERSION").result["json"], "2.0")
 

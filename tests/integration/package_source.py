@@ -20,8 +20,9 @@ from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import Client
 from package_index import NGINX, Index, digest
 from package_store import (OPEN, asked, asked_since, config, environments, install, leftovers, names, new_store,
-                           refused, verify, wait_for)
+                           refused, verify)
 from supervisor import Supervisor, descendants, wait_gone
+from waits import until
 
 BUILD = "build = allow\n"
 SETUP = "from setuptools import setup\nsetup(name=%r, version=%r, py_modules=[%r], install_requires=%r)\n"
@@ -433,11 +434,10 @@ def what_a_build_leaves_running_is_ended(ctx):
                          "signal.pause()\n")
     with service(ctx) as s, ctx.client(path=s.socket) as client:
         equal(install(client, "haunted")["status"], "ok")
-        wait_for(lambda: not running(s, "98765"), ctx.seconds(60), "it is gone")
+        until("it is gone", lambda: not running(s, "98765"))
         id = client.request("tools/call", {"name": "install_package",
                                            "arguments": {"packages": ["held"]}})
-        wait_for(lambda: running(s, "98766"), ctx.seconds(60), "it is built")
-        held = running(s, "98766")
+        held = until("it is built", lambda: running(s, "98766"))
         client.cancel(id)
         equal(wait_gone([held], ctx.seconds(60)), [])
         equal(client.run("print(1)").stdout, "1\n")
@@ -454,7 +454,7 @@ def a_service_that_is_killed_meanwhile_leaves_nothing(ctx):
             with ctx.client(path=s.socket) as client:
                 client.request("tools/call", {"name": "install_package",
                                               "arguments": {"packages": ["lasting"]}})
-                wait_for(lambda: running(s, "98767"), ctx.seconds(60), "it is built")
+                until("it is built", lambda: running(s, "98767"))
                 all_of_it = descendants(s.pid)
                 with contextlib.suppress(AssertionError):
                     s.stop(signal.SIGKILL)

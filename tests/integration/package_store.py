@@ -10,10 +10,8 @@ import itertools
 import json
 import os
 import re
-import select
 import shutil
 import tempfile
-import time
 import urllib.error
 import urllib.request
 
@@ -120,21 +118,13 @@ def leftovers(store):
     return [n for n in os.listdir(store) if n.startswith(".")]
 
 
-def wait_for(condition, timeout, what):
-    """Waits for a condition of files; most of them have no event."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, what
-        select.select([], [], [], 0.02)
-
-
 def asked(index):
     """Requests at an index. nginx does one thing after the other, and logs it when it is done, so
     it has logged what was asked until now when it has logged one more."""
     mark = "/mark-%d-%d" % (os.getpid(), next(marks))
     with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(index.host + mark, timeout=30).close()
-    wait_for(lambda: any(mark in r for r in index.requests()), 30, "the index logs nothing")
+    until("the index logs a request", lambda: any(mark in r for r in index.requests()))
     return index.requests()
 
 

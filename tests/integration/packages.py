@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import random
-import select
 import shutil
 import signal
 import socket
@@ -27,8 +26,9 @@ from mcpclient import Client
 from package_index import NGINX, Index, digest, wheel
 from terminal import Terminal
 from package_store import (OPEN, asked, asked_since, config, environments, install, keeper_of, leftovers, names,
-                           new_store, refused, verify, wait_for)
-from supervisor import Supervisor, descendants, wait_gone
+                           new_store, refused, verify)
+from supervisor import Supervisor, wait_gone
+from waits import until, until_equal
 
 COMPILED = "cpython-%s.pyc" % under_test.short
 
@@ -133,8 +133,7 @@ def profiles_may_show_what_is_beside_them(ctx):
         try:
             with contextlib.suppress(Exception):
                 s.start()
-            wait_for(lambda: "show /environment/mine: Operation not permitted" in s.log(),
-                     ctx.seconds(60), s.log())
+            until(s.log, lambda: "show /environment/mine: Operation not permitted" in s.log())
         finally:
             with contextlib.suppress(AssertionError):
                 s.stop()
@@ -225,11 +224,11 @@ def what_nobody_uses_is_removed(ctx):
         equal(len(environments(store)), 2)
         client.cancel(held)
         look = {"name": "check_environment", "arguments": {}}
-        wait_for(lambda: not client.ask("tools/call", look)["structuredContent"]["yours"]["running"],
-                 ctx.seconds(60), "it is over")
+        until("it is over", lambda: not client.ask(
+            "tools/call", look)["structuredContent"]["yours"]["running"])
         equal(install(client, "third")["status"], "ok")
-        wait_for(lambda: len(environments(store)) == 1 and not leftovers(store),
-                 ctx.seconds(60), "the others are removed")
+        until("the others are removed",
+              lambda: len(environments(store)) == 1 and not leftovers(store))
         equal(client.run("import third; print(len(third.x))", dependencies=["third"]).stdout,
               "700000\n")
 
@@ -407,8 +406,7 @@ def an_index_that_sends_elsewhere(ctx):
                 return {(r["event"], r["port"]) for r in records if "port" in r}
             # The proxy tells of a connection when it is over, which may be later.
             both = {("connection", index.port), ("connection-refused", port)}
-            wait_for(lambda: seen() >= both, ctx.seconds(60), "they are in the audit log")
-            equal(seen(), both)
+            until_equal("what is in the audit log", seen, both)
 
 
 @test(root=True)
@@ -811,7 +809,7 @@ def cancelled_installations_leave_nothing(ctx):
             ctx.client(path=s.socket) as client:
         id = client.request("tools/call", {"name": "install_package",
                                            "arguments": {"packages": ["alpha"]}})
-        wait_for(lambda: bad.held, ctx.seconds(60), "the index is asked")
+        until("the index is asked", lambda: bad.held)
         client.cancel(id)
         equal(client.run("print(1)").stdout, "1\n")
         equal((verify(store), leftovers(store)), (0, []))
@@ -828,7 +826,7 @@ def a_lost_keeper_is_replaced(ctx):
         keeper = keeper_of(s.pid)
         os.kill(keeper[0], signal.SIGKILL)
         equal(wait_gone([keeper], ctx.seconds(60)), [])
-        wait_for(lambda: s.log().count("keeper-ready") == 2, ctx.seconds(60), "a new keeper")
+        s.wait_logged("keeper-ready", times=2)
         o = client.run("import alpha; print(alpha.VERSION)", dependencies=["alpha"])
         equal((o.status, o.stdout), ("ok", "1.0\n"), o)
         equal(verify(store), 1)
@@ -842,14 +840,14 @@ def while_there_is_no_keeper_everything_else_goes_on(ctx):
         keeper = keeper_of(s.pid)
         os.chmod(store, 0o777)      # which none serves
         os.kill(keeper[0], signal.SIGKILL)
-        wait_for(lambda: "keeper-failed" in s.log(), ctx.seconds(60), s.log())
+        s.wait_logged("keeper-failed")
         o = client.run("import alpha", 60, dependencies=["alpha"])
         equal(o.status, "jail_failed", o)
         assert "there is no keeper of its packages or files now" in o.text, o.text
         equal(client.run("print(1)").stdout, "1\n")
         refused(install(client, "gamma"), "others may write to it")
         os.chmod(store, 0o755)
-        wait_for(lambda: s.log().count("keeper-ready") == 2, ctx.seconds(60), s.log())
+        s.wait_logged("keeper-ready", times=2)
         o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
         equal((o.status, o.stdout), ("ok", "1.0\n"), o)
 

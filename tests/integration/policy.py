@@ -7,9 +7,7 @@ import contextlib
 import hashlib
 import os
 import re
-import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -31,13 +29,6 @@ def status_of(result):
 
 def text_of(result):
     return "".join(block.get("text", "") for block in result["content"])
-
-
-def wait_for(fn, what, timeout=30):
-    deadline = time.monotonic() + timeout
-    while not fn():
-        assert time.monotonic() < deadline, "not in time: " + what
-        select.select([], [], [], 0.02)
 
 
 @test(private=True)
@@ -97,19 +88,11 @@ def what_waits_is_counted(ctx):
 @test(private=True)
 def a_key_is_of_no_use_against_a_deny(ctx):
     with ctx.private("") as s, ctx.client(path=s.socket) as c:
-        path = os.path.join(s.dir, "test.conf")
-
-        def reload(text):
-            seen = s.log().count("reloaded ")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-            os.kill(s.pid, signal.SIGHUP)
-            wait_for(lambda: s.log().count("reloaded ") > seen, s.log())
         first = call(c, "print(1)", idempotency_key="k")
         equal(call(c, "print(1)", idempotency_key="k"), first)
-        reload("[policy]\nrun_script = deny\n")
+        s.reload("[policy]\nrun_script = deny\n")
         equal(status_of(call(c, "print(1)", idempotency_key="k")), "denied")
-        reload("")
+        s.reload("")
         equal(call(c, "print(1)", idempotency_key="k"), first)
 
 
@@ -131,8 +114,7 @@ def sessions_are_counted(ctx):
         assert "error" not in answer or "too many" not in str(answer), answer
     with ctx.private("[quota]\nsessions = 1\n") as s:
         # who looked whether it is served is counted until it is seen to have gone
-        wait_for(lambda: 0 < s.log().count("session-opened ") == s.log().count("session-closed "),
-                 "idle")
+        s.wait_log("idle", lambda log: 0 < log.count("session-opened ") == log.count("session-closed "))
         with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as first:
             greeting(first)
             with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as second:
@@ -144,25 +126,17 @@ def sessions_are_counted(ctx):
 @test(private=True)
 def a_reload_is_whole_or_nothing(ctx):
     with ctx.private("[limits]\npids = 64\n") as s, ctx.client(path=s.socket) as c:
-        path = os.path.join(s.dir, "test.conf")
-
-        def reload(text, word):
-            seen = s.log().count(word)
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-            os.kill(s.pid, signal.SIGHUP)
-            wait_for(lambda: s.log().count(word) > seen, word + "\n" + s.log())
         equal(status_of(call(c, "1")), "ok")
         running = c.start_script("import time; time.sleep(2); print('kept')")
         c.ask("ping")		# then it has been taken
-        reload("[policy]\nrun_script = deny\n[pool]\nwarm = 1\n", "reloaded ")
+        s.reload("[policy]\nrun_script = deny\n[pool]\nwarm = 1\n")
         assert "[pool] warm" in s.log(), s.log()
         equal(status_of(call(c, "1")), "denied")
         equal(c.outcome(running).stdout, "kept\n")
-        reload("[policy]\nrun_script = perhaps\n", "reload-failed ")
+        s.reload("[policy]\nrun_script = perhaps\n", "reload-failed ")
         assert "test.conf:2: run_script" in s.log(), s.log()
         equal(status_of(call(c, "1")), "denied")
-        reload("", "reloaded ")
+        s.reload("")
         equal(status_of(call(c, "1")), "ok")
 
 

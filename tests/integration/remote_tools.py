@@ -8,9 +8,7 @@ import contextlib
 import json
 import os
 import re
-import signal
 import threading
-import time
 import urllib.parse
 
 from audit_log import Log
@@ -21,6 +19,7 @@ from remote_server import RemoteServer, TokenServer, tasks, tool
 from secret_files import USER, names_of_those_with, write_secret
 from supervisor import read_text
 from tool_scripts import ERRORS, printed, tools_process
+from waits import until
 
 SECRET = 's3cr3t"of\\the-upstream-server'
 
@@ -211,22 +210,15 @@ def a_changed_credential_is_used_after_a_reload(ctx):
             service(ctx, server, credential(server), USER) as (s, c):
         printed(c, "import tools\ntools.far.echo()")
         pid, = tools_process(s)
-        def reload():
-            seen = s.log().count("reloaded ")
-            os.kill(s.pid, signal.SIGHUP)
-            deadline = time.monotonic() + ctx.seconds(30)
-            while s.log().count("reloaded ") == seen:
-                assert time.monotonic() < deadline, s.log()
-                time.sleep(0.01)
         # Nothing has changed, so nothing is cut off.
         id = c.start_script("import tools\ntools.far.hold()")
         assert server.state["held"].wait(ctx.seconds(60))
-        reload()
+        s.reload()
         equal(tools_process(s), [pid])
         server.state["ended"].set()
         equal(c.outcome(id).status, "ok")
         credential(server, SECRET + "-new\n")
-        reload()
+        s.reload()
         s.wait_logged("files of credentials have changed")
         printed(c, ERRORS + "while error(lambda: tools.far.echo()) != 'no error': pass")
         equal([headers["Authorization"] for headers in server.calls("echo")],
@@ -272,10 +264,10 @@ def a_token_is_fetched_kept_and_fetched_again_when_refused(ctx):
 def a_token_is_renewed_before_its_end(ctx):
     with TokenServer(SECRET, seconds=2) as tokens, RemoteServer("modern", secret=tokens.valid) as server, \
             service(ctx, server, oauth(server, tokens), USER) as (s, c):
-        deadline = time.monotonic() + ctx.seconds(60)
-        while len(tokens.asked) < 3:
+        def is_renewed():
             equal(printed(c, "import tools\nprint(tools.far.echo())"), "{}\n")
-            assert time.monotonic() < deadline, "no token is renewed"
+            return len(tokens.asked) >= 3
+        until("tokens are renewed", is_renewed)
         assert len({one["Authorization"] for one in server.calls("echo")}) >= 2, server.calls("echo")
 
 
@@ -333,12 +325,9 @@ def without_the_clients_secret_no_token_is_asked_for(ctx):
 
 # ---- what a call can be besides one request and its answer ----
 
-def wait_seen(ctx, server, method, n=1):
-    """Until the server has got so many of that method; it tells by its list of what it has seen."""
-    deadline = time.monotonic() + ctx.seconds(30)
-    while server.methods().count(method) < n:
-        assert time.monotonic() < deadline, "%s: %r" % (method, server.methods())
-        time.sleep(0.01)
+def wait_seen(server, method):
+    """Until the server has got one of that method; it tells by its list of what it has seen."""
+    until(lambda: "%s: %r" % (method, server.methods()), lambda: method in server.methods())
 
 
 @test(private=True)
@@ -354,7 +343,7 @@ def calls_that_become_tasks_are_followed(ctx):
                 for text, want in zip(out, ("the task of the call has failed", "wants more from its client",
                                             "a task that cannot be followed"), strict=True):
                     assert want in text, (want, out)
-                wait_seen(ctx, server, "tasks/cancel")
+                wait_seen(server, "tasks/cancel")
 
 
 @test(private=True)
@@ -365,12 +354,12 @@ def tasks_that_nobody_waits_for_are_cancelled(ctx):
             id = c.start_script("import tools\ntools.far.task_hangs()", timeout_seconds=600)
             assert server.state["held"].wait(ctx.seconds(60)), server.methods()
             c.cancel(id)
-            wait_seen(ctx, server, "tasks/cancel")
+            wait_seen(server, "tasks/cancel")
         with RemoteServer(era, tools=tasks("hangs")) as server, \
                 service(ctx, server, rest="[tool-calls]\nseconds = 2\n") as (s, c):
             out = printed(c, ERRORS + "print(error(tools.far.task_hangs))")
             assert "has not answered within 2 seconds" in out, out
-            wait_seen(ctx, server, "tasks/cancel")
+            wait_seen(server, "tasks/cancel")
 
 
 @test(private=True)
@@ -380,9 +369,9 @@ def a_call_that_nobody_waits_for_is_cancelled(ctx):
         with RemoteServer(era, tools=[tool("hold"), tool("trickle")]) as server, service(ctx, server) as (s, c):
             name = "hold" if era == "legacy" else "trickle"
             id = c.start_script("import tools\ntools.far.%s()" % name, timeout_seconds=600)
-            wait_seen(ctx, server, "tools/call")
+            wait_seen(server, "tools/call")
             c.cancel(id)
-            wait_seen(ctx, server, "notifications/cancelled" if era == "legacy" else "closed")
+            wait_seen(server, "notifications/cancelled" if era == "legacy" else "closed")
 
 
 @test(private=True)
@@ -513,7 +502,7 @@ def a_list_that_comes_late_is_waited_for(ctx):
         late = threading.Event()
         with RemoteServer(era, late=late) as server, service(ctx, server) as (s, c):
             id = c.start_script("import tools\nprint(tools.far.echo(value='a'))")
-            wait_seen(ctx, server, "tools/list")
+            wait_seen(server, "tools/list")
             # Meanwhile nothing else waits.
             equal(printed(c, "print(1)"), "1\n")
             late.set()

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import tempfile
 import threading
 
@@ -292,8 +291,7 @@ def a_changed_secret_is_used_after_a_reload(ctx):
     with Host() as host, service(ctx, host) as (s, c):
         run(c, GET + "print(first('/plain'))")
         write_secret(host.folder + "/key", SECRET + "-new\n")
-        os.kill(s.pid, signal.SIGHUP)
-        s.wait_logged("files of credentials have changed")
+        s.reload(ends="files of credentials have changed")
         run(c, GET + "print(first('/plain'))")
         heads = host.heads()
         assert SECRET in heads[0] and SECRET + "-new" not in heads[0], heads

@@ -241,7 +241,7 @@ class Supervisor:
         return self
 
     def while_it_runs(self, what, condition, timeout, change):
-        """Until condition() is true. change: the wait for the next event; the end of the service is
+        """Until condition() is true, and its value. change: the wait for the next event; the end of the service is
         one, too. NotStarted: it has ended, or time is over."""
         pidfd = os.pidfd_open(self.pid)
 
@@ -250,7 +250,7 @@ class Supervisor:
             if self.process.poll() is not None and not condition():
                 raise Timeout()
         try:
-            until(what, condition, timeout, wait)
+            return until(what, condition, timeout, wait)
         except Timeout:
             raise NotStarted("mcp-pythond (%s): %s:\n%s" % (
                 self.process.poll(), what, self.log()[-6000:])) from None
@@ -277,9 +277,12 @@ class Supervisor:
 
     def wait_logged(self, text, timeout=60.0, times=1):
         """Until it has logged the text so often."""
+        self.wait_log("it has not logged %r" % text, lambda log: log.count(text) >= times, timeout)
+
+    def wait_log(self, what, condition, timeout=60.0):
+        """The first value of condition(log) that is true."""
         with waits.changes(self.log_path) as change:
-            self.while_it_runs("it has not logged %r" % text,
-                               lambda: self.log().count(text) >= times, timeout, change)
+            return self.while_it_runs(what, lambda: condition(self.log()), timeout, change)
 
     def answers(self):
         """A client can connect; it then waits for its first answer as long as that takes."""
