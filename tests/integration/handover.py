@@ -27,7 +27,8 @@ from package_store import environments, install, new_store
 from package_store import config as with_packages
 from repl import Session, environment, refused, without_its_memory
 from supervisor import (Supervisor, cgroup2_mount, cgroup_of, children, descendants, is_alive,
-                        process_table, read_text, reap, strays, wait_gone)
+                        read_text, reap, strays, wait_gone)
+from waits import until
 
 tests.clear()	# those of repl.py
 
@@ -176,10 +177,7 @@ class Unit:
 
     def manager_is_empty(self, what):
         """It hears of it in its own time."""
-        deadline = time.monotonic() + self.ctx.seconds(20)
-        while self.manager.stored:
-            assert time.monotonic() < deadline, "%s: %s" % (what, self.manager.stored)
-            select.select([], [], [], 0.01)
+        until(lambda: "%s: %s" % (what, self.manager.stored), lambda: not self.manager.stored)
 
     def send(self, sig):
         """The processes that are below it."""
@@ -376,10 +374,8 @@ def what_was_written_comes_after_the_restart(ctx):
                             "threading.Timer(.3, say).start()\n"
                             "p = subprocess.Popen(['sh', '-c', 'sleep .6; echo of a child; :>said'])")
         # No cell of this session sees it happen.
-        deadline = time.monotonic() + ctx.seconds(20)
-        while any(read_text("/proc/%d/comm" % pid) == "sh\n" for pid, _ in descendants(unit.service.pid)):
-            assert time.monotonic() < deadline, "it does not end"
-            select.select([], [], [], 0.01)
+        until("the end of the child", lambda: not any(
+            read_text("/proc/%d/comm" % pid) == "sh\n" for pid, _ in descendants(unit.service.pid)))
         unit.restart()
         with unit.session(handle) as s:
             seen = s.well("while not os.path.exists('said'): time.sleep(.01)")
@@ -485,10 +481,7 @@ def a_cell_that_runs_is_cancelled(ctx):
                                   "print('go', flush=True)\nwhile True: pass")):
                 ids.append(one.start(code, meta={"progressToken": "p",
                                                  "mcp-pythond/stream": True}))
-                end = time.monotonic() + ctx.seconds(60)
-                while not any("go" in json.dumps(n) for n in one.client.notices):
-                    assert time.monotonic() < end, "the cell does not run"
-                    one.client.pump(1)
+                one.until_said("go")
             unit.send(signal.SIGTERM)
             for one, id in ((s, ids[0]), (d, ids[1])):
                 o = one.finish(id)
@@ -528,10 +521,7 @@ def a_kill_leaves_nothing(ctx):
         with unit.session(works) as s:
             s.start("import time\nprint('go', flush=True)\ntime.sleep(1000)",
                     meta={"progressToken": "p", "mcp-pythond/stream": True})
-            end = time.monotonic() + ctx.seconds(60)
-            while not any("go" in json.dumps(n) for n in s.client.notices):
-                assert time.monotonic() < end, "the cell does not run"
-                s.client.pump(1)
+            s.until_said("go")
             orphans = [p for p in descendants(os.getpid())
                        if p[0] != unit.service.pid]
             below = unit.stop(signal.SIGKILL)
@@ -555,10 +545,8 @@ def what_wakes_itself_is_ended(ctx):
         unit.start()
         kept = [p for p in below if is_alive(*p)]
         with unit.client() as c:
-            deadline = time.monotonic() + ctx.seconds(40)
-            while [m for m in environment(c)["repl_sessions"] if m["session"] == handle]:
-                assert time.monotonic() < deadline, "it runs on"
-                c.pump(0.1)
+            until("the end of the session", lambda: not any(
+                m["session"] == handle for m in environment(c)["repl_sessions"]))
         with unit.session(handle) as s:
             equal(s.call("1").status, "no_session")
         with unit.session(quiet) as s:

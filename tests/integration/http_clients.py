@@ -12,7 +12,7 @@ from http_client import Closed, Connection, Session, call, encode, modern, moder
 from http_suite import CONFIG, busy_count, expect, healthy, http_private, named, open_to, \
     place, post, seconds, wait_busy
 from mcpclient import MODERN
-from waits import Timeout
+from waits import Timeout, until, until_equal
 
 
 # ---- clients that go away ----
@@ -229,14 +229,13 @@ def connections_are_bounded(ctx):
         post(kept[0], modern("tools/list"))
         equal(kept[0].read().status, 200)
         kept.pop().close()
-        deadline = time.monotonic() + seconds(ctx, 20)
-        while True:
+
+        def status():
             with Connection(where, seconds(ctx, 30)) as again:
                 with contextlib.suppress(Closed):
                     post(again, modern("tools/list"))
-                if again.read().status == 200:
-                    break
-            assert time.monotonic() < deadline
+                return again.read().status
+        until_equal("the status", status, 200)
         for connection in kept:
             connection.close()
 
@@ -260,11 +259,9 @@ def connections_that_are_opened_and_dropped(ctx):
             for i, connection in enumerate(dropped):
                 connection.reset() if i % 2 else connection.close()
             assert steady.ask("tools/list")["tools"]
-        deadline = time.monotonic() + seconds(ctx, 20)
-        while before is not None and ctx.service.fds() > before + 8:
-            assert time.monotonic() < deadline, "%d descriptors, %d before" % (
-                ctx.service.fds(), before)
-            assert steady.ask("tools/list")["tools"]
+        until(lambda: "%d descriptors, %d before" % (ctx.service.fds(), before),
+              lambda: before is None or ctx.service.fds() <= before + 8)
+        assert steady.ask("tools/list")["tools"]
     return "%d connections" % count
 
 if __name__ == "__main__":

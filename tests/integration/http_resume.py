@@ -6,7 +6,6 @@ they are, what comes again, for how long; and the streams that belong to no requ
 import contextlib
 import re
 import select
-import time
 
 from harness import SOMEBODY, equal, main, test
 from held import held, let_go
@@ -14,6 +13,7 @@ from http_client import Closed, Session, call, encode
 from http_suite import CONFIG, OVER_HTTP, expect, healthy, http_private, place, seconds
 from mcpclient import LEGACY, MODERN, ProtocolViolation
 from supervisor import read_text
+from waits import until, until_equal
 
 RESUMABLE = LEGACY[1:]
 PRIMED = "2025-11-25"
@@ -66,12 +66,6 @@ def numbers(event_ids):
 
 def resident(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", read_text("/proc/%d/status" % pid))[1]) << 10
-
-
-def until(ctx, what, timeout=60):
-    deadline = time.monotonic() + seconds(ctx, timeout)
-    while not what():
-        assert time.monotonic() < deadline, "not within %g s" % timeout
 
 
 # ---- what is missed comes again ----
@@ -239,10 +233,8 @@ def a_question_waits_for_its_client(ctx):
                 "action": "accept", "content": {"allow": True}}})
             equal(response.status, 202)
             last, events = again.event_ids[-1], list(stream(again))
-            deadline = time.monotonic() + seconds(ctx, 60)
-            while not events:		# closed before the answer was there
-                assert time.monotonic() < deadline, "no answer"
-                events = ask(client, last).events
+            if not events:		# closed before the answer was there
+                events = until("the answer", lambda: ask(client, last).events)
             equal(events[-1].get("id"), message["id"])
             assert "agreed" in str(events[-1]["result"]), events
             again.close()
@@ -318,7 +310,7 @@ def a_stream_is_kept_for_a_while(ctx):
             list(stream(connection))
             last = connection.event_ids[-1]
             connection.close()
-            until(ctx, lambda: ask(client, last).status == 400)
+            until_equal("the status", lambda: ask(client, last).status, 400)
             equal(client.ask("ping"), {})
 
 
@@ -421,10 +413,10 @@ def a_listener_keeps_its_session(ctx):
         with Session(where, PRIMED, timeout=seconds(ctx, 60)) as client, \
                 Session(where, PRIMED, timeout=seconds(ctx, 60)):
             connection = listen(client)
-            until(ctx, lambda: "why=idle" in service.log())
+            service.wait_logged("why=idle")
             equal(client.ask("ping"), {})
             connection.close()
-            until(ctx, lambda: service.log().count("why=idle") == 2)
+            service.wait_logged("why=idle", times=2)
 
 
 @test(private=True)

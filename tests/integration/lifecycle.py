@@ -17,6 +17,7 @@ from harness import LEGACY, MODERN, Skip, equal, main, test
 from mcpclient import Client, Closed
 from supervisor import (Supervisor, cgroup_of, children, comm, describe, descendants, is_alive, process_table, read_text,
                         wait_gone)
+from waits import until
 
 
 def run_once(ctx, *arguments):
@@ -210,10 +211,9 @@ def stop_while_workers_are_made(ctx):
                 for _ in range(i % 5 * 4):
                     c.start_script("print(1)")
             s.process.send_signal(signal.SIGSTOP)
-            for pid, _ in zygotes(s):	# until they have done all that they were asked
-                deadline = time.monotonic() + ctx.seconds(10)
-                while process_table().get(pid, (0, "S"))[1] != "S" and time.monotonic() < deadline:
-                    pass
+            for pid, _ in zygotes(s):
+                until("a zygote has done all that it was asked",
+                      lambda: process_table().get(pid, (0, "S"))[1] == "S")
             s.process.send_signal(signal.SIGTERM)
             if i % 2:	# a second one does not wait for answers
                 s.process.send_signal(signal.SIGINT)
@@ -344,10 +344,7 @@ def stopped_zygote_does_not_stop_the_rest(ctx):
     """A zygote that hangs: running scripts end, the service stays responsive and ends well."""
     with ctx.private() as s, Client.connect(s.socket) as client:
         client.run("1")
-        deadline = time.monotonic() + ctx.seconds(30)
-        while len(inits(s)) < 4:	# as many as are kept warm
-            assert time.monotonic() < deadline, "%d workers" % len(inits(s))
-            client.ask("ping")
+        until("as many workers as are kept warm", lambda: len(inits(s)) >= 4)
         (pid, start), = zygotes(s)[:1]
         os.kill(pid, signal.SIGSTOP)
         try:

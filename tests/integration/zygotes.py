@@ -8,15 +8,14 @@ import contextlib
 import errno
 import os
 import re
-import select
 import shutil
 import signal
 import tempfile
-import time
 
 from harness import Skip, equal, main, test
 from held import find_held, held, let_go
 from supervisor import Supervisor, comm, descendants, read_text, wait_gone
+from waits import at_once, until, until_equal
 
 SITE = "/usr/local/lib/python3.11/dist-packages"
 
@@ -47,15 +46,13 @@ class Gate:
 
     def wait(self):
         """Until a zygote stands there; os.close() of what is returned lets it through."""
-        deadline = time.monotonic() + self.ctx.seconds(60)
-        while True:
+        def opened():
             try:
                 return os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK)
             except OSError as e:
                 if e.errno != errno.ENXIO:
                     raise
-            assert time.monotonic() < deadline, "no zygote is started"
-            select.select([], [], [], 0.02)		# a FIFO gives no event of a reader
+        return until("a zygote reads the FIFO", opened)
 
     def let_one_through(self):
         os.close(self.wait())
@@ -97,12 +94,10 @@ def cell(client, **arguments):
     return client.ask("tools/call", {"name": "run_repl", "arguments": arguments})["structuredContent"]
 
 
-def until_all_are(ctx, client, wanted):
+def until_all_are(client, wanted):
     """Calls until a row of them, more than are kept warm, has what wanted(secrets) says."""
-    deadline, row = time.monotonic() + ctx.seconds(60), 0
-    while row < 8:
-        assert time.monotonic() < deadline, "some workers are as before"
-        row = row + 1 if wanted(secrets(client)) else 0
+    until("a row of workers that are not as before",
+          lambda: all(wanted(secrets(client)) for _ in range(8)), wait=at_once)
 
 
 def titles(service):
@@ -118,10 +113,7 @@ def processes_have_titles_of_their_own(ctx):
         wanted = {"mcp-python zygote", "mcp-python init", "mcp-python script"}
         session = cell(client, code="x = 1")["session"]
         assert session
-        deadline = time.monotonic() + ctx.seconds(60)
-        while titles(service) != wanted | {"mcp-python session"}:
-            assert time.monotonic() < deadline, titles(service)
-            select.select([], [], [], 0.02)
+        until_equal("the titles", lambda: titles(service), wanted | {"mcp-python session"})
 
 
 @test(private=True)
@@ -142,7 +134,7 @@ def a_renewed_zygote_has_other_secrets_and_nobody_waits(ctx):
                 equal(secrets(client), before, "secrets while the new zygote starts")
             running = client.start_script("import time\ntime.sleep(1)\nprint(hash('x'))")
             os.close(held)
-            until_all_are(ctx, client, lambda now: now != before)
+            until_all_are(client, lambda now: now != before)
             after = secrets(client)
             for name, a, b in zip(("hash", "canary", "stack", "libc"), before, after):
                 assert a != b, "the same %s: %s" % (name, a)
@@ -175,9 +167,7 @@ def what_changes_on_the_host_is_seen(ctx):
             equal(client.run(look).stdout, "1\n", "before")
             session = cell(client, code="kept = 1")["session"]
             os.rename(shown + ".new", shown)
-            deadline = time.monotonic() + ctx.seconds(60)
-            while client.run(look).stdout != "2\n":
-                assert time.monotonic() < deadline, s.log()
+            until_equal("what a script reads", lambda: client.run(look).stdout, "2\n")
             assert "host-changed" in s.log(), s.log()
             equal(cell(client, session=session, code="print(kept)")["stdout"], "1\n", "a session")
     finally:
@@ -226,7 +216,7 @@ def a_successor_that_fails_is_tried_again(ctx):
             held = gate.wait()
             assert "zygote-not-renewed profile=basic" in service.log(), service.log()
             os.close(held)
-            until_all_are(ctx, client, lambda now: now != before)
+            until_all_are(client, lambda now: now != before)
 
 
 @test(private=True)
@@ -245,7 +235,7 @@ def an_old_zygote_that_is_lost_is_not_started_beside_its_successor(ctx):
             os.close(held)
             o = client.outcome(waiting)
             equal(o.status, "ok", repr(o))
-            until_all_are(ctx, client, lambda now: now != before)
+            until_all_are(client, lambda now: now != before)
 
 
 PER_TENANT = "[pool]\nwarm = 2\n%s\n[profile basic]\nzygote_per_tenant = yes\n"
@@ -287,18 +277,13 @@ def a_tenant_may_have_a_zygote_of_its_own(ctx):
         equal(len(zygotes(service)), 4, "zygotes")
 
 
-def wait_for_held(ctx, service, name):
-    deadline = time.monotonic() + ctx.seconds(60)
-    while not find_held(service.pid, name):
-        assert time.monotonic() < deadline, "no script waits"
-        select.select([], [], [], 0.02)		# others' processes give no event
+def wait_for_held(service, name):
+    until("a script waits", lambda: find_held(service.pid, name))
 
 
-def wait_for_zygotes(ctx, service, count):
-    deadline = time.monotonic() + ctx.seconds(60)
-    while len(zygotes(service)) != count:
-        assert time.monotonic() < deadline, "%r, not %d zygotes" % (zygotes(service), count)
-        select.select([], [], [], 0.02)		# others' processes give no event
+def wait_for_zygotes(service, count):
+    until(lambda: "%r, not %d zygotes" % (zygotes(service), count),
+          lambda: len(zygotes(service)) == count)
 
 
 @test(private=True)
@@ -309,7 +294,7 @@ def an_idle_tenants_zygote_is_ended(ctx):
             ctx.client(uid=A, path=service.socket) as client:
         before = secrets(client)
         session = cell(client, code="kept = hash('x')")["session"]
-        wait_for_zygotes(ctx, service, 1)
+        wait_for_zygotes(service, 1)
         after = secrets(client)
         assert before[0] != after[0], "the same hash"
         said = cell(client, session=session, code="print(kept, hash('x'))")
@@ -323,13 +308,13 @@ def their_number_is_bounded(ctx):
     with ctx.private(PER_TENANT % "tenant_zygotes_max = 1\nidle_seconds = 3600") as service, \
             ctx.client(uid=A, path=service.socket) as a, ctx.client(uid=B, path=service.socket) as b:
         running = a.start_script(held("busy", after="print(hash('x'))"))
-        wait_for_held(ctx, service, "busy")
+        wait_for_held(service, "busy")
         o = b.run("print(1)")
         equal(o.status, "overloaded", repr(o))
         let_go(ctx, "busy", service)
         equal(a.outcome(running).status, "ok", "the one that was busy")
         equal(b.run("print(1)").status, "ok", "once it was idle")
-        wait_for_zygotes(ctx, service, 2)
+        wait_for_zygotes(service, 2)
         equal(a.run("print(1)").status, "ok", "and the first one again")
 
 
@@ -338,13 +323,13 @@ def a_tenants_zygote_that_is_lost_is_started_again(ctx):
     need_root()
     with ctx.private(PER_TENANT % "") as service, ctx.client(uid=A, path=service.socket) as a:
         before = secrets(a)
-        wait_for_zygotes(ctx, service, 3)
+        wait_for_zygotes(service, 3)
         lost = zygotes(service)
         for pid, _ in lost:
             os.kill(pid, signal.SIGKILL)
         equal(wait_gone(lost, ctx.seconds(30)), [], "the zygotes")
-        until_all_are(ctx, a, lambda now: now != before)
-        wait_for_zygotes(ctx, service, 3)
+        until_all_are(a, lambda now: now != before)
+        wait_for_zygotes(service, 3)
 
 
 main(__doc__)
