@@ -15,6 +15,7 @@ from harness import Skip, equal, main, test, tests
 from interpreter import under_test
 from repl import Session, begun
 from supervisor import Supervisor
+from waits import at_once, until, until_equal
 
 tests.clear()	# those of repl.py
 
@@ -162,16 +163,6 @@ def begun_with(ctx, config, code=""):
         yield s
 
 
-def until(what, ctx):
-    """Asks again until it is so: only a bound, which nothing should need."""
-    end = time.monotonic() + ctx.seconds(60)
-    while True:
-        said = what()
-        if said:
-            return said
-        assert time.monotonic() < end, "never"
-
-
 def looked_at(s, name):
     return [v["repr"] for v in s.call(inspect=True).result["json"] if v["name"] == name]
 
@@ -179,7 +170,7 @@ def looked_at(s, name):
 def stands(s, name):
     """It counts a thousand times in a second when it goes on. A look lets it go on for a moment."""
     before = int(looked_at(s, name)[0])
-    time.sleep(.5)
+    time.sleep(.5)		# the time in which it counts, or does not
     return int(looked_at(s, name)[0]) - before < 40
 
 
@@ -208,7 +199,7 @@ def a_session_goes_on_between_cells(ctx):
             return "".join(o.stdout + (o.structured.get("background_stdout") or "") for o in seen)
         time.sleep(1)		# no cell runs: nothing that is asserted depends on how long
         try:
-            until(there, ctx)
+            until("a server of the session", there, wait=at_once)
         finally:
             assert "hello" in heard() and "fired" in heard(), seen[-3:]
         equal(s.value("p.wait()"), "0")
@@ -231,7 +222,7 @@ def tasks_go_on(ctx):
              ("await ask(b'one')", "b'one\\n'"))
         # A cell that does not await lets no task run.
         s.well("before = n", **SOON)
-        until(lambda: s.value("n - before") != "0", ctx)
+        until("the count goes on", lambda: s.value("n - before") != "0")
         # A cell that is undone or cancelled takes no task with it.
         o = s.call("await asyncio.sleep(1000)", timeout_seconds=1)
         equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
@@ -246,15 +237,15 @@ def tasks_go_on(ctx):
              ("async def start():\n    global p\n    await asyncio.sleep(.05)\n"
               "    p = await asyncio.create_subprocess_exec('sleep', '600')\n"
               "p, t2 = None, asyncio.create_task(start())\n'begun'", "'begun'"))
-        until(lambda: s.value("p is None") == "False", ctx)
+        until_equal("p is None", lambda: s.value("p is None"), "False")
         same(s, ("p.terminate()\nawait p.wait()", "-15"),
              # A task that ends the loop, or more than itself, ends neither the session nor others.
              ("async def stop():\n    await asyncio.sleep(.05)\n"
               "    asyncio.get_running_loop().stop()\n    raise SystemExit\n"
               "t2 = asyncio.create_task(stop())\n'begun'", "'begun'"))
-        until(lambda: s.value("t2.done()") == "True", ctx)
+        until_equal("t2.done()", lambda: s.value("t2.done()"), "True")
         s.well("before = n", **SOON)
-        until(lambda: s.value("n - before") != "0", ctx)
+        until("the count goes on", lambda: s.value("n - before") != "0")
         same(s, ("asyncio.run(asyncio.sleep(0, 3))", "3"),
              ("await asyncio.sleep(0, 4)", "4"),
              ("asyncio.get_running_loop().close is None", "False"))
@@ -264,7 +255,7 @@ def tasks_go_on(ctx):
 def what_goes_on_stops_after_a_while(ctx):
     """And goes on with the next cell; a look at the variables stops and changes nothing."""
     with begun_with(ctx, "background_seconds = 1\n", TICKS) as s:
-        until(lambda: stands(s, "n"), ctx)
+        until("the count stands", lambda: stands(s, "n"))
         o = s.well("before = n, there()\nwhile n == before[0] or there() in (0, before[1]): time.sleep(.001)",
                    **SOON)
         equal(o.structured["not_carried"], [])
@@ -292,10 +283,10 @@ def what_runs_between_cells_is_charged_and_bounded(ctx):
         s.well(busy, **SOON)
         calls = []
         def refused():
-            time.sleep(.5)
+            time.sleep(.5)	# what runs between cells uses this time
             calls.append(s.call("1", **SOON))
             return calls[-1].status == "quota_exceeded"
-        until(refused, ctx)
+        until("a refusal", refused)
         assert "cpu_seconds_per_hour" in calls[-1].text, calls[-1].text
         # The cells alone have not used as much.
         used = sum(o.structured["cpu_ms"] for o in calls)
@@ -305,7 +296,7 @@ def what_runs_between_cells_is_charged_and_bounded(ctx):
         s.call("n = 0\ndef run():\n    global n\n    while True: n += sum(range(20000)) > 0\n"
                "import threading\nthreading.Thread(target=run, daemon=True).start()",
                cpu_seconds=1, timeout_seconds=60)
-        until(lambda: stands(s, "n"), ctx)
+        until("the count stands", lambda: stands(s, "n"))
         equal(s.value("n > 0"), "True")
 
 
@@ -317,12 +308,12 @@ def one_that_holds_the_interpreter_between_cells_holds_up_no_state(ctx):
                "def hold():\n    go.wait()\n    sum(range(300_000_000))\n"
                "t = threading.Thread(target=hold)\nt.start()\n"
                "threading.Timer(.05, go.set).start()", **SOON)
-        time.sleep(.3)
+        time.sleep(.3)		# no cell runs meanwhile
         calls = []
         def runs():
             calls.append(s.call("x", timeout_seconds=1, cpu_seconds=60))
             return calls[-1].status == "ok"
-        until(runs, ctx)
+        until("the cell runs", runs)
         for o in calls[:-1]:
             equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
         equal(s.value("x, t.join()"), "(1, None)")
@@ -340,7 +331,7 @@ def what_holds_the_interpreter_for_ever_is_named(ctx):
         def refused():
             o = s.call("x", timeout_seconds=1, cpu_seconds=60)
             return o if o.status != "ok" else None
-        o = until(refused, ctx)
+        o = until("a refusal", refused)
         # When it came during a cell, that one is undone, and the thread is not in the state.
         if not any("did not begin" in note for note in o.structured["not_carried"]):
             equal((s.value("x"), o.state), ("1", "rolled_back"))
@@ -385,11 +376,11 @@ def what_ends_between_cells_is_undone(ctx):
             s.call("x = 1\ndef fall():\n    global x\n    x = 2\n    %s\n"
                    "p = subprocess.Popen(['sleep', '1000'])\n"
                    "threading.Timer(.3, fall).start()" % how, **SOON)
-            time.sleep(1)
+            time.sleep(1)	# it falls while no cell runs
             o = s.call("[x, p.poll(), threading.active_count()]", **SOON)
             return o if o.state == "kept" and o.structured["not_carried"] else None
         for how, said in ("os._exit(3)", "exit status 3"), ("os.kill(os.getpid(), 11)", "signal 11"):
-            o = until(lambda: falls(how), ctx)
+            o = until("a cell after the fall", lambda: falls(how))
             equal((o.status, o.result["json"]), ("ok", [1, -9, 1]), repr(o))
             assert said in o.structured["not_carried"][0], o.structured
             equal(s.well("x").structured["not_carried"], [])	# told once
@@ -597,10 +588,10 @@ def what_is_written_between_cells_comes_with_the_next_answer(ctx):
         # Neither does a thread, or a process, that was not there yet when the last cell ended.
         s.well("import subprocess\ndone.clear()\n"
                "threading.Timer(.1, lambda: threading.Thread(target=flood).start()).start()")
-        until(lambda: s.well("done.is_set()", **SOON).result["repr"] == "True", ctx)
+        until_equal("done.is_set()", lambda: s.well("done.is_set()", **SOON).result["repr"], "True")
         equal(s.well("print('mine')").stdout, "mine\n")
         s.well("p = subprocess.Popen(['sh', '-c', 'sleep .2; exec yes ' + 'x' * 999])", **SOON)
-        said = until(lambda: s.call("", **SOON).structured.get("background_stdout"), ctx)
+        said = until("output of a thread", lambda: s.call("", **SOON).structured.get("background_stdout"))
         assert len(said) <= 32768, len(said)
         equal(s.call("p.kill()\n[p.wait()]", **SOON).result["repr"], "[-9]")
 

@@ -6,8 +6,6 @@ answer holds its own nonce and nobody else's. And who says much makes nobody els
 import contextlib
 import os
 import secrets
-import select
-import time
 
 from harness import SOMEBODY, equal, main, test
 from held import held, let_go
@@ -15,6 +13,7 @@ from http_client import Connection, Session, encode, modern, modern_headers
 from http_suite import http_private, seconds
 from mcpclient import LEGACY, MODERN, Client, wait_all
 from supervisor import comm, descendants
+from waits import at_once, until, until_equal
 
 LONG = 2 << 20		# bytes of a message: they take tens of milliseconds
 MANY = 24		# of those
@@ -87,13 +86,16 @@ def networks_are_used_again(ctx):
     other tenant gets one is a matter of the zygote alone (unit/worker/test-networks)."""
     with ctx.private() as s, ctx.client(path=s.socket) as a, \
             ctx.client(path=s.socket, uid=SOMEBODY) as b:
-        deadline = time.monotonic() + ctx.seconds(60)
         for client in (a, b):
-            names = []
-            while len(set(names)) == len(names):
-                assert time.monotonic() < deadline, "each script had a new network: %s" % names
-                names.append(client.run(NETWORK, ctx.seconds(60)).stdout)
-                assert names[-1].startswith("net:["), names
+            names = set()
+
+            def is_old():
+                name = client.run(NETWORK, ctx.seconds(60)).stdout
+                assert name.startswith("net:["), name
+                if name in names:
+                    return True
+                names.add(name)
+            until(lambda: "a network is used again: %s" % names, is_old, wait=at_once)
 
 
 IDLE_SOON = """[pool]
@@ -127,10 +129,7 @@ def networks_go_when_a_tenant_is_idle(ctx):
                     let_go(ctx, name, s)
                 for id in both:
                     equal(client.outcome(id).exit_code, 0, "exit code")
-        deadline = time.monotonic() + ctx.seconds(60)
-        while (count := networks_open(s.pid)) > 0:
-            assert time.monotonic() < deadline, "%d networks are kept" % count
-            select.select([], [], [], 0.05)		# others' descriptors give no event
+        until_equal("the number of networks", lambda: networks_open(s.pid), 0)
 
 
 @test(single=True)

@@ -21,6 +21,7 @@ from harness import Skip, equal, main, proto_version, test
 from outside import Names, Origin, Strange, echo, endless, make_tls, silent, stubborn
 from proxy_scripts import RAW, report, run, wait_log
 from supervisor import read_text
+from waits import until
 
 turns = {"rebind.test": 0}
 
@@ -445,13 +446,12 @@ def a_proxy_that_dies_is_started_again(ctx):
             text = answer["output"]["text"]
         equal(text, "b''\nrefused\n")
         c.ask("tools/call", {"name": "job", "arguments": {"id": slow, "action": "cancel"}})
-        deadline = time.monotonic() + 30
-        while True:
+
+        def answer():
             o = run(c, script.replace("print(ask", "import os\nif 'http_proxy' in os.environ: print(ask"))
-            if o.stdout:
-                break
-            assert "has no network" in o.stderr and time.monotonic() < deadline, o
-        equal(o.stdout, "200\n")
+            assert o.stdout or "has no network" in o.stderr, o
+            return o.stdout
+        equal(until("a new proxy", answer), "200\n")
         assert proxy_process(s) not in (None, first)
 
 

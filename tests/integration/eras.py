@@ -7,12 +7,10 @@ A suite of tests/integration/run."""
 
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
 import tempfile
-import time
 
 from harness import Skip, equal, main, test
 from held import find_held, held, let_go
@@ -20,6 +18,7 @@ from mcp_schema import MODERN
 from mcpclient import LEGACY, Closed, id_key
 from peer import META, TASKS, Peer, check
 from supervisor import wait_gone
+from waits import until
 
 OWN_TOOLS = {"io.github.mcp-pythond/client-tools": {}}
 
@@ -39,11 +38,8 @@ def task(p, id, method="tasks/get", **more):
 
 
 def finish(p, id):
-    deadline = time.monotonic() + 30
-    while (state := task(p, id))["status"] == "working":
-        assert time.monotonic() < deadline, state
-        select.select([], [], [], 0.05)
-    return state
+    return until("the end of a task",
+                 lambda: (state := task(p, id))["status"] != "working" and state)
 
 
 def slow(name):

@@ -23,6 +23,7 @@ from http_client import Closed, Connection
 from http_suite import http_private
 from mcpclient import RpcError, connect_as
 from supervisor import Supervisor, comm, descendants, wait_gone
+from waits import at_once, until, until_equal
 
 MIB = 1 << 20
 # Bytes that no two places of a file have in common, quickly made and quickly hashed.
@@ -84,6 +85,14 @@ def bytes_of(answer):
 
 def read(client, uri):
     return bytes_of(client.ask("resources/read", {"uri": uri}))
+
+
+def is_there(client, uri):
+    try:
+        read(client, uri + "?bytes=0-9")
+        return True
+    except RpcError:
+        return False
 
 
 def refused(client, uri, *texts):
@@ -334,9 +343,8 @@ def a_keeper_that_ends_before_it_mounts(ctx):
             return True
 
         def is_mounted_again(tool, **arguments):
-            deadline = time.monotonic() + ctx.seconds(60)
-            while not was_mounted(call(client, tool, **arguments, files=[item])):
-                assert time.monotonic() < deadline, "the keeper does not come back"
+            until("the keeper comes back",
+                  lambda: was_mounted(call(client, tool, **arguments, files=[item])))
 
         session = cell(client, "1").structured["session"]
         for tool, code, more in ("run_script", "script", {}), ("run_repl", "code", {"session": session}):
@@ -384,9 +392,7 @@ def a_file_that_expires_while_mounted(ctx):
             assert o.refused and "there is no file" in o.text, o
             equal(looked(cell(client, LOOK % "x", session)), [a["size"], a["sha256"]])
             cell(client, "1", session, close=True)
-            deadline = time.monotonic() + ctx.seconds(30)
-            while any(names for _, _, names in os.walk(store)):
-                assert time.monotonic() < deadline, on_disk(store)
+            until_equal("what is on disk", lambda: on_disk(store), ([], []))
             return
     raise AssertionError("it was never mounted")
 
@@ -578,12 +584,9 @@ def a_put_that_goes_wrong(ctx):
         # A client that goes away, and one that says that it says no more.
         p = Putter(ctx, s, b"PUT 1000 x\n")
         os.write(p.pipe, bytes(10))
-        deadline = time.monotonic() + ctx.seconds(30)
-        while len(on_disk(store)[1]) < 5:
-            assert time.monotonic() < deadline, on_disk(store)
+        until("the fifth begins", lambda: len(on_disk(store)[1]) >= 5)
         p.socket.close()
-        while sum(1 for _, _, names in os.walk(store) for _ in names) > 4:
-            assert time.monotonic() < deadline, on_disk(store)
+        until("it is given up", lambda: sum(1 for _, _, names in os.walk(store) for _ in names) <= 4)
         p.end()
         p = Putter(ctx, s, b"PUT 1000 x\n")
         p.socket.shutdown(socket.SHUT_WR)
@@ -712,9 +715,7 @@ def a_link_takes_a_file(ctx):
             c.send_raw(b"abcdef")
             r = c.read()
             equal((r.status, json.loads(r.body)["sha256"]), (201, hashlib.sha256(b"abc").hexdigest()))
-        deadline = time.monotonic() + ctx.seconds(30)
-        while len(on_disk(store)[1]) > 2:
-            assert time.monotonic() < deadline, on_disk(store)
+        until("the others are given up", lambda: len(on_disk(store)[1]) <= 2)
         equal(on_disk(store)[0], [3])
 
 
@@ -744,12 +745,9 @@ def a_link_takes_no_other_file(ctx):
         with Connection(http, 60) as quiet:
             for c in quiet, Connection(http, 60):
                 c.send_raw(b"PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nx" % url.removeprefix("http://localhost").encode())
-            deadline = time.monotonic() + ctx.seconds(30)
-            while len(on_disk(store)[1]) < 2:
-                assert time.monotonic() < deadline, on_disk(store)
+            until("both begin", lambda: len(on_disk(store)[1]) >= 2)
             c.close()
-            while len(on_disk(store)[1]) > 1:
-                assert time.monotonic() < deadline, on_disk(store)
+            until("one is given up", lambda: len(on_disk(store)[1]) <= 1)
             equal(put_body(http, url, b"y")[0], 201)
     with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
         refused(client, "mcp-python://upload/a")
@@ -829,9 +827,7 @@ def a_killed_service_leaves_no_half_file(ctx):
             client, busy = connect(ctx, s), connect(ctx, s)
             uri = files_of(client.run(WRITE % ("first.bin", 9)))["first.bin"]["uri"]
             busy.start_script(WRITE % ("large.bin", 200), memory_mb=1024)
-            deadline = time.monotonic() + ctx.seconds(120)
-            while len(on_disk(store)[0]) < 2 and time.monotonic() < deadline:
-                pass
+            until("the second file grows", lambda: len(on_disk(store)[0]) >= 2, ctx.seconds(120), at_once)
             below = descendants(s.pid)
             s.process.kill()
             s.process.wait()
@@ -975,14 +971,11 @@ def offer(path, size):
         # Its clock stands still for a minute at most. Cancelling it ends it at once.
         id = client.start_script(header + "offer('a', 5)\nprint(socket.recv_fds(s, 100, 1)[1], flush=True)\ntime.sleep(600)",
                                  timeout_seconds=1)
-        deadline = time.monotonic() + ctx.seconds(30)
-        while not on_disk(store)[1] and time.monotonic() < deadline:
-            client.ask("ping")
-        assert on_disk(store)[1]
+        client.flush()
+        until("a file begins", lambda: on_disk(store)[1])
         client.cancel(id)
-        while on_disk(store)[1] and time.monotonic() < deadline:
-            client.ask("ping")
-        equal(on_disk(store)[0], [])
+        client.flush()
+        until_equal("what is on disk", lambda: on_disk(store), ([], []))
         equal(client.run("6 * 7").result["repr"], "42")
 
 
@@ -1013,13 +1006,7 @@ def files_expire(ctx):
     with place() as store:
         with service(ctx, store, "keep_seconds = 1\n") as s, connect(ctx, s) as client:
             uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
-            deadline = time.monotonic() + ctx.seconds(30)
-            try:
-                while time.monotonic() < deadline:
-                    read(client, uri + "?bytes=0-9")
-                raise AssertionError("it is kept")
-            except RpcError:
-                pass
+            until("it is gone", lambda: not is_there(client, uri))
         with service(ctx, store) as s, connect(ctx, s):
             equal(on_disk(store), ([], []))
 
@@ -1055,12 +1042,7 @@ def a_lost_helper(ctx):
         uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
         helpers = subprocess.run(["pgrep", "-P", str(s.pid), "-x", "mcp-files"], capture_output=True, text=True)
         os.kill(int(helpers.stdout), 9)
-        deadline = time.monotonic() + ctx.seconds(30)
-        while time.monotonic() < deadline:
-            try:
-                read(client, uri + "?bytes=0-9")
-            except RpcError:
-                break
+        until("it is gone", lambda: not is_there(client, uri))
         o = client.run(WRITE % ("large.bin", 9))
         equal((o.status, files_of(o)["large.bin"]["kept"]), ("ok", False), o)
 

@@ -9,9 +9,9 @@ import os
 import platform
 import signal
 import struct
-import time
 
 from harness import Skip
+from waits import until
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.restype = ctypes.c_long
@@ -55,20 +55,22 @@ class Inside:
         self.pid = pid
 
     def __enter__(self):
-        deadline = time.monotonic() + 30
-        while True:
-            ptrace(SEIZE, self.pid)
-            try:
-                ptrace(INTERRUPT, self.pid)
-                os.waitpid(self.pid, WALL)
-                self.before = self.registers()
-                if self.read(self.before["rip"] - 2, 2) == b"\x0f\x05":
-                    return self
-            except BaseException:
-                self.detach()
-                raise
-            self.detach()	# it computes; it will wait for something soon
-            assert time.monotonic() < deadline, "%d waits in no system call" % self.pid
+        until("%d waits in a system call" % self.pid, self.is_entered)
+        return self
+
+    def is_entered(self):
+        ptrace(SEIZE, self.pid)
+        try:
+            ptrace(INTERRUPT, self.pid)
+            os.waitpid(self.pid, WALL)
+            self.before = self.registers()
+            if self.read(self.before["rip"] - 2, 2) == b"\x0f\x05":
+                return True
+        except BaseException:
+            self.detach()
+            raise
+        self.detach()	# it computes; it will wait for something soon
+        return False
 
     def __exit__(self, *_):
         self.set_registers(self.before)

@@ -2,13 +2,9 @@
 """Scripts that reach the outside through the proxy, and what is reported of it, for egress.py and
 secrets_suite.py."""
 
-import os
 import re
-import select
-import time
 
 from harness import equal
-from supervisor import IN_MODIFY, libc
 
 RAW = r'''
 import os, socket, time
@@ -44,23 +40,11 @@ def run(client, script, status="ok", **arguments):
     return o
 
 
-def wait_log(service, pattern, times=1, seconds=30):
+def wait_log(service, pattern, times=1):
     """Until the service's log, which may still have to be written, has a line with the pattern
     so many times. The first match."""
-    fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-    libc.inotify_add_watch(fd, service.log_path.encode(), IN_MODIFY)
-    deadline = time.monotonic() + seconds
-    try:
-        while True:
-            found = re.findall(".*%s.*" % pattern, service.log())
-            if len(found) >= times:
-                return found[0]
-            left = deadline - time.monotonic()
-            assert left > 0, "not in the log: %s\n%s" % (pattern, service.log()[-3000:])
-            if select.select([fd], [], [], left)[0]:
-                os.read(fd, 65536)
-    finally:
-        os.close(fd)
+    return service.wait_log("it has not logged %s" % pattern, lambda log: len(
+        found := re.findall(".*%s.*" % pattern, log)) >= times and found[0])
 
 
 def report(service, outcome, verdict, more=""):
