@@ -17,9 +17,10 @@ import urllib.parse
 
 from auth_suite import Client, files_of, serving, with_tokens
 from harness import SOMEBODY, Skip, equal, main, test
-from http_client import Closed, Connection, Session, encode, modern, modern_headers
+from http_client import Closed, Connection, encode, modern, modern_headers
 from mcpclient import LEGACY, MODERN
 from supervisor import Supervisor, cgroup_of
+from waits import until
 
 try:
     import jwt
@@ -54,12 +55,10 @@ def refused(response, status, *has):
     return challenge
 
 
-def until(ctx, place, headers, status):
+def until_answered(place, headers, status):
     """Asks until it is answered so. The service looks at its files each second."""
-    deadline = time.monotonic() + ctx.seconds(60)
-    while (got := ask(place, headers)).status != status:
-        assert time.monotonic() < deadline, "still %r, not %d" % (got, status)
-    return got
+    return until("the status %d" % status,
+                 lambda: (got := ask(place, headers)).status == status and got)
 
 
 # ---- tokens of our own ----
@@ -82,7 +81,7 @@ def before_the_first_token_a_list_is_empty(ctx):
 def every_request_needs_a_token(ctx):
     with with_tokens(ctx) as (files, service, place):
         token = files.add("ci")
-        challenge = refused(until(ctx, place, bearer(token), 200) and ask(place), 401, "Bearer ")
+        challenge = refused(until_answered(place, bearer(token), 200) and ask(place), 401, "Bearer ")
         assert "error" not in challenge, challenge
         for message in (modern("tools/list"), modern("tools/call", {"name": "run_script"}),
                         modern("none/such"), {"jsonrpc": "2.0", "method": "notifications/x"}):
@@ -120,7 +119,7 @@ def tenants_see_nothing_of_each_other(ctx):
     with with_tokens(ctx) as (files, service, place):
         one, other = files.add("one"), files.add("other")
         same = files.add("second-of-one", "--tenant", "one")
-        until(ctx, place, bearer(same), 200)
+        until_answered(place, bearer(same), 200)
         with Client(place, one) as a, Client(place, other) as b:
             equal(a.stdout("print(6*7)"), "42\n", "one's script")
             equal(b.stdout("print(6*7)"), "42\n", "the other's")
@@ -157,7 +156,7 @@ def the_unix_socket_takes_both(ctx):
         token = files.add("ci")
         with Client(files.http) as by_uid:
             equal(by_uid.stdout("print(6*7)"), "42\n", "by the kernel's word")
-            until(ctx, files.http, bearer(token), 200)
+            until_answered(files.http, bearer(token), 200)
             with Client(files.http, token) as by_token:
                 equal(by_token.stdout("print(6*7)"), "42\n", "by token")
                 by_token.id = by_uid.id
@@ -175,7 +174,7 @@ def a_revoked_token_ends_streams(ctx):
         streams = []
         for name in ("gone", "kept"):
             token = files.add(name)
-            until(ctx, place, bearer(token), 200)
+            until_answered(place, bearer(token), 200)
             client = Client(place, token)
             session = client.fresh()
             session.send("GET", headers=client.headers({}, {"Accept": "text/event-stream"}))
@@ -205,14 +204,14 @@ def a_revoked_token_ends_streams(ctx):
 def the_file_is_followed_while_serving(ctx):
     with with_tokens(ctx) as (files, service, place):
         token, kept = files.add("gone-soon"), files.add("kept")
-        until(ctx, place, bearer(kept), 200)
+        until_answered(place, bearer(kept), 200)
         with Client(place, token) as client:
             equal(client.ask("ping"), {}, "before")
             files.command("revoke", token.split("_")[1])
-            refused(until(ctx, place, bearer(token), 401), 401, 'error="invalid_token"')
+            refused(until_answered(place, bearer(token), 401), 401, 'error="invalid_token"')
             equal(client.post(client.message("ping")).status, 401, "a session is no credential")
         equal(ask(place, bearer(kept)).status, 200, "the other token")
-        until(ctx, place, bearer(files.add("late")), 200)
+        until_answered(place, bearer(files.add("late")), 200)
         # what cannot be understood changes nothing, and is said once
         text = open(files.tokens, encoding="utf-8").read()
         files.write("tokens", text[:-10])
@@ -221,7 +220,7 @@ def the_file_is_followed_while_serving(ctx):
             equal(ask(place, bearer(kept)).status, 200, "with a broken file")
             assert time.monotonic() < last, service.log()
         os.unlink(files.tokens)
-        until(ctx, place, bearer(kept), 401)
+        until_answered(place, bearer(kept), 401)
         equal(service.log().count("tokens-kept"), 1, "lines in the log")
 
 
@@ -235,7 +234,7 @@ def a_tokens_profile_is_the_only_one(ctx):
             lost = files.add("lost", "--profile", "nowhere")
             files.command("add", "x", "--tenant", "bound", status=65)
             files.command("add", "x", "--tenant", "free", "--profile", "bare", status=65)
-            until(ctx, place, bearer(lost), 200)
+            until_answered(place, bearer(lost), 200)
             loaded = "import sys; print('argparse' in sys.modules)"
             for revision in (LEGACY[-1], MODERN):
                 with Client(place, bound, revision) as a, Client(place, free, revision) as b:
@@ -405,7 +404,7 @@ def an_issuers_new_keys_are_found(ctx):
         later = Issuer()
         refused(ask(place, bearer(later.sign())), 401)
         files.write("jwks", later.jwks())
-        until(ctx, place, bearer(later.sign()), 200)
+        until_answered(place, bearer(later.sign()), 200)
         refused(ask(place, bearer(issuer.sign())), 401, 'error="invalid_token"')
         os.unlink(os.path.join(files.dir, "jwks"))
         last = time.monotonic() + ctx.seconds(60)

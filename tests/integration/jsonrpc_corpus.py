@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from waits import until
 
 TOOL, ARGUMENT = "run_script", "script"
 DEFAULT_MAX_S = 60
@@ -283,19 +284,14 @@ def default_files():
 
 
 def wait_for_socket(path, server):
-    deadline = time.monotonic() + DEFAULT_MAX_S
-    while time.monotonic() < deadline:
-        probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            probe.connect(path)
-            return
-        except OSError:
-            if server.poll() is not None:
-                break
-            select.select([], [], [], 0.02)
-        finally:
-            probe.close()
-    sys.exit("the server did not start")
+    def is_served():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(path)
+                return True
+            except OSError:
+                assert server.poll() is None, "the server did not start"
+    until("the server takes clients", is_served)
 
 
 def start(program, files):

@@ -10,18 +10,17 @@ import contextlib
 import ctypes
 import os
 import re
-import select
 import stat
 import subprocess
 import sys
 import tempfile
-import time
 
 from harness import Skip, equal, main, test
 from inside import Inside
 from package_store import new_store
 from supervisor import (cgroup2_mount, cgroup_of, comm, descendants, process_table, read_text,
                         wait_gone)
+from waits import until
 
 SUBUID_FIRST, SUBUID_COUNT = 1879048192, 65536
 CAPABILITY_SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
@@ -53,10 +52,8 @@ def busy(ctx, client, count):
             "name": "run_script", "_meta": {"progressToken": client.next_id},
             "arguments": {"script": "import time\nprint('up', flush=True)\ntime.sleep(60)"}})
         ids.append(id)
-    deadline = time.monotonic() + ctx.seconds(60)
-    while sum("up" in str(n["params"].get("message", "")) for n in client.notices) < count:
-        assert time.monotonic() < deadline, "the scripts do not start: %r" % client.notices
-        client.pump(1)
+    client.until("the scripts start", lambda: sum(
+        "up" in str(n["params"].get("message", "")) for n in client.notices) >= count)
     return ids
 
 
@@ -199,15 +196,13 @@ def uids_of_workers(ctx, s, count):
     with ctx.client(path=s.socket) as client:
         for one in range(3):
             equal(client.run("print(%d)" % one).status, "ok", s.log())
-    deadline = time.monotonic() + ctx.seconds(30)
-    while True:
+
+    def uids():
         found = [fields_of(pid) for pid, _ in descendants(s.process.pid)]
         uids = {int(one["Uid"].split()[0]) for one in found
                 if len(one.get("NSpid", "").split()) > 1}
-        if len(uids) >= count:
-            return uids
-        assert time.monotonic() < deadline, "only %s:\n%s" % (uids, s.log())
-        select.select([], [], [], 0.02)
+        return len(uids) >= count and uids
+    return until(lambda: "%d uids:\n%s" % (count, s.log()), uids)
 
 
 @test(private=True, root=True)
@@ -331,12 +326,10 @@ def descriptors_of_workers(ctx):
         raise Skip("only root may look at the descriptors of others")
     with ctx.client() as client:
         busy(ctx, client, 2)
-        deadline = time.monotonic() + ctx.seconds(30)
         for pid in ready_processes(ctx):
             # One that gets warm looks at itself, for some milliseconds: what it keeps counts.
-            while strange := strange_descriptors(pid):
-                assert time.monotonic() < deadline, "%d holds %s" % (pid, strange)
-                select.select([], [], [], 0.02)
+            until(lambda: "%d holds %s" % (pid, strange_descriptors(pid)),
+                  lambda: not strange_descriptors(pid))
 
 
 def held(pid):
@@ -632,10 +625,7 @@ def walled_keeper(pid):
 def code_in_the_keeper_is_bounded(ctx):
     with new_store() as store, \
             ctx.private("[packages]\nstore = %s\n" % store) as s, ctx.client(path=s.socket) as client:
-        deadline = time.monotonic() + ctx.seconds(30)
-        while not (keeper := walled_keeper(s.pid)):
-            assert time.monotonic() < deadline, "there is no keeper with two filters"
-            select.select([], [], [], 0.02)		# others' processes give no event
+        keeper = until("a keeper with two filters", lambda: walled_keeper(s.pid))
         with Inside(keeper) as it:
             equal(it.call("getpid"), keeper, "getpid")
             for name, *arguments in NOT_OF_KEEPER + NOT_OF_FAMILY + STRANGE:

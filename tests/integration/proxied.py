@@ -13,13 +13,13 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 
 import auth_suite
 from harness import TOP, Skip, equal, main, test
 from http_client import Closed
 from mcpclient import LEGACY, MODERN
 from supervisor import Supervisor, read_text
+from waits import until, until_equal
 
 HOSTS = {"alpha": "10.77.0.11", "beta": "10.77.0.12", "gamma": "10.77.0.13"}
 PROXY_ADDRESS = "10.77.0.1"
@@ -114,15 +114,12 @@ class Proxy:
 
     def wait(self, want, timeout):
         """Until the hosts are seen so. The proxy tells nobody: asking is all there is."""
-        deadline = time.monotonic() + timeout
-        while True:
-            with contextlib.suppress(OSError):
-                if self.states() == want:
-                    return
+        def states():
             assert self.process.poll() is None, "haproxy ended with %d: %s" % (
                 self.process.returncode, read_text(self.log.name))
-            assert time.monotonic() < deadline, "not %r within %g s" % (want, timeout)
-            threading.Event().wait(0.02)
+            with contextlib.suppress(OSError):
+                return self.states()
+        until_equal("what the proxy sees", states, want, timeout)
 
     def stop(self):
         self.process.terminate()
@@ -193,10 +190,9 @@ def cluster(ctx):
 
 def wait_token(one):
     """Until every host has read the token file again: it follows it, within a second or two."""
-    deadline = time.monotonic() + one.ctx.seconds(60)
     seen = set()
-    while seen != set(HOSTS):
-        assert time.monotonic() < deadline, "the token is known on %s alone" % sorted(seen)
+
+    def on_all():
         with one.client() as client:
             message = client.message("server/discover")
             response = client.post(message)
@@ -204,6 +200,8 @@ def wait_token(one):
             seen.add(client.last)
         else:
             seen.discard(client.last)
+        return seen == set(HOSTS)
+    until(lambda: "all know the token, not %s" % seen, on_all)
 
 
 def printed(job, n):
@@ -279,15 +277,13 @@ def tasks_are_found_by_their_id(ctx):
             equal(started["resultType"], "task", repr(started))
             made[started["taskId"]] = (i, client.last)
         assert len({host for _, host in made.values()}) > 1, made
-        deadline = time.monotonic() + ctx.seconds(30)
         for id, (i, host) in made.items():
-            while True:
+            def ended():
                 state = client.post(client.message("tasks/get", {
                     "taskId": id, "_meta": TASKS})).message["result"]
                 equal(client.last, host, "who knew of the task")
-                if state.get("status") != "working":
-                    break
-                assert time.monotonic() < deadline, state
+                return state.get("status") != "working" and state
+            state = until("the end of a task", ended)
             equal(state["result"]["structuredContent"]["stdout"], "%d\n" % i)
 
 
@@ -370,12 +366,12 @@ def a_host_that_stops_takes_only_its_own(ctx):
             gone = client.ask("tools/call", {"name": "run_repl", "arguments": {
                 "code": "n", "session": sessions["beta"]}})
             assert gone["isError"], gone
-            deadline = time.monotonic() + ctx.seconds(60)
             so_far = [t.statuses["ok"] for t in traffic]
-            while any(t.statuses["ok"] < n + 3 for t, n in zip(traffic, so_far)):
+
+            def all_go_on():
                 equal(client.stdout("print(1)"), "1\n")
-                assert time.monotonic() < deadline, "they do not go on: %r" % [
-                    (t.statuses, t.cut, t.failed) for t in traffic]
+                return all(t.statuses["ok"] >= n + 3 for t, n in zip(traffic, so_far))
+            until(lambda: "they go on: %r" % [(t.statuses, t.cut, t.failed) for t in traffic], all_go_on)
         finally:
             for t in traffic:
                 t.over = True

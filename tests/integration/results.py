@@ -13,12 +13,12 @@ import re
 import struct
 import subprocess
 import tempfile
-import time
 import urllib.parse
 import zlib
 
 from harness import SOMEBODY, Skip, equal, main, proto_version, test
 from mcpclient import Client, RpcError
+from waits import until
 
 try:
     import jsonschema
@@ -1030,13 +1030,13 @@ def files_are_kept_as_long_as_configured(ctx):
     with ctx.private("[results]\nkeep_seconds = 1\n") as service, \
             Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
         o = well(client.run("open('a', 'w').write('x')"))
-        uri, deadline = o.structured["files"][0]["uri"], time.monotonic() + ctx.seconds(30)
-        try:
-            while time.monotonic() < deadline:
-                read(client, uri)
-        except RpcError:
-            return
-        raise AssertionError("it is kept")
+
+        def is_gone():
+            try:
+                read(client, o.structured["files"][0]["uri"])
+            except RpcError:
+                return True
+        until("the file is gone", is_gone)
 
 
 @test(private=True)

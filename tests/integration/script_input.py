@@ -9,13 +9,13 @@ import re
 import signal
 import subprocess
 import tempfile
-import time
 
 import forged
 from harness import SOMEBODY, equal, main, test
 from mcpclient import LEGACY, MODERN, Outcome
 from person import (FORM, TASKS, Person, Records, back, begin, cell, line, script, shown, shown_in,
                     works)
+from waits import until, until_equal
 
 ALLOW = "[policy]\ninput = allow\n"
 NAME = "name = input('Your name? ')\nprint('Hello,', name)\n"
@@ -413,13 +413,13 @@ def look(client, task):
     return client.ask("tasks/get", {"taskId": task["taskId"]})
 
 
-def poll(ctx, client, task, status):
-    deadline = time.monotonic() + ctx.seconds(60)
-    while (now := look(client, task))["status"] != status:
+def poll(client, task, status):
+    def reached():
+        now = look(client, task)
+        if now["status"] == status:
+            return now
         assert now["status"] in ("working", "input_required"), now
-        assert time.monotonic() < deadline, now
-        client.pump(0.1)
-    return now
+    return until("the task is %s" % status, reached)
 
 
 @contextlib.contextmanager
@@ -438,7 +438,7 @@ def a_task_requires_input(ctx):
     with with_tasks(ctx) as c:
         made = c.call(script(SLOW + NAME))
         equal(made["resultType"], "task")
-        task = poll(ctx, c, made, "input_required")
+        task = poll(c, made, "input_required")
         equal(shown_in(task), "> Your name? ")
         (key,) = task["inputRequests"]
 
@@ -449,7 +449,7 @@ def a_task_requires_input(ctx):
         equal(look(c, made)["status"], "input_required")
         update(**{key: line("Ada")})
         update(**{key: line("Bob")})
-        done = poll(ctx, c, made, "completed")
+        done = poll(c, made, "completed")
         equal(Outcome(done["result"], 0, True).stdout, HELLO)
 
 
@@ -461,10 +461,10 @@ def a_parked_run_becomes_no_task(ctx):
         asked = c.call(params)
         equal(asked["resultType"], "input_required")
         # Another one takes long enough to become one meanwhile.
-        poll(ctx, c, c.call(script(SLOW)), "completed")
+        poll(c, c.call(script(SLOW)), "completed")
         made = c.call(params, back(asked, line("Ada")))
         if made["resultType"] == "task":
-            made = poll(ctx, c, made, "completed")["result"]
+            made = poll(c, made, "completed")["result"]
         equal(Outcome(made, 0, True).stdout, HELLO)
 
 
@@ -472,7 +472,7 @@ def a_parked_run_becomes_no_task(ctx):
 def a_cancelled_task_asks_no_more(ctx):
     with Records(ctx) as log, with_tasks(ctx, log.config) as c:
         made = c.call(script(SLOW + NAME, timeout_seconds=600))
-        poll(ctx, c, made, "input_required")
+        poll(c, made, "input_required")
         c.ask("tasks/cancel", {"taskId": made["taskId"]})
         equal(look(c, made)["status"], "cancelled")
         log.wait("execution-ended")
@@ -695,9 +695,7 @@ def questions_are_counted(ctx):
             equal(counted(), {"input_asked_total": "4", **dict(zip(ended, "11100"))})
             c.cancel(id)
             c.until("that it is not asked any more", lambda: c.withdrawn)
-            deadline = time.monotonic() + ctx.seconds(60)
-            while (now := counted()) != {"input_asked_total": "4", **dict(zip(ended, "11110"))}:
-                assert time.monotonic() < deadline, now
+            until_equal("the counts", counted, {"input_asked_total": "4", **dict(zip(ended, "11110"))})
 
 
 if __name__ == "__main__":

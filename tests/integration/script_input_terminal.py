@@ -8,10 +8,10 @@ import os
 import pty
 import subprocess
 import tempfile
-import time
 
 from harness import equal, main, test
 from terminal import Terminal, client_program
+from waits import until
 
 ALLOW = "[policy]\ninput = allow\n"
 APPROVE = "[policy]\nrun_script = approve\napprovers = self\n"
@@ -93,10 +93,8 @@ def ctrl_c_ends_both(ctx):
 def until_ended(ctx, service):
     """No script is running there any more."""
     look = {"name": "check_environment", "arguments": {}}
-    deadline = time.monotonic() + ctx.seconds(60)
     with ctx.client(path=service.socket) as c:
-        while c.ask("tools/call", look)["structuredContent"]["yours"]["running"]:
-            assert time.monotonic() < deadline, "it goes on"
+        until("it is over", lambda: not c.ask("tools/call", look)["structuredContent"]["yours"]["running"])
 
 
 @test(private=True)

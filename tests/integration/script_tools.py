@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import re
-import select
 import shutil
 import tempfile
 import time
@@ -18,11 +17,11 @@ from forged import FRAMES
 from harness import SOMEBODY, TOP, equal, main, test
 from mcpclient import Client
 from person import Person
-from supervisor import libc, read_text
+from supervisor import read_text
 from terminal import Terminal
 from tool_scripts import ERRORS, run, tools_process
+from waits import changes, until
 
-IN_MODIFY = 2
 
 OPERATOR = "[admin]\nsocket = %%s\noperators = uid:%d\n" % os.getuid()
 SERVER = os.path.join(TOP, "tests", "integration", "tool_server.py")
@@ -51,18 +50,9 @@ class Servers:
         return "".join("[tools %s]\ncommand = /usr/bin/python3 %s %s %s\n" % (
             kind, self.program, kind, self.written) for kind in kinds) + more
 
-    def wait_line(self, line, seconds=60):
-        fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        libc.inotify_add_watch(fd, self.written.encode(), IN_MODIFY)
-        deadline = time.monotonic() + seconds
-        try:
-            while line not in self.lines():
-                left = deadline - time.monotonic()
-                assert left > 0, "no line %r in %r" % (line, self.lines())
-                if select.select([fd], [], [], left)[0]:
-                    os.read(fd, 65536)
-        finally:
-            os.close(fd)
+    def wait_line(self, line):
+        with changes(self.written) as change:
+            until(lambda: "the line %r in %r" % (line, self.lines()), lambda: line in self.lines(), wait=change)
 
     def lines(self):
         return (read_text(self.written) or "").splitlines()
@@ -532,12 +522,10 @@ def approving(ctx, log, more=""):
             yield s
 
 
-def asked(ctx, admin):
+def asked(admin):
     """The one approval that is asked for, once it is."""
-    deadline = time.monotonic() + ctx.seconds(60)
-    while not (waiting := [one for one in admin.ask("list")["approvals"] if one["state"] == "pending"]):
-        assert time.monotonic() < deadline, "nobody is asked"
-    one, = waiting
+    one, = until("somebody is asked", lambda: [
+        one for one in admin.ask("list")["approvals"] if one["state"] == "pending"])
     return one
 
 
@@ -547,7 +535,7 @@ def an_operator_approves_a_call(ctx):
     with Log(ctx) as log, approving(ctx, log) as s, \
             ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
         id = c.start_script(write)
-        one = asked(ctx, admin)
+        one = asked(admin)
         equal(s.servers.lines(), [])
         shown = command(ctx, "approvals", "show", one["id"], "--admin-socket", s.servers.path + "/admin")
         for part in ("tool legacy.write ", '"legacy"', '"write"', "\\u202e"):
@@ -558,13 +546,13 @@ def an_operator_approves_a_call(ctx):
         equal(s.servers.lines(), ["one \u202e two"])
         # While an operator thinks the script's clock stands still.
         id = c.start_script(write.replace("one", "late"), timeout_seconds=1)
-        one = asked(ctx, admin)
-        time.sleep(1.5)
+        one = asked(admin)
+        time.sleep(1.5)		# longer than the script has
         admin.ask("approve", id=one["id"])
         equal(c.outcome(id).stdout, "no error\n")
         # It was good once.
         id = c.start_script(write)
-        one = asked(ctx, admin)
+        one = asked(admin)
         admin.ask("deny", id=one["id"], reason="not twice")
         equal(c.outcome(id).stdout, 'legacy.write: an approver refused this call; the approver\'s reason: '
               '"not twice"\n')
@@ -572,7 +560,7 @@ def an_operator_approves_a_call(ctx):
         assert "not twice" in run(c, write).stdout
         equal(len(s.servers.lines()), 2)
         id = c.start_script(write.replace("one", "other"))
-        one = asked(ctx, admin)
+        one = asked(admin)
         c.cancel(id)
         c.run("1")
         admin.ask("approve", id=one["id"])
@@ -590,21 +578,21 @@ def a_tool_that_has_changed_is_asked_about_again(ctx):
             Admin(s.servers.path + "/admin") as admin:
         # While somebody is asked.
         id = c.start_script(write % "one")
-        one = asked(ctx, admin)
+        one = asked(admin)
         run(other, "import tools\ntools.legacy.grow()")
         s.wait_logged("tools=21 left_out=3")
         admin.ask("approve", id=one["id"])
         assert "has changed what it says of this tool" in c.outcome(id).stdout
         # Between the approval and its use.
         id = c.start_script(write % "two")
-        one = asked(ctx, admin)
+        one = asked(admin)
         c.cancel(id)
         c.run("1")
         admin.ask("approve", id=one["id"])
         run(other, "import tools\ntools.legacy.grow()")
         s.wait_logged("tools=21 left_out=4")
         id = c.start_script(write % "two")
-        again = asked(ctx, admin)
+        again = asked(admin)
         assert again["id"] != one["id"], (again, one)
         equal(s.servers.lines(), [])
         admin.ask("approve", id=again["id"])
@@ -665,17 +653,17 @@ print(error(tools.legacy.words))
     with Log(ctx) as log, approving(ctx, log, "[tool-calls]\napprove = legacy.words\n") as s, \
             ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
         id = c.start_script(script)
-        command(ctx, "deny", asked(ctx, admin)["id"], "--for-run", want=64)
-        command(ctx, "approve", asked(ctx, admin)["id"], "--for-run", "--admin-socket",
+        command(ctx, "deny", asked(admin)["id"], "--for-run", want=64)
+        command(ctx, "approve", asked(admin)["id"], "--for-run", "--admin-socket",
                 s.servers.path + "/admin")
-        one = asked(ctx, admin)
+        one = asked(admin)
         assert one["items"][0].startswith("tool legacy.words "), one
         admin.ask("deny", id=one["id"])
         equal(c.outcome(id).stdout, 3 * "no error\n" + "legacy.words: an approver refused this call\n")
         equal(s.servers.lines(), ["0", "1", "2"])
         equal([r.get("for_run") for r in of(log, "approval-granted")], [True])
         id = c.start_script(ERRORS + "print(error(lambda: tools.legacy.write(line='1')))")
-        admin.ask("approve", id=asked(ctx, admin)["id"])
+        admin.ask("approve", id=asked(admin)["id"])
         equal(c.outcome(id).stdout, "no error\n")
         log.verify()
 

@@ -16,6 +16,7 @@ import time
 
 from harness import main, test
 from jsonrpc_corpus import Connection, handshake, parse, request
+from waits import ready, until
 
 DEADLINE_S = 60
 BUILD = None        # known when the first test runs
@@ -30,15 +31,6 @@ def alone(function):
         with tempfile.TemporaryDirectory() as directory:
             os.chmod(directory, 0o755)
             function(directory)
-
-
-def until(condition, what, seconds=DEADLINE_S):
-    """Polls an outside fact that no descriptor announces."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"not in time: {what}")
-        select.select([], [], [], 0.02)
 
 
 class Supervisor:
@@ -60,14 +52,12 @@ class Supervisor:
             else None, **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **more})
 
     def wait_log(self, text):
-        end = time.monotonic() + DEADLINE_S
-        while text not in self.log:
-            wait = end - time.monotonic()
-            assert wait > 0, f"{text!r} was not logged: {self.log.decode()}"
-            if select.select([self.process.stderr], [], [], wait)[0]:
+        def read(left):
+            if ready([self.process.stderr.fileno()], left):
                 data = os.read(self.process.stderr.fileno(), 65536)
                 assert data, f"it ended with {self.process.wait()}: {self.log.decode()}"
                 self.log += data
+        until(lambda: f"{text!r} in the log: {self.log.decode()}", lambda: text in self.log, wait=read)
         return self
 
     def ready(self):
@@ -206,8 +196,8 @@ def who_asks_for_the_end_again_changes_nothing(directory):
 def a_signal_may_come_early(directory):
     supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"))
     supervisor.wait_log(b"listening")
-    until(lambda: "SigCgt" in status_of(supervisor) and
-          int(status_of(supervisor)["SigCgt"], 16) & 1 << signal.SIGTERM - 1, "a handler")
+    until("a handler", lambda: "SigCgt" in status_of(supervisor) and
+          int(status_of(supervisor)["SigCgt"], 16) & 1 << signal.SIGTERM - 1)
     assert supervisor.end() == 0, supervisor.log
 
 
@@ -294,10 +284,10 @@ def systemd_hands_over_and_is_told(directory):
     said = []
 
     def hears(text):
-        end = time.monotonic() + DEADLINE_S     # each WATCHDOG=1 would renew another kind of wait
-        while not any(text in message for message in said):
-            assert select.select([notify], [], [], max(0, end - time.monotonic()))[0], (text, said)
-            said.append(notify.recv(4096).decode())
+        def read(left):
+            if ready([notify.fileno()], left):
+                said.append(notify.recv(4096).decode())
+        until(lambda: f"{text} in {said}", lambda: any(text in message for message in said), wait=read)
 
     hears("READY=1")
     assert not any("STOPPING" in message for message in said)
@@ -360,7 +350,7 @@ def sessions_are_limited(directory):
         except AssertionError as error:
             assert "too many" in str(error), error
             return False
-    until(fits, "a place that became free")
+    until("a place becomes free", fits)
     assert supervisor.end() == 0
 
 

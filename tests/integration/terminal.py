@@ -6,10 +6,9 @@ import fcntl
 import os
 import pty
 import re
-import select
 import subprocess
 import termios
-import time
+from waits import ready, until
 
 
 def client_program(ctx):
@@ -25,7 +24,7 @@ class Terminal:
     is said to be. more: further variables of the environment."""
 
     def __init__(self, ctx, *arguments, typed="", term="dumb", more=(), **popen):
-        self.ctx, self.seen, self.log = ctx, "", b""
+        self.ctx, self.seen, self.log, self.ended = ctx, "", b"", False
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.master, slave = pty.openpty()
         self.type(typed)
@@ -47,24 +46,25 @@ class Terminal:
         self.process.wait()
         os.close(self.master)
 
-    def read(self, deadline):
-        """Reads more output; False: the program has ended."""
-        left = deadline - time.monotonic()
-        if not select.select([self.master], [], [], max(0, left))[0]:
-            raise AssertionError("nothing came after %r" % self.log)
+    def read(self, left):
+        """Waits for more output."""
+        if not ready([self.master], left):
+            return
         try:
             got = os.read(self.master, 65536)
         except OSError:
             got = b""
         self.log += got
         self.seen += self.decoder.decode(got).replace("\r", "")
-        return bool(got)
+        self.ended = not got
 
     def expect(self, pattern):
         """Reads until the text has arrived; earlier output is dropped."""
-        deadline = time.monotonic() + self.ctx.seconds(60)
-        while not (found := re.search(pattern, self.seen, re.S)):
-            assert self.read(deadline), "ended without %r: %r" % (pattern, self.log)
+        def find():
+            found = re.search(pattern, self.seen, re.S)
+            assert found or not self.ended, "ended without %r: %r" % (pattern, self.log)
+            return found
+        found = until(lambda: "%r in %r" % (pattern, self.log), find, wait=self.read)
         self.seen = self.seen[found.end():]
         return found
 
@@ -73,7 +73,5 @@ class Terminal:
 
     def end(self):
         """Its exit code, after all that it wrote was read."""
-        deadline = time.monotonic() + self.ctx.seconds(60)
-        while self.read(deadline):
-            pass
+        until(lambda: "its end, after %r" % self.log, lambda: self.ended, wait=self.read)
         return self.process.wait(self.ctx.seconds(60))
