@@ -10,10 +10,9 @@ import json
 import re
 import select
 import socket
-import time
 
 from mcpclient import LEGACY, MODERN, ProtocolViolation, connect_as, parse_line
-from waits import Timeout
+from waits import until
 
 try:
     import jsonschema
@@ -100,39 +99,43 @@ class Connection:
 
     # ---- bytes ----
 
-    def wait(self, events, deadline):
+    def until(self, what, condition, events, timeout=None):
         poll = select.poll()
         poll.register(self.sock, events)
-        if not poll.poll(max(0, deadline - time.monotonic()) * 1000):
-            raise Timeout("nothing within %g s; so far %.300r" % (self.timeout, self.inbuf))
+        return until(lambda: "%s; so far %.300r" % (what, self.inbuf), condition,
+                     timeout or self.timeout, lambda left: poll.poll(left * 1000))
 
     def send_raw(self, data):
-        deadline = time.monotonic() + self.timeout
         data = memoryview(data)
-        while data:
+
+        def is_sent():
+            nonlocal data
             try:
-                data = data[self.sock.send(data[:1 << 18]):]
+                while data:
+                    data = data[self.sock.send(data[:1 << 18]):]
             except BlockingIOError:
-                self.wait(select.POLLOUT, deadline)
+                return False
             except (BrokenPipeError, ConnectionResetError):
                 raise Closed("while writing") from None
+            return True
+        self.until("the server reads", is_sent, select.POLLOUT)
 
     def more(self, timeout=None):
         """Reads something; Closed at the end."""
-        deadline = time.monotonic() + (timeout or self.timeout)
-        while not self.ended:
+        def is_read():
             try:
                 got = self.sock.recv(1 << 18)
             except BlockingIOError:
-                self.wait(select.POLLIN, deadline)
-                continue
+                return False
             except ConnectionResetError:
                 got = b""
-            if got:
-                self.inbuf += got
-                return
-            self.ended = True
-        raise Closed("after %.300r" % self.inbuf)
+            self.inbuf += got
+            self.ended = not got
+            return True
+        if not self.ended:
+            self.until("something to read", is_read, select.POLLIN, timeout)
+        if self.ended:
+            raise Closed("after %.300r" % self.inbuf)
 
     def take(self, n):
         while len(self.inbuf) < n:
