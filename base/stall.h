@@ -31,7 +31,7 @@
  * which the signal came, with the length of the turn; NULL: not called. 0 or -errno. */
 int stall_guard(void (*slow)(unsigned int milliseconds));
 
-/* From now on nobody is blamed for a wait in which the process was stopped and continued, as by an
+/* From now on no peer is blamed for a wait in which the process was stopped and continued, as by an
  * operator with a debugger. To be called once, after stall_guard, in processes that no stranger can
  * send SIGCONT: it would excuse the stranger's own waits. */
 void stall_excuse_stops(void);

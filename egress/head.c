@@ -266,15 +266,15 @@ head_lists(const struct span *list, const struct span *name)
 static bool
 is_ours(const struct span *name, const struct span *all)
 {
-	static const char *const ours[] = {
+	static const char *const of_connection[] = {
 		"Host", "Connection", "Proxy-Connection", "Proxy-Authorization",
 		"Keep-Alive", "TE", "Upgrade",
 	};
 	const char *at = all->at, *end = at + all->len;
 	struct span line, other, value;
 
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (head_is(name, ours[i]))
+	for (size_t i = 0; i < sizeof(of_connection) / sizeof(of_connection[0]); i++)
+		if (head_is(name, of_connection[i]))
 			return true;
 	/* The headers that give the body's length cannot be removed by naming them in
 	 * Connection. */

@@ -40,7 +40,7 @@ from types import CoroutineType
 FILE = "script.py"
 PATH = "/workspace/script.py"
 ENVIRONMENT = "/environment"  # the mount point that worker/mounts.c makes
-OURS = __name__
+OWN_FILE = __name__
 AST = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CODE = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # CO_COROUTINE
@@ -1057,7 +1057,7 @@ def report(e, most):
 
 def own_hook_frames(e):
     tb = e.__traceback__
-    while tb is not None and tb.tb_frame.f_code.co_filename == OURS:
+    while tb is not None and tb.tb_frame.f_code.co_filename == OWN_FILE:
         tb = tb.tb_next
     e.__traceback__ = tb
 

@@ -51,7 +51,7 @@ heap_gather(void)
 {
 	void *mapped = mmap(NULL, REGION + HUGE_PAGE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	PyObjectArenaAllocator ours = { .alloc = arena_alloc };
+	PyObjectArenaAllocator allocator = { .alloc = arena_alloc };
 
 	/* libc's heap begins on a huge page. */
 	heap = huge_up((uintptr_t)sbrk(0));
@@ -63,9 +63,9 @@ heap_gather(void)
 	heap_unmap((uintptr_t)mapped, region);
 	heap_unmap(region + REGION, (uintptr_t)mapped + REGION + HUGE_PAGE);
 	PyObject_GetArenaAllocator(&usual);
-	ours.ctx = usual.ctx;
-	ours.free = usual.free;
-	PyObject_SetArenaAllocator(&ours);
+	allocator.ctx = usual.ctx;
+	allocator.free = usual.free;
+	PyObject_SetArenaAllocator(&allocator);
 }
 
 void

@@ -98,15 +98,15 @@ hooks_watch(void)
 				      (PyCFunction)(void (*)(void))hooks_register,
 				      METH_VARARGS | METH_KEYWORDS, NULL };
 	PyObject *os = PyImport_ImportModule("os");
-	PyObject *ours = PyCFunction_New(&method, NULL);
+	PyObject *register_wrapper = PyCFunction_New(&method, NULL);
 	int r = -EIO;
 
 	real = os ? PyObject_GetAttrString(os, "register_at_fork") : NULL;
 	in_child = PyList_New(0);
-	if (real && in_child && ours && set_register(ours) == 0)
+	if (real && in_child && register_wrapper && set_register(register_wrapper) == 0)
 		r = 0;
 	Py_XDECREF(os);
-	Py_XDECREF(ours);
+	Py_XDECREF(register_wrapper);
 	return r;
 }
 

@@ -28,7 +28,7 @@
 #define PAUSE_FIRST_NS 200000
 #define PAUSE_MOST_NS 20000000
 #define END_MS 1000
-#define OURS_LOOKS_MAX 500
+#define CHILD_LOOKS_MAX 500
 
 static pid_t seen = 1;		/* all processes up to this number were met before */
 
@@ -183,7 +183,7 @@ processes_becomes_child(pid_t pid)
 	long pause_ns = PAUSE_LEAST_NS;
 
 	/* As a rule its parent is about to end: a cell may wait for this. */
-	for (int i = 0; i < OURS_LOOKS_MAX && read_status(pid, &status) && status.parent != 1;
+	for (int i = 0; i < CHILD_LOOKS_MAX && read_status(pid, &status) && status.parent != 1;
 	     i++) {
 		processes_pause(pause_ns);
 		if (pause_ns < PAUSE_FIRST_NS)

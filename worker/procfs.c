@@ -103,7 +103,7 @@ write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
 	FILE *host = fopen("/proc/cpuinfo", "re");
 	own_mem char *line = NULL;
 	size_t room = 0;
-	bool ours = false;
+	bool is_shown = false;
 
 	if (!host && errno != ENOENT)
 		return -errno;
@@ -115,14 +115,14 @@ write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
 		unsigned int number;
 
 		if (sscanf(line, "processor : %u", &number) == 1) {
-			ours = number < PROCESSORS_MAX && CPU_ISSET_S(number, size, set);
-			if (ours)
+			is_shown = number < PROCESSORS_MAX && CPU_ISSET_S(number, size, set);
+			if (is_shown)
 				write_processor(file, number, set, size);
 		} else if (line[0] == '\n') {
-			if (ours)
+			if (is_shown)
 				fputs("\n", file);
-			ours = false;
-		} else if (ours && is_told(line)) {
+			is_shown = false;
+		} else if (is_shown && is_told(line)) {
 			fputs(line, file);
 		}
 	}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Inspector's command line, in both eras, over what it speaks: HTTP by TCP, and the
-bridge as a command. Its exit status is its verdict: 0 all right, 4 nobody there, 5 the
+bridge as a command. Its exit status is its verdict: 0 all right, 4 no server, 5 the
 tool failed or is not there, 6 a schema that other clients would stumble over."""
 
 import base64

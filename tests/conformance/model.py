@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands for a language model: whatever it is asked, it calls one tool with given arguments, and
+"""Stands for a language model: for any request it calls one tool with given arguments, and
 when it has been told what came of it, it says "done". It speaks the three protocols that agents
 have for models (Messages, Responses, Chat Completions), and keeps what it was told."""
 

@@ -108,7 +108,7 @@ def run(tools, service, program, out, report, recording):
         is_fixtures = program == "fixtures"
         seconds = time.monotonic() - started
         if is_fixtures:
-            # Every scenario of the run counts, also one that nobody has recorded.
+            # Every scenario of the run counts, also one that is not recorded.
             for scenario in found:
                 expected.setdefault(scenario, {"success": 1})
             if done.returncode:

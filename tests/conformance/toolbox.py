@@ -16,7 +16,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = ("package.json", "package-lock.json", ".npmrc")
 MINUTES = 15
-# What npm says when there is no way to the registry, rather than something wrong with us.
+# The messages of npm when the registry cannot be reached. Other failures are errors of this tree.
 UNREACHABLE = re.compile(
     r"\b(ENOTFOUND|EAI_AGAIN|EAI_FAIL|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|"
     r"EHOSTUNREACH|ENETUNREACH|ENETDOWN|"

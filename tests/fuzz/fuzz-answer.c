@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An origin's answer to a request with secrets: whatever the bytes, and however they are cut into
- * pieces,
+/* An origin's answer to a request with secrets: for any bytes, and any division into pieces,
  *
- * - the script's head is one that we would take, too, and the script gets no secret in one piece;
- * - what is refused before its head gives the script nothing;
- * - the bytes in one piece and in small ones are both taken or both refused, and what is not
+ * - the script's head is one that the proxy would accept, too, and the script gets no secret in one
+ * piece; - what is refused before its head gives the script nothing; - the bytes in one piece and
+ * in small ones are both taken or both refused, and what is not
  *   chunked is then the same. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -47,7 +46,7 @@ check(struct evbuffer *out, struct head_answer *head_r)
 	size_t len = evbuffer_get_length(out);
 	const char *text = (const char *)evbuffer_pullup(out, -1);
 
-	/* The script's head may be some bytes longer than what we would take. */
+	/* The script's head may be some bytes longer than the proxy would accept. */
 	if (head_parse_answer(text, len, head_r) != 1)
 		MUST(len >= HEAD_MAX - 64);
 	for (size_t i = 0; i < N_SECRETS; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Authentication, by the first byte of the input: a token file (what is accepted is printed
  * and read the same), a JWKS, the text of an access token, or the claims of one that is
- * signed as it must be. Must hold: whoever is admitted has a name of visible ASCII, and the
- * text of a token alone admits nobody, for nothing here was signed. */
+ * signed as it must be. Must hold: an admitted client has a name of visible ASCII, and the text of
+ * a token alone admits no client, because no token here was signed. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bodies of messages. The first byte is the type, the rest the body. Must hold: what is
- * accepted is in bounds, so that our encoder takes it; its form is never longer than what
- * came; and it means the same. */
+ * accepted is in bounds, so that the encoder accepts it; its form is never longer than what came;
+ * and it means the same. */
 #include "fuzz.h"
 
 #include <errno.h>

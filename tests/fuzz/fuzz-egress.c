@@ -32,7 +32,7 @@ check_rewritten(const struct head *head, const char *bytes)
 	MUST(text && len > sizeof(close));
 	MUST(memcmp(text + len - (sizeof(close) - 1), close, sizeof(close) - 1) == 0);
 	MUST(memmem(text, len, "\r\n\r\n", 4) == text + len - 4);
-	/* In absolute form it is one that we would take, too. */
+	/* In absolute form it is one that the proxy would accept, too. */
 	absolute_len = len + 7 + NETWORK_HOST_MAX + 16;
 	absolute = malloc(absolute_len + 1);
 	MUST(absolute);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events of another MCP server: whatever the bytes, and however they are cut into
- * pieces, what comes out is the same.
+/* Server-sent events of another MCP server: for any bytes, and any division into pieces, what comes
+ * out is the same.
  *
  * - a message is not empty, has NUL behind it, and has at most as many bytes as are allowed;
  * - a piece that is refused leaves nothing that is larger;

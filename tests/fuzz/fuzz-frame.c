@@ -120,7 +120,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		     memcmp(memory.frames.at, socket.frames.at, memory.frames.len) == 0);
 	}
 
-	/* end of file: nobody holds the writing end any more */
+	/* end of file: no process holds the writing end any more */
 	close(ends[1]);
 	MUST(read(ends[0], &byte, 1) == 0);
 	close(ends[0]);

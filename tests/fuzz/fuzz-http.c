@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head and body of a POST, as evhttp would hand them over: header lines, an empty line,
- * the body. Whatever they say,
+ * the body. For any requests,
  *
  * - a refusal has a status, a code and a text;
  * - what passes as modern names a revision, and its headers say what its body says;

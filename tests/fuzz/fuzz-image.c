@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images and layers of containers: whatever the bytes,
+/* Images and layers of containers: for any bytes,
  *
  * - there is no file beside the tree, and none in it has another kind than file, directory or link;
  * - no file has a right that other users could use: set-user-ID, or a right to write for all;

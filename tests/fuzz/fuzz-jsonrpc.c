@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of a client: whatever the bytes, what comes out of the parser keeps its promises.
+/* Lines of a client: for any bytes, the results of the parser keep its promises.
  *
  * - there is always at least one message, and each has one of the four kinds;
  * - a legal id comes back in a spelling that stands in the line, and has the value that the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that the service gives to a client and gets back. The first byte is the kind of the rest:
  *
- *   'T'  a text as any client may send it. Nobody has sealed it, so it does not open.
+ * 'T'  a text as any client may send it. It was not sealed, so it does not open.
  *   'S'  what is sealed (end, flags, name and arguments), then changes of the text. The seal opens
  *        if and only if the text is unchanged, the binding is the same, and the time is not over.
  *        The opened content is then the sealed content.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tools and results of another MCP server: whatever JSON it is, what is passed on has the form that
- * the supervisor and scripts rely on.
+/* Tools and results of another MCP server: for any JSON, the parts that are passed on have the form
+ * that the supervisor and scripts rely on.
  *
  * - what is told of a tool is one line of JSON within its bound, with a name of few characters, an
  *   inputSchema, and hints that are booleans; read-only is what these hints say;

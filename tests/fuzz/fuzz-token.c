@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of an OAuth token endpoint: whatever the bytes,
+/* The answer of an OAuth token endpoint: for any bytes,
  *
  * - there is a token or a mistake, never both;
  * - a token has nothing in it that could end a header, and is renewed after now and before its

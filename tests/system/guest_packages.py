@@ -24,7 +24,7 @@ from repl import Session
 STATE = "/var/lib/mcp-pythond"
 STORE = STATE + "/environments"
 AUDIT = STATE + "/records/audit.jsonl"
-ADMIN = "/run/mcp-pythond/operators.sock"	# for everybody, beside that of guest_admin.py
+ADMIN = "/run/mcp-pythond/operators.sock"	# for all users, beside that of guest_admin.py
 CONF_D = "/etc/mcp-pythond/conf.d"
 OPERATOR = 4021
 # doc/operators.md: a service that lets packages in has a network.

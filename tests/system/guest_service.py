@@ -25,8 +25,8 @@ from guest_tools import (ALICE, BOB, CGROUP, CONFIG, SOCKET, SUBUIDS, UNIT, clie
 @test
 def units_are_as_systemd_likes_them():
     said = sh("systemd-analyze", "verify", "--man=no", UNIT, "mcp-pythond.socket")
-    ours = [line for line in said.split("\n") if "mcp-pythond" in line]
-    assert not ours, "\n".join(ours)
+    about_units = [line for line in said.split("\n") if "mcp-pythond" in line]
+    assert not about_units, "\n".join(about_units)
     entry = pwd.getpwnam("mcp-python")
     assert entry.pw_uid < 1000 and entry.pw_shell.endswith("nologin"), entry
     exposure = sh("systemd-analyze", "security", "--no-pager", UNIT).strip().split("\n")[-1]
@@ -52,7 +52,7 @@ def the_first_connection_starts_the_service():
 
 
 def hello_file():
-    """A script that everybody can read, and that says hello to its arguments."""
+    """Writes a script that all users can read, and that says hello to its arguments."""
     path = "/tmp/hello.py"
     with open(path, "w") as f:
         f.write("import sys\nprint('hello', *sys.argv[1:])\nsys.exit(7)\n")

@@ -74,8 +74,8 @@ def wait_frozen(leaf, want):
             f.seek(0)
 
 
-# Cells that run into the session's memory.max. Files are nobody's memory, and each of many children
-# may be smaller than the state, but it is the cell that has to go.
+# Cells that run into the session's memory.max. The memory of files belongs to no process, and each
+# of many children may be smaller than the state, but it is the cell that has to go.
 OVER = {
     "it grows": "kept = []\nwhile True: kept.append(bytearray(1 << 22))",
     "it lets go of the state": "del array\nkept = []\nwhile True: kept.append(bytearray(1 << 22))",
@@ -203,7 +203,7 @@ def idle_sessions_are_frozen():
 
 @test
 def states_are_charged_to_their_tenant():
-    uid = 4010		# nobody else's
+    uid = 4010		# of no other test
     tenant = "%s/tenants/%d" % (CGROUP, uid)
     with begun("parts = []", uid, memory_mb=256) as s:
         leaf = leaf_of(s, uid)
@@ -246,7 +246,7 @@ def a_session_s_memory_limit_is_raised():
 # ---- a restart of the service ----
 
 def kept(code, uid=ALICE, **arguments):
-    """A new session, with nobody connected."""
+    """A new session, with no client connected."""
     with client(uid, 120) as c:
         s = Session(c)
         s.well(code, seconds(60), **arguments)
@@ -287,7 +287,7 @@ def a_restart_keeps_sessions():
             equal(s.value("x", seconds(60)), "'of another'")
         with again(handle, BOB) as s:
             equal(s.call("x").status, "no_session")
-        # What systemd keeps would keep sessions from ending with us.
+        # Descriptors that systemd keeps would keep sessions from ending with the service.
         equal(show("NFileDescriptorStore"), "0")
     with again(handle) as s:
         s.well(restore="twenty-one")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three tenants for a long time: two work honestly, one runs hostile scripts of the corpora, one
-after the other. Nobody honest fails or waits long, and the service stays as it was.
+after the other. No honest client fails or waits long, and the service stays as it was.
 
 Waits are measured here and judged, which no other test does: how long another tenant can make one
 wait is what is promised. They are compared with those of the same calls without the third tenant,
@@ -177,7 +177,7 @@ def processor_s():
 
 
 def settled(pid):
-    """The same when nobody calls and the warm workers were given up: the least of some looks."""
+    """The same without calls, when the warm workers were given up: the least of some measurements."""
     looks = []
     for _ in range(10):
         time.sleep(seconds(1))	# what has ended is cleared away by then, or it is a leak

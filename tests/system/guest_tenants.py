@@ -39,7 +39,7 @@ policy.approvers = uid:%d
 
 
 class Operators:
-    """A connection to the operators' socket, as somebody."""
+    """A connection to the operators' socket, as a given user."""
 
     def __init__(self, uid):
         self.socket = connect_as(ADMIN, uid, seconds(30))

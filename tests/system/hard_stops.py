@@ -8,7 +8,7 @@ the data disk is a qcow2 layer over a plain file. Its table of which clusters ar
 until the guest flushes; killed before that, QEMU takes with it all that was written to clusters
 that were not there, although the guest had been told that it was done. The layer is new after each
 stop, so that is nearly everything. What it cannot show is the order in which a disk writes what was not flushed:
-guest_power.py does that, by a log of all writes. Control writes of the guest, which nobody flushes
+guest_power.py does that, by a log of all writes. Control writes of the guest, which are not flushed
 for themselves, count what got lost."""
 
 import io
@@ -48,7 +48,7 @@ def tool(*command, good=(0,)):
 
 class Qemu:
     """The machine that users have."""
-    loses = True	# what nobody flushed
+    loses = True	# data that was not flushed
 
     def __init__(self, command, base, work):
         """command(payload, disk): disk being the options of its first one."""
@@ -66,7 +66,7 @@ class Qemu:
 
     def keep(self):
         """What the disk has is that of the next start."""
-        tool("qemu-img", "check", "-q", self.layer, good=(0, 3))	# 3: clusters of nobody's
+        tool("qemu-img", "check", "-q", self.layer, good=(0, 3))	# 3: clusters without an owner
         tool("qemu-img", "commit", "-q", self.layer)
 
 
@@ -96,7 +96,7 @@ class Machine:
     """One life of the virtual machine; its console is read line by line."""
 
     def __init__(self, command, work, log):
-        keyboard, self.keyboard = os.pipe()	# an open end, as nobody types
+        keyboard, self.keyboard = os.pipe()	# an open end, because no keys are pressed
         self.process = subprocess.Popen(command, stdin=keyboard, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, cwd=work,
                                         env=dict(os.environ, TMPDIR=work),

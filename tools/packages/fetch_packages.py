@@ -26,7 +26,7 @@ def copy(source, to, size, what):
 
 
 def opened(url, seconds):
-    """Opens a URL; after a failure it tries once more."""
+    """Opens a URL; after a failure it tries a second time."""
     with contextlib.suppress(OSError):
         return open_url(url, seconds)
     return open_url(url, seconds)

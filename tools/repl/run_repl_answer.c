@@ -132,13 +132,13 @@ static void
 say_background(FILE *to, const char *name, const struct outcome_stream *stream)
 {
 	/* The structured answer has the whole. */
-	static const struct reader nobody = { .execution_id = NULL };
+	static const struct reader no_reader = { .execution_id = NULL };
 	const struct readable readable = { stream->text, stream->len, NULL };
 
 	if (stream->len == 0)
 		return;
 	fprintf(to, "%s: ", name);
-	readable_say(to, &readable, BACKGROUND_SAID, &nobody);
+	readable_say(to, &readable, BACKGROUND_SAID, &no_reader);
 	fputc('\n', to);
 }
 

@@ -206,7 +206,7 @@ no_other_key(void **state)
 	expect(jwt, rig_sign(rig->other_rsa, "RS256", "rsa", NULL, GOOD), "wrong signature");
 	expect(jwt, rig_sign(rig->other_rsa, "RS256", "other", NULL, GOOD), "unknown key");
 	expect(jwt, rig_sign(rig->rsa, "RS256", NULL, NULL, GOOD), "unknown key");
-	/* a key that the token brings along is nobody's */
+	/* a key that the token itself contains is not used */
 	public = cjose_jwk_to_json(rig->other_rsa, false, &error);
 	assert_true(asprintf(&header, "{\"alg\":\"RS256\",\"kid\":\"other\",\"jwk\":%s}",
 			     public) > 0);
@@ -359,12 +359,12 @@ the_file_is_followed(void **state)
 
 	assert_null(check(jwt, old, &subject));
 	rig_write(rig->jwks, jwks);
-	/* within the second nobody looks */
+	/* within the same second the file is not read */
 	assert_null(check(jwt, old, &subject));
 	clock_ms += AUTH_FILE_LOOK_MS;
 	assert_string_equal(check(jwt, old, &subject), "unknown key");
 	assert_null(check(jwt, new, &subject));
-	/* what is broken, or anybody's, or gone, changes nothing */
+	/* a file that is broken, writable by others, or gone changes nothing */
 	rig_write(rig->jwks, "{\"keys\":[");
 	clock_ms += AUTH_FILE_LOOK_MS;
 	assert_null(check(jwt, new, &subject));
@@ -473,7 +473,7 @@ files_that_say_nothing_stop_the_start(void **state)
 
 	unlink(rig->jwks);
 	assert_int_equal(auth_jwt_new(&rules, &jwt, NULL), -ENOENT);
-	assert_int_equal(mkfifo(rig->jwks, 0600), 0);	/* nobody waits for a writer */
+	assert_int_equal(mkfifo(rig->jwks, 0600), 0);	/* it is not waited for a writer */
 	assert_int_equal(auth_jwt_new(&rules, &jwt, NULL), -EINVAL);
 	assert_int_equal(unlink(rig->jwks), 0);
 	memset(huge, ' ', AUTH_JWKS_MAX + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is it, by what a request shows: tokens of our own, of an issuer, a proxy's header, the
- * kernel's word; and what those are told who are refused. */
+/* The principal of a request: by the service's own tokens, those of an issuer, a proxy's header,
+ * the kernel's word; and what those are told who are refused. */
 #include "http/principal.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ write_tokens(const struct rig *rig, const struct tokens *tokens)
 	free(text);
 }
 
-/* ---- tokens of our own ---- */
+/* ---- the service's own tokens ---- */
 
 static void
 tokens_are_looked_up(void **state)
@@ -116,7 +116,7 @@ the_token_file_is_followed(void **state)
 			    "unknown");
 	ms += AUTH_FILE_LOOK_MS;
 	assert_null(auth_tokens_check(known, b, ms, 1, &token));
-	/* broken, or anybody's: nothing changes */
+	/* broken, or writable by others: nothing changes */
 	rig_write(rig->tokens, "{");
 	ms += AUTH_FILE_LOOK_MS;
 	assert_null(auth_tokens_check(known, b, ms, 1, &token));
@@ -129,7 +129,7 @@ the_token_file_is_followed(void **state)
 	ms += AUTH_FILE_LOOK_MS;
 	assert_string_equal(auth_tokens_check(known, b, ms, 1, &token), "revoked");
 	assert_null(auth_tokens_check(known, a, ms, 1, &token));
-	/* gone: nobody is let in any more */
+	/* gone: no client is admitted any more */
 	assert_int_equal(unlink(rig->tokens), 0);
 	ms += AUTH_FILE_LOOK_MS;
 	assert_string_equal(auth_tokens_check(known, a, ms, 1, &token), "unknown");
@@ -275,7 +275,7 @@ tokens_admit(void **state)
 	snprintf(other, sizeof(other), "Bearer %s", old);
 	JUDGE(TCP, "Authorization", other);
 	REFUSED(401, "error=\"invalid_token\"");
-	/* whoever shows one is not let in by the other way when it is wrong */
+	/* a client that shows a wrong token is not admitted in the other way */
 	JUDGE(SOCKET, "Authorization", other);
 	REFUSED(401, "error=\"invalid_token\"");
 	JUDGE(SOCKET, "Host", "x");
@@ -371,7 +371,7 @@ an_issuers_tokens_admit(void **state)
 	assert_non_null(strstr(verdict.challenge, "scope=\"mcp:run\""));
 	JUDGE(TCP, "Authorization", "Bearer e30.e30.e30");
 	REFUSED(401, metadata);
-	/* beside tokens of our own */
+	/* beside the service's own tokens */
 	snprintf(own_line, sizeof(own_line), "Bearer %s", own);
 	JUDGE(TCP, "Authorization", own_line);
 	ADMITTED("token:ci");
@@ -452,7 +452,7 @@ the_header_is_the_proxys_alone(void **state)
 		REFUSED(403, "");
 		JUDGE(TCP, "X-Forwarded-User", "bob");
 		REFUSED(403, "");
-		/* the proxy is nobody itself */
+		/* the proxy itself is no principal */
 		JUDGE(PROXY, "Host", "x");
 		REFUSED(401, with_tokens ? "Bearer" : "");
 		JUDGE(PROXY, "X-Forwarded-User", "a", "X-Forwarded-User", "b");

@@ -150,7 +150,7 @@ its_time_ends(void **state)
 	kept_expire(&things[2].kept, 3600);
 	assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
 	assert_string_equal(dropped, "b");
-	/* Taken out, it has no end any more; once more is fine. */
+	/* A removed object does not expire any more; removing it again is fine. */
 	kept_remove(&things[2].kept);
 	kept_remove(&things[2].kept);
 	assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 1);

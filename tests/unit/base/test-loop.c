@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loop of libevent's is guarded against what strangers pass. passrights_set() is of a kernel
- * that does not know it, or nobody could pass anything. */
+ * that does not know it, or no descriptor could be passed. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ on_read(struct bufferevent *bev, void *arg)
 	evbuffer_drain(in, evbuffer_get_length(in));
 	for (uint64_t end_ms = clock_ms() + peer->work_ms; clock_ms() < end_ms;)
 		;
-	/* In a turn of its own, or libevent would not look once more. */
+	/* In a turn of its own: otherwise libevent would not look again. */
 	if (peer->rig->peer[0].reads > 0 && peer->rig->peer[1].reads > 0)
 		event_active(peer->rig->end, EV_TIMEOUT, 0);
 }
@@ -132,7 +132,7 @@ a_stranger_in_poll(void **state)
 	a_stranger_is_ended_and_no_other(true);
 }
 
-/* Nobody reads what it sent: libevent closes the socket, in a turn of its own. */
+/* The peer does not read: libevent closes the socket, in a turn of its own. */
 static void
 what_lies_unread_is_no_wait_either(void **state)
 {

@@ -18,7 +18,7 @@ struct piece {
 	struct rig *rig;
 	const char *owner;
 	char name;
-	unsigned int again;		/* how often it waits once more when it is called */
+	unsigned int again;		/* how often it waits again when it is called */
 	struct piece *forgets;		/* when it is called; NULL: none */
 	struct rota_entry entry;
 };
@@ -172,7 +172,7 @@ one_that_waits_again_is_the_last(void **state)
 	add(&rig, "a", '2');
 	add(&rig, "b", '3')->again = 2;
 	turn(&rig);
-	assert_string_equal(rig.called, "1");	/* not once more in the same turn */
+	assert_string_equal(rig.called, "1");	/* not again in the same turn */
 	turns(&rig, 20);
 	assert_string_equal(rig.called, "1323131");
 	tear_down(&rig);
@@ -190,7 +190,7 @@ what_is_forgotten_is_not_called(void **state)
 	first->forgets = add(&rig, "a", '2');
 	add(&rig, "a", '3');
 	rota_forget(&add(&rig, "b", '4')->entry);	/* the only one of its owner */
-	rota_forget(&rig.piece[3].entry);		/* once more does no harm */
+	rota_forget(&rig.piece[3].entry);		/* a second call does nothing */
 	turns(&rig, 6);
 	assert_string_equal(rig.called, "13");
 	rota_forget(&add(&rig, "a", '5')->entry);	/* the only one at all */

@@ -120,7 +120,7 @@ one_that_is_served_is_refused(void **state)
 	assert_int_equal(socketfile_open(path, geteuid(), &file, &fd, &why), 0);
 	assert_int_equal(socketfile_open(path, geteuid(), &other, &fd2, &why), -EADDRINUSE);
 	assert_non_null(strstr(why.text, path));
-	/* somebody who knows nothing of our lock */
+	/* a program that does not use the lock */
 	unlink(lock_path);
 	assert_int_equal(socketfile_open(path, geteuid(), &other, &fd2, &why), -EADDRINUSE);
 	assert_int_equal(try_connect(), 0);

@@ -235,7 +235,7 @@ a_signal_of_somebody_else_counts_nothing(void **state)
 	assert_false(stall_waited());
 }
 
-/* A process that is stopped waits, but for nobody. */
+/* A stopped process waits, but no peer has caused that. */
 static void
 a_stop_is_nobodys(void **state)
 {

@@ -218,8 +218,7 @@ the_end_of_the_service_ends_it(void **state)
 	finish(&s, 0);
 }
 
-/* Both directions full and nobody reading: what is held is bounded; then all of it
- * comes. */
+/* Both directions are full, and no side reads: the held bytes are bounded; then all of it comes. */
 static void
 slow_sides_hold_back_and_lose_nothing(void **state)
 {
@@ -303,7 +302,7 @@ much_in_both_directions_comes_whole(void **state)
 	finish(&s, 0);
 }
 
-/* Whoever started us is gone: a running script must not wait for a reader. */
+/* The program that started this one is gone: a running script must not wait for a reader. */
 static void
 a_reader_that_goes_ends_it(void **state)
 {

@@ -56,7 +56,7 @@ columns_are_aligned(void **state)
 	table_free(table);
 }
 
-/* A screen's size bounds it, whatever is in it. */
+/* The size of the screen bounds it, with any contents. */
 static void
 lines_are_cut(void **state)
 {

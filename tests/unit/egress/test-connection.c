@@ -345,7 +345,7 @@ a_worker_cannot_have_the_proxy_linger(void **state)
 	setsockopt(rig->listener, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	serve(rig, "*:*", 1 << 30, 100);
 	relay(rig);
-	/* The script does not read: in the end nobody on the way to it does. */
+	/* The script does not read: in the end no process on the way to it reads. */
 	for (int full = 0; full < 100; full++) {
 		if (send(rig->accepted, much, sizeof(much), MSG_DONTWAIT) > 0)
 			full = 0;
@@ -358,8 +358,8 @@ a_worker_cannot_have_the_proxy_linger(void **state)
 	assert_report(rig, 1, EGRESS_CUT, true);
 }
 
-/* Whoever takes the last connection away between epoll and accept has the proxy wait for the next
- * one, were it not for the guard. */
+/* A worker that accepts the last connection between the proxy's epoll and accept makes the proxy
+ * wait for the next one, were it not for the guard. */
 static void
 a_worker_cannot_have_the_proxy_wait(void **state)
 {

@@ -290,7 +290,7 @@ become_nobody(void)
 		exit(1);
 }
 
-/* Waits for everything below us, for we are its reaper. How many had to be waited for
+/* Waits for all descendants, because this process is their reaper. How many had to be waited for
  * besides child; -1 when something does not end. */
 static int
 reap_all(pid_t child, int *status_r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole engine with real zygotes and workers, as root (then as the service's user)
  * and as an ordinary user. Each way is a process of its own, because start-up cannot be
- * undone; this one stays outside, is the reaper of whatever they leave behind, and so
+ * undone; this one stays outside, is the reaper of all processes that they leave behind, and so
  * sees that it is nothing. Exits 77 when the worker program is not built. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -212,7 +212,7 @@ time_limits_hold(void **state)
 	} while (r.seen == 0 && request.limits.wall_ms < RIG_PATIENCE_MS / 2);
 	assert_string_equal(r.out, "before\n");
 
-	/* Nobody may look in time; then the kernel ends it, after 2 s. */
+	/* The watchdog may look too late; then the kernel ends it, after 2 s. */
 	request = rig_request();
 	request.limits.cpu_ms = 300;
 	rig_start(&r, "while True: pass", &request);
@@ -334,7 +334,7 @@ cancel_ends_it_once(void **state)
 	rig_assert_status(&r, OUTCOME_CANCELLED);
 	assert_non_null(strstr(r.message, "the client cancelled"));
 
-	/* The files that it leaves are told of for whoever has asked for it. */
+	/* The files that it leaves are reported to the caller. */
 	e = rig_start(&r, "import time\nopen('left', 'w').close()\nprint('go', flush=True)\n"
 		      "time.sleep(600)", &request);
 	rig_turn_until_seen(&r);
@@ -343,7 +343,7 @@ cancel_ends_it_once(void **state)
 	rig_assert_status(&r, OUTCOME_CANCELLED);
 	assert_string_equal(r.files, "left\n");
 
-	/* Nobody watches any more: it goes on, and nobody is called. */
+	/* There is no watcher any more: it continues, and no callback is called. */
 	e = rig_start(&r, "print('unseen')", &request);
 	execution_unwatch(e);
 	rig_run(&r, "print('seen')");

@@ -356,7 +356,7 @@ checkpoints_count_as_memory(void **state)
 	if (FREED_IS_KEPT)
 		skip();
 	if (rig.engine->memory_counted)
-		skip();		/* where the kernel counts no look of ours is needed */
+		skip();		/* where the kernel counts, no look is needed */
 	repl_close(session.repl);
 	open_with(160);
 	for (i = 1; i < REPL_SNAPSHOTS_MAX; i++) {
@@ -693,7 +693,7 @@ a_hostile_cell_harms_itself(void **state)
 	assert_int_equal(r.became, STATE_LOST);
 	rig_turn_until(&session.ended);
 	assert_string_equal(session.text, "its last state was lost");
-	/* Nobody else is harmed. */
+	/* No other session is affected. */
 	rig_run(&r, "print('hello')");
 	rig_assert_status(&r, OUTCOME_OK);
 }
@@ -730,7 +730,8 @@ what_states_there_are_is_known(void **state)
 	assert_false(session.ended);
 }
 
-/* What a cell has made of its own process is no fault of ours, and no other state's. */
+/* Damage that a cell does to its own process is not an error of the service, and affects no other
+ * state. */
 static void
 broken_states_are_given_up(void **state)
 {

@@ -229,7 +229,7 @@ the_same_request_is_one(void **state)
 	assert_int_equal(json_array_size(list), 0);
 	json_decref(list);
 	assert_int_equal(decide(rig, id, &root, false), 0);
-	assert_int_equal(rig->told, 0);		/* nobody waits any more */
+	assert_int_equal(rig->told, 0);		/* no caller waits any more */
 }
 
 /* Asks for the same as ask(), which is denied. */
@@ -392,7 +392,7 @@ too_many_are_refused(void **state)
 	a_denial_makes_no_room(rig, &request);
 }
 
-/* What nobody could be shown in whole, or would read, is not asked for. */
+/* A request that a person could not be shown as a whole, or would not read, is refused. */
 static void
 what_cannot_be_shown_is_refused(void **state)
 {

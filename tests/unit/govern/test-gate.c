@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who somebody is to policy: what waits for the host's directory, and what becomes of those of whom
- * it says nothing. */
+/* The identity of a principal for policy: requests that wait for the host's directory, and
+ * principals of whom it says nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +126,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* ---- somebody who waits ---- */
+/* ---- a caller that waits ---- */
 
 struct waiter {
 	struct gate_wait wait;
@@ -250,7 +250,7 @@ requests_wait_until_it_is_known(void **state)
 	assert_int_equal(settle(BEN), 0);
 	assert_int_equal(verdict_of(BEN), POLICY_ALLOW);
 	assert_int_equal(gate_subject(gate, BEN)->n_groups, 0);
-	/* A token is nobody of the host's. */
+	/* A token is no user of the host. */
 	assert_int_equal(identify("token:ci", &waiter[0]), 0);
 	assert_int_equal(world->asked, 2);
 }
@@ -319,7 +319,7 @@ an_answer_is_good_for_its_time(void **state)
 	now += 5 * MINUTE - 1;
 	assert_int_equal(identify(ANN, &waiter), 0);
 	assert_int_equal(world->asked, 1);
-	/* From half of it on it is asked again, and nobody waits. */
+	/* From half of the time on the directory is asked again, and no caller waits. */
 	now += 1;
 	world->ann_is_staff = false;
 	assert_int_equal(identify(ANN, &waiter), 0);
@@ -393,12 +393,12 @@ a_reload_without_a_directory(void **state)
 	wait_for(&reloaded, 1);
 	assert_int_equal(settle(BEN), 0);
 	assert_int_equal(verdict_of(BEN), POLICY_ALLOW);
-	/* Another group: nobody knows whether he is in it. */
+	/* Another group: it is not known whether the user is in it. */
 	reload(STAFF "[tenant group:crew]\npolicy.run_script = deny\n");
 	wait_for(&reloaded, 2);
 	assert_int_equal(settle(BEN), -ECONNREFUSED);
 	assert_int_equal(verdict_of(BEN), POLICY_DENY);
-	/* Nobody is named: nothing has to be known. */
+	/* Policy names no user and no group: nothing has to be known. */
 	reload("");
 	assert_int_equal(reloaded, 3);
 	assert_int_equal(settle(BEN), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directory helper: who somebody is, and directories that hang, crash or say no. */
+/* The directory helper: users and their groups, and directories that hang, crash or answer with an
+ * error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@
 #include "base/clock.h"
 #include "host/directory.h"
 
-#define LONG_S 600	/* nobody waits for it */
+#define LONG_S 600	/* the test does not wait for it */
 
 /* ---- a directory that does what a uid says ---- */
 
@@ -299,7 +300,7 @@ it_has_nothing_of_ours(void **state)
 		if (fd == 3)
 			assert_memory_equal(target, "socket:", 7);
 	}
-	/* It is not dumpable: without root nobody may look. */
+	/* It is not dumpable: only root may look. */
 	assert_true(n == 4 || (n == 0 && geteuid() != 0));
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)directory_pid(directory));
 	status = fopen(path, "re");
@@ -325,7 +326,7 @@ the_hosts_own_users_are_found(void **state)
 	assert_int_equal(person.member[0], 1);
 	assert_int_equal(person.member[1], 0);
 	directory_person_done(&person);
-	/* A number that nobody has. */
+	/* A number without a user. */
 	assert_int_equal(directory_look_up(2147483646, names, 2, &person), 0);
 	assert_null(person.user);
 	assert_int_equal(person.member[0], 0);
@@ -354,7 +355,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_hosts_own_users_are_found, open_real, close_it),
 	};
 
-	/* Whatever the helper leaves behind comes to us. */
+	/* Processes that the helper leaves become children of this process. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,8 @@
 
 #define SOMEBODY 54321
 
-/* The wait status of what runs in a child, which is nobody and can get nothing by exec. */
+/* Runs a function in a child, which has no privilege and can get none by exec. Returns its wait
+ * status. */
 static int
 in_child(int (*body)(void))
 {

@@ -186,7 +186,8 @@ on_found(const char *path, const struct stat *st, int type, struct FTW *at)
 	if (type == FTW_F) {
 		n_found++;
 		snprintf(last_found, sizeof(last_found), "%s", path);
-		/* Workers read the bytes, through a mount; the directories let nobody pass. */
+		/* Workers read the bytes through a mount; no other user may pass the
+		 * directories. */
 		assert_int_equal(st->st_mode & 07777, strchr(path + at->base, '.') ? 0600 : 0644);
 	}
 	return 0;
@@ -657,7 +658,7 @@ test_directories_that_others_can_write(void **state)
 	assert_int_equal(filestore_new("/nowhere/files", &bounds, &second), -ENOENT);
 }
 
-/* The helper is killed while files come in and go out: nobody waits for it. */
+/* The helper is killed while files come in and go out: no caller waits for it. */
 static void
 test_the_helper_ends(void **state)
 {
@@ -684,7 +685,8 @@ test_the_helper_ends(void **state)
 	assert_int_equal(files_on_disk(), 2);
 }
 
-/* What is held stays, and counts; after its end nobody finds it, and its last holder removes it. */
+/* A held file stays, and counts. After it has expired it is not found any more, and its last holder
+ * removes it. */
 static void
 test_what_is_held_stays(void **state)
 {
@@ -709,7 +711,7 @@ test_what_is_held_stays(void **state)
 	assert_int_equal(keep("uid:1", "u:4", 8 * MiB, 8 * MiB, 4), -EDQUOT);
 	filestore_release(last);
 	assert_true(has("uid:1", "u:3"));
-	/* Removed, it is nobody's, and there. */
+	/* A removed file belongs to no tenant, and still exists. */
 	assert_true(filestore_hold_is(hold[0], "u:1"));
 	filestore_remove(store, "uid:1", "u:1");
 	assert_false(has("uid:1", "u:1") || filestore_hold_is(hold[0], "u:1"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher against a supervisor that has fallen to somebody: what it starts it knows
- * itself, and what it is asked for it checks. As root and as nobody. */
+/* The launcher with a supervisor that was taken over: it knows itself what it starts, and checks
+ * each order. As root and as the user nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,7 +121,7 @@ zygote_starts(unsigned int profile)
 	end(&launch);
 }
 
-/* It is a child of ours, and was told its profile before we could say anything. */
+/* It is a child of this process, and got its profile before this process could send anything. */
 static void
 zygote_is_ours_and_configured(void **state)
 {
@@ -236,7 +236,7 @@ its_end_is_noticed(void **state)
 #define NOT_SENT (-1)
 
 /* The wait status of a launcher that is sent some bytes, with a descriptor or none; NOT_SENT: the
- * kernel lets nobody pass a descriptor. */
+ * kernel lets no process pass a descriptor. */
 static int
 told(const void *bytes, size_t len, const int *fd)
 {

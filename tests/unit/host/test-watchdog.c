@@ -27,7 +27,7 @@
 /* Between a tree of processes and who watches it; both ends of each pipe. */
 static int said[2], looked[2];
 
-/* What nobody waits for ends when it was looked at. */
+/* A look that no caller waits for ends when it is complete. */
 static void
 burn(bool await_look)
 {

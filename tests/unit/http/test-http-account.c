@@ -39,7 +39,7 @@ peers_are_told_apart(void **state)
 	assert_ptr_not_equal(one, two);
 	assert_ptr_equal(join(&peers, NULL, 1), one);
 	assert_ptr_equal(join(&peers, "127.0.0.1:2", 5), four);
-	/* this machine is one peer, whatever address it comes from */
+	/* this machine is one peer, with all its addresses */
 	assert_ptr_equal(join(&peers, "127.99.0.2:1", 0), four);
 	assert_ptr_not_equal(join(&peers, "192.0.2.1:1", 0), join(&peers, "192.0.2.2:1", 0));
 	/* a network of version 6 is one peer */

@@ -151,7 +151,7 @@ put_source(struct place *place, const char *path, const char *text)
 	fflush(place->intake.list);
 }
 
-/* What a worker says that takes whatever it is told; NULL: it answers as it should. */
+/* The answer of a worker that answers without regard to the source; NULL: it answers correctly. */
 struct said {
 	const char *bytes;
 	size_t len;

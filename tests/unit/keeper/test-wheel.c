@@ -301,7 +301,7 @@ what_it_has_to_have(void **state)
 	}
 }
 
-/* Whatever of a wheel is missing, and whichever byte is wrong, it ends in words. */
+/* A wheel with any part missing, or any byte wrong, is refused with a reason. */
 static void
 damaged_wheels_end_in_words(void **state)
 {

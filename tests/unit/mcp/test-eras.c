@@ -216,7 +216,7 @@ a_question_ends_with_its_call(void **state)
 
 	ask_legacy(bench, "2", "tools/call", "\"name\":\"ask\"");
 	expect(bench, "\"id\":2,\"method\":\"elicitation/create\"");
-	bench_end_input(bench);		/* nobody can answer any more */
+	bench_end_input(bench);		/* no client can answer any more */
 	expect(bench, "hello cancelled");
 	ask_legacy(bench, "3", "tools/call", "\"name\":\"ask\"");
 	expect(bench, "hello cancelled");
@@ -296,7 +296,7 @@ calls_of_a_clients_tools_are_independent(void **state)
 	expect_nothing(bench);
 	reply_to(bench, 3, "\"result\":" RESULT);
 	expect_nothing(bench);
-	/* The id is that of our request: it is not repeated. */
+	/* The id is that of the server's request: it is not repeated. */
 	reply_to(bench, 17, "\"result\":NaN");
 	expect(bench, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,");
 	expect(bench, "c5=-1 c1=0 told=13 c3=0 last=3 the client's answer cannot be read: not a ");
@@ -396,7 +396,7 @@ modern_calls_of_a_clients_tools_are_independent(void **state)
 		{ "{\"c5\":7,\"more\":" RESULT "}", "c5", 16 },
 		{ "{\"c5\":" RESULT ",\"last\":" RESULT "}", "c3", 15 },
 		{ "{\"c1\":" RESULT "}", "c3", 14 },
-		/* c2 was taken back meanwhile, and nobody was told of the last one */
+		/* c2 was withdrawn meanwhile, and no audience was told of the last one */
 		{ "{\"c2\":" RESULT ",\"last\":" RESULT "}", "last", 2 },
 		{ "{\"c3\":" RESULT "}", "last", 1 },
 	};
@@ -1055,7 +1055,7 @@ cursors_are_read_back_and_nothing_else(void **state)
 		assert_null(cursor_read(bad[i], strlen(bad[i])));
 }
 
-/* ---- whatever comes ---- */
+/* ---- any messages ---- */
 
 static const char *const random_tools[] = {
 	"ask", "ask2", "insist", "content", "talk", "fail", "hang", "job", "job_ask", "once",

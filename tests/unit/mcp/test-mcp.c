@@ -46,7 +46,7 @@ static const struct a_case cases[] = {
 	{ "unknown method", "2025-11-25", "no/such", NULL, -32601, { 0 }, { 0 } },
 	{ "unknown method before the handshake", NULL, "no/such", NULL, -32601, { 0 }, { 0 } },
 	{ "unknown modern method", NULL, "tasks/list", "$", -32601, { 0 }, { 0 } },
-	{ "capabilities we lack", "2025-11-25", "logging/setLevel", "\"level\":\"info\"", -32601, { 0 }, { 0 } },
+	{ "capabilities that the server lacks", "2025-11-25", "logging/setLevel", "\"level\":\"info\"", -32601, { 0 }, { 0 } },
 	{ "listen is not legacy", "2025-11-25", "subscriptions/listen", "\"notifications\":{}", -32601, { 0 }, { 0 } },
 	{ "listen without a filter", NULL, "subscriptions/listen", "$", -32602, { 0 }, { 0 } },
 	{ "listen, filter of wrong types", NULL, "subscriptions/listen", "$,\"notifications\":{\"toolsListChanged\":1}", -32602, { 0 }, { 0 } },
@@ -58,12 +58,12 @@ static const struct a_case cases[] = {
 
 	{ "resources, empty, legacy", "2024-11-05", "resources/list", NULL, 0, { "\"result\":{\"resources\":[]}" }, { "ttlMs" } },
 	{ "resources, empty, modern", NULL, "resources/list", "$", 0, { "\"resources\":[]", "\"ttlMs\":0", "\"cacheScope\":\"private\"" }, { "nextCursor" } },
-	{ "resources, a cursor we never gave", "2025-06-18", "resources/list", "\"cursor\":\"!\"", -32602, { 0 }, { 0 } },
+	{ "resources, a cursor that was made up", "2025-06-18", "resources/list", "\"cursor\":\"!\"", -32602, { 0 }, { 0 } },
 	{ "templates, empty", NULL, "resources/templates/list", "$", 0, { "\"resourceTemplates\":[]", "ttlMs" }, { 0 } },
 	{ "no resource, legacy", "2025-11-25", "resources/read", "\"uri\":\"a:b\"", -32002, { "\"data\":{\"uri\":\"a:b\"}" }, { 0 } },
 	{ "no resource, modern", NULL, "resources/read", "$,\"uri\":\"a:b\"", -32602, { "\"data\":{\"uri\":\"a:b\"}" }, { 0 } },
 	{ "read without uri", NULL, "resources/read", "$", -32602, { 0 }, { 0 } },
-	{ "a state we never gave", NULL, "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"},\"requestState\":\"x\"", -32602, { "requestState" }, { 0 } },
+	{ "a state that was made up", NULL, "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"},\"requestState\":\"x\"", -32602, { "requestState" }, { 0 } },
 	{ "a state of the wrong type", NULL, "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"},\"requestState\":{}", -32602, { "requestState" }, { 0 } },
 	{ "a state in a legacy call", "2025-06-18", "tools/call", "\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"},\"requestState\":\"x\"", 0, { "structuredContent" }, { 0 } },
 	{ "a notification's name as a request", "2025-11-25", "notifications/cancelled", NULL, -32601, { 0 }, { 0 } },
@@ -112,7 +112,7 @@ static const struct a_case cases[] = {
 	{ "tools R11", "2025-11-25", "tools/list", "", 0, { "\"annotations\"", "outputSchema", "\"icons\":[{\"src\":\"data:image/svg+xml;base64,PHN2Zy" }, { "_meta", "execution\":" } },
 	{ "tools R26", NULL, "tools/list", "$", 0, { "\"resultType\":\"complete\"", "\"ttlMs\":300000", "\"cacheScope\":\"private\"", "\"run_script\",\"title\":\"Run a Python script\",\"icons\"" }, { "nextCursor" } },
 	{ "the empty cursor", "2025-11-25", "tools/list", "\"cursor\":\"\"", 0, { "run_script" }, { 0 } },
-	{ "a cursor we never gave", "2025-11-25", "tools/list", "\"cursor\":\"abc\"", -32602, { 0 }, { 0 } },
+	{ "a cursor that was made up", "2025-11-25", "tools/list", "\"cursor\":\"abc\"", -32602, { 0 }, { 0 } },
 	{ "a cursor of the wrong type", NULL, "tools/list", "$,\"cursor\":1", -32602, { 0 }, { 0 } },
 
 	{ "unknown tool", "2025-11-25", "tools/call", "\"name\":\"nope\",\"arguments\":{}", -32602, { "unknown tool" }, { 0 } },
@@ -239,7 +239,7 @@ a_cancelled_call_is_never_answered(void **state)
 	bench_say(bench, CANCEL("\"m\""));
 	assert_int_equal(bench_in_flight(bench), 0);
 	assert_int_equal(bench_idle_calls(bench), 1);
-	/* What it still writes while it is stopped must reach nobody. */
+	/* Output that it writes while it is being stopped must reach no client. */
 	bench_say(bench, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{"
 			 "\"_meta\":{\"progressToken\":\"p\"},\"name\":\"run_script\","
 			 "\"arguments\":{\"script\":\"hang\"}}}");

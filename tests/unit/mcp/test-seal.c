@@ -115,7 +115,7 @@ a_binding_tells_apart(void **state)
 	assert_memory_not_equal(&one, &two, sizeof(one));
 }
 
-/* The launcher, and whatever else is forked while the key is there. */
+/* The launcher, and any other process that is forked while the key exists. */
 static void
 a_forked_process_has_no_key(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may do what: presets, verdicts, sections of tenants in their order, approvers. And
- * whatever is written, one more "deny" never allows more. */
+ * with any rules, an additional "deny" never allows more. */
 #include "policy/rules.h"
 
 #include <errno.h>

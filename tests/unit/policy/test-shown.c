@@ -41,7 +41,7 @@ show(const char *json, const struct shown_bounds *bounds)
 
 /* What is not the caller's. Malloc'd. */
 static char *
-ours(const char *shown)
+without_quotes(const char *shown)
 {
 	char *rest = strdup(shown), *to = rest;
 
@@ -224,7 +224,7 @@ what_is_deep_or_has_long_names_is_a_text(void **state)
 	free(shown);
 }
 
-/* Unmarked lines have numbers, sizes and sums, whatever the arguments. */
+/* Unmarked lines have numbers, sizes and sums, with any arguments. */
 static void
 nothing_of_theirs_is_unmarked(void **state)
 {
@@ -237,7 +237,8 @@ nothing_of_theirs_is_unmarked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N(values); i++) {
-		char *shown = show(values[i], &shown_in_form), *rest = ours(shown), *at = rest;
+		char *shown = show(values[i], &shown_in_form);
+		char *rest = without_quotes(shown), *at = rest;
 
 		for (char *line = strtok(at, "\n"); line; line = strtok(NULL, "\n")) {
 			unsigned int number, bytes;

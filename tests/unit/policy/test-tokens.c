@@ -65,7 +65,7 @@ no_more_than_there_may_be(void **state)
 	}
 	assert_int_equal(tokens_add(&tokens, &token), -E2BIG);
 	text = tokens_print(&tokens);
-	/* what we write we can also read */
+	/* a written file can be read again */
 	assert_true(strlen(text) <= TOKENS_BYTES_MAX);
 	assert_int_equal(tokens_parse(text, strlen(text), &again, NULL), 0);
 	assert_int_equal(again.n, TOKENS_MAX);

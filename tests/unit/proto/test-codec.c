@@ -212,7 +212,7 @@ unknown_repeated_and_missing_keys_are_refused(void **state)
 	for_every_field(keys);
 }
 
-/* The same value by our encoder and past it. */
+/* The same value, encoded by the codec and by the test. */
 static void
 expect_both_ways(unsigned int type, struct msg *msg, bool right)
 {

@@ -42,7 +42,7 @@ make_pair(void **state)
 	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair);
 }
 
-/* Whatever a test did, nothing stays open. */
+/* After a test no descriptor stays open. */
 static int
 close_pair(void **state)
 {
@@ -52,7 +52,7 @@ close_pair(void **state)
 	return count_open() == before ? 0 : -1;
 }
 
-/* Sends n descriptors past our own sender's bound. */
+/* Sends n descriptors, more than fdpass_send() would. */
 static void
 send_many(const char *byte, size_t n)
 {
@@ -111,7 +111,7 @@ it_is_the_same_file_that_arrives(void **state)
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	assert_int_equal(byte, 'y');
 	fdpass_close(&set);
-	assert_int_equal(read(ends[0], &byte, 1), 0);	/* nobody holds the other end */
+	assert_int_equal(read(ends[0], &byte, 1), 0);	/* no process holds the other end */
 	close(ends[0]);
 }
 

@@ -176,7 +176,7 @@ headers_are_judged_before_any_body(void **state)
 		if (r != c->result)
 			print_error("%s\n", c->name);
 		assert_int_equal(r, c->result);
-		/* broken once is broken for good; and a claim of length allocates nothing */
+		/* after an error each call fails; and a false length allocates nothing */
 		if (r < 0)
 			assert_int_equal(frame_reader_feed(&reader, "x", 1, &used, &frame), r);
 		else
@@ -277,7 +277,7 @@ any_other_number_of_descriptors_is_refused(void **state)
 			assert_int_equal(r, n == (size_t)right ? 1 : -EBADMSG);
 			if (r == 1)
 				frame_done(&frame);
-			else	/* what is left of the frame is nobody's */
+			else	/* the rest of the frame is freed */
 				while (recv(pair[1], &(char[64]){ 0 }, 64, 0) > 0)
 					;
 			assert_int_equal(count_open(), open_before);

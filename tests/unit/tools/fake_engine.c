@@ -39,7 +39,7 @@ struct execution {
 	struct limits limits;
 	bool is_cell;
 	char *script;
-	char *answer;			/* of a program of ours; NULL: it is a script */
+	char *answer;			/* of a program of the service; NULL: it is a script */
 	unsigned int questions;		/* that it may ask */
 	bool asks;			/* ... and waits for the answer */
 	char *line;			/* that it got; NULL: none */
@@ -136,7 +136,7 @@ status_named(const char *name)
 	abort();
 }
 
-/* What a program of ours answers; NULL: it is none, or nobody asked for that. */
+/* The answer of a program of the service; NULL: it is a script, or the test has set no answer. */
 static char *
 answer_of(const struct execution_request *request)
 {

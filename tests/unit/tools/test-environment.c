@@ -66,7 +66,7 @@ requirements_are_held_against_it(void **state)
 }
 
 static const struct { const char *tool, *arguments, *text; } calls[] = {
-	/* The fake's worker answers 42, which is nothing that a program of ours says. */
+	/* The fake's worker answers 42, which is no answer of a program of the service. */
 	{ "check_environment", "{}", "could not be examined" },
 	{ "validate_script", "{\"script\":\"1\"}", "could not be examined" },
 	{ "run_script", "{\"script\":\"1\",\"dependencies\":[\"a\"]}", "could not be examined" },

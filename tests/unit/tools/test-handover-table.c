@@ -209,8 +209,8 @@ every_prefix_is_refused(void **state)
 	codec_buffer_done(&buffer);
 }
 
-/* Whatever becomes of single bytes: it is a table, or it is none, and nothing is read or freed
- * that should not be (the sanitizers see that). */
+/* With any single byte changed: the table is valid or refused, and nothing is read or freed that
+ * should not be (the sanitizers see that). */
 static void
 garbage_is_survived(void **state)
 {

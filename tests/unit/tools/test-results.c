@@ -154,7 +154,7 @@ offers_are_files(void **state)
 	assert_memory_equal(outcome.file[2].sha256, sum, sizeof(sum));
 }
 
-/* When init reports, nobody offers any more. */
+/* When init reports, the script offers nothing any more. */
 static void
 no_offers_after_init(void **state)
 {

@@ -226,7 +226,7 @@ calls_wait_for_their_turn(void **state)
 			assert_non_null(strstr(text, "cancelled and had to be killed"));
 		expect(structured, "ok", "kept", NULL);
 	}
-	/* One that waits is taken out, and one that nobody knows of is closed. */
+	/* A call that waits is removed; a session whose handle no client has is closed. */
 	ask(bench, 3, handle, "\"code\":\"hang\"");
 	bench_turn(bench);
 	ask(bench, 4, handle, "\"code\":\"x\"");
@@ -289,7 +289,7 @@ the_end_is_told_to_whoever_waits(void **state)
 	end(bench);
 }
 
-/* Nobody can tell another's handle from one that never was. */
+/* A client cannot distinguish another tenant's handle from one that never existed. */
 static void
 a_handle_is_its_tenant_s(void **state)
 {

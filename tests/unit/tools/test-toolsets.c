@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sets of tools that stand in for those of other servers, on the fake engine: what of a
- * call reaches it, and what answers make of whatever it says. */
+ * call reaches it, and the answers made from its output. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -203,7 +203,7 @@ execute_code_asks_for_modules(void **state)
 	bench_free(bench);
 }
 
-/* Whatever a worker says the names are. */
+/* The names may be any text of a worker. */
 static const struct names_case {
 	const char *names, *variables, *values;		/* JSON */
 } names_cases[] = {
@@ -289,7 +289,7 @@ longest_line(struct bench *bench, const char *tool, const char *argument)
 	size_t most = 0, n = 1 << 20;
 	char *hex = malloc(2 * n + 1), *line;
 
-	memset(hex, '0', 2 * n);	/* NULs: six characters each, and escaped once more */
+	memset(hex, '0', 2 * n);	/* NULs: six characters each, and escaped a second time */
 	hex[2 * n] = '\0';
 	assert_true(asprintf(&line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
 			     "\"params\":{\"name\":\"%s\",\"arguments\":{\"%s\":\"bytes %s\"}}}",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events of strangers: the same messages whatever the pieces, and no more than fits. */
+/* Server-sent events of other servers: the same messages for any division into pieces, within the
+ * bounds. */
 #include "upstream/events.h"
 
 #include <errno.h>

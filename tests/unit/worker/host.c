@@ -120,7 +120,7 @@ start_process(struct host *host, const char *program, const char *packages)
 	close(pair[1]);
 	close(unshared[1]);
 	close(mapped[0]);
-	/* The child ends before it says so where user namespaces are not to be had. */
+	/* Without user namespaces the child ends before it reports. */
 	r = read(unshared[0], &c, 1) == 1 ? map_ids(host->zygote, host->own_uids)
 					  : -EPERM;
 	if (r == 0 && write(mapped[1], &c, 1) != 1)

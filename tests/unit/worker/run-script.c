@@ -2,10 +2,9 @@
 /* run-script [-ct] [-m MODULE]... [-n COUNT] FILE [ARG]...
  *
  * Runs a script in a real worker without a supervisor, for people who work on the jail.
- * Its output comes out as ours, its exit status is ours (128 and the signal when it was
- * killed, 124 on time-out, 125 when the jail failed). -v tells what DONE said; -n runs
- * it so often and prints how long that took; -c counts memory, as under a controller; -t: with
- * terminals.
+ * Its output and its exit status become those of this program (128 and the signal when it was
+ * killed, 124 on time-out, 125 when the jail failed). -v tells what DONE said; -n runs it so often
+ * and prints how long that took; -c counts memory, as under a controller; -t: with terminals.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -123,7 +123,7 @@ static const struct attack attacks[] = {
 	  "lines = open('/proc/self/net/dev').read().splitlines() if os.path.exists('/proc/self/net/dev') else []\n"
 	  "names = [l.split(':')[0].strip() for l in lines[2:]]\n"
 	  "if [n for n in names if n not in ('lo', 'sit0', 'tunl0', 'ip6tnl0', 'gre0', 'gretap0', 'erspan0', 'ip_vti0', 'ip6_vti0', 'ip6gre0')]: bad.append(names)\n" },
-	/* What waits in a socket of netlink is counted by nobody. */
+	/* Data that waits in a socket of netlink is not counted. */
 	{ "net: no netlink",
 	  "for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):\n"
 	  "    for protocol in range(32): fails('netlink %d' % protocol, lambda: socket.socket(16, kind, protocol), EPERM)\n" },
@@ -257,7 +257,7 @@ static const struct attack attacks[] = {
 	  "refused('ioprio_set', call(251, 1, 0, 1 << 13), EPERM)\n"
 	  "fails('nice', lambda: os.setpriority(os.PRIO_PROCESS, 0, -5))\n"
 	  "os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\n" },
-	{ "capabilities: none, and none to be had",
+	{ "capabilities: none, and no way to get one",
 	  "s = status()\n"
 	  "for k in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'):\n"
 	  "    if int(s[k], 16): bad.append((k, s[k]))\n"
@@ -328,7 +328,7 @@ static const struct attack attacks[] = {
 	  "if 'HOST_SECRET' in os.environ or set(os.environ) - {'PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_CTYPE', 'PWD', 'SHLVL', '_', 'OLDPWD'}: bad.append(dict(os.environ))\n" },
 };
 
-/* Memory that no rlimit counts is not to be had where no controller counts it. */
+/* Without a controller, memory that no rlimit counts cannot be allocated. */
 static const struct attack when_uncounted[] = {
 	{ "memfd_create", "refused('memfd', call(319, ctypes.create_string_buffer(b'x'), 0), ENOSYS)\n" },
 	{ "System V", "for nr, args in ((29, (0, 4096, 0o1666)), (64, (0, 1, 0o1666)), (68, (0, 0o1666))): refused(nr, call(nr, *args), ENOSYS)\n" },

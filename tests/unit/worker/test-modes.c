@@ -60,7 +60,7 @@ change_modes(void)
 	TRY(fchmod(fd, 06711) == 0 && mode_of(path) == 0711);
 	TRY(fchmodat(AT_FDCWD, path, 02750, 0) == 0 && mode_of(path) == 0750);
 	TRY(chmod(path, 01644) == 0 && mode_of(path) == 01644);
-	/* Whatever else is wrong is told. */
+	/* Every other error is reported. */
 	TRY(chmod("/no/such/file", 04755) < 0 && errno == ENOENT);
 	TRY(fchmod(-1, 04755) < 0 && errno == EBADF);
 	TRY(unlink(path) == 0);

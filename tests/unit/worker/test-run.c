@@ -211,7 +211,7 @@ static const struct a_script surroundings[] = {
 	{ "flags are a host's", "import sys\nprint(sys.flags.isolated, sys.flags.safe_path, sys.flags.no_site, sys.path[0] == '')\n", "0 False 0 True\n" },
 	{ "signals are default", "import signal\nn = signal.valid_signals()\nprint(sorted(s.name for s in n if isinstance(s, signal.Signals) and signal.getsignal(s) == signal.SIG_IGN), signal.pthread_sigmask(signal.SIG_BLOCK, []))\n",
 	  "['SIGPIPE', 'SIGXFSZ'] set()\n" },
-	{ "no signal has a handler but ours of crashes", "handled = [l.split()[1] for l in open('/proc/self/status') if l.startswith(('SigCgt', 'SigBlk'))]\nimport signal\nours = ('SIGINT', 'SIGILL', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV')\nprint(int(handled[0], 16), int(handled[1], 16) == sum(1 << getattr(signal, s) - 1 for s in ours) | 1 << signal.SIGRTMAX - 2, repr(open('/proc/self/timers').read()))\n",
+	{ "only the signals of crashes have a handler", "handled = [l.split()[1] for l in open('/proc/self/status') if l.startswith(('SigCgt', 'SigBlk'))]\nimport signal\nours = ('SIGINT', 'SIGILL', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV')\nprint(int(handled[0], 16), int(handled[1], 16) == sum(1 << getattr(signal, s) - 1 for s in ours) | 1 << signal.SIGRTMAX - 2, repr(open('/proc/self/timers').read()))\n",
 	  "0 True ''\n" },
 	{ "umask", "import os\nprint(oct(os.umask(0)))\n", "0o22\n" },
 	{ "no standard input", "import sys\nprint(repr(sys.stdin.read()))\n", "''\n" },

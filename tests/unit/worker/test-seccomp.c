@@ -411,7 +411,7 @@ edges(const char *call, unsigned int arg, uint64_t *values, size_t most)
 }
 
 /* For all arguments at the edges of all conditions of a call the program answers as the rows say,
- * whatever libseccomp has made of their order. */
+ * in any order that libseccomp chooses. */
 static void
 conditions_are_exact(void **state)
 {
@@ -456,8 +456,8 @@ conditions_are_exact(void **state)
 	assert_true(asked > 10000);
 }
 
-/* Memory that only a controller counts is not to be had without one; the flags beside
- * those that say so change nothing. */
+/* Memory that only a controller counts cannot be allocated without one; the flags beside those that
+ * say so change nothing. */
 static void
 shared_anonymous_memory_needs_a_controller(void **state)
 {
@@ -486,7 +486,7 @@ shared_anonymous_memory_needs_a_controller(void **state)
 }
 
 /* Pages of the host's pool count against no limit of a worker: no call gets one, of any size,
- * shared or not, and whatever else is asked for. */
+ * shared or not, and with any other flags. */
 static void
 no_call_maps_the_hosts_huge_pages(void **state)
 {

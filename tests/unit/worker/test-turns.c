@@ -209,7 +209,7 @@ threads_of_earlier_cells_write_elsewhere(void **state)
 	close(background[1]);
 }
 
-/* In a process of its own, for it changes for good how patient writers are. */
+/* In a process of its own, because it changes the patience of writers permanently. */
 static void
 a_descriptor_that_is_gone_ends_the_waiting(void **state)
 {

@@ -201,7 +201,7 @@ imports_that_fail_are_told_and_the_others_are_there(void **state)
 	remove_dir(dir, modules);
 }
 
-/* As around any fork, and not once more for each that a worker is made of. */
+/* As around any fork, and not again for each process of a worker. */
 static void
 hooks_of_a_module_run_once(void **state)
 {
@@ -687,7 +687,7 @@ a_worker_outlives_the_zygote(void **state)
 }
 
 /* Plays the supervisor in a process of its own, gives its sockets away so that their
- * end tells nobody anything, and waits to be killed. */
+ * end is not reported, and it waits to be killed. */
 static _Noreturn void
 be_supervisor(int back)
 {
