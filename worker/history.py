@@ -81,7 +81,7 @@ class Measure:
         if from_module(item, "numpy", "generic") and kind.__name__ != "void":
             self.take(getsizeof(item))
             return ()
-        if from_module(item, "numpy", "ndarray"):
+        if type_name(kind) == "numpy.ndarray":  # others may have more than their elements
             return self.array(item)
         if type_name(kind) in TABLES:
             self.take(200)
@@ -124,7 +124,7 @@ def trim_values():
                 raise TooMuch
             one.value(values[number])
             all_of_them = one
-        except Exception:  # TooMuch, or an error of a library
+        except BaseException:  # TooMuch, an error of a library, or of a class of the script
             forget(values, number, "_%s")
     name_last((("__", History.shown[1]), ("___", History.shown[2])), values)
 

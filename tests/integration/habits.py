@@ -153,6 +153,7 @@ HISTORY = (
     ("class A: pass\n[A()];", None), ("big = [b'x' * (5 << 20)]\nbig;", None), ("19 in Out, 20 in Out", "(False, False)"),	# 21
     ("grows = []", None), ("grows", "[]"), ("23 in Out", "True"), ("grows.append(bytes(5 << 20))", None), ("23 in Out", "False"),	# 26
     ("loop = []\nloop.append(loop)\nloop", "[[...]]"), ("27 in Out", "True"), ("list(range(5000))", ANY), ("29 in Out, len(_)", "(False, 5000)"),	# 30
+    ("class M(type):\n    @property\n    def __module__(cls): raise SystemExit(3)\nclass N(metaclass=M): pass\nn = [N()]\nn", ANY), ("31 in Out, _ is n", "(False, True)"),	# 32
     # they are the session's
     ("_1 = 'mine'\nOut[1], _1", "(42, 'mine')"), ("del _1\n_1", "42"), ("Out = 3\nOut", "3"), ("del Out\nOut[1]", "42"), ("Out.clear()\nlen(Out)", "0"), ("len(Out)", "1"),
     ("Out['x'] = 4\nlen(Out)", "3"), ("Out[object()] = object()\nOut['y'] = object()\nNone", None), ("'y' in Out, 'x' in Out", "(False, True)"),
@@ -160,7 +161,7 @@ HISTORY = (
 WITH_PACKAGES = (
     # a value of numpy or pandas, and whether it is kept
     ("np.arange(3)", True), ("np.float64(2)", True), ("np.array(['a', None], dtype=object)", True), ("np.zeros(1 << 20)", False), ("np.zeros(1 << 20)[:2]", False),
-    ("np.frombuffer(bytes(8 << 20))[:2]", False), ("np.frombuffer(bytes(8))", True), ("np.frombuffer(bytearray(8))", False), ("np.array([object()])", False),
+    ("np.frombuffer(bytes(8 << 20))[:2]", False), ("np.frombuffer(bytes(8))", True), ("np.frombuffer(bytearray(8))", False), ("np.array([object()])", False), ("np.ma.array([1])", False),
     ("pd.DataFrame({'a': [1, 2], 'b': ['x', 'y'], 'c': pd.date_range('2026-01-01', periods=2)})", True), ("pd.Series([1.5], name='s')", True),
     ("pd.DataFrame(np.zeros((1 << 17, 8)))", False), ("pd.DataFrame(np.zeros((1 << 17, 8))).head(2)", False), ("pd.Series([object()])", False),
     ("pd.DataFrame({'a': [1, 2], 'b': [3, 4]}).groupby(['a', 'b']).size()", True), ("pd.Timestamp('2026-01-01')", True), ("pd.Series(['a'] * 5000)", False),
