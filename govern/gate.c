@@ -613,7 +613,8 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 	struct gate *gate = arg;
 	struct account *account = gate_find(gate, tenant_principal(event->tenant));
 	const char *only = tenant_profile(event->tenant);
-	int r = event->internal ? 0 : check_suspended(gate, account, why_r);
+	/* Also of the service's own programs, which check and build what the tenant sends. */
+	int r = check_suspended(gate, account, why_r);
 
 	if (r < 0)
 		return r;

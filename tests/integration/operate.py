@@ -191,6 +191,9 @@ def operators_suspend_and_resume(ctx):
         cell = c.ask("tools/call", {"name": "run_repl", "arguments": {
             "code": "x", "session": session}})
         equal(cell["structuredContent"]["status"], "denied")
+        for other, arguments in (("validate_script", {"script": "import json"}), ("check_environment", {})):
+            got = c.ask("tools/call", {"name": other, "arguments": arguments})
+            assert got.get("isError") and "has suspended what you run" in got["content"][0]["text"], got
         equal(mine.run("1").status, "ok")
         equal(command(ctx, "suspend", "--admin-socket", d.socket).stdout, name + "\n")
         command(ctx, "suspend", name, "--admin-socket", d.socket, want=77)
