@@ -482,6 +482,15 @@ engine_packages(const struct engine *engine)
 	return engine->pool.n_profiles > 0 ? zygote_packages(engine->pool.profile[0].zygote) : "";
 }
 
+uint64_t
+engine_generation(const struct engine *engine, const char *profile)
+{
+	const struct config_profile *found = config_find_profile(engine->config, profile);
+
+	return found == NULL ? 0
+		: zygote_generation(engine->pool.profile[found - engine->config->profile].zygote);
+}
+
 void
 engine_count(const struct engine *engine, struct engine_counts *counts_r)
 {

@@ -259,6 +259,22 @@ def a_changed_interpreter_is_that_of_all_its_profiles(ctx):
 
 
 @test(private=True)
+def a_changed_profile_is_looked_at_again(ctx):
+    """What was learned of its Python is not held against requirements after that."""
+    def looks(client, s):
+        client.ask("tools/call", {"name": "check_environment", "arguments": {"profile": "light"}})
+        return s.log().count("execution-started ")
+    with reloadable(ctx) as (s, client, _):
+        s.reload("[profile light]\n")
+        first = looks(client, s)
+        equal(looks(client, s), first, "it is remembered")
+        s.reload("[profile light]\nmodules = colorsys\n")
+        s.wait_logged("zygote-renewed profile=light")
+        equal(looks(client, s), first + 1)
+        equal(looks(client, s), first + 1, "it is remembered again")
+
+
+@test(private=True)
 def what_a_reload_cannot_change_is_said(ctx):
     with reloadable(ctx) as (s, client, _):
         s.reload("[profile light]\n")

@@ -27,6 +27,7 @@ struct remembered {
 	const struct engine *engine;
 	char profile[65];
 	uint64_t until_ms;
+	uint64_t generation;	/* of the profile, when it was asked for */
 	json_t *environment;	/* NULL: a free slot */
 };
 
@@ -37,6 +38,7 @@ struct environment_ask {
 	struct inside *inside;
 	const struct engine *engine;
 	char profile[65];
+	uint64_t generation;
 	environment_known *known;
 	void *arg;
 };
@@ -67,6 +69,7 @@ environment_remember(const struct environment_ask *ask, const json_t *environmen
 	json_decref(place->environment);
 	place->engine = ask->engine;
 	place->until_ms = clock_ms() + ENVIRONMENT_AGE_MS;
+	place->generation = ask->generation;
 	place->environment = json_incref((json_t *)environment);
 	snprintf(place->profile, sizeof(place->profile), "%s", ask->profile);
 }
@@ -235,15 +238,17 @@ environment_get(const struct tool_host *host, const char *profile, environment_k
 		.profile = profile,
 	};
 	const struct remembered *have = environment_find(host->engine, profile);
+	const uint64_t generation = engine_generation(host->engine, profile);
 	struct environment_ask *ask;
 	int r;
 
-	if (have && clock_ms() < have->until_ms) {
+	if (have && have->generation == generation && clock_ms() < have->until_ms) {
 		*environment_r = json_incref(have->environment);
 		return 1;
 	}
 	ask = xcalloc(1, sizeof(*ask));
 	ask->engine = host->engine;
+	ask->generation = generation;
 	ask->known = known;
 	ask->arg = arg;
 	snprintf(ask->profile, sizeof(ask->profile), "%s", profile);

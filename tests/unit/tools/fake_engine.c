@@ -563,6 +563,14 @@ engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r
 	*how_r = (struct engine_enforcement){ .text = "nothing is enforced" };
 }
 
+uint64_t
+engine_generation(const struct engine *engine, const char *profile)
+{
+	(void)engine;
+	(void)profile;
+	return 1;
+}
+
 const char *
 tenant_profile(const struct tenant *tenant)
 {
