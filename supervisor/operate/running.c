@@ -187,19 +187,24 @@ static void
 stop_sessions(void *arg, const struct survey_tenant *seen)
 {
 	struct of_tenant *of = arg;
-	struct repl_session *session, *next;
+	struct repl_session *session;
 	struct repl_session_info info;
 
 	if (strcmp(tenant_principal(seen->tenant), of->tenant) != 0)
 		return;
-	for (session = repl_session_next(seen->tenant, NULL); session; session = next) {
-		next = repl_session_next(seen->tenant, session);
+	session = repl_session_next(seen->tenant, NULL);
+	while (session) {
 		repl_session_glance(session, &info);
-		if (!info.runs_on)
+		if (!info.runs_on) {
+			session = repl_session_next(seen->tenant, session);
 			continue;
+		}
 		repl_session_stop(session, "an operator of the service has suspended what you run, "
 				  "and threads or processes of this session ran on");
 		of->n++;
+		/* Begins at the first one each time: a call that makes a branch ends together with
+		 * the session that it branches, and takes the branch with it. */
+		session = repl_session_next(seen->tenant, NULL);
 	}
 }
 

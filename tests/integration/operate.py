@@ -212,6 +212,28 @@ def operators_suspend_and_resume(ctx):
         equal({r["why"] for r in records if r["event"] == "denied"}, {"suspended"})
 
 
+@test(private=True, root=True)
+def who_is_suspended_while_a_branch_is_made(ctx):
+    """The call that makes it ends, and takes it along, while the sessions are looked through. What is freed is
+    overwritten, so that nobody can read it by luck."""
+    work = "threading.Thread(target=work, daemon=True).start()"
+    with Directory() as d, ctx.private(d.config(), env={"MALLOC_PERTURB_": "165"}) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, ctx.client(path=s.socket) as mine:
+        first = tool(c, "run_repl", code="import threading, time\ndef work():\n    while True:\n"
+                     "        time.sleep(0.01)\n" + work)["session"]
+        second = tool(c, "run_repl", code=work, session=first, branch=True)["session"]
+        calls = [c.request("tools/call", {"name": "run_repl", "arguments": {"code": "time.sleep(600)", "session": first}})]
+        until(ctx, lambda: "time.sleep" in command(ctx, "ps", "--admin-socket", d.socket).stdout, "it runs")
+        calls.append(c.request("tools/call", {"name": "run_repl", "arguments": {
+            "code": "1", "session": second, "branch": True}}))
+        until(ctx, lambda: len(status(ctx, d)["sessions"]) == 3, "the branch waits to be made")
+        command(ctx, "suspend", "uid:%d" % SOMEBODY, "--admin-socket", d.socket)
+        for call in calls:
+            assert c.wait(call, ctx.seconds(60)).get("isError"), call
+        equal(status(ctx, d)["sessions"], [])
+        equal(mine.run("1").status, "ok")
+
+
 @test(private=True)
 def who_is_no_operator_stops_nothing(ctx):
     with Directory() as d, ctx.private(d.config(operators="uid:4000000")) as s, \
