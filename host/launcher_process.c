@@ -326,7 +326,7 @@ send_with_credentials(const struct config *config, const struct msg *first, int 
 	return r;
 }
 
-/* Likewise. */
+/* Sends the first message of the egress proxy, with its secrets. 0 or -errno. */
 static int
 send_with_secrets(const struct config *config, const struct msg *first, int socket)
 {

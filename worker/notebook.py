@@ -52,7 +52,7 @@ INSTEAD = {
     "R": "cells are Python, or %%bash",
     "recall": "In[N] has the text of cell N",
     "rerun": "write exec(In[N])",
-    "reset": "call run_repl with reset: true, which begins a new session; del deletes names",
+    "reset": "call run_repl with reset: true, which empties the session; del deletes names",
     "reset_selective": "del deletes names",
     "ruby": "cells are Python, or %%bash",
     "save": "In[N] has the text of cell N; write it to a file with open()",

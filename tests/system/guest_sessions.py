@@ -105,7 +105,7 @@ def a_session_survives_cells_without_memory():
             for what, code in OVER.items():
                 survives(s, code, what, want)
                 now = counter(leaf, "memory.events", "oom_kill")
-                assert now > kills, "%s: the kernel has ended nobody" % what
+                assert now > kills, "%s: the kernel has ended no process" % what
                 kills = now
 
 
@@ -311,7 +311,7 @@ def limits_hold_after_a_restart():
         want = s.value(CHECKSUM, seconds(60))
     sh("systemctl", "restart", UNIT)
     limit = number(leaf, "memory.max")
-    assert limit < 110 * MIB, "memory.max %d beside 60 MiB that nobody counts" % limit
+    assert limit < 110 * MIB, "memory.max %d beside 60 MiB that are not counted" % limit
     equal(read(leaf + "/memory.swap.max").strip(), "0")
     with again(handle) as s, Neighbour():
         equal(s.value(CHECKSUM, seconds(60)), want)
@@ -337,7 +337,7 @@ def what_no_process_shows_counts_after_a_restart():
     for _ in range(2):
         sh("systemctl", "restart", UNIT)
         limit = number(leaf, "memory.max")
-        assert limit < 70 * MIB, "memory.max %d beside 100 MiB that nobody counts" % limit
+        assert limit < 70 * MIB, "memory.max %d beside 100 MiB that are not counted" % limit
         with again(handle) as s:
             equal(s.value("os.fstat(held).st_size >> 20", seconds(60)), "100")
             survives(s, "more = bytearray(b'y') * (100 << 20)", "as much again", None)

@@ -125,7 +125,7 @@ def life(facts):
             return
         for number in range(number + 1, number + MOST):
             one_more(c, number, packages_of(number))
-    raise AssertionError("nobody has stopped this machine")
+    raise AssertionError("this machine was not stopped")
 
 
 def main():

@@ -238,5 +238,5 @@ def hard_stops(kind, payload, work, stops, seed, timeout, say):
         "were lost" % (stops, time.monotonic() - started, ", ".join(
             "%s %d" % p for p in sorted(s.stopped.items())), s.lost, s.written))
     if kind.loses and stops >= 3 and not s.lost:
-        return "no write was lost in %d hard stops: this disk keeps what nobody flushed" % stops
+        return "no write was lost in %d hard stops: this disk keeps data that was not flushed" % stops
     return None

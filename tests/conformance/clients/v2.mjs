@@ -16,7 +16,7 @@ await runAll(program, async () => {
   if (mode === 'auto') options.versionNegotiation = { mode: 'auto' };
   if (mode === 'pin') options.versionNegotiation = { mode: { pin: MODERN } };
   const sdk = new Client({ name: 'conformance-v2', version: '1' }, options);
-  // It reports by the modern code whatever the revision's is.
+  // It reports by the modern code in every revision.
   const client = { asked: [], noResource: -32602 };
   sdk.setRequestHandler('elicitation/create', async ({ params }) => {
     client.asked.push(params);

@@ -77,7 +77,8 @@ int rig_tear_down(void **state);
 int rig_in_child(int (*body)(void), bool as_nobody);
 
 /* The main function of a test program: runs the group in children, as root (if this is root) and as
- * nobody. is_killed: also kills a supervisor with busy workers, and checks that all workers end. */
+ * the user nobody. is_killed: also kills a supervisor with busy workers, and checks that all
+ * workers end. */
 int rig_main(int (*group)(void), int log_level, bool is_killed);
 
 #endif

@@ -729,8 +729,8 @@ test_what_is_held_stays(void **state)
 	filestore_release(NULL);
 }
 
-/* A disk without room for a file says so, and keeps nothing of it. RLIMIT_FSIZE is a disk that
- * anybody can make small. */
+/* A disk without room for a file says so, and keeps nothing of it. RLIMIT_FSIZE stands for a small
+ * disk, and needs no privilege. */
 static void
 test_no_room_on_the_disk(void **state)
 {

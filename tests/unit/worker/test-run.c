@@ -299,7 +299,7 @@ check_script(const struct a_script *s)
 	if (s->err ? !strstr(r.err, s->err) : r.err_len > 0)
 		fail_msg("%s: standard error is %s", s->name, r.err);
 	if (strstr(r.err, "mcp-python"))
-		fail_msg("%s: a trace of ours in %s", s->name, r.err);
+		fail_msg("%s: a trace of the worker in %s", s->name, r.err);
 	if (r.done->exit_code != (uint32_t)s->exit_code ||
 	    r.done->raised != (s->type != NULL))
 		fail_msg("%s: exit code %u, raised %d, %s", s->name, r.done->exit_code,
