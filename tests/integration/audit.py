@@ -13,6 +13,7 @@ import signal
 import subprocess
 import threading
 
+import waits
 from audit_log import Log
 from harness import SOMEBODY, equal, main, test, tests
 from repl import Session
@@ -60,20 +61,21 @@ def the_memory_limit_that_a_cell_ran_with(ctx):
     mib = 1 << 20
     with Log(ctx) as log:
         with ctx.private(log.config()) as s, ctx.client(path=s.socket, timeout=120) as c:
+            def told(token, words):
+                waits.until("%s: %s" % (token, words), wait=c.pump, condition=lambda: any(
+                    n["params"]["progressToken"] == token and words in n["params"]["message"] for n in c.notices))
+
             first = Session(c)
             first.well("1", memory_mb=128)
-            waits, raises = first.branch("2"), first.branch("3")
+            second, third = first.branch("2"), first.branch("3")
             busy = first.start("import signal\nprint('begun')\nsignal.pause()", {"progressToken": "t"}, timeout_seconds=300)
-            while "begun" not in str(c.notices):
-                c.pump(1)
-            queued = waits.start("4", {"progressToken": "w"})
-            while "waits for a cell in a branch" not in str(c.notices):
-                c.pump(1)
-            more = raises.start("5", {"progressToken": "r"}, memory_mb=256)
-            while str(c.notices).count("waits for a cell in a branch") < 2:
-                c.pump(1)
+            told("t", "begun")
+            queued = second.start("4", {"progressToken": "w"})
+            told("w", "waits for a cell in a branch")
+            more = third.start("5", {"progressToken": "r"}, memory_mb=256)
+            told("r", "waits for a cell in a branch")
             c.cancel(busy)
-            ids = [session.finish(id, 60).id for session, id in ((waits, queued), (raises, more))]
+            ids = [session.finish(id, 60).id for session, id in ((second, queued), (third, more))]
             last = first.well("6").id
         for id, asked in (ids[0], 128), (ids[1], 256), (last, 256):
             begun, ended = log.records("--execution", id)
