@@ -275,7 +275,9 @@ hooks_about_threads_run_at_forks_of_the_script_only(void **state)
 	       "False\nposix\nTrue 1\n2 3\n");
 }
 
-/* Blocks of each size that Python's allocator has. Those of the zygote have holes between them. */
+/* Blocks of each size that Python's allocator has. Those of the zygote have holes between them.
+ * If nothing fills these, blocks of some sizes lie on five to nine pages. With Python 3.13 the
+ * smallest lie on four all the same. */
 static void
 new_objects_lie_side_by_side(void **state)
 {
@@ -284,7 +286,7 @@ new_objects_lie_side_by_side(void **state)
 		"def pages(size):\n"
 		"    blocks = [bytes(size - 33) for _ in range(16)]\n"
 		"    return len({id(block) >> 12 for block in blocks})\n"
-		"print([size for size in range(64, 513, 16) if pages(size) > size // 256 + 3])\n";
+		"print([size for size in range(64, 513, 16) if pages(size) > size // 256 + 4])\n";
 
 	(void)state;
 	prints(&(struct host_options){ .modules = modules }, script, "[]\n");
