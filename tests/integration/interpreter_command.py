@@ -146,7 +146,7 @@ def an_image_that_podman_saved(ctx):
             python = look_around(client, "image", release_of(root), root)
             assert "image is Python %d.%d," % python in said, said
             # What tests/check-pythons has put into layers, and taken out of one by another.
-            o = client.run("import os\n{p: os.path.exists('/opt/layers/' + p) for p in %r}" % (
+            o = client.run("import os\n{p: os.path.exists('/usr/local/layers/' + p) for p in %r}" % (
                 ["first", "gone", "whole/first", "whole/second"],), profile="image")
             equal(o.result["json"], {"first": True, "gone": False, "whole/first": False, "whole/second": True})
         equal(command(ctx, config, "remove", "image")[0], 0)
