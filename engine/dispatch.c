@@ -9,6 +9,7 @@
 #include "engine/execution_parts.h"
 #include "engine/pool.h"
 #include "engine/repl_parts.h"
+#include "engine/share.h"
 #include "engine/tenant.h"
 
 void

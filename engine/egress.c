@@ -16,7 +16,6 @@
 
 #include "base/log.h"
 #include "engine/observer.h"
-#include "engine/survey.h"
 #include "host/child.h"
 #include "host/secret.h"
 #include "policy/config.h"
@@ -319,7 +318,7 @@ egress_pid(const struct egress *e)
 }
 
 void
-egress_look(const struct egress *e, struct survey_egress *egress_r)
+egress_look(const struct egress *e, struct egress_state *state_r)
 {
 	static const char *const names[] = {
 		[CHILD_DOWN] = "down", [CHILD_STARTING] = "starting",
@@ -327,13 +326,13 @@ egress_look(const struct egress *e, struct survey_egress *egress_r)
 	};
 	const struct egress_grant *grant;
 
-	*egress_r = (struct survey_egress){
+	*state_r = (struct egress_state){
 		.installed = launcher_has_egress(e->options.launcher),
 		.state = names[e->child.state],
 		.trouble = e->child.text[0] != '\0' ? e->child.text : NULL,
 	};
 	LIST_FOREACH(grant, &e->grants, link)
-		egress_r->executions += grant->terms != NULL;
+		state_r->executions += grant->terms != NULL;
 }
 
 /* ---- grants ---- */

@@ -7,6 +7,7 @@
 #ifndef ENGINE_EGRESS_H
 #define ENGINE_EGRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,7 +19,6 @@ struct engine_observer;
 struct event_base;
 struct launcher;
 struct msg_egress_open;
-struct survey_egress;
 
 struct egress_options {
 	struct event_base *base;		/* all borrowed */
@@ -39,7 +39,14 @@ void egress_free(struct egress *egress);
 void egress_renew_credentials(struct egress *egress);
 
 /* The state of the proxy, for operators. */
-void egress_look(const struct egress *egress, struct survey_egress *egress_r);
+struct egress_state {
+	bool installed;
+	const char *state;		/* "down", "starting", "serving", "ending" */
+	const char *trouble;		/* NULL: none */
+	unsigned int executions;	/* how many executions may use the network now */
+};
+
+void egress_look(const struct egress *egress, struct egress_state *state_r);
 
 pid_t egress_pid(const struct egress *egress);	/* 0: there is no process now */
 

@@ -19,9 +19,11 @@
 #include "engine/dispatch.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
+#include "engine/execution.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
 #include "engine/observer.h"
+#include "engine/pool.h"
 #include "engine/renewal.h"
 #include "engine/repl_parts.h"
 #include "engine/tenant.h"
@@ -342,6 +344,8 @@ static const struct pool_hooks hooks = {
 	.dispatch = dispatch_workers,
 	.dispatch_cells = dispatch_cells,
 	.refuse = dispatch_refuse,
+	.adopt_strays = worker_adopt_strays,
+	.forget_strays = worker_forget_strays,
 	.may_stay = may_stay,
 	.count_staying = count_staying,
 };
@@ -375,6 +379,7 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	engine->options = *options;
 	engine->base = options->base;
 	engine->config = options->config;
+	engine->cells = &repl_stage;
 	engine->children_fd = worker_open_children();
 	r = set_up(engine);
 	if (r == 0)
@@ -396,7 +401,7 @@ engine_take_profile(struct engine *engine, unsigned int profile)
 {
 	struct tenant *tenant;
 
-	if (profile < engine->pool.n_profiles) {
+	if (profile < engine->pool->n_profiles) {
 		pool_change_profile(engine, profile);
 		return;
 	}
@@ -469,8 +474,8 @@ engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r
 		.pids_controller = engine->pids_counted,
 		.cpu_controller =
 			cgroups != NULL && cgroup_root_controllers(cgroups)->cpu,
-		.landlock = engine->pool.n_profiles > 0 &&
-			    zygote_landlock_abi(engine->pool.profile[0].zygote) > 0,
+		.landlock = engine->pool->n_profiles > 0 &&
+			    zygote_landlock_abi(engine->pool->profile[0].zygote) > 0,
 		.own_uids = launcher_slots(engine->options.launcher) > 0,
 		.text = engine->text,
 	};
@@ -479,7 +484,7 @@ engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r
 const char *
 engine_packages(const struct engine *engine)
 {
-	return engine->pool.n_profiles > 0 ? zygote_packages(engine->pool.profile[0].zygote) : "";
+	return engine->pool->n_profiles > 0 ? zygote_packages(engine->pool->profile[0].zygote) : "";
 }
 
 uint64_t
@@ -495,16 +500,16 @@ void
 engine_count(const struct engine *engine, struct engine_counts *counts_r)
 {
 	struct engine_counts counts = {
-		.workers = engine->pool.n_workers,
-		.warm = engine->pool.n_warm,
+		.workers = engine->pool->n_workers,
+		.warm = engine->pool->n_warm,
 		.running = engine->n_running,
 		.tenants = engine->n_tenants,
 		.executions = engine->executions,
 	};
 	const struct tenant *tenant;
 
-	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
-		counts.zygotes_ready += zygote_is_ready(engine->pool.profile[i].zygote);
+	for (unsigned int i = 0; i < engine->pool->n_profiles; i++)
+		counts.zygotes_ready += zygote_is_ready(engine->pool->profile[i].zygote);
 	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
 		LIST_FOREACH(tenant, &engine->tenants[i], link)
 			counts.queued += tenant->queue.n_waiting;

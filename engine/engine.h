@@ -12,30 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct cgroup_root;
-struct config;
+#include "engine/options.h"
+#include "engine/tenants.h"
+
 struct engine;
-struct engine_observer;
-struct event_base;
-struct filestore;
 struct keeper;
 struct upstream;
-struct launcher;
-struct tenant;
-struct upstream;
-
-#define ENGINE_OTHERS 3
-
-struct engine_options {
-	struct event_base *base;		/* borrowed */
-	const struct config *config;		/* borrowed, outlives the engine */
-	struct launcher *launcher;		/* borrowed: host/startup.h */
-	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroups */
-	const struct engine_observer *observer;	/* borrowed; NULL: none */
-	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
-	pid_t other_child[ENGINE_OTHERS];	/* children of this process that do not belong to
-						 * the engine; 0: none */
-};
 
 /* Starts the zygotes; returns at once. 0 or -errno. */
 int engine_new(const struct engine_options *options, struct engine **engine_r);
@@ -56,43 +38,6 @@ void engine_keep_sessions(struct engine *engine);
  * the first time (error: negative errno, text: which step); at most once. */
 void engine_when_ready(struct engine *engine,
 		       void (*on_ready)(void *arg, int error, const char *text), void *arg);
-
-/* The tenant of a peer uid. The first call for a uid makes the tenant and its warm workers. The
- * caller holds it until tenant_release. A tenant without holders and without running work is freed
- * after the idle time. */
-struct tenant *engine_tenant(struct engine *engine, uid_t uid);
-
-/* The tenant of any principal that a carrier has authenticated: "uid:1000", "token:ci",
- * "sub:alice@https://id.example.org". Visible ASCII. */
-struct tenant *engine_tenant_named(struct engine *engine, const char *principal);
-
-void tenant_hold(struct tenant *tenant);	/* until one more tenant_release */
-void tenant_release(struct tenant *tenant);
-
-/* From now on the tenant's scripts run in this profile only, and a call that names another profile
- * is refused. "": any profile. */
-void tenant_restrict(struct tenant *tenant, const char *profile);
-
-/* Sets how many executions of the tenant may run at the same time, and how many may wait.
- * running_max > 0. */
-void tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max);
-
-/* The tenant's principal, such as "uid:1000". A restart does not change it. Valid as long as the
- * tenant. */
-const char *tenant_principal(const struct tenant *tenant);
-
-/* The store of large files; NULL: none. */
-struct filestore *tenant_filestore(const struct tenant *tenant);
-
-/* The profile that tenant_restrict has set; "": any. */
-const char *tenant_profile(const struct tenant *tenant);
-
-/* The tenant's current numbers. */
-struct tenant_counts {
-	unsigned int sessions, running, queued;
-	unsigned int running_max, queued_max;
-};
-void tenant_count(const struct tenant *tenant, struct tenant_counts *counts_r);
 
 /* The limits that the kernel enforces on this machine, and one sentence about them for people.
  * text lives as long as the engine. */

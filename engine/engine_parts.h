@@ -10,17 +10,21 @@
 
 #include <event2/event_struct.h>
 
-#include "engine/engine.h"
-#include "engine/pool.h"
-#include "engine/worker.h"
+#include "engine/options.h"
+#include "engine/worker_slots.h"
 #include "host/cgroup.h"
 #include "policy/config.h"
 
 struct execution;
 struct repl;
+struct repl_stage;
 struct keeper;
+struct pool;
 struct upstream;
+struct renewal;
+struct tenant;
 struct watchdog;
+struct worker_owner;
 
 #define TENANT_BUCKETS 256
 #define SCRATCH_BYTES 65536	/* the most that one read of a pipe takes */
@@ -42,9 +46,11 @@ struct engine {
 						 * needed */
 	struct upstream *upstream;		/* the client of other MCP servers; NULL: none is
 						 * configured */
-	struct pool pool;
+	struct pool *pool;
 	const struct worker_owner *owner;	/* of all workers: pool.c */
+	const struct repl_stage *cells;		/* of all sessions: repl.c */
 	struct worker_slots slots;
+	bool has_told_host_name;	/* the log has a line that workers have the host's name */
 	uint64_t next_serial, next_share;
 	struct renewal *renewal;	/* NULL: changes of the host are not seen */
 	uint64_t next_look_us;		/* the earliest time of the next look at the memory of

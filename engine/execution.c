@@ -2,7 +2,7 @@
 /* Runs in: the supervisor.   Owns: every execution from the call to its one answer.
  * Every execution ends in two steps: close_run() reads the kernel's counters and releases the
  * worker; deliver() gives the answer, and nothing else does. */
-#include "engine/execution_parts.h"
+#include "engine/execution.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,6 +19,14 @@
 #include "base/why.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_files.h"
+#include "engine/execution_modules.h"
+#include "engine/execution_mounts.h"
+#include "engine/execution_parts.h"
+#include "engine/execution_tools.h"
+#include "engine/pool.h"
+#include "engine/repl_stage.h"
+#include "engine/share.h"
 #include "engine/tenant.h"
 #include "engine/worker.h"
 #include "engine/zygote.h"
@@ -87,8 +95,6 @@ new_execution(struct engine *engine, struct tenant *tenant,
 		.usage.asked_us = clock_us(),
 	};
 	id_new(e->id + 2);
-	if (request->repl != NULL)
-		e->limits.memory_bytes = request->repl->memory_bytes;
 	e->usage.memory_max = e->limits.memory_bytes;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
@@ -99,6 +105,10 @@ new_execution(struct engine *engine, struct tenant *tenant,
 	waits_init(&e->prompts, request->prompts, request->prompt_ms);
 	waits_init(&e->consents, UINT32_MAX, request->consent_ms);
 	waits_init(&e->offers, UINT32_MAX, OFFERS_MS);
+	if (request->modules > 0)
+		e->modules = modules_new();
+	if (request->n_tools > 0)
+		e->tools = tools_new();
 	results_init(&e->results, e->serial, &e->limits.results);
 	output_init(&e->output, e->limits.output_bytes);
 	output_init(&e->background, BACKGROUND_MAX);
@@ -121,7 +131,9 @@ execution_free(struct execution *e)
 	frame_done(&e->stake);
 	output_done(&e->background);
 	results_done(&e->results);
-	tools_done(&e->tools);
+	tools_free(e->tools);
+	modules_free(e->modules);
+	execution_files_free(e->files);
 	egress_grant_end(e->grant);
 	request_copy_done(&e->request);
 	execution_mounts_done(&e->mounts);
@@ -136,26 +148,30 @@ execution_start(struct engine *engine, struct tenant *tenant,
 {
 	struct execution_mounts mounts;
 	struct pool_profile *profile;
+	struct repl_terms terms = { 0 };
 	unsigned int index = 0;
 	struct execution *e;
 	int r;
 
 	if (request->repl != NULL) {
-		r = request->repl->stage->admits(request->repl, why_r);
-		index = request->repl->share->profile->index;
+		r = engine->cells->admits(request->repl, &terms, why_r);
+		index = terms.profile;
 	} else {
 		r = request_choose_profile(tenant, request->profile, &index, why_r);
 	}
 	if (r == 0)
 		r = request_check_inputs(request, &engine->config->profile[index], why_r);
 	if (r == 0)
-		r = execution_mounts_take(&mounts, engine, tenant, request, why_r);
+		r = execution_mounts_take(&mounts, engine, tenant, request,
+					  request->repl != NULL ? &terms : NULL, why_r);
 	if (r < 0) {
 		if (request->channel != NULL)
 			close(*request->channel);
 		return r;
 	}
 	e = new_execution(engine, tenant, request, watcher, index);
+	if (e->repl != NULL)
+		e->usage.memory_max = e->limits.memory_bytes = terms.memory_bytes;
 	e->mounts = mounts;
 	if (mounts.wants_volume) {
 		e->facts.volume_bytes = engine->config->workspace.volume_bytes;
@@ -178,7 +194,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		return 0;
 	}
 	if (e->repl != NULL) {
-		e->repl->stage->enqueue(e->repl, e);
+		e->engine->cells->enqueue(e->repl, e);
 		return 0;
 	}
 	if (zygote_trouble(profile->zygote) != NULL) {
@@ -289,13 +305,12 @@ close_run(struct execution *e)
 		worker_kill(w);
 	worker_drain(w);
 	egress_grant_end(give_ptr(e->grant));
-	modules_end(&e->modules);
+	modules_end(e->modules);
 	tools_end(e);
 	e->worker = NULL;
 	w->execution = NULL;
 	if (e->repl != NULL) {
-		e->repl->execution = NULL;
-		e->repl->stage->close(e->repl);
+		e->engine->cells->close(e->repl);
 		e->repl = NULL;
 	}
 	return w;
@@ -366,7 +381,7 @@ stop_cell(struct execution *e, enum stop_reason reason)
 		return;
 	e->stopping = interrupt ? INTERRUPTED : KILLED;
 	execution_set_deadline_ms(e, interrupt ? GRACE_MS : KILL_MS);
-	if (!e->repl->stage->stop(e->repl, interrupt, is_to_say_where(e, e->facts.stop)))
+	if (!e->engine->cells->stop(e->repl, interrupt, is_to_say_where(e, e->facts.stop)))
 		execution_lose(e, reason);
 }
 
@@ -506,7 +521,7 @@ execution_stop(struct execution *e, enum stop_reason reason)
 	case EXECUTION_WAITING:
 		sched_queue_remove(&e->tenant->queue, &e->item);
 		if (e->repl != NULL) {
-			e->repl->stage->dequeue(e->repl, e);
+			e->engine->cells->dequeue(e->repl, e);
 			e->repl = NULL;
 		}
 		share_update(&e->tenant->share[e->profile]);

@@ -9,6 +9,8 @@
 
 #include "base/utf8.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_modules.h"
+#include "engine/execution_tools.h"
 #include "engine/observer.h"
 #include "policy/imports.h"
 
@@ -253,15 +255,14 @@ execution_answer(struct execution *e)
 	outcome.transcript_len = transcript.len;
 	outcome.part = part = output_parts(&e->output, &outcome.n_parts);
 	results_show(&e->results, &outcome);
-	tools_show(&e->tools, &outcome);
+	tools_show(e->tools, &outcome);
 	outcome.state = e->became;
 	outcome.n_notes = make_notes(e, note);
 	outcome.note = (const char *const *)note;
 	outcome.n_refused_imports = make_refused(e, refused);
 	outcome.refused_import = (const char *const *)refused;
-	outcome.n_found_modules = modules_found(&e->modules, found);
+	outcome.n_found_modules = modules_found(e->modules, found, &outcome.environment);
 	outcome.found_module = found;
-	outcome.environment = outcome.n_found_modules > 0 ? e->modules.environment : NULL;
 	outcome.duration_ms = (execution_ran_us(e) + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;

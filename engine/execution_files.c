@@ -5,17 +5,37 @@
 #include "engine/execution_files.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/file_uri.h"
 #include "engine/tenant.h"
 #include "engine/worker.h"
 #include "host/filestore.h"
+
+struct execution_files {
+	bool open;			/* an offer has no answer yet */
+	bool pulled;			/* open, and the worker has the pipe for the file's bytes */
+	bool no_place;			/* one file has waited for a place of the store without
+					 * success: later files do not wait, and are not kept */
+	struct filestore_job *job;	/* NULL: none */
+	char *uri;			/* of the file that is offered */
+	size_t at;			/* the number of this file among the results */
+};
+
+void
+execution_files_free(struct execution_files *files)
+{
+	free(files);
+}
 
 /* ---- the exchange ---- */
 
@@ -24,7 +44,7 @@ static void
 send_worker(struct execution *e, const struct msg *msg, int fd)
 {
 	if (e->repl != NULL)
-		(void)e->repl->stage->send(e->repl, msg, fd);
+		(void)e->engine->cells->send(e->repl, msg, fd);
 	else
 		(void)worker_send(e->worker, msg, fd);
 }
@@ -32,7 +52,7 @@ send_worker(struct execution *e, const struct msg *msg, int fd)
 static void
 answer_offer(struct execution *e, int error)
 {
-	struct execution_files *files = &e->files;
+	struct execution_files *files = e->files;
 	struct msg msg = { .type = MSG_PULL, .pull.wanted = false };
 	struct filestore_file kept;
 
@@ -55,7 +75,7 @@ files_on_begin(void *arg, int fd)
 	struct execution *e = arg;
 	struct msg msg = { .type = MSG_PULL, .pull.wanted = true };
 
-	e->files.pulled = true;
+	e->files->pulled = true;
 	send_worker(e, &msg, fd);
 }
 
@@ -64,8 +84,8 @@ files_on_end(void *arg, int error)
 {
 	struct execution *e = arg;
 
-	e->files.job = NULL;
-	e->files.no_place = error == -EBUSY;
+	e->files->job = NULL;
+	e->files->no_place = error == -EBUSY;
 	answer_offer(e, error);
 }
 
@@ -79,9 +99,12 @@ execution_on_offer(struct execution *e, struct frame *frame)
 	const char *path = offer->path.at;
 	size_t path_len = offer->path.len;
 	uint64_t size = offer->size;
-	struct execution_files *files = &e->files;
+	struct execution_files *files;
 	struct filestore *store = e->engine->options.filestore;
 
+	if (e->files == NULL)
+		e->files = xcalloc(1, sizeof(*e->files));
+	files = e->files;
 	if (files->open || results_take_offer(&e->results, frame, &files->at) < 0)
 		return -EBADMSG;
 	files->open = true;
@@ -104,9 +127,9 @@ execution_on_offer(struct execution *e, struct frame *frame)
 void
 execution_files_end(struct execution *e)
 {
-	struct execution_files *files = &e->files;
+	struct execution_files *files = e->files;
 
-	if (!files->open)
+	if (files == NULL || !files->open)
 		return;
 	if (files->job != NULL)
 		filestore_cancel(give_ptr(files->job));

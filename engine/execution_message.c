@@ -2,10 +2,16 @@
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   messages of a script's process and its init, whose bounds were checked already. This
  * file decides which message is allowed when. Cells have a socket of their own: repl_cell.c. */
+#include "base/clock.h"
+
 #include <errno.h>
 
-#include "base/clock.h"
+#include "engine/engine_parts.h"
+#include "engine/execution_files.h"
+#include "engine/execution_modules.h"
 #include "engine/execution_parts.h"
+#include "engine/execution_tools.h"
+#include "engine/running.h"
 #include "engine/worker.h"
 
 static int
@@ -34,7 +40,7 @@ execution_answer_prompt(struct execution *e, const char *line, size_t len)
 		return;
 	/* A failed send means that the process has ended; its end is reported elsewhere. */
 	if (e->repl != NULL)
-		(void)e->repl->stage->send(e->repl, &msg, -1);
+		(void)e->engine->cells->send(e->repl, &msg, -1);
 	else
 		(void)worker_send(e->worker, &msg, -1);
 	execution_look_at_clocks(e);

@@ -3,19 +3,48 @@
  * Reads:   names of modules, from a script's process, which is hostile. An honest worker asks for
  * no more modules than it may, one at a time, and numbers them; anything else is a breach of the
  * protocol. */
-#include "engine/execution_parts.h"
+#include "engine/execution_modules.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
 #include "engine/keeper.h"
 #include "engine/pool.h"
+#include "engine/running.h"
 #include "engine/tenant.h"
 #include "engine/worker.h"
 #include "engine/zygote.h"
+
+struct execution_modules {
+	uint32_t number;			/* of the last one that was asked for; 0: none */
+	bool open;				/* it is not answered yet */
+	struct mounting *mounting;		/* NULL: nothing is being mounted */
+	char name[MODULE_NAME_MAX + 1];		/* of the last one */
+	char found[MODULES_OF_RUN_MAX][MODULE_NAME_MAX + 1];
+	size_t n_found;
+	char asked[ENVIRONMENT_NAME + 1];	/* the set that is being mounted */
+	char environment[ENVIRONMENT_NAME + 1];	/* the mounted one; "": no import has found one */
+};
+
+struct execution_modules *
+modules_new(void)
+{
+	return xcalloc(1, sizeof(struct execution_modules));
+}
+
+void
+modules_free(struct execution_modules *m)
+{
+	free(m);
+}
 
 /* Only ASCII is accepted, so that a name can be part of a path and of a record unchanged. */
 static bool
@@ -32,12 +61,12 @@ static void
 modules_answer(struct execution *e, bool mounted)
 {
 	struct msg msg = { .type = MSG_MODULE_ANSWER, .module_answer = {
-		.number = e->modules.number, .mounted = mounted } };
+		.number = e->modules->number, .mounted = mounted } };
 
-	e->modules.open = false;
+	e->modules->open = false;
 	/* A failed send means that the process has ended; its end is reported elsewhere. */
 	if (e->repl != NULL)
-		(void)e->repl->stage->send(e->repl, &msg, -1);
+		(void)e->engine->cells->send(e->repl, &msg, -1);
 	else
 		(void)worker_send(e->worker, &msg, -1);
 }
@@ -46,7 +75,7 @@ static void
 modules_on_mounted(void *arg, int error)
 {
 	struct execution *e = arg;
-	struct execution_modules *m = &e->modules;
+	struct execution_modules *m = e->modules;
 
 	m->mounting = NULL;
 	if (error == 0) {
@@ -63,11 +92,11 @@ modules_on_mounted(void *arg, int error)
 static int
 mount(struct execution *e, const char *environment)
 {
-	struct execution_modules *m = &e->modules;
+	struct execution_modules *m = e->modules;
 	int r;
 
 	if (e->repl != NULL)
-		return e->repl->stage->mount(e->repl, environment, modules_on_mounted, e,
+		return e->engine->cells->mount(e->repl, environment, modules_on_mounted, e,
 					     &m->mounting);
 	if (e->engine->keeper == NULL)
 		return -ENXIO;
@@ -82,9 +111,9 @@ mount(struct execution *e, const char *environment)
 void
 execution_answer_module(struct execution *e, const char *environment)
 {
-	struct execution_modules *m = &e->modules;
+	struct execution_modules *m = e->modules;
 
-	if (e->state != EXECUTION_RUNNING || !m->open || m->mounting != NULL)
+	if (e->state != EXECUTION_RUNNING || m == NULL || !m->open || m->mounting != NULL)
 		return;
 	if (environment != NULL)
 		snprintf(m->asked, sizeof(m->asked), "%s", environment);
@@ -96,9 +125,9 @@ int
 modules_take(struct execution *e, const struct msg_module *module)
 {
 	const struct zygote *zygote = e->tenant->share[e->profile].profile->zygote;
-	struct execution_modules *m = &e->modules;
+	struct execution_modules *m = e->modules;
 
-	if (module->id != e->serial || m->open || module->number != m->number + 1 ||
+	if (m == NULL || module->id != e->serial || m->open || module->number != m->number + 1 ||
 	    module->number > e->request.modules || !modules_is_identifier(&module->name))
 		return -EBADMSG;
 	m->number = module->number;
@@ -117,6 +146,8 @@ modules_take(struct execution *e, const struct msg_module *module)
 void
 modules_end(struct execution_modules *m)
 {
+	if (m == NULL)
+		return;
 	if (m->mounting != NULL)
 		keeper_unwait(m->mounting);
 	m->mounting = NULL;
@@ -124,9 +155,13 @@ modules_end(struct execution_modules *m)
 }
 
 size_t
-modules_found(const struct execution_modules *m, const char *found_r[MODULES_OF_RUN_MAX])
+modules_found(const struct execution_modules *m, const char *found_r[MODULES_OF_RUN_MAX],
+	      const char **environment_r)
 {
-	for (size_t i = 0; i < m->n_found; i++)
+	size_t n = m != NULL ? m->n_found : 0;
+
+	for (size_t i = 0; i < n; i++)
 		found_r[i] = m->found[i];
-	return m->n_found;
+	*environment_r = n > 0 ? m->environment : NULL;
+	return n;
 }

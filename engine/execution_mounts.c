@@ -15,9 +15,10 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
-#include "engine/repl_parts.h"
+#include "engine/repl_stage.h"
 #include "engine/tenant.h"
 #include "engine/volume.h"
+#include "engine/worker.h"
 #include "host/filestore.h"
 #include "proto/frame.h"
 
@@ -41,9 +42,9 @@ find_place(const struct mount_places *places, const char *uri)
 
 static int
 mounts_check(const struct engine *engine, const struct execution_request *request,
-	     struct why *why_r)
+	     const struct repl_terms *session, struct why *why_r)
 {
-	const struct mount_places *places = request->repl ? &request->repl->places : NULL;
+	const struct mount_places *places = session ? session->places : NULL;
 	size_t n = 0;
 
 	for (size_t i = 0; i < request->n_inputs; i++)
@@ -57,7 +58,7 @@ mounts_check(const struct engine *engine, const struct execution_request *reques
 			       FILE_PLACES, places ? "session" : "script");
 	/* The worker of an adopted session is in the namespaces of the supervisor before this one,
 	 * where the keeper cannot mount. */
-	if (request->repl && request->repl->adopted)
+	if (session && session->adopted)
 		return why_say(why_r, -EINVAL, "files",
 			       "files: large files cannot be mounted in a session that has outlived "
 			       "a restart of the service; begin a new one");
@@ -72,37 +73,37 @@ mounts_check(const struct engine *engine, const struct execution_request *reques
 /* A session has one volume, from the first cell that names it to its end. */
 static int
 take_volume(struct execution_mounts *mounts, struct tenant *tenant,
-	    const struct execution_request *request, struct why *why_r)
+	    const struct execution_request *request, const struct repl_terms *session,
+	    struct why *why_r)
 {
-	struct repl *repl = request->repl;
-
 	if (!request->volume)
 		return 0;
 	mounts->wants_volume = true;
-	if (!repl)
-		return volume_hold(tenant, request->volume, &mounts->volume, why_r);
-	if (repl->adopted)
+	if (!session)
+		return volume_hold(&tenant->volumes, request->volume, &mounts->volume, why_r);
+	if (session->adopted)
 		return why_say(why_r, -EINVAL, "volume",
 			       "volume: no volume can be mounted in a session that has outlived "
 			       "a restart of the service; begin a new one");
-	if (!repl->places.volume)
-		return volume_hold(tenant, request->volume, &repl->places.volume, why_r);
-	if (strcmp(volume_name(repl->places.volume), request->volume) != 0)
+	if (!session->places->volume)
+		return volume_hold(&tenant->volumes, request->volume, &session->places->volume,
+				   why_r);
+	if (strcmp(volume_name(session->places->volume), request->volume) != 0)
 		return why_say(why_r, -EINVAL, "volume", "volume: this session has the volume %s; "
-			       "begin a new one for another", volume_name(repl->places.volume));
+			       "begin a new one for another", volume_name(session->places->volume));
 	return 0;
 }
 
 int
 execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
 		      struct tenant *tenant, const struct execution_request *request,
-		      struct why *why_r)
+		      const struct repl_terms *session, struct why *why_r)
 {
-	int r = mounts_check(engine, request, why_r);
+	int r = mounts_check(engine, request, session, why_r);
 
 	memset(mounts, 0, sizeof(*mounts));
 	if (r == 0)
-		r = take_volume(mounts, tenant, request, why_r);
+		r = take_volume(mounts, tenant, request, session, why_r);
 	for (size_t i = 0; r == 0 && i < request->n_inputs; i++) {
 		const struct execution_input *input = &request->input[i];
 		struct execution_mount *mount;

@@ -21,6 +21,7 @@ struct execution_mount;
 struct execution_request;
 struct filestore_hold;
 struct frame_writer;
+struct repl_terms;
 struct tenant;
 struct volume;
 struct worker;
@@ -42,11 +43,11 @@ struct mount_places {
 	bool has_volume;		/* the keeper was asked to mount the volume */
 };
 
-/* Holds the files and the volume that the request names, until execution_mounts_done. 0; or -errno
- * with why_r, and nothing is held. */
+/* Holds the files and the volume that the request names, until execution_mounts_done. session: of
+ * a cell; NULL: a script. 0; or -errno with why_r, and nothing is held. */
 int execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
 			  struct tenant *tenant, const struct execution_request *request,
-			  struct why *why_r);
+			  const struct repl_terms *session, struct why *why_r);
 void execution_mounts_done(struct execution_mounts *mounts);
 
 /* Asks the keeper to mount the files and the volume in the worker, and appends the orders for the

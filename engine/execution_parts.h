@@ -10,24 +10,25 @@
 
 #include <event2/event_struct.h>
 
-#include "engine/execution.h"
-#include "engine/execution_files.h"
-#include "engine/execution_modules.h"
 #include "engine/execution_mounts.h"
 #include "engine/execution_waits.h"
 #include "engine/execution_request.h"
 #include "engine/execution_results.h"
-#include "engine/execution_tools.h"
 #include "engine/execution_usage.h"
-#include "engine/outcome.h"
 #include "engine/output.h"
-#include "engine/repl_parts.h"
+#include "engine/repl_stage.h"
+#include "engine/request.h"
 #include "engine/scheduler.h"
+#include "engine/verdict.h"
 #include "proto/frame.h"
 
 struct engine;
-struct why;
+struct execution_files;
+struct execution_modules;
+struct execution_tools;
+struct msg_cell_ended;
 struct tenant;
+struct why;
 struct worker;
 
 enum execution_state {
@@ -82,8 +83,8 @@ struct execution {
 	bool listens;				/* its LISTENER came */
 	struct execution_usage usage;
 	struct execution_waits prompts;
-	struct execution_modules modules;
-	struct execution_tools tools;
+	struct execution_modules *modules;	/* NULL: it may ask for no module */
+	struct execution_tools *tools;		/* NULL: it may call no tool */
 	struct execution_waits consents;	/* for people's consent to calls of tools; several
 						 * at a time count as one */
 	struct execution_waits offers;		/* for the store, which keeps one file at a time */
@@ -93,7 +94,7 @@ struct execution {
 	struct frame done;			/* its DONE, kept for the texts in it */
 	struct frame where;			/* its WHERE, kept for the text in it */
 	struct execution_results results;
-	struct execution_files files;
+	struct execution_files *files;		/* NULL: no file was offered */
 	struct execution_mounts mounts;
 	struct outcome_facts facts;
 	uint32_t retry_after_ms;

@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/execution.h"
+#include "engine/request.h"
 #include "proto/message.h"
 
 struct config_profile;
+struct tenant;
+struct why;
 
 struct request_copy {
 	struct msg_str script;			/* followed by NUL */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/quote.h"
+#include "policy/limits.h"
 
 void
 results_init(struct execution_results *r, uint64_t id, const struct results_limits *limits)

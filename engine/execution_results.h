@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/execution.h"
+#include "engine/outcome.h"
 #include "proto/frame.h"
 
 /* The result for an offered file. */

@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_mounts.h"
 #include "engine/keeper.h"
 #include "engine/tenant.h"
 #include "engine/worker.h"

@@ -16,8 +16,34 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/observer.h"
+#include "engine/running.h"
 #include "engine/worker.h"
 #include "policy/tools.h"
+
+struct tool_call {
+	struct outcome_tool_call told;
+	uint32_t number;
+	bool open;			/* it has no answer yet */
+	bool is_list;			/* it asks which tools a server has: it is not reported */
+	bool reads;
+	uint64_t began_us;		/* when it was sent to its server; 0: it was not */
+};
+
+struct execution_tools {
+	uint32_t number;			/* of the last call; 0: none */
+	uint32_t n_lists;			/* how many calls asked for a list */
+	struct tool_call *call;			/* in their order: the open calls, and at most
+						 * OUTCOME_CALLS_MAX ended ones */
+	size_t n, n_open;
+	uint32_t left_out;
+	struct outcome_tool_call *shown;	/* while the answer is given */
+};
+
+struct execution_tools *
+tools_new(void)
+{
+	return xcalloc(1, sizeof(struct execution_tools));
+}
 
 /* ---- what is told of calls ---- */
 
@@ -77,7 +103,7 @@ tools_add(struct execution_tools *t, const struct msg_tool_call *call)
 static struct tool_call *
 find_open(const struct execution_tools *t, uint32_t number)
 {
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; t != NULL && i < t->n; i++)
 		if (t->call[i].open && t->call[i].number == number)
 			return &t->call[i];
 	return NULL;
@@ -87,7 +113,7 @@ static void
 end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t bytes)
 {
 	const struct engine_observer *observer = e->engine->options.observer;
-	struct execution_tools *t = &e->tools;
+	struct execution_tools *t = e->tools;
 
 	call->open = false;
 	t->n_open--;
@@ -116,7 +142,7 @@ end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t b
 void
 execution_begin_tool(struct execution *e, uint32_t number, bool reads)
 {
-	struct tool_call *call = find_open(&e->tools, number);
+	struct tool_call *call = find_open(e->tools, number);
 
 	if (call == NULL)
 		return;
@@ -127,9 +153,9 @@ execution_begin_tool(struct execution *e, uint32_t number, bool reads)
 void
 tools_end(struct execution *e)
 {
-	struct execution_tools *t = &e->tools;
+	struct execution_tools *t = e->tools;
 
-	while (t->n_open > 0)
+	while (t != NULL && t->n_open > 0)
 		for (size_t i = 0; i < t->n; i++)
 			if (t->call[i].open) {
 				end_call(e, &t->call[i], TOOL_CANCELLED, 0);
@@ -140,6 +166,8 @@ tools_end(struct execution *e)
 void
 tools_show(struct execution_tools *t, struct outcome *outcome)
 {
+	if (t == NULL)
+		return;
 	t->shown = xcalloc(t->n + 1, sizeof(*t->shown));
 	for (size_t i = 0; i < t->n; i++)
 		t->shown[i] = t->call[i].told;
@@ -149,10 +177,13 @@ tools_show(struct execution_tools *t, struct outcome *outcome)
 }
 
 void
-tools_done(struct execution_tools *t)
+tools_free(struct execution_tools *t)
 {
+	if (t == NULL)
+		return;
 	free(t->call);
 	free(t->shown);
+	free(t);
 }
 
 /* ---- calls ---- */
@@ -170,7 +201,7 @@ is_told_of(const struct msg_strs *servers, const struct msg_str *name)
 static bool
 may_be_made(const struct execution *e, const struct msg_tool_call *call)
 {
-	const struct execution_tools *t = &e->tools;
+	const struct execution_tools *t = e->tools;
 
 	return call->has_tool ? t->number - t->n_lists < e->request.tool_calls
 			      : t->n_lists < TOOL_LISTS_MAX && e->request.tool_calls > 0;
@@ -179,10 +210,10 @@ may_be_made(const struct execution *e, const struct msg_tool_call *call)
 int
 tools_take(struct execution *e, const struct msg_tool_call *call)
 {
-	struct execution_tools *t = &e->tools;
+	struct execution_tools *t = e->tools;
 	own_mem char *server = NULL, *tool = NULL, *arguments = NULL;
 
-	if (call->id != e->serial || call->number != t->number + 1 ||
+	if (t == NULL || call->id != e->serial || call->number != t->number + 1 ||
 	    t->n_open >= e->request.tool_calls_at_once || !may_be_made(e, call) ||
 	    call->has_tool != call->has_arguments || !is_told_of(&e->request.tools, &call->server))
 		return -EBADMSG;
@@ -211,7 +242,7 @@ tools_answer(struct execution *e, const struct msg_tool_result *result)
 {
 	const struct msg msg = { .type = MSG_TOOL_RESULT, .tool_result = *result };
 
-	return e->repl != NULL ? e->repl->stage->send(e->repl, &msg, -1)
+	return e->repl != NULL ? e->engine->cells->send(e->repl, &msg, -1)
 			       : worker_send(e->worker, &msg, -1);
 }
 
@@ -221,7 +252,7 @@ execution_answer_tool(struct execution *e, uint32_t number, enum tool_status sta
 {
 	struct msg_tool_result result = { .number = number, .status = status,
 					  .body = { body, len } };
-	struct tool_call *call = find_open(&e->tools, number);
+	struct tool_call *call = find_open(e->tools, number);
 
 	if (e->state != EXECUTION_RUNNING || call == NULL)
 		return;

@@ -2,7 +2,7 @@
 /* Runs in: the supervisor.   Owns: nothing.
  * Measures what an execution has used: by the kernel's counters where they exist, else by a look
  * at its processes. Sets the deadline for the next look at its clocks. */
-#include "engine/execution_parts.h"
+#include "engine/execution_usage.h"
 
 #include <unistd.h>
 
@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
+#include "engine/running.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 

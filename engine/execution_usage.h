@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/outcome.h"
+#include "engine/verdict.h"
 #include "host/watchdog.h"
 
 struct execution;

@@ -23,7 +23,8 @@ libengine_a_SOURCES = \
 	engine/keeper.c engine/keeper.h \
 	engine/load.c engine/load.h \
 	engine/observer.h \
-	engine/outcome.c engine/outcome.h \
+	engine/options.h \
+	engine/outcome.h \
 	engine/output.c engine/output.h \
 	engine/pool.c engine/pool.h \
 	engine/renewal.c engine/renewal.h \
@@ -31,17 +32,22 @@ libengine_a_SOURCES = \
 	engine/repl_cell.c \
 	engine/repl_keep.c engine/repl_keep.h \
 	engine/repl_parts.h \
+	engine/repl_stage.h \
 	engine/repl_usage.c \
+	engine/request.h \
+	engine/running.h \
 	engine/scheduler.c engine/scheduler.h \
 	engine/share.c engine/share.h \
 	engine/survey.c engine/survey.h \
 	engine/tenant.c engine/tenant.h \
+	engine/tenants.h \
 	engine/upload.c engine/upload.h \
 	engine/upstream.c engine/upstream.h \
+	engine/verdict.c engine/verdict.h \
 	engine/volume.c engine/volume.h \
 	engine/worker.c engine/worker.h \
 	engine/worker_output.c \
-	engine/worker_slots.c \
+	engine/worker_slots.c engine/worker_slots.h \
 	engine/worker_stray.c \
 	engine/zygote.c engine/zygote.h
 libengine_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

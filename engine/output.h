@@ -10,7 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/execution.h"
+enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
+
+/* An unchanged part of a stream that is longer than its cap. If more follows, the part ends after a
+ * line, or between characters. */
+struct outcome_part {
+	enum stream stream;
+	uint64_t offset;	/* of its first byte in the stream */
+	const char *at;
+	size_t len;		/* at most OUTCOME_PART_MAX */
+};
+
+#define OUTCOME_PART_MAX (4 * 1024 * 1024)
 
 /* One sequence of bytes, of which at most cap are kept: all, or half from each end. Memory grows
  * with the kept bytes. */

@@ -15,6 +15,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/share.h"
 #include "engine/tenant.h"
@@ -47,7 +49,7 @@ pool_fail_waiting(struct pool_profile *profile, const char *text)
 	struct sched_entity *entity;
 
 	while ((entity = sched_ring_next(&profile->ring, SCHED_WAITING)) != NULL) {
-		profile->engine->pool.hooks->refuse(share_of(entity), text);
+		profile->engine->pool->hooks->refuse(share_of(entity), text);
 		share_update(share_of(entity));
 	}
 }
@@ -55,19 +57,19 @@ pool_fail_waiting(struct pool_profile *profile, const char *text)
 void
 pool_dispatch(struct tenant *tenant, unsigned int profile)
 {
-	tenant->engine->pool.hooks->dispatch(tenant, profile);
+	tenant->engine->pool->hooks->dispatch(tenant, profile);
 }
 
 void
 pool_dispatch_cells(struct tenant *tenant)
 {
-	tenant->engine->pool.hooks->dispatch_cells(tenant);
+	tenant->engine->pool->hooks->dispatch_cells(tenant);
 }
 
 void
 pool_tell_change(struct engine *engine)
 {
-	engine->pool.hooks->on_change(engine);
+	engine->pool->hooks->on_change(engine);
 }
 
 static void
@@ -147,7 +149,7 @@ static void
 free_own(struct pool_profile *own)
 {
 	LIST_REMOVE(own, link);
-	own->engine->pool.n_own--;
+	own->engine->pool->n_own--;
 	event_del(&own->retry);
 	zygote_free(own->zygote);
 	free(own);
@@ -209,7 +211,7 @@ bool
 pool_may_serve(const struct share *share)
 {
 	const struct engine *engine = share->tenant->engine;
-	const struct pool *pool = &engine->pool;
+	const struct pool *pool = engine->pool;
 
 	return share->profile->is_own ||
 	       !engine->config->profile[share->profile->index].zygote_per_tenant ||
@@ -225,7 +227,7 @@ detach(struct pool_profile *own)
 
 	for (int class = 0; class < SCHED_CLASS_COUNT; class++)
 		sched_ring_want(&own->ring, &share->entity, (enum sched_class)class, false);
-	share->profile = &own->engine->pool.profile[own->index];
+	share->profile = &own->engine->pool->profile[own->index];
 	own->share = NULL;
 	event_del(&own->retry);
 }
@@ -267,7 +269,7 @@ take_own(struct share *share)
 {
 	struct pool_profile *shared = share->profile, *own;
 	struct engine *engine = shared->engine;
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 	int r;
 
 	if (pool->n_own >= engine->config->pool.tenant_zygotes_max)
@@ -296,7 +298,7 @@ take_own(struct share *share)
 static bool
 may_warm(const struct engine *engine)
 {
-	const struct pool *pool = &engine->pool;
+	const struct pool *pool = engine->pool;
 
 	return pool->n_workers < engine->config->pool.workers_max &&
 	       pool->n_warm + pool->n_starting < engine->config->pool.warm_max;
@@ -321,7 +323,7 @@ end_one_stale(struct pool *pool)
 static void
 pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 	struct sched_entity *entity;
 	const char *step;
 	char text[128];
@@ -361,7 +363,7 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 static void
 hand_out_zygotes(struct pool_profile *profile, bool warming)
 {
-	struct pool *pool = &profile->engine->pool;
+	struct pool *pool = profile->engine->pool;
 	struct sched_entity *entity;
 	bool waits;
 
@@ -388,7 +390,7 @@ hand_out_zygotes(struct pool_profile *profile, bool warming)
 static void
 pump_all(struct engine *engine, bool warming)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 	struct pool_profile *own;
 
 	for (unsigned int i = 0; i < pool->n_profiles; i++) {
@@ -414,13 +416,13 @@ await_quiet(struct engine *engine)
 {
 	static const struct timeval moment = { 0, QUIET_US };
 
-	evtimer_add(&engine->pool.quiet, &moment);
+	evtimer_add(&engine->pool->quiet, &moment);
 }
 
 void
 pool_pump(struct engine *engine)
 {
-	bool wait = evtimer_pending(&engine->pool.quiet, NULL);
+	bool wait = evtimer_pending(&engine->pool->quiet, NULL);
 
 	if (engine->n_running == 0 && !wait) {
 		top_up(engine);
@@ -440,7 +442,7 @@ pool_on_quiet(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	end_spent(&engine->pool);
+	end_spent(engine->pool);
 	top_up(engine);
 }
 
@@ -461,7 +463,7 @@ somebody_waits(const struct pool *pool)
 void
 pool_settle(struct engine *engine, const struct share *share)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 
 	if (engine->shutting_down || pool->n_spent >= SPENT_MOST ||
 	    share->n_warm + share->n_starting == 0 ||
@@ -495,7 +497,7 @@ pool_on_retry(evutil_socket_t fd, short what, void *arg)
 static struct pool_workers *
 bucket(struct engine *engine, uint64_t serial)
 {
-	return &engine->pool.by_serial[serial % POOL_BUCKETS];
+	return &engine->pool->by_serial[serial % POOL_BUCKETS];
 }
 
 struct worker *
@@ -512,7 +514,7 @@ pool_find(struct engine *engine, uint64_t serial)
 static void
 on_made(struct worker *w)
 {
-	struct pool *pool = &w->engine->pool;
+	struct pool *pool = w->engine->pool;
 
 	LIST_INSERT_HEAD(bucket(w->engine, w->serial), w, all_link);
 	pool->n_workers++;
@@ -527,7 +529,7 @@ on_made(struct worker *w)
 static void
 on_state(struct worker *w, int from, int to)
 {
-	struct pool *pool = &w->engine->pool;
+	struct pool *pool = w->engine->pool;
 	struct share *share = w->share;
 
 	if (w->is_stale && to != WORKER_WARM) {
@@ -599,7 +601,7 @@ pool_on_failed(struct worker *w, const char *text)
 static void
 pool_on_gone(struct worker *w)
 {
-	struct pool *pool = &w->engine->pool;
+	struct pool *pool = w->engine->pool;
 
 	LIST_REMOVE(w, all_link);
 	pool->n_workers--;
@@ -633,7 +635,7 @@ pool_on_zygote_ready(void *arg)
 	struct pool_profile *profile = arg;
 
 	if (profile->index == 0 && !profile->is_own)
-		profile->engine->pool.hooks->on_ready(profile->engine, 0, "ready");
+		profile->engine->pool->hooks->on_ready(profile->engine, 0, "ready");
 	pool_pump(profile->engine);
 }
 
@@ -643,7 +645,7 @@ pool_on_zygote_failed(void *arg, int error, const char *text)
 	struct pool_profile *profile = arg;
 
 	if (profile->index == 0 && !profile->is_own)
-		profile->engine->pool.hooks->on_ready(profile->engine, error, text);
+		profile->engine->pool->hooks->on_ready(profile->engine, error, text);
 	pool_fail_waiting(profile, text);
 }
 
@@ -656,9 +658,9 @@ on_zygote_lost(void *arg, uint64_t generation)
 	struct engine *engine = profile->engine;
 	struct worker *w, *next;
 
-	worker_adopt_strays(engine);
+	engine->pool->hooks->adopt_strays(engine);
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
-		for (w = LIST_FIRST(&engine->pool.by_serial[i]); w != NULL; w = next) {
+		for (w = LIST_FIRST(&engine->pool->by_serial[i]); w != NULL; w = next) {
 			next = LIST_NEXT(w, all_link);
 			if (w->share->profile != profile || w->generation != generation)
 				continue;
@@ -679,7 +681,7 @@ on_zygote_renewed(void *arg)
 	struct worker *w;
 
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
-		LIST_FOREACH(w, &engine->pool.by_serial[i], all_link) {
+		LIST_FOREACH(w, &engine->pool->by_serial[i], all_link) {
 			if (w->share->profile != profile || w->is_stale ||
 			    (w->state != WORKER_WARM && w->state != WORKER_STARTING))
 				continue;
@@ -723,10 +725,10 @@ on_zygote_stopped(void *arg)
 	struct pool_profile *profile = arg;
 	struct engine *engine = profile->engine;
 
-	engine->pool.zygotes_running--;
+	engine->pool->zygotes_running--;
 	/* A zygote that was given up had answered everything, so it left no stray workers. */
 	if (!profile->is_own || profile->share != NULL)
-		worker_adopt_strays(engine);
+		engine->pool->hooks->adopt_strays(engine);
 	if (profile->share != NULL)
 		detach(profile);
 	if (profile->is_own)
@@ -763,14 +765,14 @@ profile_init(struct engine *engine, struct pool_profile *profile, unsigned int i
 	evtimer_assign(&profile->retry, engine->base, pool_on_retry, profile);
 	r = zygote_new(&options, &profile->zygote);
 	if (r == 0)
-		engine->pool.zygotes_running++;
+		engine->pool->zygotes_running++;
 	return r;
 }
 
 int
 pool_add_profile(struct engine *engine)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 	unsigned int i = pool->n_profiles;
 	int r = profile_init(engine, &pool->profile[i], i);
 
@@ -782,10 +784,11 @@ pool_add_profile(struct engine *engine)
 int
 pool_init(struct engine *engine, const struct pool_hooks *hooks)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = xcalloc(1, sizeof(*pool));
 	int r = 0;
 
 	assert(engine->config->n_profiles <= SCHED_CELLS);
+	engine->pool = pool;
 	engine->owner = &owner;
 	pool->hooks = hooks;
 	TAILQ_INIT(&pool->age);
@@ -803,7 +806,7 @@ pool_init(struct engine *engine, const struct pool_hooks *hooks)
 static void
 pool_renew_zygotes_of(struct engine *engine, unsigned int profile)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 	struct pool_profile *own;
 
 	if (engine->shutting_down)
@@ -817,7 +820,7 @@ pool_renew_zygotes_of(struct engine *engine, unsigned int profile)
 void
 pool_renew_zygotes(struct engine *engine)
 {
-	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
+	for (unsigned int i = 0; i < engine->pool->n_profiles; i++)
 		pool_renew_zygotes_of(engine, i);
 }
 
@@ -826,8 +829,8 @@ pool_change_profile(struct engine *engine, unsigned int profile)
 {
 	struct pool_profile *own;
 
-	engine->pool.profile[profile].has_changed = true;
-	LIST_FOREACH(own, &engine->pool.own, link)
+	engine->pool->profile[profile].has_changed = true;
+	LIST_FOREACH(own, &engine->pool->own, link)
 		if (own->index == profile)
 			own->has_changed = true;
 	pool_renew_zygotes_of(engine, profile);
@@ -836,7 +839,7 @@ pool_change_profile(struct engine *engine, unsigned int profile)
 void
 pool_stop(struct engine *engine)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 	struct pool_profile *own, *next_own;
 	struct worker *w, *next;
 
@@ -865,7 +868,7 @@ pool_stop(struct engine *engine)
 bool
 pool_is_empty(const struct engine *engine)
 {
-	const struct pool *pool = &engine->pool;
+	const struct pool *pool = engine->pool;
 	unsigned int staying = engine->keeps_sessions ? pool->hooks->count_staying(engine) : 0;
 
 	return pool->n_workers == staying && pool->zygotes_running == 0 &&
@@ -875,10 +878,12 @@ pool_is_empty(const struct engine *engine)
 void
 pool_done(struct engine *engine)
 {
-	struct pool *pool = &engine->pool;
+	struct pool *pool = engine->pool;
 	struct pool_profile *own;
 	struct worker *w;
 
+	if (pool == NULL)
+		return;
 	event_del(&pool->quiet);
 	for (unsigned int i = 0; i < pool->n_profiles; i++) {
 		event_del(&pool->profile[i].retry);
@@ -891,8 +896,8 @@ pool_done(struct engine *engine)
 			LIST_REMOVE(w, all_link);
 			worker_free(w);
 		}
-	worker_forget_strays(engine);
+	pool->hooks->forget_strays(engine);
 	free(pool->by_serial);
 	free(pool->profile);
-	memset(pool, 0, sizeof(*pool));
+	free(give_ptr(engine->pool));
 }

@@ -54,6 +54,9 @@ struct pool_hooks {
 	void (*dispatch_cells)(struct tenant *tenant);
 	/* As dispatch_refuse. */
 	void (*refuse)(struct share *share, const char *text);
+	/* As worker_adopt_strays and worker_forget_strays (worker.h). */
+	void (*adopt_strays)(struct engine *engine);
+	void (*forget_strays)(struct engine *engine);
 	/* In a shutdown that keeps sessions: may this worker stay, and how many workers stay? */
 	bool (*may_stay)(const struct worker *worker);
 	unsigned int (*count_staying)(const struct engine *engine);
@@ -74,7 +77,6 @@ struct pool {
 	uint64_t spent_us;		/* when the first worker entered spent */
 	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
-	bool has_told_host_name;	/* the log has a line that workers have the host's name */
 };
 
 /* Starts a zygote for every profile. hooks: static. 0 or -errno. */

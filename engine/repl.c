@@ -16,10 +16,16 @@
 #include "base/clock.h"
 #include "base/why.h"
 #include "engine/engine_parts.h"
+#include "engine/execution.h"
+#include "engine/execution_mounts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
+#include "engine/pool.h"
 #include "engine/repl_parts.h"
+#include "engine/repl_stage.h"
+#include "engine/share.h"
 #include "engine/tenant.h"
+#include "engine/tenants.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 
@@ -289,8 +295,12 @@ repl_lease(struct repl *repl, struct worker *w)
 /* ---- what happens in it ---- */
 
 static int
-admits(const struct repl *repl, struct why *why_r)
+repl_admits(struct repl *repl, struct repl_terms *terms_r, struct why *why_r)
 {
+	*terms_r = (struct repl_terms){
+		.profile = repl->share->profile->index, .memory_bytes = repl->memory_bytes,
+		.adopted = repl->adopted, .places = &repl->places,
+	};
 	return repl->phase != REPL_ENDED ? 0
 		: why_say(why_r, -ESRCH, "session", "the session has ended: %s",
 			  repl->end_text);
@@ -562,14 +572,21 @@ const struct worker_user repl_user = {
 	.on_ending = on_ending,
 };
 
-static const struct repl_stage repl_stage = {
-	.admits = admits,
+static void
+repl_close_cell(struct repl *repl)
+{
+	repl->execution = NULL;
+	repl_close_channel(repl);
+}
+
+const struct repl_stage repl_stage = {
+	.admits = repl_admits,
 	.enqueue = enqueue,
 	.dequeue = dequeue,
 	.send = repl_send_cell,
 	.mount = repl_mount,
 	.stop = repl_stop_cell,
-	.close = repl_close_channel,
+	.close = repl_close_cell,
 };
 
 /* ---- the beginning ---- */
@@ -597,8 +614,8 @@ repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 		abort();
 	*repl = (struct repl){
 		.engine = engine, .tenant = tenant, .share = &tenant->share[profile],
-		.stage = &repl_stage, .watcher = *watcher, .memory_bytes = memory_bytes,
-		.memory_most = memory_bytes, .channel = -1,
+		.watcher = *watcher, .memory_bytes = memory_bytes, .memory_most = memory_bytes,
+		.channel = -1,
 	};
 	TAILQ_INIT(&repl->jobs);
 	TAILQ_INIT(&repl->answers);

@@ -2,6 +2,8 @@
 /* Runs in: the supervisor.   Owns: the socket of the cell that runs in a session.
  * Reads:   messages of the cell's process, hostile from the first byte; a breach of the protocol
  * ends the cell. Also init's report of how the cell ended. */
+#include "base/stall.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,11 +12,13 @@
 
 #include <event2/event.h>
 
-#include "base/stall.h"
 #include "base/watched.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_files.h"
+#include "engine/execution_mounts.h"
 #include "engine/execution_parts.h"
 #include "engine/repl_parts.h"
+#include "engine/tenants.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 #include "host/watchdog.h"

@@ -12,6 +12,7 @@
 
 #include "engine/execution_mounts.h"
 #include "engine/repl.h"
+#include "engine/repl_stage.h"
 #include "proto/frame.h"
 
 struct execution;
@@ -31,43 +32,7 @@ enum repl_phase {
 
 #define CELL_ROOM (16U << 20)		/* for a cell in a session whose memory is used up */
 
-/* A job of a session. Jobs are done in the order of the calls. A cell's job is part of its
- * execution; other jobs belong to the repl. */
-struct repl_job {
-	TAILQ_ENTRY(repl_job) link;
-	enum { JOB_CELL, JOB_COPY, JOB_DROP } kind;
-	struct execution *execution;
-	unsigned int from, to;
-	bool adds;		/* a copy: "to" held no state before */
-	void (*on_copied)(void *arg, int error);
-	void *arg;
-	int error;		/* the result, for on_copied */
-};
-
-/* The session's interface for the executions that are its cells. */
-struct repl_stage {
-	/* May a cell be started in the session? 0, or -ESRCH with why_r. */
-	int (*admits)(const struct repl *repl, struct why *why_r);
-	/* Appends the job of an execution that waits in its tenant's queue, and starts the next job
-	 * if it can. */
-	void (*enqueue)(struct repl *repl, struct execution *execution);
-	void (*dequeue)(struct repl *repl, struct execution *execution);
-	/* Sends a message to the running cell on its own socket. fd: passed with it; -1: none. 0 or
-	 * -errno. */
-	int (*send)(struct repl *repl, const struct msg *msg, int fd);
-	/* repl_mount, for the running cell. */
-	int (*mount)(struct repl *repl, const char *environment,
-		     void (*mounted)(void *arg, int error), void *arg,
-		     struct mounting **mounting_r);
-	/* Stops the running cell. interrupt: by KeyboardInterrupt; where: the cell may first report
-	 * its stacks. False: the cell must be ended at once, with its worker. */
-	bool (*stop)(struct repl *repl, bool interrupt, bool where);
-	/* The cell has ended: closes its socket. */
-	void (*close)(struct repl *repl);
-};
-
 struct repl {
-	const struct repl_stage *stage;
 	LIST_ENTRY(repl) link;			/* of the engine */
 	TAILQ_ENTRY(repl) waiting_link;		/* of its share, WAITING */
 	struct engine *engine;
@@ -142,6 +107,9 @@ int repl_lease(struct repl *repl, struct worker *worker);
 
 /* Starts the next job, if it can. */
 void repl_turn(struct repl *repl);
+
+/* The interface for cells. */
+extern const struct repl_stage repl_stage;
 
 /* The user of a worker that a session has leased. */
 extern const struct worker_user repl_user;

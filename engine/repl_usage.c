@@ -7,6 +7,7 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/observer.h"
+#include "engine/repl.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 #include "host/watchdog.h"

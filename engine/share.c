@@ -21,6 +21,12 @@ share_init(struct share *share, struct tenant *tenant, struct pool_profile *prof
 	share->number = ++profile->engine->next_share;
 }
 
+struct zygote *
+share_zygote(const struct share *share)
+{
+	return share->profile->zygote;
+}
+
 struct worker *
 share_warm_worker(struct share *share)
 {
@@ -109,7 +115,7 @@ share_cool(struct share *share)
 {
 	/* The networks are dropped even if the target is 0 already: pool_make_room lowers it. */
 	if (share->keeps_networks)
-		zygote_drop_networks(share->profile->zygote, share->number);
+		zygote_drop_networks(share_zygote(share), share->number);
 	share->keeps_networks = false;
 	share->target = 0;
 	while (!TAILQ_EMPTY(&share->warm))
@@ -122,6 +128,6 @@ share_free_network(struct share *share, uint64_t generation, uint64_t worker)
 {
 	bool keep = share->target > 0;
 
-	zygote_free_network(share->profile->zygote, generation, worker, keep);
+	zygote_free_network(share_zygote(share), generation, worker, keep);
 	share->keeps_networks |= keep;
 }

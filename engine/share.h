@@ -16,6 +16,7 @@ struct pool_profile;
 struct repl;
 struct tenant;
 struct worker;
+struct zygote;
 
 /* Embedded in the tenant. */
 struct share {
@@ -37,6 +38,9 @@ struct share {
 };
 
 void share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile);
+
+/* The zygote that makes its workers now: one of its own, or that of the profile. */
+struct zygote *share_zygote(const struct share *share);
 
 /* The worker that became warm last; it stays in state WARM. NULL: there is none. */
 struct worker *share_warm_worker(struct share *share);

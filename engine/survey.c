@@ -7,9 +7,13 @@
 #include "base/clock.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
+#include "engine/execution.h"
 #include "engine/execution_parts.h"
+#include "engine/pool.h"
+#include "engine/running.h"
 #include "engine/tenant.h"
 #include "engine/volume.h"
+#include "engine/worker.h"
 #include "engine/zygote.h"
 #include "host/cgroup.h"
 
@@ -41,7 +45,7 @@ count_worker(struct survey_profile *profile, const struct worker *worker)
 size_t
 survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 {
-	const struct pool *pool = &engine->pool;
+	const struct pool *pool = engine->pool;
 	const struct tenant *tenant;
 	const struct worker *worker;
 
@@ -91,7 +95,7 @@ look(const struct tenant *tenant, struct survey_tenant *tenant_r)
 		.queued_max = tenant->queue.waiting_max,
 		.sessions = tenant->repls,
 		.workers = tenant->workers,
-		.volumes = volumes_count(tenant),
+		.volumes = volumes_count(&tenant->volumes),
 	};
 	if (tenant->queue.n_running > 0)
 		TAILQ_FOREACH(e, &engine->running, link) {
@@ -220,7 +224,7 @@ survey_stop(struct engine *engine, const char *id)
 }
 
 void
-survey_egress(const struct engine *engine, struct survey_egress *egress_r)
+survey_egress(const struct engine *engine, struct egress_state *state_r)
 {
-	egress_look(engine->egress, egress_r);
+	egress_look(engine->egress, state_r);
 }

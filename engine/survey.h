@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/egress.h"
+
 struct engine;
 struct tenant;
 
@@ -65,13 +67,7 @@ void survey_executions(const struct engine *engine,
 /* Cancels the execution of this id for an operator. False: there is none. */
 bool survey_stop(struct engine *engine, const char *id);
 
-struct survey_egress {
-	bool installed;
-	const char *state;		/* "down", "starting", "serving", "ending" */
-	const char *trouble;		/* NULL: none */
-	unsigned int executions;	/* how many executions may use the network now */
-};
-
-void survey_egress(const struct engine *engine, struct survey_egress *egress_r);
+/* The proxy. */
+void survey_egress(const struct engine *engine, struct egress_state *state_r);
 
 #endif

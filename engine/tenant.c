@@ -18,6 +18,9 @@
 #include "base/hash.h"
 #include "base/hex.h"
 #include "engine/engine_parts.h"
+#include "engine/pool.h"
+#include "engine/share.h"
+#include "engine/tenants.h"
 #include "engine/volume.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
@@ -61,7 +64,7 @@ name_directory(struct tenant *tenant)
 void
 tenant_add_shares(struct tenant *tenant)
 {
-	struct pool *pool = &tenant->engine->pool;
+	struct pool *pool = tenant->engine->pool;
 
 	for (unsigned int i = tenant->n_shares; i < pool->n_profiles; i++)
 		share_init(&tenant->share[i], tenant, &pool->profile[i]);
@@ -81,7 +84,7 @@ tenant_make(struct engine *engine, const char *principal)
 	if (tenant->principal == NULL)
 		abort();
 	name_directory(tenant);
-	LIST_INIT(&tenant->volumes);
+	volumes_init(&tenant->volumes, engine, tenant->directory, &tenant->cgroup);
 	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,
 			 engine->config->pool.tenant_running_max);
 	tenant_add_shares(tenant);
@@ -188,7 +191,7 @@ tenant_free(struct tenant *tenant)
 		share_cool(share);
 		pool_give_zygote_up(share);
 	}
-	volumes_end(tenant);
+	volumes_end(&tenant->volumes);
 	cgroup_tenant_release(tenant->cgroup);
 	LIST_REMOVE(tenant, link);
 	tenant->engine->n_tenants--;
@@ -230,7 +233,7 @@ tenant_look_after(struct tenant *tenant)
 		}
 	}
 	weigh(tenant);
-	volumes_look_after(tenant);
+	volumes_look_after(&tenant->volumes);
 	if (idle && tenant->holders == 0 && tenant->workers == 0)
 		tenant_free(tenant);
 }

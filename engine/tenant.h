@@ -11,10 +11,10 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "engine/engine.h"
 #include "engine/load.h"
 #include "engine/scheduler.h"
 #include "engine/share.h"
+#include "engine/volume.h"
 
 struct cgroup_tenant;
 
@@ -31,7 +31,7 @@ struct tenant {
 	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
 	struct load load;
 	struct sched_queue queue;
-	LIST_HEAD(, volume) volumes;
+	struct volumes volumes;
 	uint64_t spilled;		/* bytes of the output of running executions that are kept
 					 * because their requests want spill */
 	unsigned int n_shares;

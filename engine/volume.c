@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/keeper.h"
-#include "engine/tenant.h"
+#include "proto/message.h"
 
 #define IDLE_MS 30000
 #define SERVER_MEMORY (128ULL * 1024 * 1024)
@@ -21,7 +21,7 @@
 
 struct volume {
 	LIST_ENTRY(volume) link;
-	struct tenant *tenant;
+	struct volumes *of;
 	char *name;
 	struct cgroup_leaf *leaf;	/* NULL: not attached yet */
 	unsigned int holders;
@@ -60,14 +60,21 @@ volume_check(const struct engine *engine, const char *name, struct why *why_r)
 
 /* ---- holders ---- */
 
+void
+volumes_init(struct volumes *volumes, struct engine *engine, const char *directory,
+	     struct cgroup_tenant *const *cgroup)
+{
+	*volumes = (struct volumes){ .engine = engine, .directory = directory, .cgroup = cgroup };
+}
+
 static struct volume *
-volume_make(struct tenant *tenant, const char *name)
+volume_make(struct volumes *volumes, const char *name)
 {
 	struct volume *volume = xcalloc(1, sizeof(*volume));
 
-	volume->tenant = tenant;
+	volume->of = volumes;
 	volume->name = xmemdup0(name, strlen(name));
-	LIST_INSERT_HEAD(&tenant->volumes, volume, link);
+	LIST_INSERT_HEAD(&volumes->list, volume, link);
 	return volume;
 }
 
@@ -88,17 +95,17 @@ end(struct volume *volume)
  * refuses its name, so their number is bounded: a volume without a holder is ended. False: all are
  * held. */
 static bool
-make_room(struct tenant *tenant)
+make_room(struct volumes *volumes)
 {
 	struct volume *volume, *idle = NULL;
 	uint32_t n = 0;
 
-	LIST_FOREACH(volume, &tenant->volumes, link) {
+	LIST_FOREACH(volume, &volumes->list, link) {
 		n++;
 		if (volume->holders == 0 && (!idle || volume->idle_since_ms < idle->idle_since_ms))
 			idle = volume;
 	}
-	if (n < tenant->engine->config->workspace.volumes)
+	if (n < volumes->engine->config->workspace.volumes)
 		return true;
 	if (idle)
 		end(idle);
@@ -106,22 +113,23 @@ make_room(struct tenant *tenant)
 }
 
 int
-volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r, struct why *why_r)
+volume_hold(struct volumes *volumes, const char *name, struct volume **volume_r,
+	    struct why *why_r)
 {
-	int r = volume_check(tenant->engine, name, why_r);
+	int r = volume_check(volumes->engine, name, why_r);
 	struct volume *volume;
 
 	if (r < 0)
 		return r;
-	LIST_FOREACH(volume, &tenant->volumes, link)
+	LIST_FOREACH(volume, &volumes->list, link)
 		if (strcmp(volume->name, name) == 0)
 			break;
-	if (!volume && !make_room(tenant))
+	if (!volume && !make_room(volumes))
 		return why_say(why_r, -EINVAL, "volume", "volume: %u others of yours are in use, "
 			       "and [workspace] volumes allows no more",
-			       tenant->engine->config->workspace.volumes);
+			       volumes->engine->config->workspace.volumes);
 	if (!volume)
-		volume = volume_make(tenant, name);
+		volume = volume_make(volumes, name);
 	volume->holders++;
 	*volume_r = volume;
 	return 0;
@@ -144,9 +152,9 @@ volume_name(const struct volume *volume)
 }
 
 void
-volumes_look_after(struct tenant *tenant)
+volumes_look_after(struct volumes *volumes)
 {
-	struct volume *volume = LIST_FIRST(&tenant->volumes), *next;
+	struct volume *volume = LIST_FIRST(&volumes->list), *next;
 	const uint64_t now = clock_ms();
 
 	for (; volume; volume = next) {
@@ -157,21 +165,21 @@ volumes_look_after(struct tenant *tenant)
 }
 
 void
-volumes_end(struct tenant *tenant)
+volumes_end(struct volumes *volumes)
 {
 	struct volume *volume;
 
-	while ((volume = LIST_FIRST(&tenant->volumes)))
+	while ((volume = LIST_FIRST(&volumes->list)))
 		end(volume);
 }
 
 unsigned int
-volumes_count(const struct tenant *tenant)
+volumes_count(const struct volumes *volumes)
 {
 	const struct volume *volume;
 	unsigned int n = 0;
 
-	LIST_FOREACH(volume, &tenant->volumes, link)
+	LIST_FOREACH(volume, &volumes->list, link)
 		n += volume->leaf != NULL;
 	return n;
 }
@@ -181,8 +189,8 @@ volumes_count(const struct tenant *tenant)
 static int
 make_leaf(struct volume *volume)
 {
-	struct tenant *tenant = volume->tenant;
-	struct engine *engine = tenant->engine;
+	struct cgroup_tenant *cgroup = *volume->of->cgroup;
+	struct engine *engine = volume->of->engine;
 	const struct cgroup_limits limits = {
 		.memory_bytes = SERVER_MEMORY,
 		.pids = SERVER_PROCESSES,
@@ -192,17 +200,17 @@ make_leaf(struct volume *volume)
 	if (volume->leaf)
 		return 0;
 	/* The tenant's cgroup was made with the worker. */
-	if (!tenant->cgroup)
+	if (!cgroup)
 		return -ENXIO;
-	return cgroup_leaf_new(tenant->cgroup, ++engine->next_serial, &limits, &volume->leaf);
+	return cgroup_leaf_new(cgroup, ++engine->next_serial, &limits, &volume->leaf);
 }
 
 int
 volume_attach(struct volume *volume, int pidfd, int gate)
 {
-	const struct engine *engine = volume->tenant->engine;
+	const struct engine *engine = volume->of->engine;
 	const struct keeper_volume asked = {
-		.tenant = volume->tenant->directory,
+		.tenant = volume->of->directory,
 		.name = volume->name,
 		.bytes = engine->config->workspace.volume_bytes,
 		.files = engine->config->workspace.volume_files,

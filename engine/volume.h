@@ -8,16 +8,30 @@
 #ifndef ENGINE_VOLUME_H
 #define ENGINE_VOLUME_H
 
-#include <stdint.h>
+#include <sys/queue.h>
 
-struct tenant;
+struct cgroup_tenant;
+struct engine;
 struct volume;
 struct why;
+
+/* The volumes of one tenant. The members belong to volume.c. */
+struct volumes {
+	LIST_HEAD(, volume) list;
+	struct engine *engine;
+	const char *directory;			/* the tenant's name for the keeper */
+	struct cgroup_tenant *const *cgroup;	/* the tenant's, which is made with its first
+						 * worker */
+};
+
+/* directory and cgroup: borrowed, and valid as long as volumes. */
+void volumes_init(struct volumes *volumes, struct engine *engine, const char *directory,
+		  struct cgroup_tenant *const *cgroup);
 
 /* Holds the volume of that name until volume_release. The keeper makes it when it is attached for
  * the first time. 0; or -EINVAL with why_r: volumes cannot be mounted here, or the tenant holds as
  * many as it may. */
-int volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r,
+int volume_hold(struct volumes *volumes, const char *name, struct volume **volume_r,
 		struct why *why_r);
 
 /* NULL is fine. */
@@ -29,13 +43,13 @@ const char *volume_name(const struct volume *volume);
  * keeper_attach. */
 int volume_attach(struct volume *volume, int pidfd, int gate);
 
-/* Called each second: ends the tenant's volumes that were not used for a while. */
-void volumes_look_after(struct tenant *tenant);
+/* Called each second: ends the volumes that were not used for a while. */
+void volumes_look_after(struct volumes *volumes);
 
-/* Ends all volumes of the tenant. None may be held. */
-void volumes_end(struct tenant *tenant);
+/* Ends all volumes. None may be held. */
+void volumes_end(struct volumes *volumes);
 
-/* The number of the tenant's volumes in use. */
-unsigned int volumes_count(const struct tenant *tenant);
+/* The number of volumes in use. */
+unsigned int volumes_count(const struct volumes *volumes);
 
 #endif

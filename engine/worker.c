@@ -24,6 +24,7 @@
 #include "base/stall.h"
 #include "base/watched.h"
 #include "engine/engine_parts.h"
+#include "engine/share.h"
 #include "engine/tenant.h"
 #include "engine/zygote.h"
 #include "host/cgroup.h"
@@ -210,11 +211,11 @@ become_warm(struct worker *w)
 }
 
 static void
-tell_host_name(struct pool *pool)
+worker_tell_host_name(struct engine *engine)
 {
-	if (pool->has_told_host_name)
+	if (engine->has_told_host_name)
 		return;
-	pool->has_told_host_name = true;
+	engine->has_told_host_name = true;
 	log_line(LOG_NOTICE, "host-name", "text=\"the host name of workers cannot be set here: "
 		 "scripts see this machine's\"");
 }
@@ -226,7 +227,7 @@ worker_on_ready(struct worker *w, const struct msg_ready *ready)
 		return -EBADMSG;
 	w->is_ready = true;
 	if (!ready->host_name)
-		tell_host_name(&w->engine->pool);
+		worker_tell_host_name(w->engine);
 	if (w->pidfd >= 0)
 		become_warm(w);
 	return 0;
@@ -315,7 +316,7 @@ worker_on_timer(evutil_socket_t fd, short what, void *arg)
 	case WORKER_STARTING:
 		/* A zygote that has not named the worker hangs: it is killed, and its end ends the
 		 * worker, too. */
-		if (w->pidfd >= 0 || !zygote_kill(w->share->profile->zygote, w->generation))
+		if (w->pidfd >= 0 || !zygote_kill(share_zygote(w->share), w->generation))
 			fail(w, "the worker was not ready in time");
 		break;
 	case WORKER_WARM: case WORKER_LEASED: case WORKER_SPENT:
@@ -499,8 +500,8 @@ worker_start(struct engine *engine, struct share *share, const char **step_r)
 	assign_events(w);
 	if (r == 0) {
 		*step_r = "ask the zygote for it";
-		w->generation = zygote_generation(share->profile->zygote);
-		r = zygote_spawn(share->profile->zygote, w->serial, share->number, w->slot, fd,
+		w->generation = zygote_generation(share_zygote(share));
+		r = zygote_spawn(share_zygote(share), w->serial, share->number, w->slot, fd,
 				 n_fds);
 	}
 	if (r < 0) {

@@ -13,7 +13,7 @@
 
 #include <event2/event_struct.h>
 
-#include "engine/execution.h"
+#include "engine/output.h"
 #include "host/cgroup.h"
 #include "host/watchdog.h"
 #include "proto/frame.h"
@@ -205,20 +205,5 @@ int worker_open_children(void);
 /* Kills and reaps children of this process that are neither in the pool nor zygotes. */
 void worker_adopt_strays(struct engine *engine);
 void worker_forget_strays(struct engine *engine);	/* waits for them */
-
-/* ---- uids ---- */
-
-/* The ids from 1 to count. At most one live worker has an id. The id that has been free for longest
- * is taken next. count 0: all workers have id 0. */
-struct worker_slots {
-	uint16_t *ring;
-	uint32_t count, first, free;
-};
-
-void worker_slots_init(struct worker_slots *slots, uint32_t count);
-void worker_slots_done(struct worker_slots *slots);
-int worker_slots_take(struct worker_slots *slots, uint32_t *slot_r);	/* -EAGAIN: none is free */
-int worker_slots_reserve(struct worker_slots *slots, uint32_t slot);	/* this id; -EBUSY: taken */
-void worker_slots_give(struct worker_slots *slots, uint32_t slot);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the uids of the outer namespace, and their assignment to
  * workers. */
-#include "engine/worker.h"
+#include "engine/worker_slots.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -16,10 +16,10 @@
 #include <event2/event.h>
 
 #include "engine/egress.h"
-#include "engine/upstream.h"
 #include "engine/engine_parts.h"
 #include "engine/keeper.h"
 #include "engine/pool.h"
+#include "engine/upstream.h"
 #include "engine/zygote.h"
 #include "host/launcher.h"
 
@@ -70,7 +70,7 @@ worker_stray_adopt(struct engine *engine, pid_t pid)
 	syscall(SYS_pidfd_send_signal, stray->pidfd, SIGKILL, NULL, 0);
 	stray->engine = engine;
 	stray->pid = pid;
-	LIST_INSERT_HEAD(&engine->pool.strays, stray, link);
+	LIST_INSERT_HEAD(&engine->pool->strays, stray, link);
 	event_assign(&stray->ended, engine->base, stray->pidfd, EV_READ | EV_PERSIST,
 		     on_stray_ended, stray);
 	event_add(&stray->ended, NULL);
@@ -90,17 +90,17 @@ is_known(const struct engine *engine, pid_t pid)
 	for (size_t i = 0; i < ENGINE_OTHERS; i++)
 		if (engine->options.other_child[i] == pid)
 			return true;
-	LIST_FOREACH(stray, &engine->pool.strays, link)
+	LIST_FOREACH(stray, &engine->pool->strays, link)
 		if (stray->pid == pid)
 			return true;
-	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
-		if (zygote_has(engine->pool.profile[i].zygote, pid))
+	for (unsigned int i = 0; i < engine->pool->n_profiles; i++)
+		if (zygote_has(engine->pool->profile[i].zygote, pid))
 			return true;
-	LIST_FOREACH(own, &engine->pool.own, link)
+	LIST_FOREACH(own, &engine->pool->own, link)
 		if (zygote_has(own->zygote, pid))
 			return true;
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
-		LIST_FOREACH(w, &engine->pool.by_serial[i], all_link)
+		LIST_FOREACH(w, &engine->pool->by_serial[i], all_link)
 			if (w->pid == pid)
 				return true;
 	return false;
@@ -144,7 +144,7 @@ worker_forget_strays(struct engine *engine)
 	struct worker_stray *stray;
 	siginfo_t info;
 
-	while ((stray = LIST_FIRST(&engine->pool.strays)) != NULL) {
+	while ((stray = LIST_FIRST(&engine->pool->strays)) != NULL) {
 		while (waitid(P_PIDFD, (id_t)stray->pidfd, &info, WEXITED) < 0 &&
 		       errno == EINTR)
 			;

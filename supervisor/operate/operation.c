@@ -289,7 +289,7 @@ operation_jobs(void)
 static json_t *
 operation_egress(const struct operation *o)
 {
-	struct survey_egress egress;
+	struct egress_state egress;
 
 	survey_egress(o->from.engine, &egress);
 	return json_pack("{s:b,s:s,s:o,s:i}", "installed", egress.installed, "state",

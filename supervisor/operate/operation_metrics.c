@@ -161,7 +161,7 @@ write_governance(const struct operation *o, FILE *out)
 	const struct governance_reloads *reloads = governance_reloads(o->from.governance);
 	const struct gate *gate = governance_gate(o->from.governance);
 	const struct audit *audit = gate_audit(gate);
-	struct survey_egress egress;
+	struct egress_state egress;
 	struct audit_counts counts;
 	int64_t oldest, now = time(NULL);
 

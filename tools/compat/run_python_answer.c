@@ -113,7 +113,7 @@ run_python_escape(FILE *to, const char *text, size_t len, const char *tag)
 /* ---- the parts of an outcome ---- */
 
 /* Both streams, without the line break at their ends; text NULL: nothing was written. */
-struct output {
+struct python_output {
 	const char *text[STREAM_COUNT];
 	size_t len[STREAM_COUNT];
 	char *made[STREAM_COUNT];	/* what of it is a copy */
@@ -132,19 +132,19 @@ errors_len(const struct outcome *outcome)
 }
 
 static void
-output_is_done(struct output *output)
+output_is_done(struct python_output *output)
 {
 	for (int i = 0; i < STREAM_COUNT; i++)
 		free(output->made[i]);
 }
 
 /* output_is_done. */
-static struct output
+static struct python_output
 output_of(const struct outcome *outcome, const struct reader *reader)
 {
 	static const char *const names[STREAM_COUNT] = { "stdout", "stderr" };
 	const size_t share = reader_share(reader, 4);
-	struct output output = { 0 };
+	struct python_output output = { 0 };
 
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const struct outcome_stream *stream = &outcome->stream[i];
@@ -222,7 +222,7 @@ say_element(FILE *to, const char *tag, const char *text, size_t len)
 }
 
 static void
-say_output(FILE *to, const struct output *output)
+say_output(FILE *to, const struct python_output *output)
 {
 	if (!output->text[STREAM_STDOUT] && !output->text[STREAM_STDERR])
 		return;
@@ -264,7 +264,7 @@ say_value(FILE *to, const struct outcome *outcome, const struct reader *reader)
 static void
 say_xml(FILE *to, const struct outcome *outcome, const struct reader *reader)
 {
-	struct output output = output_of(outcome, reader);
+	struct python_output output = output_of(outcome, reader);
 	bool success = outcome->status == OUTCOME_OK;
 
 	fprintf(to, "<status>%s</status>", success ? "success" : "run-error");
@@ -295,7 +295,7 @@ python_answer_write_lines(struct jsonout *out, const char *text, size_t len)
 static void
 say_json(FILE *to, const struct outcome *outcome, const struct reader *reader)
 {
-	struct output output = output_of(outcome, reader);
+	struct python_output output = output_of(outcome, reader);
 	const size_t share = reader_share(reader, 4);
 	bool success = outcome->status == OUTCOME_OK;
 	const char *json = python_answer_value_of(outcome);
@@ -358,7 +358,7 @@ log_output(const struct outcome *outcome, const struct tool_host *host)
 		[STREAM_STDOUT] = LEVEL_INFO, [STREAM_STDERR] = LEVEL_WARNING,
 	};
 	const struct reader all = { host, NULL, 0 };
-	const struct output output = output_of(outcome, &all);
+	const struct python_output output = output_of(outcome, &all);
 
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const char *text = output.text[i], *line;

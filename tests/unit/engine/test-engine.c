@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/passrights.h"
 #include "base/why.h"
+#include "engine/engine.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/execution.h"
@@ -418,7 +419,7 @@ full_queue_answers_overloaded(void **state)
 static void
 lost_zygote_is_replaced(void **state)
 {
-	pid_t first = zygote_pid(rig.engine->pool.profile[0].zygote);
+	pid_t first = zygote_pid(rig.engine->pool->profile[0].zygote);
 	struct execution_request request = rig_request();
 	struct rig_result r, goes_on;
 
@@ -435,7 +436,7 @@ lost_zygote_is_replaced(void **state)
 		rig_run(&r, "print('after')");
 		rig_assert_status(&r, OUTCOME_OK);
 	}
-	assert_int_not_equal(zygote_pid(rig.engine->pool.profile[0].zygote), first);
+	assert_int_not_equal(zygote_pid(rig.engine->pool->profile[0].zygote), first);
 }
 
 static int
@@ -556,7 +557,7 @@ nothing_piles_up(void **state)
 static void
 used_workers_end_in_a_quiet_moment(void **state)
 {
-	const struct pool *pool = &rig.engine->pool;
+	const struct pool *pool = rig.engine->pool;
 	struct rig_result r;
 
 	(void)state;
@@ -642,7 +643,7 @@ stop_starting(uint64_t *stopped, unsigned int n)
 	struct worker *w;
 
 	for (size_t i = 0; i < POOL_BUCKETS; i++)
-		LIST_FOREACH(w, &rig.engine->pool.by_serial[i], all_link) {
+		LIST_FOREACH(w, &rig.engine->pool->by_serial[i], all_link) {
 			bool known = w->state != WORKER_STARTING || w->pid == 0;
 
 			for (unsigned int k = 0; k < n; k++)
@@ -664,7 +665,7 @@ miss_together(void)
 	struct worker *w;
 	unsigned int n = 0, late = 0;
 
-	while ((w = TAILQ_FIRST(&rig.engine->pool.age)) != NULL)
+	while ((w = TAILQ_FIRST(&rig.engine->pool->age)) != NULL)
 		worker_end(w);
 	for (size_t i = 0; i < TOGETHER; i++)
 		rig_start(&r[i], "print('late')", &request);
@@ -707,7 +708,7 @@ stop_one_starting(void)
 	uint64_t stopped[TOGETHER];
 	struct worker *w;
 
-	while ((w = TAILQ_FIRST(&rig.engine->pool.age)) != NULL)
+	while ((w = TAILQ_FIRST(&rig.engine->pool->age)) != NULL)
 		worker_end(w);
 	pool_pump(rig.engine);
 	while (stop_starting(stopped, 0) == 0)
@@ -720,7 +721,7 @@ stop_one_starting(void)
 static bool
 change_while_starting(uint64_t serial)
 {
-	struct pool_profile *profile = &rig.engine->pool.profile[0];
+	struct pool_profile *profile = &rig.engine->pool->profile[0];
 	uint64_t end = rig_now_us() + RIG_PATIENCE_MS * 1000;
 	bool was_starting = false;
 	struct worker *w;

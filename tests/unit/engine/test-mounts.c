@@ -23,6 +23,7 @@
 #include "engine/keeper.h"
 #include "engine/pool.h"
 #include "engine/tenant.h"
+#include "engine/tenants.h"
 #include "engine/worker.h"
 #include "host/filestore.h"
 

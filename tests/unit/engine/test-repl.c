@@ -23,6 +23,7 @@
 #include "base/why.h"
 #include "engine/engine_parts.h"
 #include "engine/repl_parts.h"
+#include "engine/worker.h"
 #include "host/startup.h"
 #include "policy/config.h"
 

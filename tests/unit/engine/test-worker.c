@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "engine/worker.h"
+#include "engine/worker_slots.h"
 
 static const bool may[WORKER_STATE_COUNT][WORKER_STATE_COUNT] = {
 	/* to:              starting warm   leased running spent  ending */

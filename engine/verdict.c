@@ -2,7 +2,7 @@
 /* Runs in: the supervisor.   Owns: nothing.
  * The kernel's facts take precedence over the supervisor's actions, and both over the worker's
  * report: DONE can make an outcome worse, never better. */
-#include "engine/outcome.h"
+#include "engine/verdict.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,29 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static const char *const names[OUTCOME_STATUS_COUNT] = {
-	[OUTCOME_OK] = "ok",
-	[OUTCOME_ERROR] = "error",
-	[OUTCOME_TIMEOUT] = "timeout",
-	[OUTCOME_CPU_LIMIT] = "cpu_limit",
-	[OUTCOME_MEMORY_LIMIT] = "memory_limit",
-	[OUTCOME_PIDS_LIMIT] = "pids_limit",
-	[OUTCOME_OUTPUT_LIMIT] = "output_limit",
-	[OUTCOME_DISK_LIMIT] = "disk_limit",
-	[OUTCOME_KILLED] = "killed",
-	[OUTCOME_CRASHED] = "crashed",
-	[OUTCOME_CANCELLED] = "cancelled",
-	[OUTCOME_OVERLOADED] = "overloaded",
-	[OUTCOME_JAIL_FAILED] = "jail_failed",
-	[OUTCOME_WORKER_PROTOCOL_ERROR] = "worker_protocol_error",
-};
-
-const char *
-outcome_status_name(enum outcome_status status)
-{
-	assert(status < OUTCOME_STATUS_COUNT);
-	return names[status];
-}
+#include "policy/limits.h"
 
 static const char *
 signal_name(int signal, char *buffer, size_t size)

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/outcome.h"
+#include "engine/verdict.h"
+#include "policy/limits.h"
 
 #define SIGNALLED(signal) (signal)
 #define EXITED(code) ((code) << 8)
