@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python audit.   Owns: nothing.
  * Reads:   lines that an attacker may have changed: this program finds such changes. */
-#include "client/operator.h"
+#include "client/commands.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/commands.h"
 #include "client/exits.h"
-#include "client/operator.h"
 #include "client/say.h"
 
 #define PROGRAM "mcp-python-interpreter"

@@ -13,6 +13,7 @@ libclient_a_SOURCES = \
 	client/get.c client/get.h \
 	client/host/check_host.c \
 	client/cell.c client/cell.h \
+	client/commands.h \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
 	client/inputs.c client/inputs.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python ps, stop, suspend and resume.   Owns: a connection to the operators' socket.
  * Reads:   first lines of tenants' scripts, hostile to a terminal; the table quotes them. */
-#include "client/operator.h"
+#include "client/commands.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Runs in: mcp-python status and metrics.   Owns: one request and its answer.
  * The operators' socket answers. Without it a user's own status comes from the MCP socket, by
  * the tool check_environment. */
-#include "client/operator.h"
+#include "client/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

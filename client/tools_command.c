@@ -12,8 +12,8 @@
 
 #include "base/quote.h"
 #include "client/admin.h"
+#include "client/commands.h"
 #include "client/exits.h"
-#include "client/operator.h"
 #include "client/say.h"
 #include "policy/shown.h"
 

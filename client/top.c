@@ -2,7 +2,7 @@
 /* Runs in: mcp-python top.   Owns: the terminal while it runs, and its earlier settings; the
  * last answer, for the differences.
  * Signals come through a descriptor, so a single poll() waits for everything. */
-#include "client/operator.h"
+#include "client/commands.h"
 
 #include <errno.h>
 #include <getopt.h>

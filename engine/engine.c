@@ -342,7 +342,7 @@ static const struct pool_hooks hooks = {
 	.on_ready = note_ready,
 	.on_change = check_shutdown,
 	.dispatch = dispatch_workers,
-	.dispatch_cells = dispatch_cells,
+	.start_cells = dispatch_cells,
 	.refuse = dispatch_refuse,
 	.adopt_strays = worker_adopt_strays,
 	.forget_strays = worker_forget_strays,
@@ -493,7 +493,7 @@ engine_generation(const struct engine *engine, const char *profile)
 	const struct config_profile *found = config_find_profile(engine->config, profile);
 
 	return found == NULL ? 0
-		: zygote_generation(engine->pool.profile[found - engine->config->profile].zygote);
+		: zygote_generation(engine->pool->profile[found - engine->config->profile].zygote);
 }
 
 void

@@ -63,7 +63,7 @@ pool_dispatch(struct tenant *tenant, unsigned int profile)
 void
 pool_dispatch_cells(struct tenant *tenant)
 {
-	tenant->engine->pool->hooks->dispatch_cells(tenant);
+	tenant->engine->pool->hooks->start_cells(tenant);
 }
 
 void

@@ -51,7 +51,7 @@ struct pool_hooks {
 	/* As dispatch_workers (dispatch.h). */
 	void (*dispatch)(struct tenant *tenant, unsigned int profile);
 	/* As dispatch_cells. */
-	void (*dispatch_cells)(struct tenant *tenant);
+	void (*start_cells)(struct tenant *tenant);
 	/* As dispatch_refuse. */
 	void (*refuse)(struct share *share, const char *text);
 	/* As worker_adopt_strays and worker_forget_strays (worker.h). */
@@ -120,7 +120,7 @@ void pool_rest_zygote(struct share *share);
  */
 void pool_give_zygote_up(struct share *share);
 
-/* These call the hooks of the same names. */
+/* These call the hooks dispatch, start_cells and on_change. */
 void pool_dispatch(struct tenant *tenant, unsigned int profile);
 void pool_dispatch_cells(struct tenant *tenant);
 void pool_tell_change(struct engine *engine);

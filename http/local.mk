@@ -10,6 +10,7 @@ libhttp_a_SOURCES = \
 	http/exchange_parts.h \
 	http/head.c http/head.h \
 	http/ladder.c http/ladder.h \
+	http/options.h \
 	http/origin.c http/origin.h \
 	http/param.c http/param.h \
 	http/parts.h \

@@ -22,8 +22,8 @@
 #include "govern/gate.h"
 #include "http/account.h"
 #include "http/head.h"
+#include "http/options.h"
 #include "http/principal.h"
-#include "http/server.h"
 
 struct bufferevent;
 struct evconnlistener;

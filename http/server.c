@@ -4,7 +4,7 @@
  * evhttp accepts connections by itself, and reports them only when a whole request has arrived.
  * But it asks this file for the buffers of each new connection. So this file learns of a connection
  * then, and adopts it later in the same turn of the loop, when evhttp has completed it. */
-#include "http/parts.h"
+#include "http/server.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,6 +24,7 @@
 #include "base/xalloc.h"
 #include "http/origin.h"
 #include "http/param.h"
+#include "http/parts.h"
 #include "http/session.h"
 #include "mcp/catalog.h"
 #include "mcp/mcp.h"

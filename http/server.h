@@ -9,26 +9,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "auth/auth.h"
+#include "http/options.h"
 
-struct config;
-struct engine;
 struct http_server;
-struct loop;
-struct mcp;
-struct rota;
 struct why;
-
-#define HTTP_ENDPOINTS_MAX 8
-#define HTTP_METRICS_PATH "/metrics"
-#define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
-#define HTTP_OUTPUT_HIGH (1024 * 1024)		/* if more bytes are unsent, news are left out */
-#define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, it is closed */
-#define HTTP_STALL_S 30				/* it is closed if no byte could be sent for this
-						 * time */
-#define HTTP_PRIME_S 1				/* if an answer takes longer, its stream begins */
-#define HTTP_RETRY_MS 1000			/* the time that clients have to wait before they
-						 * ask for the rest of a stream */
 
 /* Opens a TCP socket. text: ADDRESS:PORT in numbers; port 0: any. open: addresses other than those
  * of the loopback device are allowed, because clients authenticate or the operator has set
@@ -38,18 +22,6 @@ int http_open_address(const char *text, bool open, int *fd_r, struct why *why_r)
 /* May a socket that was passed to the service be served? It must be a unix socket or have a
  * loopback address, unless open is set. 0 or -errno with why_r. */
 int http_check_socket(int fd, bool open, struct why *why_r);
-
-/* All are borrowed, and must outlive the server. */
-struct http_server_options {
-	struct loop *loop;
-	struct mcp *mcp;
-	struct engine *engine;
-	const struct config *config;
-	struct gate *gate;		/* NULL: no quotas */
-	struct rota *rota;		/* for long bodies */
-	struct auth *auth;		/* NULL: clients need not authenticate */
-	uid_t own_uid;			/* the tenant of clients on TCP without tokens */
-};
 
 struct http_server *http_server_new(const struct http_server_options *options);
 

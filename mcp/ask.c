@@ -8,6 +8,7 @@
 #include <event2/event.h>
 
 #include "base/xalloc.h"
+#include "mcp/call.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/run.h"

@@ -9,7 +9,6 @@
 #include "govern/gate.h"
 #include "mcp/catalog.h"
 #include "mcp/conversation_parts.h"
-#include "mcp/run.h"
 #include "mcp/seal.h"
 #include "mcp/tool_list.h"
 #include "policy/config.h"

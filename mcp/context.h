@@ -7,6 +7,7 @@
 #define MCP_CONTEXT_H
 
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include <jansson.h>
 
@@ -19,13 +20,14 @@ struct mcp;
 struct mcp_conversation;
 struct mcp_parking;
 struct mcp_repeats;
-struct mcp_runs;
 struct mcp_seal;
 struct mcp_tasks;
 struct tenant;
 struct tool_description;
 struct tool_host;
 struct tool_list;
+
+LIST_HEAD(mcp_runs, mcp_run);		/* of mcp/run.c */
 
 /* All borrowed, and outlive the context. */
 struct mcp_options {

@@ -4,6 +4,7 @@
 #include "mcp/conversation.h"
 
 #include "base/xalloc.h"
+#include "mcp/call.h"
 #include "mcp/catalog.h"
 #include "mcp/client_tools.h"
 #include "mcp/context.h"

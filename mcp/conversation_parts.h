@@ -11,14 +11,14 @@
 #include <sys/queue.h>
 
 #include "base/jsonout.h"
-#include "mcp/call.h"
-#include "mcp/conversation.h"
+#include "mcp/carrier.h"
 #include "mcp/envelope.h"
 #include "mcp/jsonrpc.h"
 #include "mcp/revision.h"
 #include "mcp/tool.h"
 
 struct listening;
+struct mcp_call;
 struct outgoing;
 struct tool_list;
 

@@ -5,6 +5,7 @@
  * it. */
 #include "mcp/conversation.h"
 
+#include "mcp/call.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/repeat.h"

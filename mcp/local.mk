@@ -5,6 +5,7 @@ libmcp_a_SOURCES = \
 	mcp/arguments.c mcp/arguments.h \
 	mcp/ask.c \
 	mcp/call.c mcp/call.h \
+	mcp/carrier.h \
 	mcp/catalog.c mcp/catalog.h \
 	mcp/client_tools.c mcp/client_tools.h \
 	mcp/context.c mcp/context.h \

@@ -2,7 +2,7 @@
 /* Runs in: the supervisor.   Owns: runs of tools, and their results if those are kept.
  * A function of the tool may be on the stack when the last holder leaves. Then the next turn of the
  * loop stops the run. */
-#include "mcp/run_parts.h"
+#include "mcp/run.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "mcp/outcome.h"
 #include "mcp/permission.h"
 #include "mcp/question.h"
+#include "mcp/run_parts.h"
 #include "mcp/task.h"
 #include "policy/config.h"
 

@@ -120,7 +120,7 @@ void mcp_run_set_task(struct mcp_run *run, struct mcp_task *task);
 /* The number of its audiences whose client can be asked questions. */
 size_t mcp_run_askers(const struct mcp_run *run);
 
-LIST_HEAD(mcp_runs, mcp_run);
+struct mcp_runs;
 
 /* Cancels and frees all remaining runs, even if they are held: at the end of the process. */
 void mcp_runs_free(struct mcp_runs *runs);

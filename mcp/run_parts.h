@@ -6,7 +6,14 @@
 #ifndef MCP_RUN_PARTS_H
 #define MCP_RUN_PARTS_H
 
-#include "mcp/run.h"
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include <jansson.h>
+
+#include "mcp/question.h"
+#include "mcp/revision.h"
+#include "mcp/tool.h"
 
 struct mcp_outcome;
 struct client_tools;

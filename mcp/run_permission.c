@@ -15,6 +15,7 @@
 #include "govern/audit.h"
 #include "govern/gate.h"
 #include "mcp/permission.h"
+#include "mcp/run.h"
 
 /* A call that was made, and that must be approved before it runs. */
 struct permission {

@@ -8,6 +8,7 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "mcp/question.h"
+#include "mcp/run.h"
 
 /* The youngest audience that can be asked all open questions. */
 static struct mcp_audience *

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "mcp/arguments.h"
+#include "mcp/call.h"
 #include "mcp/catalog.h"
 #include "mcp/client_tools.h"
 #include "mcp/context.h"

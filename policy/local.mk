@@ -3,7 +3,7 @@
 noinst_LIBRARIES += libpolicy.a
 libpolicy_a_SOURCES = \
 	policy/chain.c policy/chain.h \
-	policy/config.c policy/config.h policy/config_parts.h \
+	policy/config_read.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c policy/config_take.c \
 	policy/id_range.c policy/id_range.h \
 	policy/imports.c policy/imports.h \

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "auth/auth.h"
 #include "http/server.h"
 #include "supervisor/configuration.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python check-host.   Owns: the findings of the trials of probe.h.
  * As root it reports what a system service would have, else what this user's own service would. */
-#include "client/operator.h"
+#include "client/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@
 #ifndef SUPERVISOR_OPERATE_ADMIN_H
 #define SUPERVISOR_OPERATE_ADMIN_H
 
-#define ADMIN_SOCKETS 2		/* one from systemd, and one of the service's own */
+#include "supervisor/operate/governance.h"
 
 struct admin;
 struct engine;

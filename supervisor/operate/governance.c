@@ -24,7 +24,6 @@
 #include "host/fence_files.h"
 #include "policy/config.h"
 #include "supervisor/configuration.h"
-#include "supervisor/operate/admin.h"
 #include "supervisor/endpoints.h"
 
 struct governance {

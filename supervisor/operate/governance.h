@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "supervisor/operate/admin.h"
-
 struct config;
 struct configuration_source;
 struct directory;
@@ -19,6 +17,8 @@ struct gate;
 struct governance;
 struct socketfile;
 struct why;
+
+#define ADMIN_SOCKETS 2		/* one from systemd, and one of the service's own */
 
 /* The directory for records of a system service, which belongs to the service's user
  * (systemd/mcp-pythond.tmpfiles). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: an answer's texts while it is written.
  * Reads:   an outcome whose texts a script wrote: its JSON is checked before it is sent. */
-#include "tools/script/run_script.h"
+#include "tools/script/run_script_answer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include "tools/script/run_script_calls.h"
 #include "tools/script/run_script_results.h"
 #include "tools/script/schema/run_output.h"
+#include "tools/shared/reasons.h"
 #include "tools/shared/schema.h"
 
 #define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, if an answer gets too long */

@@ -8,6 +8,7 @@
 
 #include "base/xalloc.h"
 #include "policy/config.h"
+#include "tools/script/run_script.h"
 #include "tools/script/run_script_files.h"
 #include "tools/script/schema/run_input.h"
 #include "tools/shared/schema.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tools/script/run_script.h"
+#include "tools/script/run_script_arguments.h"
 
 enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE, KIND_KEY,
 	    KIND_FILES, KIND_SESSION, KIND_NAME, KIND_FLAG, KIND_IMPORTS, KIND_TIER,

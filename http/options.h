@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an HTTP server is made with, and its bounds.
+ */
+#ifndef HTTP_OPTIONS_H
+#define HTTP_OPTIONS_H
+
+#include <sys/types.h>
+
+struct auth;
+struct config;
+struct engine;
+struct gate;
+struct loop;
+struct mcp;
+struct rota;
+
+#define HTTP_ENDPOINTS_MAX 8
+#define HTTP_METRICS_PATH "/metrics"
+#define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
+#define HTTP_OUTPUT_HIGH (1024 * 1024)		/* if more bytes are unsent, news are left out */
+#define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, it is closed */
+#define HTTP_STALL_S 30				/* it is closed if no byte could be sent for this
+						 * time */
+#define HTTP_PRIME_S 1				/* if an answer takes longer, its stream begins */
+#define HTTP_RETRY_MS 1000			/* the time that clients have to wait before they
+						 * ask for the rest of a stream */
+
+/* All are borrowed, and must outlive the server. */
+struct http_server_options {
+	struct loop *loop;
+	struct mcp *mcp;
+	struct engine *engine;
+	const struct config *config;
+	struct gate *gate;		/* NULL: no quotas */
+	struct rota *rota;		/* for long bodies */
+	struct auth *auth;		/* NULL: clients need not authenticate */
+	uid_t own_uid;			/* the tenant of clients on TCP without tokens */
+};
+
+#endif
