@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/check-layers fails where it has to: a wrong include, a wrong call, a circle of calls, a name for
+# tests/check-layers fails where it has to: a wrong include, a wrong call, a circle of calls or of includes, a name for
 # two functions, a folder and a file that it was not told of.
 here=${srcdir:-.}
 work=$(mktemp -d) || exit 1
@@ -36,6 +36,10 @@ cp "$here/worker/jail.h" "$work/worker/jail.h"
 printf 'static void\nengine_free(void)\n{\n}\n' >>"$work/http/server.c"
 expect 'http/server.c: the static function engine_free has the name of a public one in engine/engine.c'
 cp "$here/http/server.c" "$work/http/server.c"
+
+echo '#include "engine/engine.h"' >>"$work/engine/worker.h"
+expect 'files call or include each other in a circle: engine/'
+cp "$here/engine/worker.h" "$work/engine/worker.h"
 
 mkdir "$work/cellar" && echo 'int wine;' >"$work/cellar/wine.c"
 expect 'folder cellar is not named'

@@ -14,6 +14,7 @@
 #include "policy/config.h"
 #include "tests/unit/mcp/bench_stream.h"
 #include "tests/unit/tools/fake_engine.h"
+#include "tools/script/run_script.h"
 #include "tools/script/run_script_table.h"
 #include "tools/shared/tiers.h"
 
