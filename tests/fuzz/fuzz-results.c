@@ -23,8 +23,8 @@
 #define FRAMES_MAX 20000	/* bytes */
 #define SERIAL 7
 
-static const struct results_limits limits = {
-	.displays = 5, .display_bytes = 2048, .files = 5, .files_bytes = 1024,
+static const struct limits limits = {
+	.results = { .displays = 5, .display_bytes = 2048, .files = 5, .files_bytes = 1024 },
 };
 
 /* ---- from the worker ---- */
@@ -69,10 +69,10 @@ check_outcome(const struct outcome *outcome)
 		uint32_t before = i > 0 ? outcome->display[i - 1].object : 0;
 
 		MUST(outcome->display[i].object - before <= (i > 0));
-		MUST(outcome->display[i].object < limits.displays);
+		MUST(outcome->display[i].object < limits.results.displays);
 		bytes += outcome->display[i].len;
 	}
-	MUST(bytes <= limits.display_bytes);
+	MUST(bytes <= limits.results.display_bytes);
 	bytes = 0;
 	for (size_t i = 0; i < outcome->n_files; i++) {
 		const struct outcome_file *file = &outcome->file[i];
@@ -80,8 +80,8 @@ check_outcome(const struct outcome *outcome)
 		MUST(quote_is_plain(file->path, file->path_len));
 		bytes += file->len;
 	}
-	MUST(bytes <= limits.files_bytes);
-	MUST(outcome->n_files <= limits.files);
+	MUST(bytes <= limits.results.files_bytes);
+	MUST(outcome->n_files <= limits.results.files);
 }
 
 /* ---- to the client ---- */
@@ -174,7 +174,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct config *config;
 	static struct tenant *tenant, *stranger;
 	struct tool_host host;
-	struct outcome outcome = { .id = "x-1" };
+	struct outcome outcome = { .id = "x-1", .limits = &limits };
 	struct execution_results results;
 
 	if (size > FRAMES_MAX)
@@ -185,7 +185,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		tenant = engine_tenant(NULL, 1);
 		stranger = engine_tenant(NULL, 2);
 	}
-	results_init(&results, SERIAL, &limits);
+	results_init(&results, SERIAL, &limits.results);
 	take_all(&results, data, size);
 	results_show(&results, &outcome);
 	check_outcome(&outcome);
