@@ -18,8 +18,9 @@ from guest_tools import (ALICE, CGROUP, SOCKET, SUBUIDS, UNIT, client, drop_in, 
 from guest_power import PLACE, LoggedDisk, replay
 from harness import equal
 from package_index import Index
-from package_store import environments, install, leftovers, names, verify, wait_for
+from package_store import environments, install, leftovers, names, verify
 from repl import Session
+from waits import until
 
 STATE = "/var/lib/mcp-pythond"
 STORE = STATE + "/environments"
@@ -139,7 +140,7 @@ def a_loss_of_power_at_any_point_of_that_leaves_it_whole():
                         % STORE), client(ALICE) as c:
             equal(c.run("print(1)", seconds(60)).status, "ok")
             # The keeper tidies up while other calls are answered.
-            wait_for(lambda: not leftovers(STORE), seconds(60), "the unfinished sets is there still")
+            until("the unfinished set is gone", lambda: not leftovers(STORE), seconds(60))
             assert "ok: up to record" in sh("mcp-python", "audit", "verify")
             operator("approvals")
     finally:

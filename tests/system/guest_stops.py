@@ -19,7 +19,8 @@ from guest_power import whole_lines
 from guest_tools import ALICE, client, seconds, sh
 from harness import equal
 from package_index import Index
-from package_store import environments, install, leftovers, verify, wait_for
+from package_store import environments, install, leftovers, verify
+from waits import until
 
 DISK = next(path for path in ("/dev/vdc", "/dev/ubdc") if os.path.exists(path))
 FILE_SYSTEM, CONTROL, CONTROLS = 96 << 20, 64 << 10, 2560	# hard_stops.py has the same
@@ -112,7 +113,7 @@ def life(facts):
         c = stack.enter_context(client(ALICE))
         equal(c.run("print(1)", seconds(120)).stdout, "1\n")
         # The keeper tidies up while other calls are answered.
-        wait_for(lambda: not leftovers(STORE), seconds(60), "the unfinished sets is there still")
+        until("the unfinished set is gone", lambda: not leftovers(STORE), seconds(60))
         verify_audit()
         one_more(c, number, packages_of(number))
         if facts["last"]:
