@@ -302,7 +302,10 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	memory_max = memory_limit(repl, used, kept);
 	e->usage.memory_max = memory_max;
 	e->limits.memory_bytes = repl->memory_bytes;	/* raised while it waited, perhaps */
-	e->facts.state_bytes = used;
+	/* While threads of the session run, init has not reported what the state holds, and the sum
+	 * over all processes has the waiting copy in it. */
+	if (repl->engine->memory_counted || repl->rests_with > 0)
+		e->facts.state_bytes = used;
 	limits.memory_bytes = memory_max > uncounted + CELL_ROOM
 			      ? memory_max - uncounted : CELL_ROOM;
 	limits.pids = tasks + e->limits.pids;

@@ -272,7 +272,7 @@ def a_session_ends_where_its_tokens_profile_does(ctx):
             def repl(client, **arguments):
                 return client.ask("tools/call", {"name": "run_repl", "arguments": arguments})["structuredContent"]
             token = files.add("bound", "--profile", "light")
-            until(ctx, place, bearer(token), 200)
+            until_answered(place, bearer(token), 200)
             with Client(place, token) as c:
                 session = repl(c, code="import sys\n'colorsys' in sys.modules")["session"]
                 got = repl(c, code="'colorsys' in sys.modules", session=session, profile="light")
@@ -281,7 +281,7 @@ def a_session_ends_where_its_tokens_profile_does(ctx):
                 equal([s["profile"] for s in seen["repl_sessions"]], ["light"])
             files.command("revoke", token.split("_")[1])
             token = files.add("bound", "--profile", "bare")
-            until(ctx, place, bearer(token), 200)
+            until_answered(place, bearer(token), 200)
             with Client(place, token) as c:
                 for arguments in ({"code": "1"}, {"inspect": True}, {"code": "1", "branch": True},
                                   {"code": "1", "profile": "light", "reset": True}):

@@ -181,7 +181,8 @@ def beside(other):
 def became(ctx, s, other, seen):
     """The next cells, up to one that has the state after the attack has begun, or until it is lost."""
     failed, end = 0, time.monotonic() + ctx.seconds(60)
-    while failed < 6:
+    # A busy machine needs more cells until all processes of a bomb have ended.
+    while failed < 6 or time.monotonic() < end:
         o = s.call("x if __import__('os').path.exists('/workspace/begun') else 0", 60, **LIMITS)
         seen.append((o.status, o.state, o.structured["not_carried"],
                      o.structured.get("background_stderr", "")[-200:], o.text[-300:]))
@@ -209,7 +210,7 @@ def became(ctx, s, other, seen):
     raise AssertionError("never: %r" % seen)
 
 
-def attack(ctx, most, code, tries=2):
+def attack(ctx, most, code, tries=5):
     seen = []
     with ctx.client(timeout=120) as client, \
          ctx.client(uid=SOMEBODY if os.getuid() == 0 else None) as other:

@@ -223,10 +223,10 @@ def who_is_suspended_while_a_branch_is_made(ctx):
                      "        time.sleep(0.01)\n" + work)["session"]
         second = tool(c, "run_repl", code=work, session=first, branch=True)["session"]
         calls = [c.request("tools/call", {"name": "run_repl", "arguments": {"code": "time.sleep(600)", "session": first}})]
-        until(ctx, lambda: "time.sleep" in command(ctx, "ps", "--admin-socket", d.socket).stdout, "it runs")
+        until("the call is listed", lambda: "time.sleep" in command(ctx, "ps", "--admin-socket", d.socket).stdout)
         calls.append(c.request("tools/call", {"name": "run_repl", "arguments": {
             "code": "1", "session": second, "branch": True}}))
-        until(ctx, lambda: len(status(ctx, d)["sessions"]) == 3, "the branch waits to be made")
+        until("the branch waits to be made", lambda: len(status(ctx, d)["sessions"]) == 3)
         command(ctx, "suspend", "uid:%d" % SOMEBODY, "--admin-socket", d.socket)
         for call in calls:
             assert c.wait(call, ctx.seconds(60)).get("isError"), call
