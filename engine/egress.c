@@ -117,7 +117,7 @@ egress_on_due(void *arg)
 /* Sends a message. fd: -1: none; else it belongs to the child. If the message cannot be sent, the
  * process is ended, because it would act on an old state. */
 static int
-tell(struct egress *e, const struct msg *msg, int fd)
+egress_tell_child(struct egress *e, const struct msg *msg, int fd)
 {
 	int r = child_send(&e->child, msg, &fd, fd >= 0 ? 1 : 0);
 
@@ -229,7 +229,7 @@ egress_on_ready(struct egress *e, const struct msg_egress_ready *ready)
 {
 	if (e->child.state != CHILD_STARTING)
 		return -EBADMSG;
-	if (!child_is_ours(&e->child, &ready->build))
+	if (!child_is_of_build(&e->child, &ready->build))
 		return -EPROTO;
 	log_line(LOG_INFO, "egress-ready", "landlock=%u", ready->landlock_abi);
 	child_is_ready(&e->child);
@@ -445,7 +445,7 @@ egress_grant_listen(struct egress_grant *grant, int fd)
 	}
 	msg.egress_open.execution = grant->execution;
 	grant->opened = true;
-	return tell(e, &msg, fd);
+	return egress_tell_child(e, &msg, fd);
 }
 
 void
@@ -459,7 +459,7 @@ egress_grant_end(struct egress_grant *grant)
 	e = grant->egress;
 	msg.egress_close.execution = grant->execution;
 	if (grant->opened && child_is_up(&e->child))
-		tell(e, &msg, -1);
+		egress_tell_child(e, &msg, -1);
 	/* The grant stays until the process has reported its end. */
 	grant->terms = NULL;
 	if (!grant->opened || !child_is_up(&e->child))

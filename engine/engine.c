@@ -245,7 +245,7 @@ engine_free(struct engine *engine)
 /* ---- the beginning ---- */
 
 static void
-describe(struct engine *engine)
+engine_describe_limits(struct engine *engine)
 {
 	const char *text;
 
@@ -304,7 +304,7 @@ set_up(struct engine *engine)
 	}
 	if (!engine->memory_counted || !engine->pids_counted)
 		engine->watchdog = watchdog_new(engine->base);
-	describe(engine);
+	engine_describe_limits(engine);
 	return engine->options.cgroups != NULL
 	       ? cgroup_root_watch(engine->options.cgroups, engine->base) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: every execution from the call to its one answer.
  * Every execution ends in two steps: close_run() reads the kernel's counters and releases the
- * worker; deliver() gives the answer, and nothing else does. */
+ * worker; execution_deliver_one() gives the answer, and nothing else does. */
 #include "engine/execution.h"
 
 #include <assert.h>
@@ -477,7 +477,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 
 /* Gives the answer, and makes room for the next execution. Frees e. */
 static void
-deliver(struct execution *e)
+execution_deliver_one(struct execution *e)
 {
 	struct tenant *tenant = e->tenant;
 	bool ran = execution_has_run(e);
@@ -508,7 +508,7 @@ execution_deliver(struct engine *engine)
 	TAILQ_CONCAT(&now, &engine->due, link);
 	while ((e = TAILQ_FIRST(&now)) != NULL) {
 		TAILQ_REMOVE(&now, e, link);
-		deliver(e);
+		execution_deliver_one(e);
 	}
 	pool_pump(engine);
 	pool_tell_change(engine);
@@ -639,7 +639,7 @@ execution_finish(struct execution *e)
 	}
 	w = close_run(e);
 	worker_spend(w);
-	deliver(e);
+	execution_deliver_one(e);
 	worker_ignore(w);
 	pool_settle(engine, w->share);
 }

@@ -90,7 +90,7 @@ modules_on_mounted(void *arg, int error)
 /* Asks the keeper to mount the set. While the execution runs, and until its session ends, the set
  * stays in the store (engine_uses). */
 static int
-mount(struct execution *e, const char *environment)
+modules_mount(struct execution *e, const char *environment)
 {
 	struct execution_modules *m = e->modules;
 	int r;
@@ -117,7 +117,7 @@ execution_answer_module(struct execution *e, const char *environment)
 		return;
 	if (environment != NULL)
 		snprintf(m->asked, sizeof(m->asked), "%s", environment);
-	if (environment == NULL || mount(e, environment) < 0)
+	if (environment == NULL || modules_mount(e, environment) < 0)
 		modules_answer(e, false);
 }
 

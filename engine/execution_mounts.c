@@ -179,7 +179,7 @@ choose_places(struct execution_mounts *mounts, const struct mount_places *places
 /* Asks the keeper to mount the files. Returns the reading end of a pipe on which the keeper says
  * that they are mounted; -ENODATA: all are mounted already; or another -errno. */
 static int
-attach(struct execution *e, int pidfd, const struct mount_places *places)
+mounts_attach(struct execution *e, int pidfd, const struct mount_places *places)
 {
 	const char *name[FILE_PLACES];
 	own_fd int gate = -1;
@@ -246,7 +246,7 @@ execution_mounts_put(struct execution *e, struct worker *w, struct mount_places 
 
 	if (r < 0 || e->mounts.n == 0)
 		return r;
-	gate = attach(e, w->pidfd, places);
+	gate = mounts_attach(e, w->pidfd, places);
 	if (gate < 0 && gate != -ENODATA)
 		return gate;
 	for (size_t i = 0; r == 0 && i < e->mounts.n; i++) {

@@ -67,7 +67,7 @@ tools_forget(struct execution_tools *t, size_t at)
 /* The ended call to leave out of the outcome: the first one that only read and ended well, or else
  * the first one. */
 static size_t
-dullest(const struct execution_tools *t)
+tools_dullest(const struct execution_tools *t)
 {
 	size_t first = t->n;
 
@@ -134,7 +134,7 @@ end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t b
 				? call->told.tool : NULL,
 			.end = call->told.end, .ms = call->told.ms, .bytes = call->told.bytes });
 	if (t->n - t->n_open > OUTCOME_CALLS_MAX) {
-		tools_forget(t, dullest(t));
+		tools_forget(t, tools_dullest(t));
 		t->left_out++;
 	}
 }

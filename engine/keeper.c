@@ -77,7 +77,7 @@ keeper_on_message(void *arg, struct frame *frame)
 
 	if (frame->msg.type != MSG_KEEPING || k->child.state != CHILD_STARTING)
 		return -EBADMSG;
-	if (!child_is_ours(&k->child, &keeping->build))
+	if (!child_is_of_build(&k->child, &keeping->build))
 		return -EPROTO;
 	if (keeping->error != 0) {
 		child_note(&k->child, -(int)keeping->error, "%.*s: %s",
@@ -155,7 +155,7 @@ keeper_trouble(const struct keeper *k)
 /* Sends a message with descriptors, which belong to the keeper from now on. A keeper that is still
  * starting reads the message once it serves. If it ends before, its end closes the descriptors. */
 static int
-put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
+keeper_put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
 {
 	int r;
 
@@ -179,7 +179,7 @@ put_attach(struct keeper *k, const struct msg *msg, int pidfd, int gate)
 		close(gate);
 		return r;
 	}
-	return put(k, msg, fd, 2);
+	return keeper_put(k, msg, fd, 2);
 }
 
 int
@@ -229,7 +229,7 @@ keeper_attach_volume(struct keeper *k, const struct keeper_volume *volume, int c
 				close(fd[i]);
 		return r;
 	}
-	return put(k, &msg, fd, 3);
+	return keeper_put(k, &msg, fd, 3);
 }
 
 static void
@@ -291,7 +291,7 @@ keeper_discard(struct keeper *k, const char *name)
 {
 	struct msg msg = { .type = MSG_DISCARD, .discard.name = msg_str(name) };
 
-	return put(k, &msg, NULL, 0);
+	return keeper_put(k, &msg, NULL, 0);
 }
 
 /* ---- taking in ---- */
@@ -353,7 +353,7 @@ put_take(struct keeper *k, const struct taking_request *request, int taken)
 	assert(request->n_wheels <= WHEELS_MAX);
 	for (size_t i = 0; i < request->n_wheels; i++)
 		wheel[i] = msg_str(request->wheel[i]);
-	return put(k, &msg, fd, sizeof(fd) / sizeof(*fd));
+	return keeper_put(k, &msg, fd, sizeof(fd) / sizeof(*fd));
 }
 
 int

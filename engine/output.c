@@ -77,7 +77,7 @@ head_cap(const struct output_capture *capture)
 
 /* Makes the buffer large enough for len bytes in total, at most cap. */
 static void
-reserve(struct output_capture *capture, size_t len)
+output_reserve(struct output_capture *capture, size_t len)
 {
 	unsigned char *at;
 	size_t size = capture->size ? capture->size : 512;
@@ -107,7 +107,7 @@ capture_add(struct output_capture *capture, const unsigned char *bytes, size_t l
 	capture->written += len;
 	if (capture->cap == 0)
 		return;
-	reserve(capture, len > capture->cap ? capture->cap : capture->len + len);
+	output_reserve(capture, len > capture->cap ? capture->cap : capture->len + len);
 	n = capture->cap - capture->len;
 	if (n > len)
 		n = len;
@@ -139,7 +139,7 @@ capture_add(struct output_capture *capture, const unsigned char *bytes, size_t l
 
 /* Rotates the ring so that its oldest byte comes first. */
 static void
-straighten(struct output_capture *capture)
+output_straighten(struct output_capture *capture)
 {
 	size_t head = head_cap(capture), ring = capture->cap - head;
 	size_t first = capture->cap - capture->tail;
@@ -169,7 +169,7 @@ capture_text(struct output_capture *capture)
 		size_t head = head_cap(capture), cut_head, cut_tail;
 		char line[96];
 
-		straighten(capture);
+		output_straighten(capture);
 		cut_head = utf8_begun(capture->at, head);
 		cut_tail = rest_of_cut(capture->at + head, capture->cap - head);
 		dropped = capture->written - capture->cap + cut_head + cut_tail;
@@ -218,8 +218,8 @@ output_done(struct output *output)
 /* Characters enter the transcript whole. An unfinished one is held back until its rest comes;
  * otherwise the other stream's text would appear in the middle of it. */
 static void
-transcribe(struct output *output, enum stream stream, const unsigned char *bytes,
-	   size_t len)
+output_transcribe(struct output *output, enum stream stream, const unsigned char *bytes,
+		  size_t len)
 {
 	unsigned char *held = output->held[stream];
 	size_t *n_held = &output->n_held[stream], begun, bad;
@@ -253,7 +253,7 @@ output_add(struct output *output, enum stream stream, const void *bytes, size_t 
 		return;
 	capture_add(&output->stream[stream], bytes, len);
 	capture_add(&output->whole[stream], bytes, len);
-	transcribe(output, stream, bytes, len);
+	output_transcribe(output, stream, bytes, len);
 }
 
 uint64_t
@@ -329,7 +329,7 @@ output_whole(struct output *output, enum stream stream, struct output_piece piec
 		piece_r[0] = (struct output_piece){ 0, (char *)whole->at, whole->len };
 		return 1;
 	}
-	straighten(whole);
+	output_straighten(whole);
 	piece_r[0] = (struct output_piece){ 0, (char *)whole->at, head };
 	piece_r[1] = (struct output_piece){ whole->written - (whole->cap - head),
 					    (char *)whole->at + head, whole->cap - head };

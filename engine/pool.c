@@ -221,7 +221,7 @@ pool_may_serve(const struct share *share)
 
 /* Separates a share from its own zygote: from now on it waits in the profile's ring. */
 static void
-detach(struct pool_profile *own)
+pool_detach(struct pool_profile *own)
 {
 	struct share *share = own->share;
 
@@ -240,7 +240,7 @@ pool_give_zygote_up(struct share *share)
 	if (!own->is_own)
 		return;
 	share_cool(share);
-	detach(own);
+	pool_detach(own);
 	/* on_stopped frees own, now or when the process is reaped. */
 	zygote_stop(own->zygote);
 }
@@ -495,7 +495,7 @@ pool_on_retry(evutil_socket_t fd, short what, void *arg)
 /* ---- workers ---- */
 
 static struct pool_workers *
-bucket(struct engine *engine, uint64_t serial)
+pool_bucket(struct engine *engine, uint64_t serial)
 {
 	return &engine->pool->by_serial[serial % POOL_BUCKETS];
 }
@@ -505,7 +505,7 @@ pool_find(struct engine *engine, uint64_t serial)
 {
 	struct worker *w;
 
-	LIST_FOREACH(w, bucket(engine, serial), all_link)
+	LIST_FOREACH(w, pool_bucket(engine, serial), all_link)
 		if (w->serial == serial)
 			return w;
 	return NULL;
@@ -516,7 +516,7 @@ on_made(struct worker *w)
 {
 	struct pool *pool = w->engine->pool;
 
-	LIST_INSERT_HEAD(bucket(w->engine, w->serial), w, all_link);
+	LIST_INSERT_HEAD(pool_bucket(w->engine, w->serial), w, all_link);
 	pool->n_workers++;
 	w->share->tenant->workers++;
 	if (w->state != WORKER_STARTING)
@@ -730,7 +730,7 @@ on_zygote_stopped(void *arg)
 	if (!profile->is_own || profile->share != NULL)
 		engine->pool->hooks->adopt_strays(engine);
 	if (profile->share != NULL)
-		detach(profile);
+		pool_detach(profile);
 	if (profile->is_own)
 		free_own(profile);
 	pool_pump(engine);

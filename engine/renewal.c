@@ -60,7 +60,7 @@ struct renewal {
 
 /* Watches a directory. One that does not exist is left out. */
 static void
-watch(struct renewal *renewal, const char *directory, const char *name)
+renewal_watch(struct renewal *renewal, const char *directory, const char *name)
 {
 	int number = inotify_add_watch(renewal->fd, directory, CHANGES | IN_ONLYDIR | IN_MASK_ADD);
 
@@ -78,11 +78,11 @@ watch_path(struct renewal *renewal, const char *path)
 {
 	own_mem char *parent = xstrdup(path), *last = xstrdup(path);
 
-	watch(renewal, dirname(parent), basename(last));
+	renewal_watch(renewal, dirname(parent), basename(last));
 }
 
 static bool
-counts(const struct renewal *renewal, const struct inotify_event *event)
+renewal_counts(const struct renewal *renewal, const struct inotify_event *event)
 {
 	/* Events were lost: one of them may have counted. */
 	if (event->mask & IN_Q_OVERFLOW)
@@ -121,7 +121,7 @@ renewal_on_readable(evutil_socket_t fd, short what, void *arg)
 	while (at < len) {
 		const struct inotify_event *event = (const void *)(bytes + at);
 
-		changed = changed || counts(renewal, event);
+		changed = changed || renewal_counts(renewal, event);
 		at += (ssize_t)(sizeof(*event) + event->len);
 	}
 	if (changed)
@@ -145,7 +145,7 @@ static void
 watch_all(struct renewal *renewal, const struct config *config)
 {
 	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++)
-		watch(renewal, watched[i].directory, watched[i].name);
+		renewal_watch(renewal, watched[i].directory, watched[i].name);
 	for (unsigned int p = 0; p < config->n_profiles; p++) {
 		const struct config_list *paths = &config->profile[p].paths;
 

@@ -82,7 +82,7 @@ repl_end(struct repl *repl, const char *text)
 
 /* A job other than a cell is answered in a later turn of the loop. */
 static void
-answer(struct repl *repl, struct repl_job *job, int error)
+repl_answer(struct repl *repl, struct repl_job *job, int error)
 {
 	job->error = error;
 	TAILQ_INSERT_TAIL(&repl->answers, job, link);
@@ -123,7 +123,7 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 			continue;
 		}
 		TAILQ_REMOVE(&repl->jobs, job, link);
-		answer(repl, job, -ESRCH);
+		repl_answer(repl, job, -ESRCH);
 	}
 	repl->end_untold = true;
 	event_active(&repl->tell, EV_TIMEOUT, 0);
@@ -207,7 +207,7 @@ repl_close(struct repl *repl)
 /* ---- its worker ---- */
 
 static void
-arm(struct repl *repl)
+repl_arm(struct repl *repl)
 {
 	static const struct timeval most = { ANSWER_MS / 1000, 0 };
 
@@ -286,7 +286,7 @@ repl_lease(struct repl *repl, struct worker *w)
 		return -EAGAIN;
 	repl->worker = w;
 	repl_set_phase(repl, REPL_OPENING);
-	arm(repl);
+	repl_arm(repl);
 	if (repl->environment[0] != '\0')
 		mount_first(repl);
 	return 0;
@@ -315,7 +315,7 @@ add_job(struct repl *repl, const struct repl_job *job)
 		abort();
 	*copy = *job;
 	if (repl->phase == REPL_ENDED) {
-		answer(repl, copy, -ESRCH);
+		repl_answer(repl, copy, -ESRCH);
 		return NULL;
 	}
 	TAILQ_INSERT_TAIL(&repl->jobs, copy, link);
@@ -341,7 +341,7 @@ repl_drop(struct repl *repl, unsigned int snapshot)
 }
 
 static void
-enqueue(struct repl *repl, struct execution *e)
+repl_enqueue(struct repl *repl, struct execution *e)
 {
 	e->job = (struct repl_job){ .kind = JOB_CELL, .execution = e };
 	TAILQ_INSERT_TAIL(&repl->jobs, &e->job, link);
@@ -349,7 +349,7 @@ enqueue(struct repl *repl, struct execution *e)
 }
 
 static void
-dequeue(struct repl *repl, struct execution *e)
+repl_dequeue(struct repl *repl, struct execution *e)
 {
 	TAILQ_REMOVE(&repl->jobs, &e->job, link);
 }
@@ -373,12 +373,12 @@ start_copy(struct repl *repl, struct repl_job *job)
 
 	if ((repl->snapshots & 1U << job->from) == 0 || repl->engine->shutting_down) {
 		TAILQ_REMOVE(&repl->jobs, job, link);
-		answer(repl, job, repl->engine->shutting_down ? -ESRCH : -ENOENT);
+		repl_answer(repl, job, repl->engine->shutting_down ? -ESRCH : -ENOENT);
 		return;
 	}
 	job->adds = (repl->snapshots & 1U << job->to) == 0;
 	repl_set_phase(repl, REPL_COPY);
-	arm(repl);
+	repl_arm(repl);
 	if (give_memory(repl) < 0 || repl_send(repl, &copy, -1) < 0)
 		repl_end(repl, "the session's worker is gone");
 }
@@ -449,7 +449,7 @@ finish_copy(struct repl *repl, int error)
 	TAILQ_REMOVE(&repl->jobs, job, link);
 	if (error != 0 && job->adds)
 		repl->snapshots &= ~(1U << job->to);
-	answer(repl, job, error);
+	repl_answer(repl, job, error);
 	repl_rest(repl);
 }
 
@@ -581,8 +581,8 @@ repl_close_cell(struct repl *repl)
 
 const struct repl_stage repl_stage = {
 	.admits = repl_admits,
-	.enqueue = enqueue,
-	.dequeue = dequeue,
+	.enqueue = repl_enqueue,
+	.dequeue = repl_dequeue,
 	.send = repl_send_cell,
 	.mount = repl_mount,
 	.stop = repl_stop_cell,

@@ -33,7 +33,7 @@
 			 * the time */
 
 static uint64_t
-smaller(uint64_t a, uint64_t b)
+repl_smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -100,9 +100,9 @@ read_charged(const struct cgroup_leaf *leaf, struct charged *charged_r)
 	    cgroup_text_counter(text, "file", &file) < 0 ||
 	    cgroup_text_counter(text, "shmem", &shmem) < 0)
 		return -EIO;
-	file -= smaller(file, shmem);
+	file -= repl_smaller(file, shmem);
 	charged_r->private = private;
-	charged_r->lasting = all - smaller(all, private + file);
+	charged_r->lasting = all - repl_smaller(all, private + file);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ look_for_uncounted(const struct repl *repl)
 	all = watchdog_private_memory(w->pid, w->leaf);
 	if (all == 0 || all > now.private + repl->uncounted_most)
 		return repl->uncounted_most;
-	return all - smaller(all, now.private);
+	return all - repl_smaller(all, now.private);
 }
 
 /* A look holds up the whole supervisor, and the session decides how long it takes (a second, with
@@ -371,9 +371,9 @@ find_leaf(struct engine *engine, struct tenant *tenant, const struct msg_kept *k
 }
 
 static int
-adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
-      const int fd[REPL_FDS], const struct repl_watcher *watcher, struct repl **repl_r,
-      struct why *why_r)
+repl_adopt_one(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
+	       const int fd[REPL_FDS], const struct repl_watcher *watcher, struct repl **repl_r,
+	       struct why *why_r)
 {
 	int profile = find_profile(engine, &kept->profile), r;
 	struct cgroup_leaf *leaf;
@@ -430,7 +430,7 @@ repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[REPL
 			abort();
 		tenant = engine_tenant_named(engine, principal);
 		free(principal);
-		r = adopt(engine, tenant, kept, fd, watcher, repl_r, why_r);
+		r = repl_adopt_one(engine, tenant, kept, fd, watcher, repl_r, why_r);
 		tenant_release(tenant);
 	}
 	return r;

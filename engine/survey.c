@@ -81,7 +81,7 @@ used_ms(const struct execution *e)
 }
 
 static void
-look(const struct tenant *tenant, struct survey_tenant *tenant_r)
+survey_look(const struct tenant *tenant, struct survey_tenant *tenant_r)
 {
 	const struct engine *engine = tenant->engine;
 	const struct execution *e;
@@ -117,7 +117,7 @@ survey_tenants(const struct engine *engine,
 
 	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
 		LIST_FOREACH(tenant, &engine->tenants[i], link) {
-			look(tenant, &seen);
+			survey_look(tenant, &seen);
 			visit(arg, &seen);
 		}
 }
@@ -132,7 +132,7 @@ survey_tenant(const struct engine *engine, const char *principal,
 	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
 		LIST_FOREACH(tenant, &engine->tenants[i], link)
 			if (strcmp(tenant->principal, principal) == 0) {
-				look(tenant, tenant_r);
+				survey_look(tenant, tenant_r);
 				return true;
 			}
 	return false;

@@ -202,7 +202,7 @@ tenant_free(struct tenant *tenant)
 /* Sets the tenant's weight by its load. A tenant that does nothing and has the largest weight is
  * left out. */
 static void
-weigh(struct tenant *tenant)
+tenant_weigh(struct tenant *tenant)
 {
 	bool at_rest =
 		tenant->workers == 0 && load_weight(&tenant->load) == LOAD_WEIGHT_MOST;
@@ -232,7 +232,7 @@ tenant_look_after(struct tenant *tenant)
 			share_shrink(&tenant->share[i]);
 		}
 	}
-	weigh(tenant);
+	tenant_weigh(tenant);
 	volumes_look_after(&tenant->volumes);
 	if (idle && tenant->holders == 0 && tenant->workers == 0)
 		tenant_free(tenant);

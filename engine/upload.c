@@ -30,7 +30,7 @@ upload_free(struct upload *upload)
 }
 
 static const char *
-why(int error)
+upload_say_why(int error)
 {
 	switch (error) {
 	case -EFBIG:
@@ -71,7 +71,7 @@ on_end(void *arg, int error)
 		end.sha256 = file.sha256;
 	else
 		end.error = error < 0 ? error : -ENOSPC;
-	end.why = end.error < 0 ? why(end.error) : NULL;
+	end.why = end.error < 0 ? upload_say_why(end.error) : NULL;
 	calls.end(calls.arg, &end);
 	upload_free(upload);
 }

@@ -406,7 +406,7 @@ upstream_on_ready(struct upstream *u, const struct msg_tools_ready *ready)
 {
 	if (u->child.state != CHILD_STARTING)
 		return -EBADMSG;
-	if (!child_is_ours(&u->child, &ready->build))
+	if (!child_is_of_build(&u->child, &ready->build))
 		return -EPROTO;
 	child_is_ready(&u->child);
 	child_arm(&u->child, SERVED_MS);

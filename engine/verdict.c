@@ -29,7 +29,7 @@ signal_name(int signal, char *buffer, size_t size)
 /* ---- the conditions of the table ---- */
 
 static bool
-raised(const struct outcome_facts *f, const char *type)
+verdict_raised(const struct outcome_facts *f, const char *type)
 {
 	return f->has_done && f->raised && f->error_type != NULL &&
 	       strcmp(f->error_type, type) == 0;
@@ -42,8 +42,8 @@ raised_for_memory(const struct outcome_facts *f)
 	static const char array[] = "._ArrayMemoryError";
 	size_t len = f->error_type != NULL ? strlen(f->error_type) : 0;
 
-	return raised(f, "MemoryError") ||
-	       (len >= strlen(array) && raised(f, f->error_type) &&
+	return verdict_raised(f, "MemoryError") ||
+	       (len >= strlen(array) && verdict_raised(f, f->error_type) &&
 		strcmp(f->error_type + len - strlen(array), array) == 0);
 }
 
@@ -97,10 +97,10 @@ HOLDS(ended_badly, !ended_well(f))
 static bool
 says_fork_was_refused(const struct outcome_facts *f)
 {
-	if (raised(f, "RuntimeError"))
+	if (verdict_raised(f, "RuntimeError"))
 		return f->error_message != NULL &&
 		       strcmp(f->error_message, "can't start new thread") == 0;
-	return raised(f, "BlockingIOError") && message_has_errno(f, EAGAIN) &&
+	return verdict_raised(f, "BlockingIOError") && message_has_errno(f, EAGAIN) &&
 	       f->error_traceback != NULL && strstr(f->error_traceback, "fork") != NULL;
 }
 
@@ -121,7 +121,7 @@ ran_out_of_data(const struct outcome_facts *f)
 {
 	return f->watchdog_memory &&
 	       (raised_for_memory(f) ||
-		(raised(f, "OSError") && message_has_errno(f, ENOMEM)));
+		(verdict_raised(f, "OSError") && message_has_errno(f, ENOMEM)));
 }
 
 /* Was the script ended by the signal of RLIMIT_CPU, the second safeguard? A process that has sent
@@ -139,7 +139,7 @@ static bool
 disk_full(const struct outcome_facts *f)
 {
 	return signal_of(f) == SIGXFSZ ||
-	       (raised(f, "OSError") &&
+	       (verdict_raised(f, "OSError") &&
 		(message_has_errno(f, ENOSPC) || message_has_errno(f, EDQUOT)));
 }
 

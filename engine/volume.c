@@ -79,7 +79,7 @@ volume_make(struct volumes *volumes, const char *name)
 }
 
 static void
-end(struct volume *volume)
+volume_end(struct volume *volume)
 {
 	assert(volume->holders == 0);
 	if (volume->leaf) {
@@ -108,7 +108,7 @@ make_room(struct volumes *volumes)
 	if (n < volumes->engine->config->workspace.volumes)
 		return true;
 	if (idle)
-		end(idle);
+		volume_end(idle);
 	return idle != NULL;
 }
 
@@ -160,7 +160,7 @@ volumes_look_after(struct volumes *volumes)
 	for (; volume; volume = next) {
 		next = LIST_NEXT(volume, link);
 		if (volume->holders == 0 && now - volume->idle_since_ms >= IDLE_MS)
-			end(volume);
+			volume_end(volume);
 	}
 }
 
@@ -170,7 +170,7 @@ volumes_end(struct volumes *volumes)
 	struct volume *volume;
 
 	while ((volume = LIST_FIRST(&volumes->list)))
-		end(volume);
+		volume_end(volume);
 }
 
 unsigned int

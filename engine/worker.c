@@ -183,7 +183,7 @@ worker_free(struct worker *w)
 
 /* Ends a worker that failed before it had a user. If it was not warm yet, the pool is told. */
 static void
-fail(struct worker *w, const char *text)
+worker_fail(struct worker *w, const char *text)
 {
 	bool was_new = w->state == WORKER_STARTING || w->state == WORKER_WARM;
 
@@ -242,7 +242,7 @@ on_jail_failed(struct worker *w, const struct msg_jail_failed *failed)
 		return -EBADMSG;
 	snprintf(text, sizeof(text), "%.*s: %s", (int)failed->what.len, failed->what.at,
 		 strerror((int)failed->error));
-	fail(w, text);
+	worker_fail(w, text);
 	return 0;
 }
 
@@ -260,7 +260,7 @@ worker_on_message(struct worker *w, struct frame *frame)
 }
 
 static bool
-runs(const struct worker *w)
+worker_runs(const struct worker *w)
 {
 	return w->state == WORKER_RUNNING && w->execution != NULL;
 }
@@ -287,21 +287,21 @@ worker_on_ended(evutil_socket_t fd, short what, void *arg)
 	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
 					    : info.si_status & 0x7f;
 	/* Its last messages may lie unread in the socket. */
-	while (runs(w) && frame_reader_read(&w->reader, w->control, &frame) > 0) {
+	while (worker_runs(w) && frame_reader_read(&w->reader, w->control, &frame) > 0) {
 		int r = worker_on_message(w, &frame);
 
 		frame_done(&frame);
 		if (r < 0)
 			w->user->on_broken(w);
 	}
-	if (runs(w) && frame_reader_broke_off(&w->reader))
+	if (worker_runs(w) && frame_reader_broke_off(&w->reader))
 		w->user->on_broken(w);
-	if (runs(w))
+	if (worker_runs(w))
 		w->user->on_died(w, status);
 	if (w->state == WORKER_SPENT)
 		worker_end(w);
 	else if (w->state != WORKER_ENDING)
-		fail(w, "the worker ended before it was ready");
+		worker_fail(w, "the worker ended before it was ready");
 	remove_worker(w);
 }
 
@@ -317,7 +317,7 @@ worker_on_timer(evutil_socket_t fd, short what, void *arg)
 		/* A zygote that has not named the worker hangs: it is killed, and its end ends the
 		 * worker, too. */
 		if (w->pidfd >= 0 || !zygote_kill(share_zygote(w->share), w->generation))
-			fail(w, "the worker was not ready in time");
+			worker_fail(w, "the worker was not ready in time");
 		break;
 	case WORKER_WARM: case WORKER_LEASED: case WORKER_SPENT:
 		break;
@@ -382,7 +382,7 @@ worker_on_readable(evutil_socket_t fd, short what, void *arg)
 	if (r >= 0)
 		return;
 	if (w->state != WORKER_RUNNING) {
-		fail(w, r == -EBADMSG ? "the worker broke its protocol"
+		worker_fail(w, r == -EBADMSG ? "the worker broke its protocol"
 						: "the worker closed its socket");
 	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
 		w->user->on_broken(w);
@@ -537,7 +537,7 @@ worker_on_spawn_failed(struct worker *w, const char *text)
 {
 	if (w->pidfd >= 0)
 		return;
-	fail(w, text);
+	worker_fail(w, text);
 	remove_worker(w);
 }
 
@@ -571,7 +571,7 @@ worker_run(struct worker *w, const struct worker_load *load)
 	if (r == 0)
 		r = frame_writer_flush(&w->writer, w->control);
 	if (r < 0) {
-		fail(w, "the worker did not take the script");
+		worker_fail(w, "the worker did not take the script");
 		return r;
 	}
 	if (r > 0)
@@ -622,7 +622,7 @@ worker_lease(struct worker *w, const struct worker_user *user, struct repl *repl
 	int r = worker_send(w, open, -1);
 
 	if (r < 0) {
-		fail(w, "the worker did not become a session's");
+		worker_fail(w, "the worker did not become a session's");
 		return r;
 	}
 	w->user = user;

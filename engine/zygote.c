@@ -84,7 +84,7 @@ arm_renewal(struct zygote *z)
 /* Starts a successor, if one is needed. A process that has made no worker stays: no other process
  * knows its secrets. */
 static void
-renew(struct zygote *z)
+zygote_replace(struct zygote *z)
 {
 	struct process *other = other_than(z, z->now);
 
@@ -187,7 +187,7 @@ zygote_on_due(void *arg)
 	if (p == z->now && p->child.state == CHILD_DOWN)
 		zygote_start(p);
 	else if (z->now->child.state == CHILD_SERVING)
-		renew(z);
+		zygote_replace(z);
 }
 
 /* ---- messages ---- */
@@ -197,7 +197,7 @@ on_hello(struct process *p, const struct msg_hello *hello)
 {
 	if (p->said_hello)
 		return -EBADMSG;
-	if (!child_is_ours(&p->child, &hello->build))
+	if (!child_is_of_build(&p->child, &hello->build))
 		return -EPROTO;
 	p->said_hello = true;
 	return 0;
@@ -368,7 +368,7 @@ zygote_renew(struct zygote *z)
 	for (size_t i = 0; i < 2; i++)
 		z->process[i].is_stale = child_is_up(&z->process[i].child);
 	if (z->now->child.state == CHILD_SERVING)
-		renew(z);
+		zygote_replace(z);
 }
 
 void

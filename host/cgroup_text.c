@@ -40,7 +40,7 @@ cgroup_text_own(const char *text, char *path_r, size_t size)
 
 /* Copies a field of mountinfo, in which blank, tab, newline and backslash are octal escapes. */
 static int
-unescape(const char *at, size_t len, char *to, size_t size)
+cgroup_unescape(const char *at, size_t len, char *to, size_t size)
 {
 	size_t n = 0;
 
@@ -62,7 +62,7 @@ unescape(const char *at, size_t len, char *to, size_t size)
 
 /* The part of path below root, without a leading slash; NULL: path is not below root. */
 static const char *
-below(const char *root, const char *path)
+cgroup_below(const char *root, const char *path)
 {
 	size_t len = strlen(root);
 
@@ -90,10 +90,10 @@ directory_by_line(const char *line, size_t len, const char *own, char *path_r,
 	dash = memmem(line, len, " - ", 3);
 	if (n < 5 || dash == NULL || strncmp(dash + 3, "cgroup2 ", 8) != 0)
 		return -ENOENT;
-	if (unescape(field[3], width[3], root, sizeof(root)) < 0 ||
-	    unescape(field[4], width[4], point, sizeof(point)) < 0)
+	if (cgroup_unescape(field[3], width[3], root, sizeof(root)) < 0 ||
+	    cgroup_unescape(field[4], width[4], point, sizeof(point)) < 0)
 		return -ENAMETOOLONG;
-	rest = below(root, own);
+	rest = cgroup_below(root, own);
 	if (rest == NULL)
 		return -ENOENT;
 	r = snprintf(path_r, size, "%s%s%s", point, *rest ? "/" : "", rest);

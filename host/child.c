@@ -80,7 +80,7 @@ child_is_up(const struct child *c)
 }
 
 bool
-child_is_ours(struct child *c, const struct msg_str *build)
+child_is_of_build(struct child *c, const struct msg_str *build)
 {
 	if (build->len == strlen(PROTO_BUILD) &&
 	    memcmp(build->at, PROTO_BUILD, build->len) == 0)

@@ -110,6 +110,6 @@ void child_note(struct child *child, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Is the child's program of the same build as this one? If not, child_note notes it. */
-bool child_is_ours(struct child *child, const struct msg_str *build);
+bool child_is_of_build(struct child *child, const struct msg_str *build);
 
 #endif

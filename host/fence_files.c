@@ -65,7 +65,7 @@ fence_files_free(struct fence_files *files)
 }
 
 static uint64_t
-rights(const struct fence_files *files, enum fence_access access, bool directory)
+fence_rights(const struct fence_files *files, enum fence_access access, bool directory)
 {
 	uint64_t all = 0;
 
@@ -93,7 +93,7 @@ fence_files_add_fd(struct fence_files *files, int fd, enum fence_access access)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	rule.allowed_access = rights(files, access, S_ISDIR(st.st_mode));
+	rule.allowed_access = fence_rights(files, access, S_ISDIR(st.st_mode));
 	return syscall(SYS_landlock_add_rule, files->fd, LANDLOCK_RULE_PATH_BENEATH, &rule,
 		       0) < 0 ? -errno : 0;
 }

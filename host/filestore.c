@@ -174,7 +174,7 @@ filestore_charge(struct filestore *store, struct shelf *shelf, uint64_t size)
 }
 
 static void
-discharge(struct filestore *store, struct shelf *shelf, uint64_t size)
+filestore_discharge(struct filestore *store, struct shelf *shelf, uint64_t size)
 {
 	shelf->bytes -= size;
 	store->bytes -= size;
@@ -190,11 +190,11 @@ stored_free(struct stored *file)
 
 /* The shelf stays, even if it is empty. */
 static void
-unshelve(struct filestore *store, struct shelf *shelf, struct stored *file)
+filestore_unshelve(struct filestore *store, struct shelf *shelf, struct stored *file)
 {
 	TAILQ_REMOVE(&shelf->files, file, link);
 	shelf->n_files--;
-	discharge(store, shelf, file->size);
+	filestore_discharge(store, shelf, file->size);
 	stored_free(file);
 }
 
@@ -216,7 +216,7 @@ drop_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
 	 * expired then. */
 	if (!store->lost)
 		(void)frame_writer_put(&store->writer, &msg, NULL, 0);
-	unshelve(store, shelf, file);
+	filestore_unshelve(store, shelf, file);
 	send_orders(store);
 }
 
@@ -245,7 +245,7 @@ find_stored(const struct shelf *shelf, const char *uri)
 
 /* The oldest file that is not held, or NULL. */
 static struct stored *
-oldest(const struct shelf *shelf)
+filestore_oldest(const struct shelf *shelf)
 {
 	struct stored *file;
 
@@ -257,12 +257,12 @@ oldest(const struct shelf *shelf)
 
 /* Of the shelves with files that can be removed the one with the most bytes. */
 static struct shelf *
-fullest(struct filestore *store)
+filestore_fullest(struct filestore *store)
 {
 	struct shelf *shelf, *most = NULL;
 
 	TAILQ_FOREACH(shelf, &store->shelves, link)
-		if ((!most || shelf->bytes > most->bytes) && oldest(shelf))
+		if ((!most || shelf->bytes > most->bytes) && filestore_oldest(shelf))
 			most = shelf;
 	return most;
 }
@@ -285,13 +285,13 @@ filestore_make_room(struct filestore *store, struct shelf *shelf, uint64_t size)
 
 	if (size > bounds->file_bytes)
 		return -EFBIG;
-	while (is_full(bounds, shelf, size) && (file = oldest(shelf)))
+	while (is_full(bounds, shelf, size) && (file = filestore_oldest(shelf)))
 		drop_stored(store, shelf, file);
 	if (shelf->bytes + size > bounds->tenant_bytes ||
 	    shelf->n_files >= bounds->tenant_files)
 		return -EDQUOT;
-	while (store->bytes + size > bounds->bytes_max && (full = fullest(store))) {
-		drop_stored(store, full, oldest(full));
+	while (store->bytes + size > bounds->bytes_max && (full = filestore_fullest(store))) {
+		drop_stored(store, full, filestore_oldest(full));
 		if (full != shelf)
 			drop_empty(store, full);
 	}
@@ -308,7 +308,7 @@ filestore_sweep(struct filestore *store)
 
 	for (shelf = TAILQ_FIRST(&store->shelves); shelf && n < SWEPT_MAX; shelf = next) {
 		next = TAILQ_NEXT(shelf, link);
-		while (n < SWEPT_MAX && (file = oldest(shelf)) && file->until_s <= now) {
+		while (n < SWEPT_MAX && (file = filestore_oldest(shelf)) && file->until_s <= now) {
 			drop_stored(store, shelf, file);
 			n++;
 		}
@@ -341,7 +341,7 @@ filestore_detach(struct filestore_job *job)
 	job->shelf->n_slow -= job->active && job->calls.is_slow;
 	job->shelf->n_jobs--;
 	if (job->active && job->coming)
-		discharge(store, job->shelf, job->coming->size);
+		filestore_discharge(store, job->shelf, job->coming->size);
 	event_free(job->due);
 }
 
@@ -389,7 +389,7 @@ filestore_on_due(evutil_socket_t fd, short what, void *arg)
 
 /* A file with the same address is replaced: its tenant has changed it. */
 static void
-shelve(struct filestore *store, struct shelf *shelf, struct stored *file)
+filestore_shelve(struct filestore *store, struct shelf *shelf, struct stored *file)
 {
 	struct stored *earlier = find_stored(shelf, file->uri);
 
@@ -408,11 +408,11 @@ filestore_take_file(struct filestore_job *job, const struct msg_file_ended *ende
 	struct shelf *shelf = job->shelf;
 	struct stored *file = give_ptr(job->coming);
 
-	discharge(store, shelf, file->size);
+	filestore_discharge(store, shelf, file->size);
 	memcpy(file->sha256, ended->sha256.at, sizeof(file->sha256));
 	/* The file is kept from now on; the time on disk is slightly earlier. */
 	file->until_s = now_s() + store->bounds.keep_seconds;
-	shelve(store, shelf, file);
+	filestore_shelve(store, shelf, file);
 	if (job->cancelled)
 		remove_stored(store, shelf, file);
 }
@@ -901,7 +901,7 @@ filestore_free(struct filestore *store)
 		job_free(job);
 	while ((shelf = TAILQ_FIRST(&store->shelves))) {
 		while (!TAILQ_EMPTY(&shelf->files))
-			unshelve(store, shelf, TAILQ_FIRST(&shelf->files));
+			filestore_unshelve(store, shelf, TAILQ_FIRST(&shelf->files));
 		shelf->spent_ms = 0;
 		drop_empty(store, shelf);
 	}

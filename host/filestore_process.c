@@ -100,7 +100,7 @@ filestore_process_send_file(void *arg, const struct msg_stored_file *file)
 /* Opens the store and sends its index. 0 with *root_r, -errno of the socket, or the reason why
  * there is no store. */
 static int
-introduce(int socket, const char *directory, int *root_r)
+filestore_introduce(int socket, const char *directory, int *root_r)
 {
 	struct msg ready = { .type = MSG_STORE_READY };
 	int r = *root_r = filestore_disk_open(directory), sent;
@@ -130,7 +130,7 @@ filestore_live(int socket, pid_t supervisor, const char *directory)
 	if (r == 0)
 		r = fence_helper();
 	if (r == 0)
-		r = introduce(socket, directory, &process.root);
+		r = filestore_introduce(socket, directory, &process.root);
 	process.jobs = (struct jobs){ .calls = &calls, .arg = &process, .answer = MSG_FILE_ENDED,
 				      .socket = socket, .most = FILESTORE_JOBS };
 	if (r == 0)

@@ -66,7 +66,7 @@ arrange_descriptors(int control, int *program_fd)
 }
 
 static int
-become(uid_t id, bool may_setgroups)
+launch_become(uid_t id, bool may_setgroups)
 {
 	static const struct rlimit no_core = { 0, 0 };
 
@@ -136,7 +136,7 @@ run_child(const struct outer_namespace *outer, const struct launch_program *prog
 			r = unshare(CLONE_NEWNS);
 			break;
 		case STEP_IDENTITY:
-			r = become(id, outer->slots > 0);
+			r = launch_become(id, outer->slots > 0);
 			break;
 		case STEP_DEATH:
 			/* After the change of identity, which would clear it. */

@@ -97,7 +97,7 @@ launcher_process_configure(const struct launcher_options *options,
 
 /* The words of a command hold no blank. */
 static struct msg_str
-joined(const struct config_list *words)
+launcher_joined(const struct config_list *words)
 {
 	size_t size = 0, len = 0;
 	char *text;
@@ -123,7 +123,7 @@ configure_tools(const struct config *config)
 		const struct config_tools *tools = &config->tools[i];
 
 		names.item[names.n++] = msg_str(tools->name);
-		commands.item[commands.n++] = joined(&tools->command);
+		commands.item[commands.n++] = launcher_joined(&tools->command);
 		urls.item[urls.n++] = msg_str(tools->url ? tools->url : "");
 		ca_files.item[ca_files.n++] = msg_str(tools->ca_file ? tools->ca_file : "");
 		headers.item[headers.n++] =
@@ -132,7 +132,7 @@ configure_tools(const struct config *config)
 			msg_str(tools->oauth_token_url ? tools->oauth_token_url : "");
 		client_ids.item[client_ids.n++] =
 			msg_str(tools->oauth_client_id ? tools->oauth_client_id : "");
-		scopes.item[scopes.n++] = joined(&tools->oauth_scope);
+		scopes.item[scopes.n++] = launcher_joined(&tools->oauth_scope);
 	}
 	return (struct msg){ .type = MSG_TOOLS_CONFIGURE, .tools_configure = {
 		.names = names, .commands = commands, .urls = urls, .ca_files = ca_files,
@@ -369,9 +369,9 @@ say_first(const struct launcher_process *l, const struct row *row, int socket)
 /* fd: pidfd, the supervisor's end of the control socket, the reading end of a pipe. The pid, or
  * -errno and *what_r. */
 static pid_t
-launch(const struct launcher_process *l, struct row *row, int fd[3], const char **what_r)
+launcher_launch(const struct launcher_process *l, struct row *row, int fd[3], const char **what_r)
 {
-	own_fd int ours = -1, theirs = -1, told = -1, tell = -1;
+	own_fd int own = -1, child_end = -1, told = -1, tell = -1;
 	int pair[2], *place = launcher_process_find_place(row);
 	pid_t pid;
 	int r;
@@ -382,24 +382,25 @@ launch(const struct launcher_process *l, struct row *row, int fd[3], const char 
 	*what_r = "make its sockets";
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	ours = pair[0];
-	theirs = pair[1];
+	own = pair[0];
+	child_end = pair[1];
 	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	told = pair[0];
 	tell = pair[1];
-	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+	if (fcntl(own, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	*what_r = "tell it its configuration";
-	r = say_first(l, row, ours);
+	r = say_first(l, row, own);
 	if (r < 0)
 		return r;
 	*what_r = "clone it";
-	pid = launch_start(l->options->outer, &row->program, l->supervisor, theirs, tell, &fd[0]);
+	pid = launch_start(l->options->outer, &row->program, l->supervisor, child_end, tell,
+			   &fd[0]);
 	if (pid < 0)
 		return pid;
 	*place = fcntl(fd[0], F_DUPFD_CLOEXEC, 0);
-	fd[1] = give_fd(ours);
+	fd[1] = give_fd(own);
 	fd[2] = give_fd(told);
 	return pid;
 }
@@ -411,7 +412,7 @@ on_launch(struct launcher_process *l, const struct msg_launch *asked)
 	struct row *row = launcher_process_find_row(l, asked);
 	const char *what = "find such a program";
 	int fd[3] = { -1, -1, -1 }, r;
-	pid_t pid = row != NULL ? launch(l, row, fd, &what) : -ENOENT;
+	pid_t pid = row != NULL ? launcher_launch(l, row, fd, &what) : -ENOENT;
 
 	msg.launched.error = pid < 0 ? (uint32_t)-pid : 0;
 	msg.launched.pid = pid < 0 ? 0 : (uint32_t)pid;
@@ -472,7 +473,7 @@ take_zygote(struct launcher_process *l, unsigned int i, const struct config *con
 
 /* The profile's number, or -errno with why_r. */
 static int
-learn(struct launcher_process *l, const struct msg_str *name, struct why *why_r)
+launcher_learn_profile(struct launcher_process *l, const struct msg_str *name, struct why *why_r)
 {
 	const struct launcher_options *options = l->options;
 	const struct config *config = options->read ? options->read(options->read_arg) : NULL;
@@ -507,7 +508,7 @@ static int
 on_learn(struct launcher_process *l, const struct msg_learn *asked)
 {
 	struct why why = { .text = "" };
-	int place = learn(l, &asked->profile, &why);
+	int place = launcher_learn_profile(l, &asked->profile, &why);
 	struct msg msg = { .type = MSG_LEARNED, .learned = {
 		.profile = place < 0 ? 0 : (uint32_t)place,
 		.error = place < 0 ? (uint32_t)-place : 0,

@@ -61,7 +61,7 @@ usage_exchange(const struct usage_asked *asked, struct usage_answer *answer_r)
 }
 
 static void
-clear(struct usage_answer *answer)
+usage_clear(struct usage_answer *answer)
 {
 	memset(answer, 0, offsetof(struct usage_answer, process));
 }
@@ -69,11 +69,11 @@ clear(struct usage_answer *answer)
 void
 usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r)
 {
-	clear(answer_r);
+	usage_clear(answer_r);
 	if (helper.socket < 0)
 		usage_look(asked, answer_r);
 	else if (usage_exchange(asked, answer_r) < 0) {
-		clear(answer_r);
+		usage_clear(answer_r);
 		/* A helper that hangs counts as lost, too; the loop sees the end of the socket. */
 		shutdown(helper.socket, SHUT_RDWR);
 	}

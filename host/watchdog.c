@@ -76,8 +76,8 @@ own_cpu_us(pid_t pid)
 /* Handles a process that was seen before and is missing now. The tree of processes changes
  * during the walk: a process counts as gone only when it is missing twice. */
 static void
-miss(struct watchdog_seen *seen, const struct watchdog_process *process,
-     struct watchdog_process *kept, size_t *n_io)
+watchdog_miss(struct watchdog_seen *seen, const struct watchdog_process *process,
+	      struct watchdog_process *kept, size_t *n_io)
 {
 	if (process->missed || *n_io >= USAGE_MEMBERS_MAX) {
 		seen->gone_us += process->cpu_us;
@@ -104,7 +104,7 @@ all_cpu_us(const struct usage_answer *members, struct watchdog_seen *seen)
 		own += us;
 		waited += members->process[i].waited_us;
 		while (old < seen->n && seen->process[old].pid < pid)
-			miss(seen, &seen->process[old++], now, &n);
+			watchdog_miss(seen, &seen->process[old++], now, &n);
 		if (old < seen->n && seen->process[old].pid == pid) {
 			/* A smaller value than before: another process with the same number. */
 			if (seen->process[old].cpu_us > us)
@@ -114,7 +114,7 @@ all_cpu_us(const struct usage_answer *members, struct watchdog_seen *seen)
 		now[n++] = (struct watchdog_process){ .pid = pid, .cpu_us = us };
 	}
 	while (old < seen->n)
-		miss(seen, &seen->process[old++], now, &n);
+		watchdog_miss(seen, &seen->process[old++], now, &n);
 	gone = seen->gone_us;
 	for (size_t i = 0; i < n; i++)
 		gone += now[i].missed ? now[i].cpu_us : 0;
