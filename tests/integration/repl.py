@@ -667,6 +667,13 @@ def a_memory_limit_says_what_was_held(ctx):
             o = s.call("numpy.ones(80 << 20)", ctx.seconds(60), timeout_seconds=50)
             equal(o.status, "memory_limit", repr(o))
             assert "before this cell the session held 1" in o.text, o.text
+    # While a thread runs, the waiting copy is not told from the state, and nothing wrong is said.
+    with begun(ctx, "import threading, time\nbig = b'x' * (100 << 20)\n"
+               "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()", memory_mb=512) as s:
+        o = s.call("bytearray(700 << 20)", ctx.seconds(60), timeout_seconds=50)
+        equal(o.status, "memory_limit", repr(o))
+        held = re.search(r"before this cell the session held (\d+) MiB", o.text)
+        assert not held or int(held[1]) < 150, o.text
 
 
 MEMTOTAL = "int(open('/proc/meminfo').readline().split()[1]) >> 10"
