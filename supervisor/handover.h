@@ -20,9 +20,9 @@ struct endpoints;
 
 #define HANDOVER_PREFIX "kept-"
 
-/* Does systemd have a store for this service, as far as is known, and can the next process reach
- * the leaves of the sessions? It cannot if the service was started by hand: then the leaves are
- * below a directory that belongs to this process. */
+/* Can sessions be handed over? Two conditions: systemd has a store for this service, as far as is
+ * known; and the next process can reach the cgroups of the sessions. It cannot if the service was
+ * started by hand and has cgroups: they are below a directory that belongs to this process. */
 bool handover_is_possible(bool as_service, bool has_cgroups);
 
 /* Gives the sessions to systemd. Those that its store does not accept end. Blocks until systemd has

@@ -9,9 +9,8 @@
  * An error may also come in place of the first answer. If the client closes the connection first,
  * nothing is kept.
  *
- * The service sends a descriptor and accepts none. Each connection gets only one, because
- * descriptors that clients have not received yet count, and the number that the service may have in
- * flight is bounded.
+ * The service sends a descriptor and accepts none. Each connection gets only one, because the
+ * kernel bounds the number of descriptors that the service has sent and clients have not received.
  */
 #ifndef SUPERVISOR_INTAKE_H
 #define SUPERVISOR_INTAKE_H

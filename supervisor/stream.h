@@ -24,16 +24,16 @@ struct rota;
 struct stream_set;
 
 #define STREAM_OUTPUT_HIGH (1024 * 1024)	/* if more bytes are unsent, no request is read */
-#define STREAM_OUTPUT_LOW (256 * 1024)		/* if less bytes are unsent, requests are read again
-						 */
+#define STREAM_OUTPUT_LOW (256 * 1024)		/* if fewer bytes are unsent, requests are read
+						 * again */
 #define STREAM_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, the stream is closed */
 #define STREAM_STALL_S 30			/* if the client reads nothing for this time while
 						 * the output is above HIGH, the stream is closed */
 #define STREAM_LINGER_S 5			/* the time that a refused client has to stop
 						 * writing */
-#define TENANT_BUFFERED_MAX (256 * 1024 * 1024)	/* bytes in both directions and of calls in flight,
-						 * for all streams of a uid; one more line may be
-						 * added */
+#define TENANT_BUFFERED_MAX (256 * 1024 * 1024)	/* bytes of all streams of a uid: unread,
+						 * unsent, and of calls in flight. The longest
+						 * line is allowed in addition */
 
 /* All are borrowed, and must outlive the set. */
 struct stream_options {

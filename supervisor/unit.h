@@ -8,9 +8,9 @@
 
 #include "supervisor/arguments.h"
 
-/* Is this process a system service: was it started directly by the system's systemd, and not by a
- * user's manager, as root or with the capabilities that start-up needs? For a system service a
- * missing controller or capability is an error (host/startup.h). */
+/* Is this process a system service? It is if the system's systemd, and not a user's manager, has
+ * started it directly, and if it runs as root or has the capabilities that start-up needs. For a
+ * system service a missing controller or capability is an error (host/startup.h). */
 bool unit_is_system_service(void);
 
 /* For ExecStopPost= of the unit. A service that has ended on request has left only sessions for its

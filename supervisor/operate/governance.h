@@ -46,8 +46,8 @@ struct gate *governance_gate(struct governance *governance);
 
 /* Calls of governance_reload to its owner. */
 struct governance_watcher {
-	/* The configuration was read without a mistake. What must be known about it is added to
-	 * later, as words between commas. */
+	/* The configuration was read without a mistake. The callee writes the settings that are not
+	 * in force yet to the stream later, as words between commas. */
 	void (*on_read)(void *arg, const struct config *config, FILE *later);
 	void (*on_done)(void *arg);	/* once, when all is complete, as by gate_reload */
 	void *arg;
