@@ -14,8 +14,9 @@ struct engine;
 struct sockaddr_storage;
 struct tenant;
 
-#define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent bytes; one body more
-							 * may come */
+#define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent bytes; the
+							 * longest body is allowed in
+							 * addition */
 #define HTTP_TENANT_BYTES_MAX (256 * 1024 * 1024)	/* of calls in flight */
 
 /* A peer: a uid on a unix socket, or an address on TCP. All addresses of an IPv6 network are the

@@ -16,7 +16,7 @@ struct http_exchange {
 	struct evhttp_request *request;
 	struct http_tenant *tenant;
 	struct mcp_conversation *conversation;
-	struct http_session *session;		/* its owner; NULL: the exchange owns it */
+	struct http_session *session;		/* owns conversation; NULL: the exchange does */
 	struct http_replay *replay;		/* of a stream that can be resumed; otherwise NULL
 						 */
 	struct jsonout answer;			/* sent at the end, if there is no stream */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for the headers Host and Origin. They prevent that a web page which a browser on this
- * machine shows can call the service (DNS rebinding). Also functions for addresses of listening
- * sockets.
+/* The rules for the headers Host and Origin. They keep web pages in a browser on this machine from
+ * calling the service (DNS rebinding). Also functions for addresses of listening sockets.
  */
 #ifndef HTTP_ORIGIN_H
 #define HTTP_ORIGIN_H
@@ -11,9 +10,9 @@
 struct config_list;
 struct sockaddr_storage;
 
-/* Is host, the value of a Host header, a name of this service? host: NAME or NAME:PORT. True for a
- * name of the loopback device with any port; for own (an address; NULL: none) with any port; and
- * for an entry of allowed, which is NAME (any port) or NAME:PORT. */
+/* Is host, the value of a Host header, a name of this service? host: NAME or NAME:PORT. Names of
+ * the loopback device are, with any port. own (an address; NULL: none) is, with any port. Entries
+ * of allowed are; an entry is NAME (any port) or NAME:PORT. */
 bool http_host_is_ours(const char *host, const char *own, const struct config_list *allowed);
 
 /* May a page of this origin call the service? True for pages of the loopback device, and for
