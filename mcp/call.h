@@ -36,7 +36,7 @@ struct mcp_call {
 	struct seal_binding binding;	/* modern: identifies the call in a requestState */
 };
 
-/* Makes a call, which takes the request's id over. bytes: charged to the conversation. */
+/* Makes a call, which takes over the request's id. bytes: charged to the conversation. */
 struct mcp_call *mcp_call_new(const struct request *request, enum mcp_method method,
 			      size_t bytes);
 

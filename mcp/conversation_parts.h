@@ -148,8 +148,8 @@ void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_cal
 
 void serve_listen(struct request *request);
 
-/* Ends the subscriptions that have this id (the value of the request's id) and this exchange; NULL:
- * any. say_so: the client is told. True: there was one. */
+/* Ends subscriptions. id: of their request; NULL: any. exchange: theirs; NULL: any. say_so: the
+ * client is told. True: there was one. */
 bool end_listening(struct mcp_conversation *conversation, const json_t *id,
 		   const struct mcp_exchange *exchange, bool say_so);
 bool is_listening(const struct mcp_conversation *conversation, const json_t *id);

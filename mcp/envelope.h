@@ -12,8 +12,8 @@ struct revision;
 #define PROGRESS_TOKEN_MAX 1024		/* bytes as JSON text */
 
 enum envelope_verdict {
-	ENVELOPE_NONE,		/* it names no revision: a legacy request, or without a handshake an
-				 * invalid one */
+	ENVELOPE_NONE,		/* it names no revision: after a handshake, or as part of one, the
+				 * request is legacy, otherwise invalid */
 	ENVELOPE_MODERN,	/* it is complete, with a revision that is served */
 	ENVELOPE_MALFORMED,	/* text says what is wrong */
 	ENVELOPE_UNSUPPORTED,	/* it names a revision that is not served by an envelope: requested

@@ -14,9 +14,9 @@
 #include "mcp/tool.h"
 #include "policy/rules.h"
 
-/* The verdict of policy about a call. A call of the tool that installs packages is only allowed or
- * denied here; the tool asks for approval later, when it knows the packages. With POLICY_DENY why_r
- * says what refuses the call: the rule about the tool, or the one about the profile in the
+/* The verdict of policy about a call. For the tool that installs packages it is never
+ * POLICY_APPROVE: the tool asks for approval later, when it knows the packages. With POLICY_DENY
+ * why_r says what refuses the call: the rule about the tool, or the one about the profile in the
  * arguments. */
 enum policy_verdict permission_verdict(const struct tool_host *host, const struct tool *tool,
 				       const json_t *arguments, struct why *why_r);

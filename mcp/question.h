@@ -46,9 +46,9 @@ int mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size
 /* The question with this key. NULL: there is none. */
 struct mcp_question *mcp_ask_find(struct mcp_ask *ask, const char *key);
 
-/* Moves the questions whose answers the tool can get now into *taken_r: each answered call of a
- * client's tool; other questions only when all are answered. mcp_ask_clear releases *taken_r.
- * False: there is nothing. */
+/* Moves into *taken_r the questions whose answers the tool can get now. These are the answered
+ * calls of the client's tools; or, if the questions are of other kinds, all of them once all are
+ * answered. mcp_ask_clear releases *taken_r. False: there is none. */
 bool mcp_ask_take(struct mcp_ask *ask, struct mcp_ask *taken_r);
 
 /* Drops a question whose answer the tool does not want any more. */

@@ -198,23 +198,23 @@ struct tool_host {
 	 * texts are copied. */
 	void (*on_progress)(void *arg, const struct tool_progress *progress);
 	void (*on_log)(void *arg, const struct tool_log *log);
-	/* Asks the client n questions, 1 to QUESTIONS_MAX. Later, from the loop, the tool's reply
-	 * is called once, with a reply to each question in the same order. Until then no further
-	 * questions may be asked. state: a small text, which reply gets back; NULL: none. 0, or
-	 * -EOPNOTSUPP: the client lacks an ability that one of them needs, and nothing was asked;
-	 * -EINVAL: the questions break a rule of this header. Questions of the kind QUESTION_TOOL
-	 * are independent of each other: more of them may be asked while some are open,
-	 * QUESTIONS_MAX in all, and reply is called for those that are answered. */
+	/* Asks the client n questions, 1 to QUESTIONS_MAX. The member reply of struct tool is
+	 * called once, later, from the loop, with the replies in the order of the questions. Until
+	 * then no further questions may be asked. state: a small text, which reply gets back; NULL:
+	 * none. 0, or -EOPNOTSUPP: the client lacks an ability that one of them needs, and nothing
+	 * was asked; -EINVAL: the questions break a rule of this header. Questions of the kind
+	 * QUESTION_TOOL are independent of each other: more of them may be asked while some are
+	 * open, QUESTIONS_MAX in all, and reply is called for those that are answered. */
 	int (*on_ask)(void *arg, const struct tool_question *question, size_t n,
 		      const char *state);
 	/* Takes back a question of the kind QUESTION_TOOL: there will be no reply to it. If the
-	 * question was sent to the client, the client is told that it is taken back, if its
-	 * revision allows that. True: the question was sent to the client. */
+	 * question was sent to the client, the client is told, as far as its revision allows that.
+	 * True: the question was sent to the client. */
 	bool (*on_withdraw)(void *arg, const char *key);
 	/* Makes the run a task: the client is answered at once and asks for the result later.
-	 * status: a text for people, copied; NULL: none. A second call replaces the status. 0. Or,
-	 * and the run continues without a task, -EOPNOTSUPP: this client cannot have tasks; -EBUSY:
-	 * the tenant has too many. */
+	 * status: a text for people, copied; NULL: none. A second call replaces the status. 0; or
+	 * an error, after which the run continues without a task: -EOPNOTSUPP: this client cannot
+	 * have tasks; -EBUSY: the tenant has too many. */
 	int (*on_task)(void *arg, const char *status);
 	/* Exactly one of these two is called, once. */
 	void (*on_answer)(void *arg, const struct tool_answer *answer);
