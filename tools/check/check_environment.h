@@ -15,7 +15,7 @@ typedef void check_environment_answer(const struct tool_host *host, const char *
 /* The start and cancel (mcp/tool.h) of a tool that reports the same facts in an answer of its own.
  * profile: as environment_profile gave it. requires_python: specifiers (PEP 440); NULL: none. If
  * the Python of the profile does not fit them, the report is about the profile in which a script
- * with them would run. */
+ * with these specifiers would run. */
 struct tool_run *check_environment_start(const struct tool_host *host, const char *profile,
 					 bool modules, const char *requires_python,
 					 check_environment_answer *answer);

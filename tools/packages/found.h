@@ -21,9 +21,9 @@ struct found {
 void found_offer(const struct tool_host *host, struct execution_request *request);
 
 /* Answers the execution with one of the tenant's sets: it has the module, is made for the
- * execution's interpreter, is allowed by policy now, and contains all packages of has unchanged. If
- * there are several such sets, the one that the tenant used last is chosen. has: the packages that
- * are mounted in the worker; NULL: none. */
+ * execution's interpreter, is allowed by policy now, and contains unchanged the packages that are
+ * mounted in the worker (has; NULL: none). If there are several such sets, the one that the tenant
+ * used last is chosen. */
 void found_answer(struct found *found, const struct tool_host *host, struct execution *execution,
 		  const struct execution_module *module, const json_t *has);
 

@@ -91,8 +91,8 @@ void install_build_done(struct install *install);
 /* May packages be built from source for the installation's tenant? */
 bool install_may_build(const struct install *install);
 
-/* Makes a socket for a resolver, and sends into it the descriptors of a file for a source and of
- * all wheels. 0 or -errno. */
+/* Makes a socket for a resolver, and sends descriptors into it: of a file for a source, and of all
+ * wheels. 0 or -errno. */
 int install_build_channel(struct install *install, int *channel_r);
 
 /* Sends only the descriptors of the wheels into a socket, if there are any. 0 or -errno. */
@@ -105,7 +105,7 @@ json_t *install_built(const struct install *install);
 /* Was this package of a set built by the installation? */
 bool install_was_built(const struct install *install, const json_t *package);
 
-/* Were all packages that the set calls built, and no others, built by the installation? */
+/* Has the installation built every package that its set marks as built? */
 bool install_knows_built(const struct install *install);
 
 /* Builds the source that a resolver has asked for, and resolves the requirements again. said: the

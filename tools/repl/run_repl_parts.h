@@ -42,8 +42,8 @@ struct tool_run {
 	struct script_input input;
 	struct script_tools tools;
 	struct found found;
-	uint64_t had_memory;		/* the memory limit of the session before the call has
-					 * raised it; 0: it has not */
+	uint64_t had_memory;		/* the memory limit of the session before the call raised
+					 * it; 0: the call has not raised it */
 	int checkpoint;			/* the snapshot for the checkpoint; -1: none */
 	int checkpoint_error;		/* why the checkpoint could not be made; 0: no error */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
@@ -85,8 +85,8 @@ void repl_run_finish(struct tool_run *run, const struct outcome *outcome);
 void repl_run_refuse(struct tool_run *run, const char *reason, const char *text);
 const char *repl_run_reason(int error);		/* the reason that belongs to a -errno */
 
-/* Leaves the turns of the call. closes: closes the session, which is needed for a new one whose
- * handle no client gets. used: as of repl_session_leave. */
+/* Leaves the turns of the call. closes: the session is closed, too; this is needed for a new
+ * session whose handle no client gets. used: as of repl_session_leave. */
 void repl_run_leave(struct tool_run *run, bool closes, bool used);
 void repl_run_free(struct tool_run *run);
 

@@ -31,9 +31,9 @@ struct run_script_files {
 int run_script_files_read(const json_t *json, const struct config *config,
 			  struct run_script_files *files_r, struct why *why_r);
 
-/* Finds the contents of files that are given by a uri, that of a file of an earlier call. The
- * tenant must be able to read it. The contents are borrowed from the store of resources, and have
- * to be used at once. 0, or -EINVAL with why_r. */
+/* Finds the contents of the items that have a uri in place of a content. The uri is that of a kept
+ * file, which the tenant must be able to read. The contents are borrowed from the store of
+ * resources, and have to be used at once. 0, or -EINVAL with why_r. */
 int run_script_files_resolve(struct run_script_files *files, const struct config *config,
 			     const struct tenant *tenant, struct why *why_r);
 void run_script_files_done(struct run_script_files *files);

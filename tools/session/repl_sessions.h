@@ -77,8 +77,8 @@ const char *repl_session_end_text(const struct tenant *tenant, const char *handl
 /* Makes a call wait for its turn. 0, or -EBUSY: too many calls wait. */
 int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
 
-/* How many calls come before a call that waits for its turn, with the call that has it now. *job_r:
- * the job of that one; NULL: it is none. */
+/* The number of calls that come before a call that waits for its turn. The call that has the turn
+ * counts; *job_r is its job, NULL: it is no job. */
 size_t repl_session_before(const struct repl_turn *turn, const char **job_r);
 
 /* Makes a call wait for its turn in order to close the session. It goes before all calls that wait.
@@ -126,8 +126,8 @@ void repl_session_close(struct repl_turn *turn);
 /* The snapshot of a checkpoint, or -ENOENT. */
 int repl_session_checkpoint(struct repl_session *session, const char *name);
 
-/* Reserves a snapshot for a checkpoint. If there is a checkpoint of this name, it may be the
- * snapshot of that one. Returns the snapshot, or -ENOSPC with why_r: the session of the engine has
+/* Reserves a snapshot for a checkpoint. If there is a checkpoint of this name, its snapshot is
+ * reserved again. Returns the snapshot, or -ENOSPC with why_r: the session of the engine has
  * no free snapshot. */
 int repl_session_reserve(struct repl_session *session, const char *name, struct why *why_r);
 

@@ -19,8 +19,8 @@ struct inside;
 /* May a program ask for the tools of other servers? */
 enum inside_lists {
 	LISTS_NONE,
-	LISTS_NOW,		/* those that are known now */
-	LISTS_AWAITED,		/* and for servers that are just being started, it waits */
+	LISTS_NOW,		/* it gets the lists that are known now */
+	LISTS_AWAITED,		/* it also waits for the lists of servers that are being started */
 };
 
 struct inside_probe {
