@@ -71,7 +71,8 @@ void volume_note_new(struct volume_tree *tree);
 int volume_remove(struct volume_tree *tree, struct volume_node *parent, const char *name,
 		  int flags);
 
-/* Moves a name. A file that has the new name is replaced, unless without is set. 0 or -errno. */
+/* Moves a name. A file that has the new name is replaced. without: it is not replaced, which is an
+ * error. 0 or -errno. */
 int volume_rename(struct volume_tree *tree, struct volume_node *from, const char *name,
 		  struct volume_node *to, const char *new_name, bool without);
 
@@ -79,9 +80,10 @@ int volume_rename(struct volume_tree *tree, struct volume_node *from, const char
 int volume_take(struct volume_tree *tree, struct volume_node *node);
 void volume_give(struct volume_tree *tree, struct volume_node *node);
 
-/* Calls change, if there is room for a file of end bytes, and counts the resulting size. change may
- * make the file at most end bytes long. fills: it may fill holes with blocks. Returns the result of
- * change, or -errno: -ENOSPC. */
+/* Changes the content of a file. If there is room for a file of end bytes, calls change, and then
+ * counts the new size. change may make the file at most end bytes long. fills: change may fill
+ * holes with blocks. Returns the result of change; or -errno; -ENOSPC: there is no room, and change
+ * was not called. */
 int64_t volume_change(struct volume_tree *tree, int fd, uint64_t end, bool fills,
 		      int64_t (*change)(int fd, void *arg), void *arg);
 

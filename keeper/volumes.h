@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes: directories that scripts and sessions of one tenant share. A volume is
- * DIRECTORY/TENANT/NAME, where KEEP names DIRECTORY.
+ * DIRECTORY/TENANT/NAME. The message KEEP names DIRECTORY.
  *
  * A volume that is asked for gets a process of its own, which serves it as a file system
  * (keeper/volume.h). The process is a child of the keeper, in a cgroup of the tenant. The keeper
@@ -19,8 +19,9 @@ struct volumes;
  * namespace, borrowed. 0, or -errno: why volumes cannot be mounted here. */
 int volumes_new(const char *directory, int fd, int home, struct volumes **volumes_r);
 
-/* Obeys VOLUME, and takes its descriptors. volumes NULL: the answer is the error trouble (-errno).
- * 0 or -EBADMSG. Returns only in the keeper, not in a child that it makes. */
+/* Obeys the message VOLUME, and takes its descriptors. volumes NULL: there are no volumes, and the
+ * answer is trouble, a -errno. 0 or -EBADMSG. Returns only in the keeper, not in a child that it
+ * makes. */
 int volumes_on_message(struct volumes *volumes, int trouble, struct frame *frame);
 
 #endif
