@@ -25,8 +25,8 @@ struct blobs {
 int blobs_read(struct blobs *blobs, int archive, struct why *why_r);
 void blobs_free(struct blobs *blobs);
 
-/* Opens a blob. A descriptor, which the caller owns, and whose offset is not at the start; -ENOENT;
- * or another -errno. */
+/* Opens a blob. A descriptor, which the caller owns, with any offset; -ENOENT; or another -errno.
+ */
 int blobs_open(const struct blobs *blobs, const char *name);
 
 /* Reads a blob that is JSON. hex: the SHA-256 that it must have; NULL: any. The caller releases the

@@ -24,8 +24,8 @@ struct layer_tree {
 	uint64_t left_out;		/* how many devices, fifos and sockets were left out */
 };
 
-/* Unpacks an archive. file: borrowed. whiteouts: the archive is a layer of an image; its entries
- * that say which files of earlier layers are removed are obeyed first. 0 or -errno with why_r. */
+/* Unpacks an archive. file: borrowed. whiteouts: the archive is a layer of an image, in which some
+ * entries name files of earlier layers; these files are removed first. 0 or -errno with why_r. */
 int layer_unpack(struct layer_tree *tree, int file, bool whiteouts, struct why *why_r);
 
 #endif

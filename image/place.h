@@ -19,7 +19,7 @@ struct place_name {
 /* Reads a name. 0; -EINVAL: it has ".."; -ENAMETOOLONG: it is too long. */
 int place_name(const char *text, struct place_name *name_r);
 
-/* Opens the directory that has the last part of a name, below top. make: the directory is made if
+/* Opens the directory below top in which the last part of a name is. make: the directory is made if
  * it is missing. An O_PATH descriptor, which the caller owns, or -errno. */
 int place_open(int top, const struct place_name *name, bool make);
 

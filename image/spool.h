@@ -27,8 +27,8 @@ int spool_new(int dir);
 int spool_entry(struct archive *archive, int fd, struct spool_room *room, char hex_r[SPOOL_HEX + 1],
 		struct why *why_r);
 
-/* Lets an archive be read with the compressions that images have: gzip, bzip2, xz, zstd. For some
- * of the others libarchive starts programs. False: this libarchive lacks one. */
+/* Lets an archive be read with the compressions that images have: gzip, bzip2, xz, zstd. Others are
+ * not allowed, because libarchive starts programs for some. False: this libarchive lacks one. */
 bool spool_knows_compression(struct archive *archive);
 
 /* Copies a file, from its start, to a new file without a name in dir. unpacked: if the file is
