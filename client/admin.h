@@ -19,8 +19,8 @@
 	"                        $XDG_RUNTIME_DIR/" ADMIN_SOCKET_OWN ", or\n" \
 	"                        " ADMIN_SOCKET "\n"
 
-/* Which of the options --socket and --json a command has: none, one by one up to all. Every command
- * has --admin-socket and --help. */
+/* The options that a command has beside --admin-socket and --help: --socket and --json; --json;
+ * none. */
 enum admin_takes { ADMIN_TAKES_SOCKET, ADMIN_TAKES_JSON, ADMIN_TAKES_NO_MORE };
 
 struct admin_options {

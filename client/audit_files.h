@@ -17,8 +17,8 @@ struct audit_line {
 struct audit_files {
 	const char *path;
 	void (*on_line)(void *arg, const struct audit_line *line);
-	bool (*on_end)(void *arg);	/* all lines that there are were read; false: it is enough
-					 */
+	bool (*on_end)(void *arg);	/* all lines that exist now were read; false: no more are
+					 * wanted */
 	void *arg;
 };
 

@@ -13,8 +13,9 @@ struct audit_asked {
 	const char *path;
 	/* NULL: any. */
 	const char *tenant, *event, *status, *execution, *text;
-	char who[ADMIN_WHO];		/* what tenant points to, of a user's name */
-	char since[32], until[32];	/* as a record's time begins; "": any */
+	char who[ADMIN_WHO];		/* the principal of a user's name, for tenant */
+	char since[32], until[32];	/* times as in records, or their beginnings; "":
+					 * any */
 	json_int_t record;		/* 0: any */
 	size_t last;			/* how many of the last ones; 0: all */
 	bool follow;
