@@ -17,7 +17,7 @@
 
 #include "keeper/intake.h"
 
-/* sources: lines of intake->list, read from the beginning; bytes: how many bytes of them. Each
+/* sources: lines of intake->list; bytes: how many bytes of them are read, from the beginning. Each
  * "DIRECTORY/NAME.py" gets a DIRECTORY/__pycache__/NAME.TAG.pyc. 0 or -errno with why_r. */
 int compile_sources(struct intake *intake, int worker, FILE *sources, long bytes,
 		    struct why *why_r);

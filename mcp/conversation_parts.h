@@ -85,8 +85,8 @@ void refuse_lacking(const struct request *request, unsigned int abilities);
 /* A new batch, with one owed answer for its reader. */
 struct batch *batch_new(void);
 
-/* Adds one of the owed answers; NULL: there will be none. After the last one the batch is sent and
- * freed. */
+/* Adds one of the owed answers. answer NULL: this one will not come. After the last one the batch
+ * is sent and freed. */
 void batch_settle(struct batch *batch, struct mcp_exchange *exchange,
 		  const struct jsonout *answer);
 

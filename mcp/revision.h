@@ -132,7 +132,7 @@ void revision_open_result(const struct revision *revision, struct jsonout *out,
 
 /* Writes how long a result may be kept, and by whom. Writes nothing for a legacy revision. */
 #define TTL_DISCOVER_MS 3600000
-#define TTL_LIST_MS 300000	/* a list changes seldom, such as at a reload */
+#define TTL_LIST_MS 300000	/* a list changes seldom, for example at a reload */
 #define TTL_MOVING_MS 0		/* the result may change at any time */
 void revision_write_caching(const struct revision *revision, struct jsonout *out,
 			    unsigned int ttl_ms, const char *scope);
