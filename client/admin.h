@@ -19,8 +19,8 @@
 	"                        $XDG_RUNTIME_DIR/" ADMIN_SOCKET_OWN ", or\n" \
 	"                        " ADMIN_SOCKET "\n"
 
-/* The options that a command has beside --admin-socket and --help: --socket and --json; --json;
- * none. */
+/* The options that a command has beside --admin-socket and --help. In the order of the constants:
+ * --socket and --json; only --json; none. */
 enum admin_takes { ADMIN_TAKES_SOCKET, ADMIN_TAKES_JSON, ADMIN_TAKES_NO_MORE };
 
 struct admin_options {

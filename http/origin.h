@@ -10,9 +10,9 @@
 struct config_list;
 struct sockaddr_storage;
 
-/* Is host, the value of a Host header, a name of this service? host: NAME or NAME:PORT. Names of
- * the loopback device are, with any port. own (an address; NULL: none) is, with any port. Entries
- * of allowed are; an entry is NAME (any port) or NAME:PORT. */
+/* Is host, the value of a Host header, a name of this service? host: NAME or NAME:PORT. Accepted
+ * are the names of the loopback device and own (an address; NULL: none), with any port; and the
+ * entries of allowed: NAME, with any port, or NAME:PORT. */
 bool http_host_is_ours(const char *host, const char *own, const struct config_list *allowed);
 
 /* May a page of this origin call the service? True for pages of the loopback device, and for
