@@ -228,17 +228,19 @@ def states_are_charged_to_their_tenant():
 
 @test
 def a_session_s_memory_limit_is_raised():
+    # Pages cost much here on a busy machine.
+    long = {"timeout_seconds": 120, "cpu_seconds": 120}
     with begun("x = 1", memory_mb=128) as s:
         leaf = leaf_of(s)
         equal(number(leaf, "memory.max"), 128 * MIB)
         s.well("1", memory_mb=256)
         equal(number(leaf, "memory.max"), 256 * MIB)
-        equal(s.well("big = bytearray(b'x') * (%d)\nx" % (180 * MIB), seconds(60)).result["repr"], "1")
-        o = s.call("kept = []\nwhile True: kept.append(bytearray(b'x') * (1 << 22))", seconds(60))
+        equal(s.well("big = bytearray(b'x') * (%d)\nx" % (180 * MIB), seconds(60), **long).result["repr"], "1")
+        o = s.call("kept = []\nwhile True: kept.append(bytearray(b'x') * (1 << 22))", seconds(60), **long)
         equal((o.status, o.state), ("memory_limit", "rolled_back"))
         assert "256 MiB" in o.text, o.text
         # Two states of that size, which a restart of the service does not make smaller.
-        s.well("big[0] = 1\nbig = bytearray(b'y') * (%d)" % (180 * MIB), seconds(60), memory_mb=512,
+        s.well("big[0] = 1\nbig = bytearray(b'y') * (%d)" % (180 * MIB), seconds(60), **long, memory_mb=512,
                checkpoint="y")
         equal(number(leaf, "memory.max"), 512 * MIB)
 
