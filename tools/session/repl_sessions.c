@@ -239,9 +239,11 @@ repl_session_before(const struct repl_turn *turn, const char **job_r)
 {
 	const struct repl_session *session = turn->session;
 	size_t n = session->holder ? 1 : 0;
-	const struct repl_turn *one;
+	const struct repl_turn *one, *first;
 
-	*job_r = session->holder ? session->holder->job : NULL;
+	/* Between two holders the first that waits is the next one. */
+	first = session->holder ? session->holder : TAILQ_FIRST(&session->waiting);
+	*job_r = first && first != turn ? first->job : NULL;
 	if (session->holder == turn)
 		return 0;
 	TAILQ_FOREACH(one, &session->waiting, link) {

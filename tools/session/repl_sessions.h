@@ -78,7 +78,7 @@ const char *repl_session_end_text(const struct tenant *tenant, const char *handl
 int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
 
 /* The number of calls that come before a call that waits for its turn. The call that has the turn
- * counts, too. *job_r: the job that this call is; NULL: it is none. */
+ * counts, too. *job_r: the job that the first of them is; NULL: it is none. */
 size_t repl_session_before(const struct repl_turn *turn, const char **job_r);
 
 /* Makes a call wait for its turn in order to close the session. It goes before all calls that wait.
