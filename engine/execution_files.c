@@ -34,6 +34,11 @@ struct execution_files {
 void
 execution_files_free(struct execution_files *files)
 {
+	if (files == NULL)
+		return;
+	if (files->job != NULL)
+		filestore_cancel(files->job);
+	free(files->uri);
 	free(files);
 }
 

@@ -43,6 +43,7 @@ modules_new(void)
 void
 modules_free(struct execution_modules *m)
 {
+	modules_end(m);
 	free(m);
 }
 
