@@ -22,6 +22,7 @@
 
 #define WELL_KNOWN "/.well-known/oauth-protected-resource"
 #define LOG_EVERY_MS 1000
+#define TOKEN_PRINCIPAL "token:%s"	/* of a tenant */
 
 enum challenge { ASK, MALFORMED, INVALID, SCOPE, CHALLENGES };
 
@@ -32,6 +33,8 @@ struct auth {
 	uid_t proxy;
 	char *challenge[CHALLENGES];
 	char *document, *document_path;	/* with jwt: the path of [auth] resource, as in RFC 9728 */
+	void (*withdrawn)(void *arg, const char *principal);
+	void *withdrawn_arg;
 	uint64_t logged_ms;
 	unsigned int unlogged;
 };
@@ -268,7 +271,7 @@ auth_check_token(struct auth *auth, const char *text, uint64_t now_ms,
 		wrong = auth_tokens_check(auth->tokens, text, now_ms, now, &token);
 		if (wrong)
 			return wrong;
-		snprintf(verdict_r->principal, sizeof(verdict_r->principal), "token:%s",
+		snprintf(verdict_r->principal, sizeof(verdict_r->principal), TOKEN_PRINCIPAL,
 			 token->tenant);
 		snprintf(verdict_r->profile, sizeof(verdict_r->profile), "%s", token->profile);
 		return NULL;
@@ -293,6 +296,32 @@ token_of(const char *authorization)
 	    (authorization[len] != ' ' && authorization[len] != '\0'))
 		return NULL;
 	return authorization + len + strspn(authorization + len, " ");
+}
+
+static void
+on_tenant_withdrawn(void *arg, const char *tenant)
+{
+	const struct auth *auth = arg;
+	char principal[AUTH_PRINCIPAL_MAX + 1];
+
+	snprintf(principal, sizeof(principal), TOKEN_PRINCIPAL, tenant);
+	auth->withdrawn(auth->withdrawn_arg, principal);
+}
+
+void
+auth_on_withdrawn(struct auth *auth, void (*call)(void *arg, const char *principal), void *arg)
+{
+	auth->withdrawn = call;
+	auth->withdrawn_arg = arg;
+	if (auth->tokens)
+		auth_tokens_on_withdrawn(auth->tokens, on_tenant_withdrawn, auth);
+}
+
+void
+auth_keep_up(struct auth *auth)
+{
+	if (auth->tokens)
+		auth_tokens_keep_up(auth->tokens, clock_ms());
 }
 
 bool

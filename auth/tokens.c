@@ -18,18 +18,41 @@
 struct auth_tokens {
 	struct auth_file file;
 	struct tokens known;
+	void (*withdrawn)(void *arg, const char *tenant);	/* NULL: nobody is told */
+	void *withdrawn_arg;
 };
+
+static void
+tell_withdrawn(const struct auth_tokens *tokens, const struct tokens *read)
+{
+	for (size_t i = 0; i < tokens->known.n && tokens->withdrawn; i++) {
+		const struct token *was = &tokens->known.token[i];
+		const struct token *is = tokens_find(read, was->id, TOKEN_ID);
+
+		if (!was->revoked && (!is || is->revoked))
+			tokens->withdrawn(tokens->withdrawn_arg, was->tenant);
+	}
+}
+
+/* Takes over the tokens of read. */
+static void
+tokens_replace(struct auth_tokens *tokens, struct tokens *read)
+{
+	tell_withdrawn(tokens, read);
+	tokens_done(&tokens->known);
+	tokens->known = *read;
+}
 
 static int
 tokens_read_again(struct auth_tokens *tokens, uint64_t now_ms, struct why *why_r)
 {
 	own_mem char *text = NULL;
-	struct tokens read;
+	struct tokens read = { .n = 0 };
 	size_t len;
 	int r = auth_file_read(&tokens->file, now_ms, &text, &len);
 
 	if (r == -ENOENT)
-		tokens_done(&tokens->known);
+		tokens_replace(tokens, &read);
 	if (r < 0)
 		return why_say(why_r, r, "token_file", "%s: %s", tokens->file.path,
 			       r == -EPERM ? "others than its owner may write to it"
@@ -39,8 +62,7 @@ tokens_read_again(struct auth_tokens *tokens, uint64_t now_ms, struct why *why_r
 	r = tokens_parse(text, len, &read, why_r);
 	if (r < 0)
 		return r;
-	tokens_done(&tokens->known);
-	tokens->known = read;
+	tokens_replace(tokens, &read);
 	return 1;
 }
 
@@ -70,9 +92,17 @@ auth_tokens_free(struct auth_tokens *tokens)
 	free(tokens);
 }
 
+void
+auth_tokens_on_withdrawn(struct auth_tokens *tokens,
+			 void (*call)(void *arg, const char *tenant), void *arg)
+{
+	tokens->withdrawn = call;
+	tokens->withdrawn_arg = arg;
+}
+
 /* Logged once for each state of the file. */
-static void
-tokens_keep_up(struct auth_tokens *tokens, uint64_t now_ms)
+void
+auth_tokens_keep_up(struct auth_tokens *tokens, uint64_t now_ms)
 {
 	struct log_quoted quoted;
 	struct why why;
@@ -93,7 +123,7 @@ auth_tokens_check(struct auth_tokens *tokens, const char *text, uint64_t now_ms,
 	const struct token *token;
 	const char *id;
 
-	tokens_keep_up(tokens, now_ms);
+	auth_tokens_keep_up(tokens, now_ms);
 	if (!token_is_text(text, &id))
 		return "no token of this service";
 	token = tokens_find(&tokens->known, id, TOKEN_ID);
@@ -117,7 +147,7 @@ auth_tokens_withdrawn(struct auth_tokens *tokens, const char *text, uint64_t now
 	const struct token *token;
 	const char *id;
 
-	tokens_keep_up(tokens, now_ms);
+	auth_tokens_keep_up(tokens, now_ms);
 	if (!token_is_text(text, &id))
 		return false;
 	token = tokens_find(&tokens->known, id, TOKEN_ID);

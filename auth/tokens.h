@@ -18,6 +18,15 @@ struct why;
 int auth_tokens_new(const char *path, struct auth_tokens **tokens_r, struct why *why_r);
 void auth_tokens_free(struct auth_tokens *tokens);	/* NULL is fine */
 
+/* call is made for each token that was not revoked before, and that the file, read again, revokes
+ * or no longer has. tenant: borrowed for the call. */
+void auth_tokens_on_withdrawn(struct auth_tokens *tokens,
+			      void (*call)(void *arg, const char *tenant), void *arg);
+
+/* Reads the file again if it has changed; it is looked at once in AUTH_FILE_LOOK_MS. now_ms: of
+ * CLOCK_MONOTONIC. */
+void auth_tokens_keep_up(struct auth_tokens *tokens, uint64_t now_ms);
+
 /* Checks a token. now_ms: of CLOCK_MONOTONIC, for checks of the file; now: seconds since 1970.
  * NULL: the token is valid, and *token_r is its record, borrowed until the next call; otherwise the
  * reason, static.

@@ -18,6 +18,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 
+#include "auth/auth.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "host/filestore.h"
@@ -297,6 +298,14 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 }
 
 bool
+http_link_read(const struct http_server *server, const char *path, struct link *link_r)
+{
+	if (server->options.auth)
+		auth_keep_up(server->options.auth);
+	return link_read(path, link_r);
+}
+
+bool
 http_download_serve(struct http_connection *c, struct evhttp_request *request, const char *path)
 {
 	struct http_tenant *tenant;
@@ -304,7 +313,7 @@ http_download_serve(struct http_connection *c, struct evhttp_request *request, c
 	struct link link;
 	bool is_there;
 
-	if (!link_read(path, &link))
+	if (!http_link_read(c->server, path, &link))
 		return false;
 	tenant = http_tenant_find(&c->server->tenants, link.principal);
 	is_there = download_find(tenant, link.uri, &found);

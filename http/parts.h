@@ -39,6 +39,7 @@ struct http_session;
 struct http_sessions;
 struct http_upload;
 struct jsonrpc_line;
+struct link;
 
 LIST_HEAD(http_connections, http_connection);
 
@@ -162,6 +163,9 @@ void http_request_serve_held(void *arg);
 void http_request_serve_in_turn(void *arg);
 
 /* ---- http/download.c ---- */
+
+/* As link_read, after the links of revoked tokens were ended. */
+bool http_link_read(const struct http_server *server, const char *path, struct link *link_r);
 
 /* Answers with the file that a signed link leads to. False: path is not a link, or the file is
  * gone; nothing was answered. */

@@ -286,7 +286,7 @@ open_link(struct http_upload *u, const char *path)
 	struct link link;
 	bool is_upload;
 
-	if (!link_read(path, &link))
+	if (!http_link_read(c->server, path, &link))
 		return false;
 	is_upload = strncmp(link.uri, prefix, strlen(prefix)) == 0;
 	if (is_upload) {

@@ -59,6 +59,7 @@
 #include "supervisor/endpoints.h"
 #include "supervisor/stream.h"
 #include "supervisor/unit.h"
+#include "tools/shared/links.h"
 #include "tools/toolsets.h"
 
 #define FLUSH_S 2		/* for clients to read their last answers */
@@ -177,6 +178,14 @@ read_again(void *arg)
 	return config;
 }
 
+/* A token was revoked: somebody else may have known it, and have asked for links by it. */
+static void
+end_links(void *arg, const char *principal)
+{
+	(void)arg;
+	links_end(principal);
+}
+
 /* Does everything that may need root; no privilege is left when it returns 0. */
 static int
 main_prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
@@ -229,7 +238,10 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 		r = governance_new(s->config, true, &s->governance, why_r);
 	if (r < 0 || !endpoints_have_http(s->endpoints))
 		return r;
-	return auth_new(s->config, &s->auth, why_r);
+	r = auth_new(s->config, &s->auth, why_r);
+	if (r == 0)
+		auth_on_withdrawn(s->auth, end_links, NULL);
+	return r;
 }
 
 /* ---- the end ---- */

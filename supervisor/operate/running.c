@@ -19,6 +19,7 @@
 #include "govern/gate.h"
 #include "supervisor/operate/operation_parts.h"
 #include "tools/session/repl_sessions.h"
+#include "tools/shared/links.h"
 
 #define LINE_MAX_BYTES 120	/* of a script, in the list */
 #define PRINCIPAL_MOST 1024	/* bytes */
@@ -247,8 +248,10 @@ running_suspend(struct engine *engine, struct gate *gate, const char *by, const 
 		why_say(why_r, -EIO, "", "the audit log cannot be written, so nothing was changed");
 		return NULL;
 	}
-	if (suspend)
+	if (suspend) {
 		stopped = stop_all(engine, tenant);
+		links_end(tenant);
+	}
 	return json_pack("{s:b,s:I}", "ok", 1, "stopped", (json_int_t)stopped);
 }
 

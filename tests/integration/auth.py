@@ -168,6 +168,30 @@ def the_unix_socket_takes_both(ctx):
 
 
 @test(private=True)
+def a_revoked_token_ends_links(ctx):
+    """Of its tenant, and nobody else's, though a request by a link shows no token."""
+    with with_tokens(ctx, "links = http://localhost\n") as (files, service, place):
+        path, token = {}, {}
+        for name in ("gone", "kept"):
+            token[name] = files.add(name)
+            until_answered(place, bearer(token[name]), 200)
+            script = modern("tools/call", {"name": "run_script", "arguments": {"script": "open('f', 'w').write('1')\nNone"}})
+            answer = ask(place, bearer(token[name]), script)
+            url, = re.findall(r"http://localhost(/files/[^\s\"\\]+)", json.dumps(answer.message))[:1]
+            path[name] = url
+
+        def load(name):
+            with Connection(place) as c:
+                c.send("GET", path[name], [("Host", "localhost")])
+                return c.read().status
+
+        equal((load("gone"), load("kept")), (200, 200))
+        files.command("revoke", token["gone"].split("_")[1])
+        until("the link has ended", lambda: load("gone") == 404)
+        equal(load("kept"), 200)
+
+
+@test(private=True)
 def a_revoked_token_ends_streams(ctx):
     """Of both eras, and nobody else's; within the time in which a stream says something."""
     with with_tokens(ctx, "keepalive_seconds = 1\n") as (files, service, place):

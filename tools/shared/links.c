@@ -28,8 +28,9 @@
 #define SIGNATURE_TEXT ((size_t)2 * SIGNATURE)
 #define DIGITS_MAX 12			/* of a number in a link */
 
-/* Numbers are given in the order in which tenants first get a link, and kept. */
-static char **principals;
+/* Numbers are given in the order in which tenants first get a link. A number is never given again.
+ */
+static char **principals;		/* NULL: the links with this number were ended */
 static size_t n_principals;
 
 static uint64_t
@@ -58,12 +59,18 @@ links_key(void)
 	return bytes;
 }
 
+static bool
+is_number_of(size_t i, const char *principal)
+{
+	return principals[i] && strcmp(principals[i], principal) == 0;
+}
+
 static size_t
 number_of(const char *principal)
 {
 	size_t i = 0;
 
-	while (i < n_principals && strcmp(principals[i], principal) != 0)
+	while (i < n_principals && !is_number_of(i, principal))
 		i++;
 	if (i == n_principals) {
 		principals = xrealloc(principals, (n_principals + 1) * sizeof(*principals));
@@ -134,10 +141,21 @@ link_read(const char *path, struct link *link_r)
 		return false;
 	links_sign(tenant, until_s, at + SIGNATURE_TEXT + 1, signature);
 	if (CRYPTO_memcmp(signature, at, SIGNATURE_TEXT) != 0 || tenant >= n_principals ||
-	    until_s <= now_s())
+	    !principals[tenant] || until_s <= now_s())
 		return false;
 	link_r->principal = principals[tenant];
 	if (asprintf(&link_r->uri, FILE_URI_SCHEME "%s", at + SIGNATURE_TEXT + 1) < 0)
 		abort();
 	return true;
+}
+
+void
+links_end(const char *principal)
+{
+	for (size_t i = 0; i < n_principals; i++) {
+		if (!is_number_of(i, principal))
+			continue;
+		free(principals[i]);
+		principals[i] = NULL;
+	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signed links ([http] links). Every client that has such an address can read a kept file over
- * HTTP, or upload a file, without a token, until the link expires.
+ * HTTP, or upload a file, without a token, until the link expires. Links of a tenant end earlier
+ * when a token of the tenant is revoked, or an operator suspends the tenant.
  *
  *   BASE/files/TENANT-EXPIRES-SIGNATURE/REST-OF-URI
  *
@@ -23,13 +24,16 @@ struct tenant;
 char *link_new(const struct config *config, const struct tenant *tenant, const char *uri);
 
 struct link {
-	const char *principal;		/* static: valid as long as the process */
+	const char *principal;		/* borrowed until links_end */
 	char *uri;			/* malloc'd */
 };
 
-/* Reads the unchanged path of a request. False: it is not a link of this service, or has expired.
- */
+/* Reads the unchanged path of a request. False: it is not a link of this service, or has expired
+ * or was ended. */
 bool link_read(const char *path, struct link *link_r);
+
+/* Ends all links that the tenant has. */
+void links_end(const char *principal);
 
 /* Sets the real-time clock, in seconds; for tests. */
 void links_set_clock(uint64_t (*now_s)(void));

@@ -92,6 +92,15 @@ tokens_are_looked_up(void **state)
 	tokens_done(&tokens);
 }
 
+/* Counts calls by the first letter of the tenant. */
+static void
+count_withdrawn(void *arg, const char *tenant)
+{
+	unsigned int *n = arg;
+
+	n[tenant[0] - 'a']++;
+}
+
 static void
 the_token_file_is_followed(void **state)
 {
@@ -100,11 +109,13 @@ the_token_file_is_followed(void **state)
 	struct tokens tokens = { .n = 0 };
 	const struct token *token;
 	char a[TOKEN_TEXT + 1], b[TOKEN_TEXT + 1];
+	unsigned int withdrawn[2] = { 0 };
 	uint64_t ms = 1000;
 
 	/* it need not be there at first */
 	unlink(rig->tokens);
 	assert_int_equal(auth_tokens_new(rig->tokens, &known, NULL), 0);
+	auth_tokens_on_withdrawn(known, count_withdrawn, withdrawn);
 	add_token(&tokens, 1, "a", 0, a);
 	assert_string_equal(auth_tokens_check(known, a, ms, 1, &token), "unknown");
 	write_tokens(rig, &tokens);
@@ -125,14 +136,19 @@ the_token_file_is_followed(void **state)
 	assert_int_equal(chmod(rig->tokens, 0662), 0);
 	ms += AUTH_FILE_LOOK_MS;
 	assert_null(auth_tokens_check(known, b, ms, 1, &token));
+	assert_int_equal(withdrawn[0] + withdrawn[1], 0);
 	assert_int_equal(chmod(rig->tokens, 0640), 0);
 	ms += AUTH_FILE_LOOK_MS;
+	auth_tokens_keep_up(known, ms);
+	assert_int_equal(withdrawn[1], 1);
 	assert_string_equal(auth_tokens_check(known, b, ms, 1, &token), "revoked");
 	assert_null(auth_tokens_check(known, a, ms, 1, &token));
 	/* gone: no client is admitted any more */
 	assert_int_equal(unlink(rig->tokens), 0);
 	ms += AUTH_FILE_LOOK_MS;
 	assert_string_equal(auth_tokens_check(known, a, ms, 1, &token), "unknown");
+	assert_int_equal(withdrawn[0], 1);
+	assert_int_equal(withdrawn[1], 1);
 	auth_tokens_free(known);
 	tokens_done(&tokens);
 }

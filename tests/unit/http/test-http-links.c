@@ -139,6 +139,26 @@ a_link_expires(void **state)
 }
 
 static void
+a_tenants_links_are_ended(void **state)
+{
+	char *first = path_of(alice, "https://f.example/x"), *second;
+	char *other = path_of(bob, "https://f.example/x");
+	struct link link;
+
+	(void)state;
+	links_end("sub:alice");
+	links_end("sub:nobody");
+	assert_false(link_read(first, &link));
+	is_for(other, "sub:bob");
+	second = path_of(alice, "https://f.example/x");
+	is_for(second, "sub:alice");
+	assert_false(link_read(first, &link));
+	free(first);
+	free(second);
+	free(other);
+}
+
+static void
 ranges_are_read(void **state)
 {
 	static const struct {
@@ -180,6 +200,7 @@ main(void)
 		cmocka_unit_test(a_link_leads_to_its_file),
 		cmocka_unit_test(nothing_else_does),
 		cmocka_unit_test(a_link_expires),
+		cmocka_unit_test(a_tenants_links_are_ended),
 		cmocka_unit_test(ranges_are_read),
 	};
 
