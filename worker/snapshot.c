@@ -515,12 +515,13 @@ wait_for_orders(void)
 			run_tasks();
 		if (goes_on)
 			interpreter_give_way();
-		/* The limit is raised only after the wait, in which threads of cells run. */
 		await_order();
-		reserve_begin();
-		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
+		/* Threads of cells run during the wait. The limit is raised only after they have
+		 * stopped, or they would open what is reserved for the order. */
 		if (goes_on)
 			interpreter_take_back();
+		reserve_begin();
+		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
 		/* Init is gone, or has given this process up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);

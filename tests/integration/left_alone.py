@@ -79,6 +79,9 @@ ATTACKS = {
     "forks for ever, few at a time": (KEPT, "ever(lambda: (in_child(lambda: None), os.wait()))"),
     # ---- descriptors, files ----
     "descriptors": (KEPT, "ever(lambda: held.append(os.open('/dev/null', os.O_RDONLY)))"),
+    "descriptors, by many threads": (
+        KEPT, "take = lambda: held.append(os.open('/dev/null', os.O_RDONLY))\n"
+        "for _ in range(12): threading.Thread(target=ever, args=(take,), daemon=True).start()"),
     "descriptors, with no limit of one's own": (
         UNDONE, "resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)\n"
         "ever(lambda: held.append(os.open('/dev/null', os.O_RDONLY)))"),
