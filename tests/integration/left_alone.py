@@ -189,8 +189,9 @@ def became(ctx, s, other, seen):
         o = s.call("x if __import__('os').path.exists('/workspace/begun') else 0", 60, **LIMITS)
         seen.append((o.status, o.state, o.structured["not_carried"],
                      o.structured.get("background_stderr", "")[-200:], o.text[-300:]))
-        if o.state == "lost" or not o.session:
+        if o.state == "lost" or not o.session or o.status == "no_session":
             assert "state of the session is lost" in o.text or \
+                "state of this session was lost" in o.text or \
                 "no such session any more: what held its state ended" in o.text, repr(seen)
             return LOST
         if o.status != "ok" or o.state != "kept":
