@@ -18,14 +18,14 @@ const tools = [{
 const client = new Client({ name: 'shop', version: '1' },
   { capabilities: { experimental: { [KEY]: { tools } } } });
 
-// What the server asks is a call as in tools/call, and the answer is a result as of tools/call.
+// The server's request has the same params as tools/call, and its answer is a result of tools/call.
 const ToolCall = z.object({
   method: z.literal(`${KEY}/call`),
   params: z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }),
 });
 let calls = 0;
 client.setRequestHandler(ToolCall, async ({ params }) => {
-  // A script is a stranger: check the name and the arguments as you would a model's.
+  // A script may be hostile: check the name and the arguments, as for a model's call.
   const { article } = params.arguments;
   if (params.name !== 'stock' || !Number.isInteger(article))
     return { isError: true, content: [{ type: 'text', text: 'no such tool, or no such article' }] };

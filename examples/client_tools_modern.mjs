@@ -21,7 +21,7 @@ const client = new Client({ name: 'shop', version: '2' }, {
 
 let calls = 0;
 function callTool({ method, params }) {
-  // A script is a stranger: check the name and the arguments as you would a model's.
+  // A script may be hostile: check the name and the arguments, as for a model's call.
   const { article } = params.arguments;
   if (method !== `${KEY}/call` || params.name !== 'stock' || !Number.isInteger(article))
     return { isError: true, content: [{ type: 'text', text: 'no such tool, or no such article' }] };
