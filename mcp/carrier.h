@@ -22,9 +22,9 @@ enum mcp_sent {
 	MCP_SENT_MESSAGE,	/* a notification, or a request to the client, that must arrive */
 	MCP_SENT_ANSWER,	/* a result, or an array of answers */
 	MCP_SENT_ERROR,		/* an error answer of a request that was dispatched */
-	MCP_SENT_REFUSAL,	/* an error answer of a request that was not dispatched: it is
-				 * malformed, has a wrong version or is in a batch that the revision
-				 * does not have, or the client lacks a capability */
+	MCP_SENT_REFUSAL,	/* an error answer: the request is malformed, names a version that
+				 * is not served, is in a batch although its revision has none, or
+				 * needs a capability that the client lacks */
 	MCP_SENT_NO_METHOD,	/* an error answer: unknown method */
 };
 
@@ -34,8 +34,8 @@ struct mcp_exchange {
 	void (*send)(struct mcp_exchange *exchange, enum mcp_sent kind,
 		     struct jsonout *message);
 	/* All answers that this exchange waited for were sent or cancelled: nothing follows. May be
-	 * called from within mcp_conversation_take. For a byte stream it is called each time when
-	 * the last call in flight has ended. */
+	 * called from within mcp_conversation_take. For a byte stream it is called each time the
+	 * last call in flight ends. */
 	void (*on_done)(struct mcp_exchange *exchange);
 	size_t owed;		/* for the conversation only; 0 at first */
 };

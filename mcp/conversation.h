@@ -25,14 +25,14 @@ mcp_conversation_new(const struct mcp_conversation_options *options);
 void mcp_conversation_free(struct mcp_conversation *conversation);
 
 /* Handles the messages of one line or one POST, as jsonrpc_parse has read them. The line still
- * belongs to the caller; its messages may be empty afterwards. line_bytes: its length as text. */
+ * belongs to the caller; ids may be moved out of its messages. line_bytes: its length as text. */
 void mcp_conversation_take(struct mcp_conversation *conversation,
 			   struct mcp_exchange *exchange, struct jsonrpc_line *line,
 			   size_t line_bytes);
 
-/* From now on messages that belong to no request are sent by exchange. Those that have waited are
- * sent at once. NULL: such messages are dropped. Not needed for a byte stream, which has only one
- * exchange. Returns the former exchange, or NULL. */
+/* Sets the exchange for messages that belong to no request. NULL: there is none, and such messages
+ * are dropped; only a change of tools/list is told later, when an exchange is set. Not needed for a
+ * byte stream, which has only one exchange. Returns the former exchange, or NULL. */
 struct mcp_exchange *mcp_conversation_hear(struct mcp_conversation *conversation,
 					   struct mcp_exchange *exchange);
 

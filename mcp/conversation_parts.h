@@ -74,8 +74,8 @@ void request_answer(const struct request *request, enum mcp_sent kind, struct js
 void request_error(const struct request *request, enum mcp_sent kind, int code,
 		   const char *text, const char *data);
 
-/* May one more call or question be in flight? True: it is charged with conversation->bytes_each.
- * False: the request was answered with an error. */
+/* May one more call or subscription be in flight? True: it is charged with
+ * conversation->bytes_each. False: the request was answered with an error. */
 bool request_has_room(const struct request *request);
 
 /* Answers with the error MCP_CLIENT_LACKS: the client has not declared these abilities (enum
@@ -148,8 +148,8 @@ void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_cal
 
 void serve_listen(struct request *request);
 
-/* Ends subscriptions. id: of their request; NULL: any. exchange: theirs; NULL: any. say_so: the
- * client is told. True: there was one. */
+/* Ends subscriptions. id: only the one whose request has this id; NULL: any. exchange: only those
+ * that are sent by this exchange; NULL: any. say_so: the client is told. True: there was one. */
 bool end_listening(struct mcp_conversation *conversation, const json_t *id,
 		   const struct mcp_exchange *exchange, bool say_so);
 bool is_listening(const struct mcp_conversation *conversation, const json_t *id);
@@ -157,7 +157,8 @@ bool is_listening(const struct mcp_conversation *conversation, const json_t *id)
 /* Tells listening clients if tools/list differs from the list that they have. */
 void tell_tools_changed(struct mcp_conversation *conversation);
 
-/* Tells the client that this resource has changed, if it has subscribed to it, in either era. */
+/* Tells the client that this resource has changed, if the client has subscribed to the resource,
+ * whether by resources/subscribe (legacy) or by a subscription (modern). */
 void tell_resource_changed(struct mcp_conversation *conversation, const char *uri);
 
 /* ---- mcp/task_methods.c ---- */

@@ -12,12 +12,11 @@ struct revision;
 #define PROGRESS_TOKEN_MAX 1024		/* bytes as JSON text */
 
 enum envelope_verdict {
-	ENVELOPE_NONE,		/* it names no revision: after a handshake, or as part of one, the
-				 * request is legacy, otherwise invalid */
+	ENVELOPE_NONE,		/* it names no revision: the request is legacy. Most methods then
+				 * need an earlier handshake (mcp/dispatch.c) */
 	ENVELOPE_MODERN,	/* it is complete, with a revision that is served */
 	ENVELOPE_MALFORMED,	/* text says what is wrong */
-	ENVELOPE_UNSUPPORTED,	/* it names a revision that is not served by an envelope: requested
-				 */
+	ENVELOPE_UNSUPPORTED,	/* it names an unknown or legacy revision; see requested */
 };
 
 /* Pointers are borrowed from the params. */

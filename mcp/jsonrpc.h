@@ -25,8 +25,8 @@ enum jsonrpc_code {
 #define JSONRPC_DEPTH_MAX JSON_DEPTH_MAX
 #define JSONRPC_VALUES_MAX JSON_VALUES_MAX	/* of one line */
 #define JSONRPC_BATCH_MAX 100		/* messages of one line */
-#define JSONRPC_LONG (64 * 1024)	/* lines of more bytes wait for their turn to be parsed:
-					 * base/rota.h */
+#define JSONRPC_LONG (64 * 1024)	/* bytes; a line of this length or longer waits for its
+					 * turn to be parsed (base/rota.h) */
 #define JSONRPC_ID_MAX 1024		/* bytes of the text of an id */
 
 /* Both NULL: there is no id. */

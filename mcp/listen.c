@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: subscriptions: requests that stay open, and that report
- * changes of tasks, tools and resources. Their only answer is their end.
+ * changes of tasks, tools and resources. A subscription is answered only when it ends.
  * Reads:   the topics that a client names; unknown topics are left out. */
 #include <string.h>
 

@@ -10,9 +10,10 @@
 
 #define LISTING_KEYWORD "x-unlisted"
 
-/* The schema without the keyword, malloc'd, on one line. all false: the marked properties are left
- * out, too, and everything that a model cannot use: bounds of lengths, patterns and, if a property
- * was left out, additionalProperties. schema: the text of a JSON object. */
+/* Returns the schema to list, without the keyword, malloc'd, on one line. schema: the text of a
+ * JSON object. all: every property stays, with its bounds. Otherwise the marked properties are left
+ * out, and from the others the bounds of lengths and the patterns. If a property was left out,
+ * additionalProperties is left out, too. */
 char *listing_of(const char *schema, bool all);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Makes the item that has to be approved from a call.
+ * Makes from a call the item that has to be approved.
  * Reads:   arguments of a client, hostile; the tool has not checked them yet. */
 #include "mcp/permission.h"
 

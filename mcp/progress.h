@@ -7,9 +7,9 @@
  *
  *   "mcp-pythond/output": {"stream": "stdout", "offset": 0, "text": "..."}
  *
- * offset counts the bytes of the stream's text, as UTF-8, before this piece. If the output is long,
- * only its head is sent in this way, as much of it as the answer has. Pieces may be missing if the
- * client is slow; the answer is complete.
+ * offset counts the bytes of the stream's text, as UTF-8, before this piece. Only the first
+ * stream_max bytes of each stream are sent in this way. Pieces may be missing if the client is
+ * slow; the answer still has them.
  */
 #ifndef MCP_PROGRESS_H
 #define MCP_PROGRESS_H

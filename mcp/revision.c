@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing; this file has tables and functions that write. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Has the tables of revisions and methods, and functions that write messages. */
 #include "mcp/revision.h"
 
 #include <string.h>

@@ -102,10 +102,10 @@ bool revision_is_legacy(const char *name);
  * the newest legacy revision. */
 const struct revision *revision_negotiate(const char *name);
 
-/* The revision to use for a client: this one, or the same without structured content. Structured
- * content is left out if the configuration says so (structured: enum config_structured), or if it
- * says "auto" and the client shows a model only the structured content, and no pictures, tables or
- * links. client: its name; NULL: not known. */
+/* The revision to use for a client: this one, or the same without structured content. structured:
+ * the setting of the configuration (enum config_structured). With "auto", structured content is
+ * left out for clients that would show a model nothing else: no pictures, tables or links. client:
+ * its name; NULL: not known. */
 const struct revision *revision_for_client(const struct revision *revision, uint32_t structured,
 					   const char *client);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks: runs that outlive the request that has started them, in the modern era. A task belongs to
- * a tenant, and has an id that cannot be guessed. It is kept, with its result, for a time that
- * counts from its beginning.
+ * a tenant, and has an id that cannot be guessed. A task and its result are kept for a limited
+ * time, which is counted from the creation of the task.
  */
 #ifndef MCP_TASK_H
 #define MCP_TASK_H
@@ -54,8 +54,8 @@ void mcp_task_update(struct mcp_task *task, const json_t *responses);
 /* Cancels the task. Does nothing if it has ended. */
 void mcp_task_cancel(struct mcp_task *task);
 
-/* A watch of a task, embedded in another object. on_change is called at each change. With gone the
- * task is dropped, and the watch has ended. mcp_task_unwatch ends a watch, too. */
+/* A watch of a task, embedded in another object. on_change is called at each change. gone: the task
+ * is being dropped, and the watch has ended. mcp_task_unwatch ends a watch, too. */
 struct mcp_task_watch {
 	void (*on_change)(struct mcp_task_watch *watch, const struct mcp_task *task, bool gone);
 	struct mcp_task *task;		/* set by the task; NULL: it watches none */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing. tasks/get, tasks/update, tasks/cancel.
+/* Runs in: the supervisor.   Owns: nothing.
+ * Serves tasks/get, tasks/update and tasks/cancel.
  * Reads:   params of a client; a task is named by its id and belongs to its tenant. */
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tool as MCP sees it. A tool has a description, and runs; each run ends with one answer.
+/* A tool as MCP sees it. A tool has a description. It can be run, and each run ends with one answer
+ * or one failure.
  *
  * A tool does not know JSON-RPC, revisions or sessions; MCP does not know what a tool does. A run
  * reports everything through its host: output, progress, log lines, questions, that it becomes a
@@ -117,7 +118,7 @@ struct tool_log {
 enum failure_kind {
 	FAIL_RPC,		/* a JSON-RPC error with code, message and data */
 	FAIL_NO_RESOURCE,	/* text: the uri of the missing resource */
-	FAIL_CLIENT_LACKS,	/* the tool needs abilities that the client lacks: lacks */
+	FAIL_CLIENT_LACKS,	/* lacks: the abilities that the tool needs and the client lacks */
 };
 
 struct tool_failure {
