@@ -26,7 +26,8 @@ void toolsets_add(struct catalog *catalog, const struct config *config);
 /* Reads the files that tools have on disk; blocks. To be called before the first client. */
 void toolsets_load(const struct config *config);
 
-/* From now on the descriptions of tools name the packages and servers that the engine knows now. */
+/* Updates the descriptions of tools with what the engine knows at the time of this call: the
+ * packages, and how many tools each other server has. */
 void toolsets_renew(const struct engine *engine);
 
 /* To be called when the program ends, before the engine is freed. toolsets_stop cancels the calls
