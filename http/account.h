@@ -50,8 +50,8 @@ struct http_tenants {
 	size_t sessions;
 };
 
-/* Counts a connection. address: on TCP; NULL: the connection is on a unix socket, and uid counts.
- * most, most_each: the bounds in total and for each peer. 0; -EUSERS: too many in total; -EDQUOT:
+/* Counts a connection. address: the peer's, on TCP; NULL: the peer is uid, on a unix socket. most,
+ * most_each: the bounds in total and for each peer. 0; -EUSERS: too many in total; -EDQUOT:
  * too many of this peer. */
 int http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address, uid_t uid,
 		   size_t most, size_t most_each, struct http_peer **peer_r);

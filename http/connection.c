@@ -4,8 +4,8 @@
  * Reads:   only the number of bytes that have arrived.
  *
  * evhttp bounds neither the time that a request takes to arrive nor the memory that a peer holds in
- * several connections; this file does both. Only its clock closes a connection from within evhttp's
- * own callbacks. */
+ * several connections; this file does both. A callback of evhttp must not close its connection: it
+ * starts the connection's clock, which closes it in a later turn of the loop. */
 #include "http/parts.h"
 
 #include <errno.h>

@@ -63,7 +63,7 @@ void exchange_finish(struct http_exchange *x);
 /* Watches for a client that closes the connection, and begins a stream if the answer takes long. */
 void exchange_wait(struct http_exchange *x);
 
-/* Sends a message as an event. Begins the stream before, if needed. The message is taken. */
+/* Sends a message as an event, and begins the stream if it has not begun. The message is taken. */
 void exchange_send_event(struct http_exchange *x, bool is_news, struct jsonout *message);
 
 /* Ends the stream after its last event. */

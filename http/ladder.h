@@ -37,7 +37,8 @@ struct http_verdict {
 	const struct json_t *requested;	/* the version that is not served; NULL: another reason */
 };
 
-/* Does the checks 5 to 12 of the ladder. *verdict_r borrows from head and line. */
+/* Does the checks of the ladder that need the parsed line. http/request.c does those before them,
+ * and compares the headers Mcp-Param at the end. *verdict_r borrows from head and line. */
 void http_ladder(const struct http_head *head, const struct jsonrpc_line *line,
 		 struct http_verdict *verdict_r);
 

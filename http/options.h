@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an HTTP server is made with, and its bounds.
+/* The options and the bounds of an HTTP server.
  */
 #ifndef HTTP_OPTIONS_H
 #define HTTP_OPTIONS_H
@@ -18,9 +18,10 @@ struct rota;
 #define HTTP_METRICS_PATH "/metrics"
 #define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
 #define HTTP_OUTPUT_HIGH (1024 * 1024)		/* if more bytes are unsent, news are left out */
-#define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, it is closed */
-#define HTTP_STALL_S 30				/* it is closed if no byte could be sent for this
-						 * time */
+#define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, the connection is
+						 * closed */
+#define HTTP_STALL_S 30				/* if no byte could be sent for this time, the
+						 * connection is closed */
 #define HTTP_PRIME_S 1				/* if an answer takes longer, its stream begins */
 #define HTTP_RETRY_MS 1000			/* the time that clients have to wait before they
 						 * ask for the rest of a stream */

@@ -103,8 +103,8 @@ struct http_connection {
 	struct http_peer *peer;			/* NULL: the connection was refused */
 	size_t charged_in, charged_out;		/* bytes that are charged to peer */
 	enum http_state state;
-	struct event *clock;			/* the time limit of the state; or sends a refusal
-						 */
+	struct event *clock;			/* closes the connection: at the time limit of the
+						 * state, or to end it */
 	int refusal;				/* status of the refusal, its last answer; 0: none
 						 */
 	struct http_exchange *exchange;		/* waits for its conversation; NULL: none */

@@ -3,8 +3,10 @@
  * the events after the last one that it has seen. Each stream has a buffer. The buffers belong to a
  * session, which belongs to a principal. An event's id is valid only in its own session.
  *
- * A buffer is bounded, and so are all buffers of a tenant together. News (progress, log lines) are
- * dropped first. A stream that does not fit without them is not kept, and cannot be resumed.
+ * A buffer is bounded, and so are all buffers of a tenant together. If a buffer is full, its news
+ * (progress, log lines) are dropped, the oldest first. If those of the tenant are full, ended
+ * streams of the session are dropped first, then news. A stream that still does not fit is not
+ * kept, and cannot be resumed.
  */
 #ifndef HTTP_REPLAY_H
 #define HTTP_REPLAY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to HTTP requests that are sent in one piece. Each function gives the request back to
- * evhttp: the caller may not use it afterwards.
+/* Answers to HTTP requests that are sent in one piece. A function that answers gives the request
+ * back to evhttp: the caller may not use the request afterwards.
  */
 #ifndef HTTP_REPLY_H
 #define HTTP_REPLY_H
