@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authentication over HTTP by a token (RFC 6750). The token was made for this service by mcp-python
- * token, or an OAuth 2.1 issuer has issued it; for the issuer this service is a resource server
+/* Authentication over HTTP by a token (RFC 6750). The command "mcp-python token" makes tokens for
+ * this service. An OAuth 2.1 issuer can issue others; this service is then its resource server
  * (RFC 9728). http/principal.h is for users that the kernel or a proxy identifies.
  */
 #ifndef AUTH_AUTH_H

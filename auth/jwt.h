@@ -3,8 +3,8 @@
  * file, names the configured issuer, is meant for this service, and is not expired. The file is
  * read again when it changes. If it cannot be read or parsed, the earlier keys stay in use.
  *
- * RS256, PS256 and ES256 are accepted, with keys that have a kid. Never accepted are "none" and
- * algorithms with a shared secret (HS256).
+ * RS256, PS256 and ES256 are accepted, with keys that have a kid. "none" and algorithms with a
+ * shared secret (HS256) are never accepted.
  */
 #ifndef AUTH_JWT_H
 #define AUTH_JWT_H

@@ -34,8 +34,8 @@ void auth_tokens_keep_up(struct auth_tokens *tokens, uint64_t now_ms);
 const char *auth_tokens_check(struct auth_tokens *tokens, const char *text, uint64_t now_ms,
 			      int64_t now, const struct token **token_r);
 
-/* Was a token that was valid before removed from the file, or revoked? An expired token does not
- * count. */
+/* To be asked about a token that was valid before: was it removed from the file, or revoked, since
+ * then? False for a token that has only expired. */
 bool auth_tokens_withdrawn(struct auth_tokens *tokens, const char *text, uint64_t now_ms);
 
 #endif
