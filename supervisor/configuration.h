@@ -12,9 +12,9 @@
 
 struct config;
 
-/* The program that started the service. */
+/* How the service was started. */
 enum configuration_for {
-	FOR_UNIT,
+	FOR_UNIT,	/* as a unit of systemd */
 	FOR_HAND,	/* by hand: the environment has settings, too (policy/sandbox_environment.h)
 			 */
 	FOR_PRIVATE,	/* as FOR_HAND, with other defaults, for one user at a terminal */

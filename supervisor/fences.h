@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The supervisor's last step before its loop and the first client: from then on it can open only
- * files below the folders that it works in, and make only few system calls.
+ * files below the folders that it works in, and make only the system calls that it needs.
  */
 #ifndef SUPERVISOR_FENCES_H
 #define SUPERVISOR_FENCES_H

@@ -11,9 +11,9 @@ struct config;
 
 /* Sets [packages] index and store, [admin] approvals and [policy] approvers, if the files of the
  * configuration do not set them. Packages and approvals are kept below the user's cache directory,
- * which is made. The user is the approver. index: a URL, which overrides that of the files; "":
- * that of the files counts, or if there is none, the one that pip is configured to use. 0; or
- * -EINVAL: the mistake was printed to errors. */
+ * which is made. The user is the approver. index: a URL, which replaces the one in the files; "":
+ * the one in the files is used. If the files have none, the indexes and file hosts are set as pip
+ * is configured to use them. 0; or -EINVAL: the mistake was printed to errors. */
 int laptop_packages(struct config *config, const char *index, FILE *errors);
 
 #endif

@@ -13,7 +13,7 @@ struct stream_account {
 	struct stream_account *next;
 	uid_t uid;
 	size_t streams;
-	size_t admitted;		/* how many streams are admitted, so that they may send */
+	size_t admitted;		/* streams whose user is known, and that may make calls */
 	size_t buffered_bytes;
 };
 

@@ -13,9 +13,9 @@
  * system service a missing controller or capability is an error (host/startup.h). */
 bool unit_is_system_service(void);
 
-/* For ExecStopPost= of the unit. A service that has ended on request has left only sessions for its
- * successor, and they stay. After any other end, all remaining processes are ended before the
- * service is started again. */
+/* For ExecStopPost= of the unit. If the service has ended on request, does nothing: the remaining
+ * processes are sessions that the next process of the service takes over. After any other end,
+ * kills all remaining processes, before the service is started again. */
 enum exit_code unit_sweep(void);
 
 #endif
