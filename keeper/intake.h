@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a tree of files from a stream. The whole stream is hostile.
  *
- * The stream is a sequence of files and one end. Numbers have the most significant byte first:
- *   'F' or 'X'   path length (2 bytes), size (8 bytes), path, so many bytes; 'X': the file is
- *                executable
+ * The stream is a sequence of files, and an end mark. Numbers have the most significant byte first:
+ *   'F' or 'X'   path length (2 bytes), size (8 bytes), path, content; 'X': the file is executable
  *   'R'          length (2 bytes), and the reason why the sender ends the stream early
  *   'E'          the number of files before it (4 bytes)
  * The stream has no links, devices, modes or owners, so it cannot make any.
@@ -29,9 +28,9 @@ struct intake {
 };
 
 /* Reads one stream, a blocking descriptor, to its end mark and writes the files. If a file exists
- * already, from another stream, the new one must be equal. 0. Or, with why_r, -EBADMSG: the form of
- * the stream is not valid; -EFBIG: it exceeds the bounds; -EEXIST: there is a different file with
- * this path; -EPIPE: it is incomplete; or another -errno, such as -ENOSPC. */
+ * already, from another stream, the new one must have the same content. 0. Or, with why_r,
+ * -EBADMSG: the form of the stream is not valid; -EFBIG: it exceeds the bounds; -EEXIST: there is a
+ * different file with this path; -EPIPE: it is incomplete; or another -errno, such as -ENOSPC. */
 int intake_read(struct intake *intake, int stream, struct why *why_r);
 
 /* Writes one new file with size bytes, which are read from a descriptor. The result is as of

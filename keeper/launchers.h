@@ -17,8 +17,7 @@ typedef int launcher_found(void *arg, const char *name, const char *text, size_t
 			   struct why *why_r);
 
 /* Makes a program for each entry. text: entry_points.txt. python: absolute path of the interpreter
- * that runs the programs. 0; -EBADMSG with why_r: no program can be made from an entry; or the
- * error of found. */
+ * that runs the programs. 0; -EBADMSG with why_r: an entry is not valid; or the error of found. */
 int launchers_make(const char *text, size_t len, const char *python, launcher_found *found,
 		   void *arg, struct why *why_r);
 

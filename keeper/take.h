@@ -21,8 +21,9 @@ struct take {
 	uint32_t files;			/* result: the number of its files */
 };
 
-/* Makes the set. Runs in a child of the keeper, which drops the rights that it does not need. 0:
- * the set is in the store and on the disk; or -errno with why_r, and no part of it exists. */
+/* Makes the set. To be called in a child of the keeper, after walls_enter. 0: the set is in the
+ * store and on the disk. Or -errno with why_r: no part of the set exists; but if only the last sync
+ * of the store has failed, the whole set does. */
 int take_set(struct take *take, struct why *why_r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacks a wheel. A process that has no other resources reads the wheel, and writes the files to a
- * pipe, in the form of keeper/intake.h.
+/* Unpacks a wheel. A child process reads the wheel, and writes the files to a pipe, in the form of
+ * keeper/intake.h. The child can use nothing but the wheel and the pipe.
  */
 #ifndef KEEPER_UNPACK_H
 #define KEEPER_UNPACK_H

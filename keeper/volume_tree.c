@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the process that serves a volume (keeper/volume.h), in its jail.
  * Owns:    the nodes, and the descriptors of files that are open.
- * Reads:   names that scripts have chosen. The kernel does not let names with a slash, or "..",
- * through. */
+ * Reads:   names that scripts have chosen. The kernel does not pass on "..", or a name with a
+ * slash. */
 #include "keeper/volume_tree.h"
 
 #include <dirent.h>

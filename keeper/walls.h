@@ -11,7 +11,8 @@ enum walls_for {
 	WALLS_STORE = 1,	/* a child that makes or removes sets: may use files of the store,
 				 * and make children */
 	WALLS_READER = 2,	/* the reader of a wheel: may use open descriptors, and memory */
-	WALLS_VOLUME = 8,	/* the server of a volume: may use files of the volume, its root */
+	WALLS_VOLUME = 8,	/* the server of a volume: may use files of the volume, whose
+				 * directory is the root of the process */
 	WALLS_MOUNTER = 16,	/* in addition to WALLS_KEEPER: a keeper that has volumes */
 	WALLS_KEEPER = 4,	/* the keeper: may also use all calls of its children, mounts and
 				 * namespaces */
