@@ -19,8 +19,9 @@ struct place_name {
 /* Reads a name. 0; -EINVAL: it has ".."; -ENAMETOOLONG: it is too long. */
 int place_name(const char *text, struct place_name *name_r);
 
-/* Opens the directory below top in which the last part of a name is. make: the directory is made if
- * it is missing. An O_PATH descriptor, which the caller owns, or -errno. */
+/* Opens the directory for the last part of a name: top, or a directory below it. make: it is made
+ * if it is missing, with the directories above it. An O_PATH descriptor, which the caller owns, or
+ * -errno. */
 int place_open(int top, const struct place_name *name, bool make);
 
 #define PLACE_DEPTH_MAX 200		/* the deepest tree that is removed (base/remove.h) */

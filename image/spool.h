@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of files in files without a name, and their SHA-256. No other process can change a copy
- * between the check of its hash and its use.
+/* Copies files to new files that have no name, and computes their SHA-256. No other process can
+ * change such a copy between the check of its hash and its use.
  */
 #ifndef IMAGE_SPOOL_H
 #define IMAGE_SPOOL_H
