@@ -19,8 +19,8 @@
 	"                        $XDG_RUNTIME_DIR/" ADMIN_SOCKET_OWN ", or\n" \
 	"                        " ADMIN_SOCKET "\n"
 
-/* The options that a command has beside --admin-socket and --help. In the order of the constants:
- * --socket and --json; only --json; none. */
+/* The options that a command has in addition to --admin-socket and --help. In the order of the
+ * constants: --socket and --json; only --json; none. */
 enum admin_takes { ADMIN_TAKES_SOCKET, ADMIN_TAKES_JSON, ADMIN_TAKES_NO_MORE };
 
 struct admin_options {
@@ -58,7 +58,7 @@ json_t *admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r,
  * reason was printed, and *code_r is the exit code. */
 json_t *admin_ask_once(const char *path, json_t *request, int *code_r);
 
-/* From now on waits for an answer at most for this time. */
+/* Bounds the waits of admin_read: if nothing arrives for this time, it returns NULL. */
 void admin_bound(FILE *stream, const struct timeval *most);
 
 /* A member's text; "" when there is none. */

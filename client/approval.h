@@ -5,10 +5,10 @@
 
 #include <jansson.h>
 
-/* One line for each, on a terminal with a heading. */
+/* Prints one line for each request, and on a terminal a heading above them. */
 void approval_print_list(const json_t *list);
 
-/* One request with everything that was asked for. */
+/* Prints one request with everything that was asked for. */
 void approval_print_all(const json_t *approval);
 
 /* Shows each request that waits, asks on standard input what to do with it, does that, and waits

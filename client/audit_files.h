@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of the audit log, from the oldest line on: PATH.1, PATH.2 ... and PATH. */
+/* Reads the files of the audit log, the oldest first: PATH.1, PATH.2 ... and at last PATH. */
 #ifndef CLIENT_AUDIT_FILES_H
 #define CLIENT_AUDIT_FILES_H
 

@@ -13,7 +13,7 @@ struct audit_asked {
 	const char *path;
 	/* NULL: any. */
 	const char *tenant, *event, *status, *execution, *text;
-	char who[ADMIN_WHO];		/* the principal of a user's name, for tenant */
+	char who[ADMIN_WHO];		/* tenant may point here: the principal of a user */
 	char since[32], until[32];	/* times as in records, or their beginnings; "":
 					 * any */
 	json_int_t record;		/* 0: any */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands for operators that have files of their own.
+/* The operators' commands that are in files of their own.
  */
 #ifndef CLIENT_COMMANDS_H
 #define CLIENT_COMMANDS_H

@@ -19,15 +19,15 @@ struct options;
  * after the reason was printed. */
 int inputs_add(json_t *arguments, const struct options *options);
 
-/* The first part of a path because of which --dir leaves the file out; it points into path. NULL:
- * the file is not left out. */
+/* Finds out whether --dir leaves a file out. Returns the first part of its path that is a reason
+ * for that, as a pointer into path. NULL: the file is not left out. */
 const char *inputs_left_out(const char *path);
 
 /* The path and the SHA-256 (hexadecimal) of each file in arguments, for inputs_forget. The object
  * belongs to the caller. */
 json_t *inputs_hashes(const json_t *arguments);
 
-/* Has this open file still the content that was sent under this path? */
+/* Does this open file still have the content that was sent under this path? */
 bool inputs_are_as_handed_in(const json_t *hashes, const char *path, int fd);
 
 /* Removes files that the script has not changed from the list of files in an outcome. */

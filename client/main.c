@@ -7,12 +7,13 @@
  *                              and reads lines, reply.c parses them, verdict.c makes an exit code
  *   repl                       repl.c: repl_input.c reads lines, cell.c finds the end of a cell,
  *                              call.c sends it as a tools/call of run_repl
- *                              both show a script's prompts to the user at the terminal: prompt.c
+ *                              run and repl both show prompts at the terminal: prompt.c
  *   get                        get.c reads a kept file, by parts: resource.c
  *   put                        put.c writes a file into the pipe that the service passes it
  *   approvals, approve, deny   operator.c, by the operators' socket
  *   ps, stop, suspend, resume, status, metrics, top
  *                              ps.c, status.c, top.c, by the same socket; table.c prints
+ *   tools                      tools_command.c, by the same socket: tools of other servers
  *   interpreter                interpreter.c starts mcp-python-interpreter, a shell script
  *   check-host                 check_host.c tests what the service would need; probe.c has the
  *                              trials
@@ -20,8 +21,9 @@
  *                              the service
  *   token                      token.c keeps the file of bearer tokens, without the service
  *
- * It is an ordinary program of an ordinary user: no privilege, no state, and no file but the
- * history of typed lines. The service learns from the kernel who the caller is. */
+ * It is an ordinary program of an ordinary user, without privilege. Apart from files that a command
+ * is asked to write, it writes only the history of typed lines and, in repl, pictures that the
+ * terminal cannot show. The service learns from the kernel who the caller is. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl.   Owns: files below a directory of its own, which stay.
- * Reads:   pictures that a script made. Only what begins as PNG goes to a terminal, as base64 of
- * this program. */
+ * Reads:   pictures that a script made. Only a picture that begins like a PNG file is sent to the
+ * terminal, and only as base64 that this program makes. */
 #include "client/pictures.h"
 
 #include <errno.h>

@@ -17,8 +17,8 @@ struct shown;
 /* The open question; there is one at a time. Zeroed: no question is open. */
 struct prompt {
 	json_t *id; /* NULL: no question is open */
-	/* How many bytes the watched stream had when a typed line put the cursor at the beginning
-	 * of a line. */
+	/* The length of the watched stream when the last question ended. At that time the cursor
+	 * was at the beginning of a line. */
 	size_t out_seen;
 	/* The rest belongs to prompt.c. */
 	char field[PROMPT_FIELD_MAX + 1];

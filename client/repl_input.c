@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python repl.   Owns: the terminal while a line is typed, and the history, which
- * is the only file that mcp-python writes by itself: $XDG_STATE_HOME/mcp-python/history. */
+/* Runs in: mcp-python repl.   Owns: the terminal while a line is typed, and the file of the
+ * history, $XDG_STATE_HOME/mcp-python/history (by default below ~/.local/state). */
 #include "client/repl_input.h"
 
 #include <errno.h>

@@ -18,8 +18,8 @@ struct shown;
 /* Takes a part. 0; or -errno, which ends the reading. */
 typedef int resource_take(void *arg, const char *bytes, size_t len);
 
-/* Reads the resource with this uri, in parts if it is large, and calls take for each part. All
- * requests have this id, one after the other. 0, or an error of resource_read or of take. */
+/* Reads the resource with this uri, in parts if it is large, and calls take for each part. id: for
+ * all requests, which are sent one after the other. 0, or an error of resource_read or of take. */
 int resource_each(struct call_channel *channel, int id, const char *uri, resource_take *take,
 		  void *arg);
 

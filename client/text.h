@@ -12,7 +12,7 @@ struct text_position {
 	size_t column; /* its byte in that line, from 1 */
 };
 
-/* Checks bytes. True: they are well-formed UTF-8 and, with nul_too, have no NUL. False: *where_r is
+/* Checks that bytes are well-formed UTF-8. nul_too: a NUL is a wrong byte, too. False: *where_r is
  * the position of the first wrong byte. */
 bool text_check(const char *bytes, size_t len, bool nul_too,
 		struct text_position *where_r);
