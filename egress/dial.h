@@ -15,7 +15,7 @@ struct evdns_base;
 struct event_base;
 
 struct dial_options {
-	struct event_base *base;		/* all borrowed, for as long as the dial */
+	struct event_base *base;		/* all are borrowed, and must outlive the dial */
 	struct evdns_base *dns;
 	const struct network_target *target;
 	const struct network_range *range;	/* ranges that are not public, but allowed */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python-egress.   Owns: the secrets, and what certificates are checked with.
+/* Runs in: mcp-python-egress.   Owns: the secrets, and the authorities' certificates, by which the
+ * origins' are checked.
  * Reads:   the administrator's settings; heads of scripts, already parsed. */
 #include "egress/secret.h"
 
