@@ -68,7 +68,9 @@ make_directory(struct pictures *pictures)
 		return true;
 	n = snprintf(pictures->directory, sizeof(pictures->directory), "%s/mcp-python.XXXXXX",
 		     top && *top == '/' ? top : "/tmp");
-	if (n > 0 && (size_t)n < sizeof(pictures->directory) && mkdtemp(pictures->directory))
+	if ((size_t)n >= sizeof(pictures->directory))
+		errno = ENAMETOOLONG;
+	else if (mkdtemp(pictures->directory))
 		return true;
 	pictures->directory[0] = '\0';
 	return false;

@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -138,19 +139,27 @@ add_rows(scmp_filter_ctx filter, unsigned int whom)
 	return r;
 }
 
+/* Has the filter refused a call? Without the filter it would succeed, or fail with another error. */
+static bool
+is_refused(long result)
+{
+	return result < 0 && errno == EPERM;
+}
+
 /* Ways out that must be closed. */
 static int
 walls_prove(enum walls_for whom)
 {
-	if (socket(AF_UNIX, SOCK_STREAM, 0) >= 0 || socket(AF_INET, SOCK_STREAM, 0) >= 0 ||
-	    syscall(SYS_setns, 0, 0) >= 0 || syscall(SYS_unshare, 0) >= 0 ||
-	    syscall(SYS_execve, "", NULL, NULL) >= 0 || errno != EPERM)
-		return -EPERM;
-	if (whom == WALLS_READER && (open("/", O_PATH | O_CLOEXEC) >= 0 || errno != EPERM))
-		return -EPERM;
-	if (!(whom & NOT_READER) && fork() >= 0)
-		return -EPERM;
-	return 0;
+	bool stand = is_refused(socket(AF_UNIX, SOCK_STREAM, 0)) &&
+		     is_refused(socket(AF_INET, SOCK_STREAM, 0)) &&
+		     is_refused(syscall(SYS_setns, 0, 0)) && is_refused(syscall(SYS_unshare, 0)) &&
+		     is_refused(syscall(SYS_execve, "", NULL, NULL));
+
+	if (whom == WALLS_READER)
+		stand = stand && is_refused(open("/", O_PATH | O_CLOEXEC));
+	if (!(whom & NOT_READER))
+		stand = stand && is_refused(fork());
+	return stand ? 0 : -EPERM;
 }
 
 /* ---- entering the walls ---- */

@@ -59,14 +59,15 @@ static int
 laptop_ask(const char **answer_r)
 {
 	static char answer[ANSWER_MAX];
+	static int failed;
 	size_t len = strlen(answer);
 	int pair[2], status, r = 0;
 	ssize_t n;
 	pid_t pid;
 
 	*answer_r = answer;
-	if (len > 0)
-		return 0;
+	if (len > 0 || failed)
+		return failed;
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
 	pid = fork();
@@ -80,6 +81,7 @@ laptop_ask(const char **answer_r)
 	close(pair[0]);
 	if (r == 0)
 		r = waitpid(pid, &status, 0) < 0 ? -errno : status;
+	failed = r;
 	return r;
 }
 
