@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the proxy's process, and grants.
- * Reads:   frames from mcp-python-egress, which talks to strangers: their contents go to the log
- * and the audit log only. */
+ * Reads:   frames from mcp-python-egress, which has connections to untrusted hosts. The texts of a
+ * frame go to the log and the audit log only. */
 #include "engine/egress.h"
 
 #include <errno.h>

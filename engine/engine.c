@@ -2,9 +2,9 @@
 /* Runs in: the supervisor.   Owns: pool, tenants and executions, and the order in which they are
  * made and freed.
  *
- * An execution waits in its tenant's queue until a worker of its profile is warm in that
- * tenant's share of the pool, runs in it, and is answered once. Zygotes make workers in advance. A
- * worker runs one script, or the cells of one session, and is then ended. */
+ * An execution waits in its tenant's queue until that tenant's share of the pool has a warm worker
+ * of its profile. It then runs in this worker, and is answered once. Zygotes make workers in
+ * advance. A worker runs one script, or the cells of one session, and is then ended. */
 #include "engine/engine.h"
 
 #include <errno.h>
@@ -356,8 +356,8 @@ on_host_changed(void *arg)
 	pool_renew_zygotes(arg);
 }
 
-/* Starts to watch the host's files. Without this, a change is seen only by the next zygote process,
- * which the time (zygote_seconds) makes. */
+/* Starts to watch the host's files. Without this, scripts see a change only after the zygote's next
+ * renewal (zygote_seconds). */
 static void
 set_up_renewal(struct engine *engine)
 {

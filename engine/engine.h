@@ -51,8 +51,9 @@ void engine_enforcement(const struct engine *engine, struct engine_enforcement *
  * (engine/zygote.h). */
 const char *engine_packages(const struct engine *engine);
 
-/* A number that grows whenever a new process makes the workers of this profile: what was learned
- * from workers of another number may be different now. 0: there is no such profile. */
+/* The generation of the profile's zygote (engine/zygote.h). It grows when a new process takes the
+ * old one's place. What was learned from workers of an earlier generation may not hold for later
+ * ones. 0: there is no such profile. */
 uint64_t engine_generation(const struct engine *engine, const char *profile);
 
 /* To be called when files of credentials and secrets may have changed. */

@@ -4,8 +4,9 @@
  * /workspace has a link to that place. A volume (engine/volume.h): the keeper mounts it at
  * VOLUME_PLACE.
  *
- * A script has all places of its worker. In a session the places fill up: the files of a cell stay
- * mounted until the session ends, because the links in /workspace stay too.
+ * A worker has FILE_PLACES places. A script that is not a cell may use all of them. In a session
+ * the places fill up: the files of a cell stay mounted until the session ends, because the links in
+ * /workspace stay too.
  */
 #ifndef ENGINE_EXECUTION_MOUNTS_H
 #define ENGINE_EXECUTION_MOUNTS_H

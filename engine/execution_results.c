@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the results of an execution beside its streams.
- * Reads:   messages of a worker, whose bounds were checked already. This file bounds their number
- * and their sum. */
+ * Reads:   messages of a worker, whose bounds were checked already. This file bounds the number of
+ * results and their total size. */
 #include "engine/execution_results.h"
 
 #include <errno.h>

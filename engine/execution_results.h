@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The results of an execution beside its streams: objects that it displayed, and files that it
- * left. They are kept in the frames in which they arrived, and bounded in number and sum.
+ * left. They are kept in the frames in which they arrived. Their number and their total size are
+ * bounded.
  */
 #ifndef ENGINE_EXECUTION_RESULTS_H
 #define ENGINE_EXECUTION_RESULTS_H
@@ -29,7 +30,7 @@ struct execution_results {
 	size_t n_displays, n_left;
 	struct results_offer *offer;		/* for each file; NULL: no file was offered */
 	size_t display_bytes, left_bytes;
-	size_t forms;				/* how many forms the object shown last has */
+	size_t forms;				/* forms of the last object that have arrived */
 	uint32_t more_left;			/* at least this many files are not reported */
 	bool files_unknown;			/* perhaps not all files have been reported */
 	bool is_restarted;			/* init reports the files, in place of the script */

@@ -64,8 +64,9 @@ note_memory(struct execution *e, uint64_t bytes)
 		e->facts.peak_memory_bytes = bytes;
 }
 
-/* Notes what was measured. False: the memory exceeds the limit, unless processes share pages;
- * nothing is noted then. */
+/* Notes the tasks and the memory that were measured. False: the memory exceeds the limit, or only
+ * seems to, because a page that several processes share counts more than once. Then the memory is
+ * not noted. */
 static bool
 note_usage(struct execution *e, const struct watchdog_usage *usage)
 {

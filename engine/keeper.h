@@ -22,7 +22,7 @@ struct taking;
 struct keeper_options {
 	struct event_base *base;		/* all borrowed */
 	struct launcher *launcher;		/* sends it the path of its store */
-	bool wants_volumes;			/* it is logged if volumes cannot be mounted */
+	bool wants_volumes;			/* if no volume can be mounted, this is logged */
 };
 
 /* Starts it. 0 or -errno; a start that fails is logged and tried again. */
@@ -59,8 +59,8 @@ void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more
 int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
 			size_t n, unsigned int first, int pidfd, int gate);
 
-/* The reason why no volume can be mounted, as a positive errno. 0: there is none, or it is not
- * known yet. */
+/* Why no volume can be mounted: a positive errno. 0: volumes can be mounted, or this is not known
+ * yet. */
 int keeper_no_volumes(const struct keeper *keeper);
 
 struct keeper_volume {

@@ -83,7 +83,7 @@ struct outcome_display {
 	size_t len;
 };
 
-/* A regular file in /workspace when the script had ended. */
+/* A regular file that was in /workspace when the script ended. */
 struct outcome_file {
 	const char *path;	/* relative to /workspace; UTF-8, with other bytes escaped; no NUL
 				 * follows */
@@ -152,8 +152,8 @@ struct outcome {
 	const char *value_json;		/* NULL: no JSON form; else one JSON text */
 	bool value_cut;
 	bool value_converted;		/* the value has no exact JSON form, and was converted */
-	const char *names;		/* with tell_names, if it ended well: JSON from the script;
-					 * NULL: none */
+	const char *names;		/* with tell_names, if no exception ended the script: its
+					 * variables as JSON, from its process; NULL: none */
 	const char *error_type;		/* NULL: nothing was raised */
 	const char *error_message;
 	const char *error_traceback;
@@ -181,7 +181,8 @@ struct outcome {
 					 * connections of earlier cells that are now lost */
 	size_t n_notes;
 	const char *environment;	/* a set of packages that imports have found; NULL: none */
-	const char *const *found_module;	/* the modules found in it, in this order */
+	const char *const *found_module;	/* the modules found in it, in the order of
+						 * the imports */
 	size_t n_found_modules;		/* at most MODULES_OF_RUN_MAX */
 	const char *const *refused_import;	/* the first names that the request's list of
 						 * modules did not allow, as the script's process

@@ -163,7 +163,8 @@ is_busy(const struct pool_profile *own)
 	return queue->n_running > 0 || queue->n_waiting > 0 || own->share->n_opening > 0;
 }
 
-/* May this zygote be given up now? A zygote that is not busy will soon be idle. */
+/* May this zygote be given up now? A zygote that is not busy, but still makes workers, may be given
+ * up when they are made. */
 static bool
 is_idle(const struct pool_profile *own)
 {

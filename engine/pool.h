@@ -93,8 +93,8 @@ int pool_add_profile(struct engine *engine);
 /* The host has changed: starts a successor for every zygote. */
 void pool_renew_zygotes(struct engine *engine);
 
-/* The profile has changed: starts successors for its zygotes. Its warm workers end when they are
- * ready. */
+/* The profile has changed: starts successors for its zygotes. When a successor is ready, the warm
+ * workers of its predecessor end, and those that are being made. */
 void pool_change_profile(struct engine *engine, unsigned int profile);
 
 /* Asks zygotes for workers, within the bounds. Workers for executions that wait are asked for at

@@ -490,9 +490,9 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	return 0;
 }
 
-/* The snapshot that the worker may be making now, as a bit. STATES may have been sent before init
- * read a drop: a snapshot in it that is neither known nor being made was dropped meanwhile, and
- * does not count. */
+/* The snapshot that the worker may be making now, as a bit. A snapshot in STATES counts only if it
+ * is known already or being made. Any other one was dropped, by an order that init had not read yet
+ * when it sent STATES. */
 static uint32_t
 state_being_made(const struct repl *repl)
 {

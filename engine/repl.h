@@ -120,7 +120,7 @@ void repl_usage(struct repl *repl, struct repl_usage *usage_r);
  * thawed by the next cell or copy. */
 bool repl_is_frozen(const struct repl *repl);
 
-/* Do threads or processes that cells have left run now, without a cell? */
+/* Do threads or processes that earlier cells have started run now, while no cell runs? */
 bool repl_runs_on(const struct repl *repl);
 
 #endif

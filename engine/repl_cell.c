@@ -135,9 +135,9 @@ make_channel(struct repl *repl, int *theirs_r)
 
 /* ---- its beginning ---- */
 
-/* How many of the tasks that exist before a cell are not charged to it: init, one for each state,
- * and of those that earlier cells have left as many as one cell may have. If all were free, each
- * cell could leave as many tasks as its limit allows. */
+/* How many of the tasks that exist before a cell are not charged to it: init; one for each state;
+ * and tasks that earlier cells have left, but at most as many as one cell may have. Without this
+ * bound, each cell could add as many tasks as its limit allows. */
 static uint32_t
 uncharged_tasks(const struct repl *repl, const struct execution *e, uint32_t tasks)
 {

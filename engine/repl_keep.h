@@ -32,8 +32,8 @@ int engine_admits(const struct engine *engine, const struct msg_handover *handov
 int repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 		  struct why *why_r);
 
-/* To be called when the session was given away: from now on this process does not change its
- * processes and its leaf. The repl has ended, without on_end, and must still be closed. */
+/* To be called when the session was given away: from now on this process leaves the session's
+ * processes and leaf unchanged. The repl has ended, without on_end, and must still be closed. */
 void repl_part(struct repl *repl);
 
 /* Adopts a session, before the loop runs for the first time. 0 and *repl_r as in repl_open; then fd

@@ -69,8 +69,8 @@ struct repl {
 	uint64_t idle_since_ms;
 	struct {				/* threads and processes between cells */
 		bool runs;
-		bool is_heard;			/* the last cell was kept: output of its processes
-						 * since then is reported */
+		bool is_heard;			/* the last cell was committed: what its processes
+						 * write afterwards is reported */
 		uint64_t until_ms;
 		uint64_t cpu_us;		/* what the worker had used when last counted */
 		uint64_t untold_us;		/* used, but not charged yet: less than a
@@ -159,11 +159,12 @@ bool repl_fits_memory(struct repl *repl);
 
 /* ---- repl_keep.c ---- */
 
-/* repl_hold makes init stop all other processes of the session until the next message. */
+/* repl_hold makes init stop all other processes of the session until the next message. The kind
+ * says what else init does. */
 enum hold_kind {
-	HOLD_RESTS,
-	HOLD_STAYS,	/* also if the supervisor ends meanwhile */
-	HOLD_UNDO,	/* and undoes what threads and processes have done since the last cell: they
+	HOLD_RESTS,	/* nothing */
+	HOLD_STAYS,	/* it does not end with the supervisor, but when its socket is closed */
+	HOLD_UNDO,	/* it undoes what threads and processes have done since the last cell: they
 			 * end, and the state is as it was at the end of that cell */
 };
 void repl_hold(struct repl *repl, enum hold_kind kind);

@@ -120,9 +120,9 @@ repl_fits_memory(struct repl *repl)
 	return repl->engine->memory_counted || looked_memory(repl) <= repl->memory_bytes;
 }
 
-/* Looks whether an idle session, whose processes are stopped, uses processor time. Scripts can
- * continue a stopped process: by a timer whose signal is SIGCONT. False: nothing has run since the
- * last look. */
+/* Checks whether an idle session, whose processes are stopped, uses processor time. A script can
+ * make the kernel continue a stopped process, by a timer whose signal is SIGCONT. False: nothing
+ * has run since the last look. */
 static bool
 look_for_idle_work(struct repl *repl)
 {

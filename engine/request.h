@@ -46,8 +46,8 @@ struct execution_request {
 	const char *globals;		/* variables that it begins with: a JSON object whose keys
 					 * are names of variables, at most GLOBALS_MAX bytes; NULL:
 					 * none */
-	bool tell_names;		/* the outcome has names, and the value is that of the
-					 * variable result, if there is one */
+	bool tell_names;		/* the outcome has the names of the script's variables, and
+					 * its value is the variable "result", if there is one */
 	const char *volume;		/* the name of the volume that is mounted at VOLUME_PLACE;
 					 * NULL: none, or that of the session */
 	const char *environment;	/* of the store: the script can import its packages; NULL:
@@ -72,14 +72,15 @@ struct execution_request {
 	bool internal;			/* one of the service's own programs, run for a tenant */
 	uint32_t prompts;		/* how many prompts input() may show when standard input is
 					 * at its end, at most PROMPTS_OF_RUN_MAX; 0: none */
-	uint32_t prompt_ms;		/* the most milliseconds of waiting for answers, in total,
-					 * that do not count as wall time */
+	uint32_t prompt_ms;		/* the wait for answers does not count as wall time, up to
+					 * this many milliseconds for all prompts together */
 	uint32_t modules;		/* how many missing modules its imports may ask for, at most
 					 * MODULES_OF_RUN_MAX; 0: none */
 	const char *const *tools;	/* names of other MCP servers, whose tools it may call */
 	size_t n_tools;			/* at most TOOL_SERVERS_MAX; 0: none */
-	uint32_t consent_ms;		/* the most milliseconds of waiting for people's consent to
-					 * these calls, in total, that do not count as wall time */
+	uint32_t consent_ms;		/* the wait for people's consent to these calls does not
+					 * count as wall time, up to this many milliseconds for all
+					 * calls together */
 	uint32_t tool_calls, tool_calls_at_once;	/* if n_tools > 0: at most TOOL_CALLS_MAX
 							 * and TOOL_CALLS_AT_ONCE */
 };

@@ -18,9 +18,9 @@ struct execution;
  * prompt is open. */
 void execution_answer_prompt(struct execution *execution, const char *line, size_t len);
 
-/* The answer for the module that was asked for last. environment: a set of the store that has the
- * module, which is mounted in place of the earlier set; NULL: there is no such set. Does nothing if
- * no module was asked for. */
+/* The answer for the module that was asked for last. environment: the name of a set of packages in
+ * the store that has the module; NULL: there is none. The set is mounted in place of the earlier
+ * one. Does nothing if no module was asked for. */
 void execution_answer_module(struct execution *execution, const char *environment);
 
 /* The answer to a call of a tool. body: JSON with TOOL_RETURNED and TOOL_RAISED, otherwise a

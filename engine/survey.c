@@ -140,7 +140,7 @@ survey_tenant(const struct engine *engine, const char *principal,
 
 /* ---- executions ---- */
 
-/* Calls each for all executions that run, then for all that wait. */
+/* Calls each() for every execution that runs, then for every one that waits. */
 static void
 each_execution(const struct engine *engine,
 	       void (*each)(void *arg, struct execution *execution), void *arg)

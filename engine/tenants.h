@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tenants as carriers and tools see them: who is one, what it may run, and how much it runs.
+/* Tenants as carriers and tools see them: the name of a tenant, what it may run, and how much it
+ * runs.
  */
 #ifndef ENGINE_TENANTS_H
 #define ENGINE_TENANTS_H

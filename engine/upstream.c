@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the process of mcp-python-tools, calls, and lists of tools.
- * Reads:   frames from that process, which talks to strangers: each text is bounded, names are
- * checked again, and JSON is parsed before it is kept. */
+ * Reads:   frames from that process, which has connections to untrusted servers: each text is
+ * bounded, names are checked again, and JSON is parsed before it is kept. */
 #include "engine/upstream.h"
 
 #include <ctype.h>

@@ -133,9 +133,9 @@ int worker_run(struct worker *worker, const struct worker_load *load);
 int worker_lease(struct worker *worker, const struct worker_user *user, struct repl *repl,
 		 const struct msg *open);
 
-/* Makes the worker of a session that an earlier supervisor has left. slot is reserved already. The
- * descriptors belong to the worker from now on. pipe: -1: this pipe does not exist. leaf may be
- * NULL. */
+/* Makes the struct worker for a running worker, which belongs to a session that an earlier
+ * supervisor has left. slot is reserved already. The descriptors belong to the worker from now on.
+ * pipe: -1: this pipe does not exist. leaf may be NULL. */
 struct worker *worker_adopt(struct engine *engine, struct share *share, uint64_t serial,
 			    uint32_t slot, pid_t pid, int pidfd, int control,
 			    const int pipe[STREAM_COUNT], struct cgroup_leaf *leaf);

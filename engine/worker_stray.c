@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: stray processes, which are children that no other module knows.
  * A zygote makes workers as children of the supervisor. If the zygote is killed after it has made a
- * worker and before it has named it, this file finds the child in the kernel's list of children. */
+ * worker and before it has sent that worker's pid, this file finds the child in the kernel's list
+ * of children. */
 #include "engine/worker.h"
 
 #include <errno.h>

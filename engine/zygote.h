@@ -8,9 +8,9 @@
  * started beside it, and takes its place when it is ready. Each process has a number, its
  * generation.
  *
- *       now  STARTING ──> SERVING ─────────────────────> ended when it owes no answer
- *     other                   renewed: STARTING ──> SERVING: becomes now
- *                                          └─ fails: tried again later; now goes on
+ *     first   STARTING ──> SERVING ───────────────────────────> ended when it owes no answer
+ *     second                   renewal: STARTING ──> SERVING: takes the place of the first
+ *                                           └─ fails: tried again later; the first continues
  *
  * The launcher starts it and tells it its profile (host/launcher.h).
  */
@@ -69,7 +69,8 @@ void zygote_free(struct zygote *zygote);
 /* Kills the zygote, which is not started again. on_stopped is called from the loop, once. */
 void zygote_stop(struct zygote *zygote);
 
-/* Replaces the zygote's process by a new one before its time, because the host has changed. */
+/* Replaces the zygote's process by a new one before its renewal is due, because the host or the
+ * profile has changed. */
 void zygote_renew(struct zygote *zygote);
 
 bool zygote_is_ready(const struct zygote *zygote);
@@ -97,7 +98,7 @@ const char *zygote_trouble(const struct zygote *zygote);
 uint32_t zygote_landlock_abi(const struct zygote *zygote);
 
 /* The names of well-known modules that its scripts can import, "numpy, pandas"; "": not known.
- * Changes when a new process takes its place. */
+ * The text changes when a new process takes the old one's place. */
 const char *zygote_packages(const struct zygote *zygote);
 
 /* The Python of the last process that was ready; "" before that. Platform: the kind of interpreter,
@@ -110,9 +111,9 @@ const char *zygote_extension(const struct zygote *zygote);
 unsigned int zygote_room(const struct zygote *zygote);
 
 /* Asks the current process for a worker with this serial. The worker's network may be one that
- * another worker of the same owner has used. n_fds is 3, or 4 with the leaf. The first 3
- * descriptors belong to the zygote from now on; the leaf is duplicated. 0, or -errno: no answer
- * follows. */
+ * another worker of the same owner has used. fd: the worker's ends of its control socket, standard
+ * output and standard error, which belong to the zygote from now on; and the leaf, which is
+ * duplicated, if n_fds is 4 and not 3. 0, or -errno: no answer follows. */
 int zygote_spawn(struct zygote *zygote, uint64_t worker, uint64_t owner, uint32_t uid,
 		 const int *fd, size_t n_fds);
 
