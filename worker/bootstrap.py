@@ -605,7 +605,7 @@ def run_cell(number, script, value_max, has_stdin):
         code = compile_cell(text, Session.future)
         Session.future |= code.co_flags & FUTURE
         renew_loop()
-        if Session.parent != getpid():  # a checkpoint, or a branch
+        if Session.parent != getpid():  # this is a checkpoint or a branch
             renew_children({})
         if not code.co_flags & COROUTINE and not BEGINS_TASKS.isdisjoint(code.co_names):
             value = run_on_loop(execute_on_loop(code, names))

@@ -125,8 +125,8 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 	states_send(&msg);
 }
 
-/* Ends all processes except the heads, one, and the processes of other slots. Returns how many were
- * found. */
+/* Ends all processes except the heads, the process "one", and the processes of other slots. Returns
+ * how many were found. */
 static unsigned int
 cell_end_others(pid_t one)
 {
@@ -383,9 +383,9 @@ cell_report(int r, const struct report *report)
 
 /* ---- the beginning ---- */
 
-/* The spare of another slot ends. One of this slot is kept until the cell has its copy. The copy of
- * the last cell has to end first: then all that the cell has closed is free, such as the room of a
- * removed file. */
+/* Ends the spare of another slot; a spare of this slot is kept until the cell has its copy. Waits
+ * for the end of the last cell's copy: then everything that the last cell has closed is free, such
+ * as the room of a removed file. */
 static void
 cell_prepare(const struct msg_cell *message, int listener)
 {
@@ -411,7 +411,7 @@ cell_prepare(const struct msg_cell *message, int listener)
 }
 
 /* Gives the order for the cell. No fork is needed if its copy is the spare, or if the session makes
- * none. The result is as of slot_order. */
+ * none. Returns what slot_order() returns. */
 static int
 cell_start(int control, uint16_t port)
 {

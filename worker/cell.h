@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cell that runs in a session, for its init: how it begins, ends and is undone. A cell that
- * only looks at the state runs in a copy, which never becomes a state, and the head is stopped
- * meanwhile.
+ * only looks at the state runs in a copy of the head (worker/slots.h). This copy never becomes a
+ * state, and the head is stopped meanwhile.
  */
 #ifndef WORKER_CELL_H
 #define WORKER_CELL_H
@@ -26,14 +26,15 @@ void cell_commit(const struct msg_commit *commit);
  * reported, then to the cell; -1: nothing is read from it. */
 bool cell_runs(unsigned int *slot_r, int *line_r);
 
-/* Does a cell run, and its copy is not reported yet? */
+/* Does a cell run whose copy is not reported yet? */
 bool cell_waits_for_copy(void);
 
-/* The copy is pid; or the head has refused to make one (error: its errno). */
+/* To be called when the copy is reported, or when the head could not make one (error: an errno). */
 void cell_forked(pid_t pid);
 void cell_refused(int error);
 
-/* Something else has come from the cell's line. r: of slots_receive. */
+/* To be called with any other report from the cell's line. r: what slots_receive() has returned: a
+ * report, or the end of the line. */
 void cell_report(int r, const struct report *report);
 
 /* Ends the cell if the process that it needs is gone. A cell whose copy is gone continues: it may

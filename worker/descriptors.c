@@ -135,7 +135,7 @@ descriptors_rewind(void)
 
 /* ---- connections ---- */
 
-/* Makes the number fd a duplicate of the descriptor one, with the flags that fd has. */
+/* Makes fd a duplicate of the descriptor "one". The flags of fd stay as they are. */
 static void
 put_over(int fd, int one)
 {
@@ -148,7 +148,7 @@ put_over(int fd, int one)
 	dup3(one, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 }
 
-/* As put_over, and closes one. */
+/* As put_over, and closes "one". */
 static void
 descriptors_replace(int fd, int one)
 {
@@ -171,8 +171,9 @@ make_closed(bool is_pipe, int mode)
 	return pair[keeps_second ? 1 : 0];
 }
 
-/* All connections are replaced by one socket, or by one of two: where the memory of sockets is
- * estimated, one socket for each connection could use up the session's memory. */
+/* Replaces a connection by a socket whose other end is closed. All blocking connections share one
+ * such socket, and all others share another: where the memory of sockets is estimated, one socket
+ * for each connection could use up the session's memory. */
 static void
 put_closed(int fd, int closed[2])
 {
@@ -183,7 +184,8 @@ put_closed(int fd, int closed[2])
 	put_over(fd, *one);
 }
 
-/* A listening socket without a known name: a loop that waits for its connections sleeps. */
+/* Makes a listening socket whose name no program knows. It gets no connection, so an event loop
+ * that waits for one sleeps. */
 static int
 make_deaf(void)
 {
@@ -244,7 +246,8 @@ has_both_ends(const struct connection *one)
 	return one->mode == O_RDWR;
 }
 
-/* One that was replaced with its pipe is not looked at again. */
+/* Does the descriptor still have the file that was listed? It does not if it was replaced with the
+ * rest of its pipe. */
 static bool
 is_still_open(const struct connection *one)
 {

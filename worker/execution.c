@@ -134,7 +134,7 @@ execution_refuse_input(const struct msg_run *run, int error, struct msg_done *do
 	};
 }
 
-/* RUN or OPEN; what else comes is not run. */
+/* Writes the memory limit of RUN or OPEN, and the uptime, to /proc. Other messages run nothing. */
 static void
 tell_machine(const struct msg *msg)
 {
@@ -175,7 +175,8 @@ receive_run(struct frame *frame)
 	return error;
 }
 
-/* As RUN says. */
+/* For a run with a network: makes the listening socket for the proxy, and names the proxy in the
+ * environment. */
 static void
 offer_listener(uint64_t id)
 {
@@ -314,9 +315,10 @@ await_signal(int signals, int ms)
 	return (int)info.ssi_signo;
 }
 
-/* Reaps until the script's process has ended. SIGTERM from the supervisor ends it with all other
- * processes; at SIGUSR1 it has a moment before that to tell where it is. A script that sends one
- * ends itself. False: the process is not init's child any more. */
+/* Reaps until the script's process has ended. At SIGTERM from the supervisor it is killed, with all
+ * other processes. At SIGUSR1 it is first asked where it is, and has WHERE_WAIT_MS to answer. A
+ * script that sends init one of these signals ends itself. False: the process is not init's child
+ * any more. */
 static bool
 wait_for_script(int signals, pid_t script, int *status_r)
 {

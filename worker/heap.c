@@ -117,7 +117,7 @@ session_realloc(void *ctx, void *block, size_t size)
 	return heap_advise(usual_raw.realloc(ctx, block, size), size);
 }
 
-/* False: there is none. */
+/* Maps memory for a huge page of arenas. False: there is none. */
 static bool
 map_chunk(void)
 {

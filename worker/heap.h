@@ -2,9 +2,9 @@
 /* Puts the heap of the zygote, and that of a session, on huge pages. A fork copies a page table
  * entry for every page of a process, and the end of the copy removes each entry. An interpreter
  * with the default profile's modules has a heap of 16 MiB. With huge pages, 14 MiB of it need 7
- * entries instead of 3,600. This is permanent in init, and lasts in a script's process until it
- * first writes to a page. Then still only one small page is copied at a time, because the kernel
- * splits a shared huge page.
+ * entries instead of 3,600. In init the heap stays on huge pages. When a script's process first
+ * writes to a huge page that it still shares, the kernel splits the page, and copies one small page
+ * of it.
  */
 #ifndef WORKER_HEAP_H
 #define WORKER_HEAP_H

@@ -150,8 +150,8 @@ def forget_values():
 
 
 def name_last(pairs, kept):
-    """Sets names of builtins. pairs: a name, and the number of the cell whose value or text it
-    stands for."""
+    """Sets names in the module builtins. pairs: a name, and the number of the cell whose value or
+    text it stands for."""
     for name, number in pairs:
         if number in kept:
             builtins.__dict__[name] = kept[number]

@@ -18,7 +18,7 @@ static PyObject *real;		/* os.register_at_fork */
 static PyObject *in_child;	/* a list of what was registered for the child */
 static bool is_born;
 
-/* A function of a module, which is self: left out when a worker is cloned. */
+/* Calls self, the function that a module has registered. Does nothing before hooks_born(). */
 static PyObject *
 at_fork(PyObject *self, PyObject *none)
 {

@@ -15,9 +15,9 @@ struct _object;
  * -EIO, with an exception set. */
 int hooks_watch(void);
 
-/* A function of Python without arguments. It is called once all modules are imported: it runs the
- * functions that workers leave out in this process, and restores os.register_at_fork. NULL, with an
- * exception set: there is no memory. */
+/* A function of Python without arguments. It is to be called in the zygote when all modules are
+ * imported: it runs the functions that workers leave out, and restores os.register_at_fork. NULL,
+ * with an exception set: there is no memory. */
 struct _object *hooks_settler(void);
 
 /* Called in a worker after its birth: forks from now on are the script's. */

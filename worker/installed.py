@@ -26,7 +26,7 @@ def imported_by_script():
     frame = sys._getframe()
     while frame is not None:
         file = frame.f_code.co_filename
-        if file == FILE or not file.startswith(IMPORTING):  # FILE may be any name
+        if file == FILE or not file.startswith(IMPORTING):  # a caller may set FILE to any name
             return file == FILE or not file.startswith(INSTALLED)
         frame = frame.f_back
     return False

@@ -61,9 +61,9 @@ interpreter_executable(void)
 #endif
 }
 
-/* Takes the free blocks of one size that lie between used ones: Python's allocator gives these
- * first, and each lies on a page that a worker would have to copy. The next blocks follow one
- * another then. An allocator that gives no such run of blocks gets all of them back. */
+/* Takes the free blocks of one size that lie between used ones, so that later blocks follow one
+ * another. Python's allocator would give these first, and a worker would have to copy the page of
+ * each. If the allocator gives no run of adjacent blocks, it gets all blocks back. */
 static void
 fill_holes(size_t size)
 {
@@ -82,9 +82,9 @@ fill_holes(size_t size)
 	free(block);
 }
 
-/* Reserves memory in both allocators, so that a small script makes no new mappings. Of each,
- * the last block stays: Python's allocator frees an arena with its last block, and libc returns
- * what is free at the end of its heap. mallopt() would do too, but it ends the adaptation of
+/* Reserves memory in both allocators, so that a small script makes no new mappings. In each
+ * allocator the last block stays in use: otherwise Python's allocator would free the arena, and
+ * libc would return the free end of its heap. mallopt() would do too, but it ends the adaptation of
  * libc's thresholds: each large block of a script would be a mapping of its own. */
 static void
 leave_room(void)
@@ -357,7 +357,7 @@ list_of(const struct msg_strs *strs)
 
 static char packages[PACKAGES_TEXT_MAX + 1];
 
-/* The names in the list occur in modules: finds them there again. */
+/* Appends the items of modules whose names are in the list to missing. */
 static void
 add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *missing)
 {
@@ -571,7 +571,7 @@ take_failure(struct msg_done *done)
 	PyErr_Print();
 }
 
-/* The module tools. */
+/* Makes the module "tools" available to the script. */
 static void
 offer_tools(const struct msg_run *run)
 {
@@ -775,7 +775,7 @@ interpreter_drop_signals(void)
 	PyErr_Clear();
 }
 
-/* In bootstrap.py, the function of that name. args: a new reference. */
+/* Calls the function of that name in bootstrap.py. args: a new reference, which is released. */
 static void
 call_in_session(const char *name, PyObject *args, const struct msg_run *run,
 		struct msg_done *done_r)

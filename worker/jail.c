@@ -36,7 +36,7 @@
 
 /* ---- once, in the zygote ---- */
 
-/* Limits of every worker, which inherits them. The disk's size bounds one more: jail_settle(). */
+/* Limits that every worker inherits. jail_settle() sets one more, for the size of a file. */
 static const struct {
 	int what;
 	rlim_t soft, hard;
@@ -210,7 +210,7 @@ no_new_privs(const struct jail_birth *b)
 }
 
 /* Ends the worker with the supervisor. Set after the last change of credentials, which would
- * clear it. A supervisor that ended before shows as the end of the control socket. */
+ * clear it. If the supervisor ended before this, the worker finds its control socket closed. */
 static int
 end_with_supervisor(const struct jail_birth *b)
 {

@@ -81,8 +81,8 @@ struct jail_state {
 
 int jail_settle(const struct jail *jail, struct jail_state *state_r);
 
-/* Sets the limits of RUN; limits of 0 are not set. The size that state has is added to the limit of
- * data. 0 or -errno. */
+/* Sets the limits of RUN; limits of 0 are not set. state->data_bytes is added to the limit of data.
+ * 0 or -errno. */
 int jail_limit(const struct jail_state *state, const struct msg_run *run);
 
 /* Sets RLIMIT_DATA for all processes of a session. most: the hard limit, for a session whose memory
@@ -93,9 +93,9 @@ int jail_limit_data(struct jail_state *state, uint64_t data_bytes, uint64_t most
  * above it. processes 0: sets nothing. 0 or -errno. */
 int jail_limit_processes(uint32_t processes);
 
-/* Sets the other limits for a cell, and that for data if it was raised. The process also runs the
- * next cell, so the limits are soft, and run->processes is for the whole worker. The supervisor
- * enforces the limits of the cell by counting. 0 or -errno. */
+/* Sets the limits of RUN for a cell; that of data only if the session's limit was raised. The
+ * process also runs the next cell, so the limits are soft, and run->processes is for the whole
+ * worker. The supervisor enforces the limits of the cell by counting. 0 or -errno. */
 int jail_limit_cell(struct jail_state *state, const struct msg_run *run);
 
 #endif

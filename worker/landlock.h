@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The second wall around the file tree, where the kernel has Landlock (landlock(7)).
  *
- * The file tree has only permitted files. Landlock is for mistakes: it also covers a descriptor or
- * a mount that should not exist.
+ * The file tree has only permitted files. Landlock is a safeguard against mistakes: it also applies
+ * to a descriptor or a mount that should not exist.
  */
 #ifndef WORKER_LANDLOCK_H
 #define WORKER_LANDLOCK_H

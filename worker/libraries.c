@@ -74,8 +74,8 @@ join_relocated(const struct dl_phdr_info *info)
 
 static struct run huge;			/* what of the program is on huge pages */
 
-/* The program's file lies in memory (worker/main.c). Its pages that are put on a huge one are so
- * for every process that maps it. */
+/* The program's file lies in memory (worker/main.c). A huge page of this file serves every process
+ * that maps the file. */
 static void
 put_on_huge_pages(const struct run *run)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins the mappings of the program and of its libraries, because a fork copies each mapping of a
- * process, and the end of the copy removes each. A library's headers, its code and its constants
- * are three mappings that differ only in that the code is executable; its data are two, of which
- * the linker has made the relocated one read-only. With the default profile 157 mappings become 82.
- * The parts of the program's code that fill huge pages are moved to huge pages: one fault maps two
- * megabytes.
+ * process, and the end of the copy removes each. A library's headers, code and constants are three
+ * mappings that differ only in that the code is executable. Its data are two mappings: the linker
+ * has made the relocated part read-only. With the default profile 157 mappings become 82. The parts
+ * of the program's code that fill huge pages are moved to huge pages: one fault maps two megabytes.
  */
 #ifndef WORKER_LIBRARIES_H
 #define WORKER_LIBRARIES_H

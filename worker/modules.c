@@ -26,7 +26,8 @@ may_ask(PyObject *self, PyObject *none)
 	return PyBool_FromLong(modules_left > 0 && ask_run() != 0);
 }
 
-/* True: it is mounted. The caller has the turn. */
+/* Asks for a module. True: a set of packages that has it is mounted. The caller has the turn to
+ * ask. */
 static bool
 modules_exchange(const char *name, size_t len)
 {

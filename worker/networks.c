@@ -67,7 +67,7 @@ count_resting(uint64_t owner)
 
 /* ---- the test for an empty network ---- */
 
-/* A file that cannot be read whole has no text. */
+/* Does the file have all of these texts? False also if it cannot be read as a whole. */
 static bool
 networks_says(const char *path, const char *const *texts)
 {
@@ -110,8 +110,8 @@ loopback_up(void)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
 }
 
-/* The buffers of one TCP connection can grow to megabytes. Here both together get the size of
- * another socket's buffer. */
+/* The buffers of one TCP connection can grow to megabytes. Here the receive and the send buffer
+ * together get the bound of one buffer of another socket. */
 static int
 bound_buffers(void)
 {
@@ -178,7 +178,7 @@ networks_enter_kept(const struct network *n)
 	return setns(n->fd, CLONE_NEWNET) == 0;
 }
 
-/* True: this process is in one of the owner's. */
+/* Enters a kept network of the owner, if there is one. True: this process is in it now. */
 static bool
 enter_resting(uint64_t owner, uint64_t worker)
 {

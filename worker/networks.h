@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network namespaces of workers. To make and to end one is the most expensive part of a worker. So
- * the zygote keeps used networks and uses them again, but only for the same owner, and only if they
- * are empty.
+/* Network namespaces of workers. Making and closing one costs more time than any other part of a
+ * worker. So the zygote keeps used networks and uses them again, but only for the same owner, and
+ * only if they are empty.
  *
  * The networks belong to the outer user namespace, not to a worker's own. So no process of a worker
  * has a capability over its network, and none can change an address, a route or a sysctl of it. A
@@ -11,8 +11,9 @@
  * frees all of this. Nothing can enter an empty network that has no process. Only statistics and
  * TCP's metrics of the loopback device stay; the next script of the same owner can see these.
  *
- * made ──> used by a worker ──its end, is empty──> rests ──> used ... └── its end, something is
- * left ──> closed <──┴── too many, or no owner
+ *   made ──> used by a worker ──its end, is empty──> rests ──> used ...
+ *                  │                                   └── too many, or no owner ──> closed
+ *                  └── its end, something is left ──> closed
  *
  * The zygote itself is in the network that it entered last, so that network stays open.
  */
@@ -23,8 +24,8 @@
 #include <stdint.h>
 
 /* Moves the calling process, which must have one thread, into a network for the owner's worker: a
- * kept one that is free, or a new one. small_buffers: TCP's buffers get the same bound as those of
- * other sockets. 0, or -errno and the step that failed. */
+ * kept one that is free, or a new one. small_buffers: the two buffers of a TCP connection together
+ * get the bound of one buffer of another socket. 0, or -errno and the step that failed. */
 int networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r);
 
 /* To be called when no process of the worker exists any more. keep: the network is kept for its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (begin, prepare); a cell's process at its end (pause).
  * Owns:    the list of functions of loaded libraries to call. It is rebuilt when a library was
- * loaded since. */
+ * loaded or unloaded. */
 #include "worker/parallel.h"
 
 #include <dlfcn.h>

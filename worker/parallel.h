@@ -23,8 +23,8 @@ int parallel_begin(uint32_t most);
  */
 const char *const *parallel_unset(void);
 
-/* In the zygote, after the last import: makes sure that the loaded libraries have no threads, and
- * that they start as many as a worker may have when they are first used there. */
+/* In the zygote, after the last import: makes sure that the loaded libraries have no threads. When
+ * a worker first uses a library, it starts as many threads as a worker may have. */
 void parallel_prepare(void);
 
 /* Ends the threads that the calling thread has started in each loaded libgomp. The next parallel

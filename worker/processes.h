@@ -52,7 +52,7 @@ bool processes_go_on(unsigned int owner);
 #define WEIGHT_CELL "1000"
 void processes_weigh(pid_t pid, const char *weight);
 
-/* Was the process killed, or does it exit? It may still be alive for a while. */
+/* Was the process killed, or is it exiting? It may still be alive for a while. */
 bool processes_is_ending(pid_t pid);
 
 /* Is the process alive? It is until its last thread has ended. */

@@ -130,7 +130,8 @@ write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
 	return 0;
 }
 
-/* Times are 0: the worker's own are in its processes' files. The zygote's start is the boot. */
+/* All processor times are 0: those of a worker are in the files of its processes. The time of boot
+ * (btime) is the zygote's start. */
 static int
 write_stat(FILE *file, const cpu_set_t *set, size_t size)
 {
@@ -264,7 +265,8 @@ keep_link(const char *name)
 	return mount(path, path, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 }
 
-/* A file of the worker's own file system, which can be written to, unlike the root. */
+/* Mounts a file of the worker's own file system over a name, read-only: unlike the root, that file
+ * system can be written to. */
 static int
 cover_by_own(const char *from, const char *to)
 {

@@ -28,7 +28,8 @@ void procfs_leave(void);
 
 /* In the script's process, once, before any line of a script: writes /proc/uptime, and also
  * /proc/meminfo if memory_bytes is not the usual limit. Removes the names by which these files
- * could be written to, starts the timer, and closes it here. 0 or -errno. */
+ * could be written to, starts the timer, and closes this process's descriptor of it. 0 or -errno.
+ */
 int procfs_tell(uint64_t memory_bytes);
 
 /* A timer, which belongs to this module, as a descriptor for poll(); for init, and for a script's

@@ -29,9 +29,9 @@ static struct {
 
 static pid_t spent;		/* 0: it is reaped, or there is none */
 
-/* How children of a lost head had ended, if they ended before it and it has not reaped them: init
- * reaps them. A state that is used again has Python objects for these children, and is told. Only
- * the last ENDS_MAX are kept. */
+/* How children of a lost head had ended that the head had not reaped. Init reaps them. The state
+ * that takes the head's place has Python objects for these children, so it is told how they ended.
+ * Only the last ENDS_MAX are kept. */
 static struct child_end child_end[ENDS_MAX];
 static size_t n_ends;
 

@@ -133,8 +133,9 @@ session_on_own_report(const struct operation *now)
 /* ---- the supervisor ---- */
 
 /* Stops the slot that is awake and ends the spare, so that nothing can grow until the next message.
- * stays: the session outlives the supervisor until the end of its socket, and each of its processes
- * is stopped. None can evade this: the kernel repeats a fork during which the signal has come. */
+ * stays: the session does not end with the supervisor, but when its socket is closed, and each of
+ * its processes is stopped. No process can evade this: if the signal comes during a fork, the fork
+ * makes no process, and the kernel repeats it later. */
 static void
 session_on_hold(const struct msg_hold *hold)
 {
@@ -154,7 +155,7 @@ session_on_hold(const struct msg_hold *hold)
 	states_send(&msg);
 }
 
-/* Called between operations: looks what has become of the states, and reports it. */
+/* Called between operations: finds out what has become of the states, and reports it. */
 static void
 session_settle(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote and every worker; replaces the C library's mmap().
  * Owns:    nothing; a mapping keeps its file.
- * Programs that a script starts have the library's own mmap(), and the filter refuses these
- * mappings. */
+ * Programs that a script starts have the C library's own mmap(), and the filter refuses shared
+ * anonymous memory to them. */
 #include "worker/sharedmap.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ sharedmap_use_files(void)
 	use_files = true;
 }
 
-/* A file of that length without a name. If the file system lacks the room, the call fails here.
- * Otherwise an access would be killed later. */
+/* Makes a file of that length without a name. If the file system lacks the room, the call fails
+ * here. Otherwise SIGBUS would end the process at a later access. */
 static int
 sharedmap_new_file(size_t len)
 {

@@ -128,7 +128,8 @@ slot_signal(unsigned int slot, int signal)
 	processes_signal_left(slot, signal);
 }
 
-/* A process that another one has made just before it was stopped is met in the next turn. */
+/* A process may have made another one just before it was stopped; the new one is met in the next
+ * turn of the loop. */
 void
 slot_halt(unsigned int slot, pid_t one)
 {

@@ -2,8 +2,9 @@
 /* The slots of a session, for its init. A slot is the place of a snapshot. Its head is the process
  * that holds the state. A cell runs in the head of its slot; meanwhile the slot has the copy of
  * that process (unless the session is alone), until the cell has ended by itself. Processes that
- * cells have started belong to the slot of the cell (processes.h). They are stopped, unless a cell
- * of that slot runs, or they may go on after their cell: then the slot is awake.
+ * cells have started belong to the slot of the cell (processes.h). They are stopped while no cell
+ * of that slot runs, unless their cell lets them go on after its end. A slot whose processes go on
+ * in this way is awake.
  *
  * One more slot is for the spare (spare.h).
  */
@@ -51,22 +52,22 @@ void slots_reaped(pid_t pid, int status);
 /* How the slot's last head has ended; SIGKILL, if init has ended it. */
 int slot_end(unsigned int slot);
 
-/* Writes the pids of the heads, and one, to list_r. Returns their number. */
+/* Writes the pids of the heads, and the pid "one", to list_r. Returns their number. */
 size_t slots_list(pid_t list_r[SLOTS_LISTED], pid_t one);
 
 /* ---- what runs ---- */
 
-/* Lists the processes that were made since the last time as those of the slot, except for the heads
- * and one. Returns how many were killed because the list is full. */
+/* Lists the processes that were made since the last call as those of the slot, except the heads and
+ * the process "one". Returns how many were killed because the list is full. */
 unsigned int slot_list_new(unsigned int slot, pid_t one);
 
 /* Sends a signal to the head and the processes of a slot. A timer of a stopped process can continue
  * it, so the supervisor watches the processor time of idle sessions. */
 void slot_signal(unsigned int slot, int signal);
 
-/* Stops the head and the processes of a slot, and all new processes but one. Must not be called
- * while an intermediate process makes a copy (fork_state): while that process is stopped, the end
- * of the copy would not be seen. */
+/* Stops the head and the processes of a slot, and all new processes except the process "one". Must
+ * not be called while an intermediate process makes a copy (fork_state): while that process is
+ * stopped, the end of the copy would not be seen. */
 void slot_halt(unsigned int slot, pid_t one);
 
 /* As slot_halt, after a copy of the slot's head was made. */
@@ -108,8 +109,8 @@ int slot_send(unsigned int slot, struct order *order, const int *fd, size_t n_fd
  * read it, and is ended; or another -errno. */
 int slot_order(unsigned int slot, struct order *order, const int *fd, size_t n_fds);
 
-/* As slot_order, with two descriptors: the other end of a new line, *line_r; and more, if it is not
- * -1. */
+/* As slot_order, with two descriptors: the other end of a new line; and "more", if it is not -1.
+ * After a success *line_r is this end of the line, which the caller owns. */
 int slot_order_fork(unsigned int slot, struct order *order, int more, int *line_r);
 
 /* Reads a report. 1: *report_r has it; 0: there is none now; -EPIPE: the other end is closed; or

@@ -130,8 +130,8 @@ take_stdin(struct frame *frame)
 	return in < 0 || dup2(in, STDIN_FILENO) < 0 ? -EBADF : 0;
 }
 
-/* Moves a descriptor that has just arrived above the worker's own numbers: if the lower numbers are
- * in use, it may have the very number that it is to be copied to. */
+/* Moves a received descriptor to a number above the worker's own ones. If the lower numbers are in
+ * use, the descriptor may have the very number to which it will be copied. */
 static int
 above_ours(int fd)
 {
@@ -227,9 +227,9 @@ block_signals(void)
 	sigprocmask(SIG_BLOCK, &all, &state_mask);
 }
 
-/* Drops SIGCONT and SIGCHLD that do not concern the script: because processes were stopped and
- * continued between cells, and because the intermediate process of a copy has ended. If a child of
- * the script has ended, SIGCHLD is sent again. */
+/* Drops pending SIGCONT and SIGCHLD that do not concern the script. The kernel has sent them
+ * because processes were stopped and continued between cells, or because the intermediate process
+ * of a copy has ended. If a child of the script has ended, SIGCHLD is sent again. */
 static void
 drop_child_signal(void)
 {
@@ -337,9 +337,9 @@ make_copy(const struct copying *how)
 		close(done[0]);
 }
 
-/* Raises the limit of processes, to leave room for the copy and for other states. It is raised by a
- * few only: processes that threads start meanwhile keep the raised limit. Returns the former limit.
- */
+/* Raises the limit of processes, to leave room for the copy and for other states. It is raised only
+ * a little, because processes that threads start meanwhile keep the raised limit. Returns the
+ * former limit. */
 static struct rlimit
 snapshot_make_room(rlim_t more)
 {
@@ -353,9 +353,10 @@ snapshot_make_room(rlim_t more)
 }
 
 /* Makes a copy. Returns in the copy, and in the process itself when init has been told of the copy.
- * An intermediate process makes the copy. It is made by vfork(2): it shares the memory of this
- * process, which waits for its end, so the state is copied only once. It never returns from here.
- * The handlers of pthread_atfork(3) run around the one real fork. */
+ * An intermediate process makes the copy. The intermediate process is made by vfork(2): it shares
+ * the memory of this process, which waits for its end. So the state is copied only once. The
+ * intermediate process never returns from here. The handlers of pthread_atfork(3) run around the
+ * one real fork. */
 static enum forked
 fork_state(const struct copying *how)
 {

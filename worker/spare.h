@@ -12,7 +12,8 @@
 
 #include "worker/slots.h"
 
-/* Raises the memory limit of the session, which is none at first. False: the limit is not lower. */
+/* Raises the memory limit of the session, which is 0 at first. False: the limit is as high already.
+ */
 bool spare_raise_limit(uint64_t bytes);
 
 /* Is there a spare of this slot? */
@@ -35,7 +36,8 @@ void spare_make(void);
 /* Is a spare being made? Then *slot_r is the slot, and *line_r the line to the spare. */
 bool spare_is_made(unsigned int *slot_r, int *line_r);
 
-/* The operation ends: the spare is pid; the head has refused to make one; or the head is gone. */
+/* These end the operation: the spare is the process pid; the head could not make a copy; or the
+ * head is gone. */
 void spare_forked(pid_t pid);
 void spare_refused(void);
 void spare_lost(void);
@@ -67,8 +69,8 @@ void spare_use(void);
 /* As spare_use, but kills the head first. False: there is no spare. */
 bool spare_undo(void);
 
-/* Has the head of the slot ended between cells, so that its spare has become the state, and is this
- * asked for the first time? Then *status_r says how it had ended, as wait(2) gives it. */
+/* Has the head of the slot ended between cells, so that its spare has become the state? True only
+ * once for each such end; then *status_r says how the head had ended, as wait(2) gives it. */
 bool spare_replaced(unsigned int slot, int *status_r);
 
 /* To be called before the slot gets another state, or none: drops what is known of it. */

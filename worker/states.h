@@ -28,7 +28,8 @@ void states_copy(const struct msg_copy *copy);
  */
 bool states_is_copying(unsigned int *slot_r, int *line_r);
 
-/* The operation ends: the copy is pid; the head has refused to make one; or the head is gone. */
+/* These end the operation: the copy is the process pid; the head could not make a copy; or the head
+ * is gone. */
 void states_forked(pid_t pid);
 void states_refused(void);
 void states_lost(void);

@@ -3,8 +3,8 @@
  * fdatasync().   Owns: nothing.
  * The filter makes both calls succeed without reading the descriptor: a script writes to memory or
  * to a volume, and syncing a file of the host or of a volume would flush the host's disk. So these
- * functions check the descriptor instead. Programs that a script starts have the library's own
- * functions, and always succeed. */
+ * functions check the descriptor instead. Programs that a script starts have the C library's own
+ * functions, which always succeed. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

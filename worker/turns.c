@@ -27,7 +27,7 @@ static int patience = 64;		/* how often the reader may be late before the writer
 
 /* ---- threads of earlier cells ---- */
 
-/* Interpreters number their threads, in the order of their beginnings. */
+/* An interpreter numbers its threads in the order in which they begin. */
 static bool divided;
 static uint64_t own_thread, newest_thread;	/* of the cell; of the earlier ones */
 
@@ -74,8 +74,8 @@ turns_is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Where the calling thread's output goes instead of into this descriptor; NULL: nowhere else. A
- * script may have put another file in its place. */
+/* The place where the calling thread's output goes instead of to this descriptor. NULL: the output
+ * goes to the descriptor, as it also does if a script has put another file there. */
 static const struct background *
 elsewhere(long fd)
 {
@@ -93,8 +93,8 @@ elsewhere(long fd)
 	       (turns_is_same(&now, &to->is) || turns_is_same(&now, &to->was)) ? to : NULL;
 }
 
-/* Output that does not fit is lost: the reader comes only with the next answer, so no writer may
- * wait for it. */
+/* Output that does not fit into the pipe is lost: the pipe is read only for the next answer, so no
+ * writer may wait for that. */
 static PyObject *
 write_elsewhere(const struct background *to, PyObject *data)
 {

@@ -76,8 +76,8 @@ add_page(struct learnt *to, size_t first, uintptr_t at, uintptr_t page, bool wri
 		to->range[to->n++] = (struct range){ at, at + page, written };
 }
 
-/* In a writable area: a page that is not shared with the zygote any more. In another one, which
- * a fork does not copy: a page that is present. */
+/* Has the run used the page? In a writable area: it is not shared with the zygote any more. In
+ * another area, which a fork does not copy: it is present. */
 static bool
 is_touched(uint64_t entry, bool written)
 {
@@ -140,7 +140,8 @@ warm_learn(void (*rehearse)(const void *arg), const void *arg)
 	munmap(shared, sizeof(*shared));
 }
 
-/* The first address that a fault at this one does not map. */
+/* A page fault also maps the pages around its address. Returns the first address that a fault at
+ * this address does not map. */
 static uintptr_t
 next_around(uintptr_t at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the pages of memory that every run uses present, by a few system calls.
+/* Maps the pages of memory that every run uses, by a few system calls.
  *
  * A worker shares its memory with the zygote. When it first writes to a page, the kernel copies the
  * page in a page fault. Pages of files are mapped in page faults, too. Small scripts use nearly

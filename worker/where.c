@@ -155,7 +155,7 @@ may_tell(void)
 	return run.pid != 0 && getpid() == run.pid && !run.held && !run.told++;
 }
 
-/* Its action is the default one again. */
+/* The signal has its default action again (SA_RESETHAND), so raise() ends the process. */
 static void
 on_crash(int signal)
 {

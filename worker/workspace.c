@@ -190,8 +190,8 @@ push_name(struct walk *w, const char *name)
 	return true;
 }
 
-/* Reads a file for its hash; content then holds the part for the report. Its size is the number
- * of bytes read. False: it cannot be read, or is too large. */
+/* Reads a file, and computes its hash. w->content then holds the part for the report; *size_io is
+ * the number of bytes read. False: it cannot be read, or is too large. */
 static bool
 workspace_read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 		    unsigned char digest_r[SHA256_DIGEST_LENGTH])

@@ -82,7 +82,8 @@ zygote_default_process(void)
 	return 0;
 }
 
-/* When memory is short the kernel should end workers first. The setting is inherited. */
+/* When memory is short, the kernel should end zygotes and workers, which inherit this setting,
+ * before other processes of the host. */
 static void
 offer_to_oom(void)
 {
