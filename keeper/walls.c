@@ -139,7 +139,7 @@ add_rows(scmp_filter_ctx filter, unsigned int whom)
 	return r;
 }
 
-/* Has the filter refused a call? Without the filter it would succeed, or fail with another error. */
+/* Has the filter refused a call? Without the filter the call succeeds, or fails otherwise. */
 static bool
 is_refused(long result)
 {
