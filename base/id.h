@@ -9,8 +9,8 @@
 
 #define ID_CHARACTERS 26	/* of 5 bits each: 130 bits */
 
-/* Writes a new id: lower-case letters and digits without l, o, 0 and 1, so that it can be read
- * aloud and stand in any text. Aborts if the kernel gives no random bytes. */
+/* Writes a new id: lower-case letters and digits without l, o, 0 and 1. It can be read aloud, and
+ * needs no escapes in JSON, URLs and names of files. Aborts if the kernel gives no random bytes. */
 void id_new(char id_r[ID_CHARACTERS + 1]);
 
 /* Do the ID_CHARACTERS bytes at text have the form of an id? */

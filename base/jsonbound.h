@@ -10,9 +10,9 @@
 #define JSON_DEPTH_MAX 64	/* arrays and objects within each other */
 #define JSON_VALUES_MAX 20000	/* of a text that the supervisor parses */
 
-/* Counts the arrays and objects of a text, and the elements behind a comma: at least half of its
- * values. SIZE_MAX: the text is nested more than JSON_DEPTH_MAX deep. The text may be no JSON; the
- * parser finds that out. */
+/* Returns the number of arrays and objects in a text, plus the number of commas outside strings.
+ * JSON text has at most one value more than that; keys do not count as values. SIZE_MAX: the text
+ * is nested more than JSON_DEPTH_MAX deep. Whether the text is JSON is left to the parser. */
 size_t jsonbound_values(const char *text, size_t len);
 
 /* Finds the end of a string. at: after the opening quote. Returns the closing quote, or end. */

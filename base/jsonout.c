@@ -162,7 +162,7 @@ has_zero(uint64_t word)
 	return ((word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80)) != 0;
 }
 
-/* Eight bytes that are written as they are. */
+/* Are all eight bytes of the word written as they are? */
 static bool
 is_plain(uint64_t word)
 {
@@ -172,8 +172,8 @@ is_plain(uint64_t word)
 	       !has_zero(word ^ EACH_BYTE(0x7f));
 }
 
-/* How many bytes at the beginning are written as they are: by words, because long outputs are most
- * of what the loop spends on one tenant. */
+/* How many bytes at the beginning are written as they are. Looks at eight bytes at a time, because
+ * most of the time that the loop spends on one tenant is spent on long outputs. */
 static size_t
 plain_run(const char *text, size_t len)
 {
@@ -244,7 +244,7 @@ jsonout_real(struct jsonout *out, double number)
 	jsonout_raw(out, digits, strlen(digits));
 }
 
-/* The text without its quotation marks. */
+/* Writes bytes in base64, without quotation marks around them. */
 static void
 put_base64(struct jsonout *out, const void *bytes, size_t len)
 {

@@ -63,7 +63,8 @@ void jsonout_member_raw(struct jsonout *out, const char *key, const char *json);
 /* How many bytes jsonout_text writes for text. */
 size_t jsonout_cost(const char *text, size_t len);
 
-/* How many bytes the text has after it was read as JSON: each U+FFFD has three. */
+/* How many bytes the text has after jsonout_text wrote it and a JSON parser read it: each U+FFFD
+ * has three. */
 size_t jsonout_repaired(const char *text, size_t len);
 
 /* The length of the longest head of text that ends between characters, and of which jsonout_text

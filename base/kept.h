@@ -50,9 +50,9 @@ void kept_remove(struct kept *kept);
 /* Drops an object after this number of seconds, even if it is in use. */
 void kept_expire(struct kept *kept, uint64_t seconds);
 
-/* Drops objects of owner, except latest (NULL: none is excepted), until at most number of them are
- * left, whose charges are at most bytes. False: the objects that cannot be dropped exceed these
- * bounds.
+/* Drops objects of owner until it has at most number objects, with charges of at most bytes in
+ * total. latest is not dropped; NULL: there is none. False: the objects that cannot be dropped
+ * exceed these bounds.
  */
 bool kept_make_room(struct kept_store *store, const void *owner, const struct kept *latest,
 		    uint64_t number, uint64_t bytes);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A look at the text at one place. */
+/* The result of a comparison of the text at one place with the secrets. */
 struct look {
 	size_t found;		/* bytes of the longest secret that is there; 0: none */
 	bool more;		/* the text ends in what may be the beginning of one */

@@ -24,7 +24,7 @@ int notify_say(const char *state);
 
 void notify_ready(struct notify *notify);
 
-/* To be called when a reload begins. notify_ready is called when it is done. */
+/* To be called when a reload begins. When the reload is done, notify_ready is to be called. */
 void notify_reloading(struct notify *notify);
 void notify_stopping(struct notify *notify);
 

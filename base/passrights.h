@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allows or forbids that a peer of a unix socket passes descriptors (SO_PASSRIGHTS, Linux 6.16).
+/* Allows the peers of a unix socket to pass descriptors, or forbids it (SO_PASSRIGHTS, Linux 6.16).
  *
  * The kernel opens a passed descriptor in the receiving process. If the process does not take it,
  * the kernel closes it there, and this can block (stall.h). If the socket refuses descriptors, the

@@ -123,8 +123,7 @@ static size_t
 quote_put_line(char *to, size_t size, const char *text, size_t len, const char *escaped)
 {
 	unsigned int marks = 0;
-	size_t n = 0, fits = 0, at = 0;	/* fits: the longest result that leaves room for the mark
-					 * of a cut */
+	size_t n = 0, fits = 0, at = 0;	/* fits: the largest n that leaves room for CUT */
 
 	while (at < len) {
 		struct piece piece = next_piece(text + at, len - at, &marks);
@@ -190,9 +189,9 @@ line_end(const char *text, size_t len)
 	return len > 1 && text[0] == '\r' && text[1] == '\n' ? 2 : 0;
 }
 
-/* The length of the next line of text, and the number of bytes of it to show: up to the line
- * break if that fits into columns, else as much as fits, up to the last blank if that lies in
- * the second half. */
+/* The length of the next line: up to the line break, if that fits into columns. Otherwise the line
+ * ends behind its last blank, if that is in the second half of the columns, or else where the
+ * columns end. *bytes_r: the number of bytes in which the line is shown. */
 static size_t
 fit_line(const char *text, size_t len, size_t columns, size_t *bytes_r)
 {

@@ -2,7 +2,7 @@
 /* Makes text of strangers safe to show to people: in forms, on terminals, in the journal.
  *
  * Text of strangers is all text that neither the reader nor this program has written: text of a
- * model, a script, a package index, or in the name of a file. If it is shown unchanged, such text
+ * model, a script or a package index, and names of files. If it is shown unchanged, such text
  * can imitate the service's own text, overwrite it, or look like other text. So where a person
  * reads it:
  *
@@ -34,8 +34,8 @@ size_t quote_next(const char *text, size_t len, char piece_r[QUOTE_PIECE], size_
 /* Is text shown unchanged? */
 bool quote_is_plain(const char *text, size_t len);
 
-/* Writes text as one line, followed by NUL. size: the bytes of to, at least 4. Text that has no
- * room is left out, with "..." in its place. Returns the length of the line. */
+/* Writes text as one line, followed by NUL. size: the bytes of to, at least 4. If the text does not
+ * fit, its end is replaced by "...". Returns the length of the line. */
 size_t quote_line(char *to, size_t size, const char *text, size_t len);
 
 /* As quote_line, but in double quotes, and with a backslash before each double quote and backslash

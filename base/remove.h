@@ -4,9 +4,8 @@
 #ifndef BASE_REMOVE_H
 #define BASE_REMOVE_H
 
-/* Removes dir/name with everything below it. 0, also if it does not exist; -EISDIR: more than
- * depth_max directories are below each other (each of them takes two descriptors); or another
- * -errno. */
+/* Removes dir/name with everything below it. 0, also if it does not exist; -EISDIR: directories are
+ * nested more than depth_max deep (each level takes two descriptors); or another -errno. */
 int remove_tree(int dir, const char *name, unsigned int depth_max);
 
 /* As remove_tree, for everything in dir. dir itself stays. */

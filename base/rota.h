@@ -5,8 +5,8 @@
  * A piece is an entry, and a tenant is its owner. Entries of one owner are called in the order in
  * which they began to wait. However long the queue of one owner is, it delays an entry of another
  * owner, or any other event, only by one piece. After a turn with a piece comes a turn without one.
- * A request that is read in it is answered at the beginning of the next turn, before the next
- * piece.
+ * A request that is read in the turn without a piece is answered at the beginning of the next turn,
+ * before that turn's piece.
  */
 #ifndef BASE_ROTA_H
 #define BASE_ROTA_H

@@ -36,8 +36,9 @@ socketfile_is_current(int fd, const char *path)
 	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-/* The lock file changes its owner later, so it must not be another name of a valuable file: it
- * belongs to this process's user or to owner, and has a single link. */
+/* May the file be used as the lock? Its owner is changed later, so it must not be another name of a
+ * valuable file: it must be a regular file with a single link, of this process's user or of
+ * owner. */
 static bool
 is_lock_file(int fd, uid_t owner)
 {
@@ -76,8 +77,8 @@ new_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Removes a stale socket of this program at address. A socket that a program serves without this
- * lock, such as systemd, is left alone. */
+/* Removes the socket at address, if no program serves it. -EADDRINUSE: a program that does not hold
+ * the lock, such as systemd, serves it. */
 static int
 clear_path(const struct sockaddr_un *address)
 {

@@ -22,9 +22,10 @@ struct why;
 int socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
 		    int *listen_fd_r, struct why *why_r);
 
-/* The default path, malloc'd: $XDG_RUNTIME_DIR/mcp-pythond.sock; if the variable is not set, for
- * root /run/mcp-pythond/mcp.sock, whose directory is made and given to owner. NULL with why_r:
- * there is no default path. */
+/* The default path, malloc'd: $XDG_RUNTIME_DIR/mcp-pythond.sock. If the variable is not set, it is
+ * /run/mcp-pythond/mcp.sock for root, and there is none for other users. If the directory of root's
+ * socket is missing, it is made, and belongs to owner. NULL with why_r: there is no path, or the
+ * directory cannot be made. */
 char *socketfile_default(uid_t owner, struct why *why_r);
 
 /* The path of the socket; NULL if file is NULL. */

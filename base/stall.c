@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define AGAIN_MS 1		/* between two signals of one turn */
-#define SPARE_MS 10		/* a turn may have used up to this much of its time before it
-				 * begins */
+#define SPARE_MS 10		/* a timer that was armed less than this before a turn is left
+				 * as it is */
 #define ALERT_MS 2		/* replaces STALL_MS */
 #define ALERT_FOR_MS 10000	/* for this time after a peer has caused a wait */
 
@@ -24,10 +24,11 @@ static struct {
 	volatile sig_atomic_t rests;
 	volatile sig_atomic_t is_armed;
 	volatile sig_atomic_t woke_loop;	/* the signal came while the loop rested */
-	bool was_woken;			/* usually the turn had no other reason */
+	bool was_woken;			/* the signal has ended the wait before this turn; usually
+					 * the turn has no event */
 	volatile sig_atomic_t signals;	/* signals that came in the middle of a turn */
 	volatile sig_atomic_t stops;	/* how often the process was continued after a stop */
-	sig_atomic_t signals_before;	/* the same, in this turn */
+	sig_atomic_t signals_before;	/* the value of signals at the end of the last turn */
 	uint64_t turn_ms;		/* when this turn began */
 	uint64_t armed_ms, alert_until_ms;
 	bool is_watched;
@@ -147,8 +148,8 @@ stall_rest(void)
 
 	if (!is_on)
 		return;
-	/* The timer of a turn that only a wake-up began is disarmed: otherwise each wake-up would
-	 * cause the next one. */
+	/* If the timer has begun this turn, it is disarmed: otherwise each wake-up would cause the
+	 * next one. */
 	if (guard.was_woken)
 		stall_arm(0);
 	guard.rests = true;

@@ -2,10 +2,10 @@
 /* A guard against waits in the middle of a turn of an event loop.
  *
  * A process that receives a descriptor may have to wait when it closes it: a TCP socket with
- * SO_LINGER and unsent data blocks close(2) for as long as its maker chose. A descriptor that came
- * with a message is closed by the kernel if the receiver does not take it, or closes the socket in
- * which it is queued. So a loop that reads from strangers can block in any call that reads or
- * closes.
+ * SO_LINGER and unsent data blocks close(2) for as long as its maker chose. The kernel closes a
+ * descriptor that came with a message if the receiver does not take it, or if the receiver closes
+ * the socket before it reads the message. So a loop that reads from strangers can block in any call
+ * that reads or closes.
  *
  * A timer sends the loop's thread a signal when a turn has lasted for STALL_MS, and again until the
  * loop's next turn. The handler does nothing, but the signal interrupts the call that waits; the
@@ -41,9 +41,9 @@ void stall_excuse_stops(void);
 void stall_forget(void);
 
 /* stall_rest: to be called when the loop begins to wait for events. stall_turn: when a turn begins.
- * A wait for events is interrupted at most once, within STALL_MS, so an idle loop has no cost. The
- * cost is one timer_settime(2) in 10 ms, and two after each turn that is followed by a long wait.
- * Without a guard they do nothing. */
+ * A wait for events is interrupted at most once, in its first STALL_MS, so an idle loop costs
+ * nothing. A busy loop makes one timer_settime(2) in 10 ms, or one in each turn for some time after
+ * stall_waited() was true. A long wait costs two more. Without a guard the functions do nothing. */
 void stall_rest(void);
 void stall_turn(void);
 

@@ -12,9 +12,9 @@
 
 #define UTF8_MAX 4	/* bytes of one character */
 
-/* The length of the well-formed character at text, 1 to 4. 0: there is none, and *bad_r is the
- * number of bytes that one U+FFFD replaces: those that could begin a character, at least one
- * (Unicode, "maximal subpart"). len: at least 1. */
+/* The length of the well-formed character at text, 1 to 4. 0: there is none. *bad_r is then the
+ * number of bytes that one U+FFFD replaces: as many as can be the beginning of a character, but at
+ * least one (Unicode, "maximal subpart"). len: at least 1. */
 size_t utf8_character(const void *text, size_t len, size_t *bad_r);
 
 /* The code point of the well-formed character at text. */

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 
-/* One line. A character that was cut is left out. */
+/* Makes the text one line, and removes an incomplete character from its end. */
 static void
 why_clean(char *text, size_t size)
 {
