@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes with descriptors over a unix stream socket (SCM_RIGHTS, unix(7)).
  *
- * A set can have as many descriptors as the message with the most declares (MSG_FDS_MAX). Received
- * descriptors are CLOEXEC. If the peer sends more, all are closed.
+ * A set holds at most MSG_FDS_MAX descriptors: the largest number that any message declares.
+ * Received descriptors are CLOEXEC. If the peer sends more than fit, all are closed.
  */
 #ifndef PROTO_FDPASS_H
 #define PROTO_FDPASS_H
@@ -38,9 +38,8 @@ ssize_t fdpass_send_patiently(int socket, const void *bytes, size_t len,
 
 /* Receives up to len bytes (at least 1), and adds descriptors that came with them to set.
  * Interrupted calls are repeated. Returns the number of bytes; 0: the peer has closed its end;
- * -EBADMSG: more descriptors came than fit into set, or ancillary data was cut or has no
- * descriptors, and all descriptors were closed, including those that were in set before; or another
- * -errno. */
+ * or -errno. -EBADMSG: more descriptors came than fit into set, or the ancillary data was cut or is
+ * of another kind. Then all descriptors are closed, including those that were in set before. */
 ssize_t fdpass_recv(int socket, void *bytes, size_t len, struct fdpass_set *set);
 
 #endif

@@ -74,7 +74,8 @@ judge_header(struct frame_reader *reader)
 	return 0;
 }
 
-/* The body with more room, NULL: no memory. A copy of secrets is not left behind. */
+/* Returns the body in a larger buffer; NULL: no memory. If the message has secrets, the old buffer
+ * is overwritten. */
 static unsigned char *
 frame_grow(struct frame_reader *reader, size_t size)
 {
@@ -244,8 +245,8 @@ frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer)
 typedef ssize_t send_fn(int socket, const void *bytes, size_t len, const int *fd, size_t n,
 			int flags);
 
-/* Sends from *sent_io on, the descriptors with the first byte, until all is out or an
- * error. 0 or -errno. */
+/* Sends the bytes from *sent_io on, until all are sent or an error occurs. The descriptors go with
+ * the first byte. *sent_io: the number of bytes sent so far. 0 or -errno. */
 static int
 send_rest(send_fn *send, int socket, const struct codec_buffer *bytes, size_t *sent_io,
 	  const int *fd, size_t n_fds, int flags)

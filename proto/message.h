@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The first byte of every frame. It is raised by any change of messages.def or of the form of
- * frames, because both sides must be of the same build. */
+/* The first byte of every frame. Every change of messages.def or of the form of frames has to raise
+ * it, because both sides must be of the same build. */
 #define PROTO_VERSION 17
 
 /* Names the build of a program. HELLO has it, to compare both sides. */
@@ -49,9 +49,9 @@
 #define REPL_SNAPSHOTS_MAX 16		/* states of a session */
 #define REPL_COPYING_MAX 8		/* other processes of the worker while a copy is made: init,
 					 * the spare ... */
-#define HANDOVER_SESSIONS_MAX 1023	/* sessions that one supervisor leaves to the next: with
-					 * four descriptors each, and the table, they fill
-					 * systemd's store */
+#define HANDOVER_SESSIONS_MAX 1023	/* sessions that one supervisor leaves to the next. Each has
+					 * four descriptors in systemd's store, and the table of
+					 * sessions has one; the store has room for 4096 */
 #define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
 #define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
 #define PRINCIPAL_TEXT_MAX 4096		/* bytes of a principal */
@@ -60,7 +60,8 @@
 #define PROMPTS_OF_RUN_MAX 100	/* prompts of one script */
 #define PROMPT_MAX 1024			/* bytes of a prompt */
 #define ANSWER_CHARACTERS 4096		/* characters of a line that answers a prompt */
-#define MODULES_OF_RUN_MAX 16		/* modules that the imports of a script may ask for */
+#define MODULES_OF_RUN_MAX 16		/* missing modules for which the imports of a script
+					 * may ask the supervisor */
 #define MODULE_NAME_MAX 64		/* bytes of the name of such a module */
 #define TOOL_SERVERS_MAX 17		/* other MCP servers, whose tools scripts call, and the
 					 * client itself */

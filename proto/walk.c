@@ -99,8 +99,8 @@ walk_object(struct walk *walk, unsigned int containers)
 		return -EBADMSG;
 	if (row->kind == HEAD_MAP)
 		count *= 2;
-	/* A count is a claim. The walk runs out of bytes or of objects_left long before it has
-	 * counted to a false one. */
+	/* The count may be false. Then the walk runs out of bytes or of objects_left long before it
+	 * reaches the count. */
 	for (size_t i = 0; i < count; i++) {
 		int r = walk_object(walk, containers - 1);
 
