@@ -1,5 +1,7 @@
-/* The configuration: one table of keys with ranges, read from INI by inih, and checked as a whole
- * before it is used. An unknown section or key is an error.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration. A table has all keys with their ranges and defaults (policy/keys.h). The
+ * values are read from INI files by inih, and checked as a whole before they are used. An unknown
+ * section or key is an error.
  */
 #ifndef POLICY_CONFIG_H
 #define POLICY_CONFIG_H
@@ -93,7 +95,7 @@ struct config_tool_calls {
 	uint64_t result_bytes, results_bytes;	/* of a call; of a run */
 };
 
-/* The form of answers of the set run-python. */
+/* The form of answers in the set of tools run-python. */
 enum config_return { RETURN_XML = 1, RETURN_JSON };
 
 /* The arguments of tools that tools/list shows (mcp/listing.h). */
@@ -177,10 +179,10 @@ struct config {
 		uint32_t jobs_per_tenant;	/* runs in the background, and their answers */
 		uint32_t job_seconds;	/* how long a job is kept after its end */
 		uint64_t job_bytes;	/* of one tenant's jobs: output and answers */
-		uint64_t kept_bytes;	/* of the answers of one tenant's tasks; also of its calls
-					 * with an idempotency key */
+		uint64_t kept_bytes;	/* of the answers of one tenant's tasks; the same for its
+					 * calls with an idempotency key */
 	} mcp;
-	struct {			/* the set of tools; its bounds are within limits */
+	struct {			/* the set of tools exec-sandbox; limits bounds it, too */
 		uint32_t text_tokens;	/* as in mcp */
 		char *python_version;	/* the version that scripts must get; NULL: any */
 		uint32_t default_timeout, max_timeout;	/* seconds */
@@ -196,7 +198,7 @@ struct config {
 		uint32_t background;	/* enum background_mode */
 		uint32_t background_ms;	/* with BACKGROUND_RUN */
 	} repl;
-	struct {			/* the set of tools; its bounds are within limits */
+	struct {			/* the set of tools python-sandbox; as exec_sandbox */
 		uint32_t text_tokens;	/* as in mcp */
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
@@ -215,8 +217,8 @@ struct config {
 	struct limits_policy limits;
 	struct config_network network;
 	struct config_tool_calls tool_calls;
-	struct {			/* bounds of one tenant; 0: only those of [pool] and others
-					 */
+	struct {			/* bounds of one tenant; 0: only keys of other sections,
+					 * such as [pool], set bounds */
 		uint32_t per_minute;	/* executions started */
 		uint32_t concurrent;	/* running executions; further ones wait */
 		uint32_t queued;	/* waiting executions; further ones are refused */
@@ -288,8 +290,8 @@ struct config {
 	struct {
 		uint32_t keep_seconds;	/* how long files can be read after the call that left them
 					 */
-		uint64_t keep_bytes;	/* of one tenant's files; also of its output that is kept
-					 * because of spill */
+		uint64_t keep_bytes;	/* of one tenant's files; the same for its output that is
+					 * kept because of spill */
 		uint64_t keep_bytes_max;	/* as keep_bytes, of all tenants together */
 		uint32_t inputs;	/* the most files in a call */
 		uint32_t input_bytes, inputs_bytes;	/* of one such file; of all of them */
@@ -332,15 +334,15 @@ int config_read(struct config *config, const char *path, FILE *errors);
 int config_read_directory(struct config *config, const char *path, FILE *errors);
 
 /* Checks the rules about several keys (such as a default above its cap, or warm above warm_max),
- * also in the tenants' sections. path: the file that errors name for values that are in no file. 0;
- * or -EINVAL: there were mistakes, which were printed. */
+ * also in the tenants' sections. path: the file that is named in errors about values that no file
+ * sets. 0; or -EINVAL: there were mistakes, which were printed. */
 int config_check(const struct config *config, const char *path, FILE *errors);
 
 /* Prints every key with its value in force, as an INI file that config_read takes. */
 void config_dump(const struct config *config, FILE *out);
 
-/* Prints the keys that can differ between tenants, with the sections that set them as comments.
- * config: made by config_for. */
+/* Prints the sections of tenants that config was made from, as comments, and then the keys that can
+ * differ between tenants. config: made by config_for. */
 void config_dump_policy(const struct config *config, FILE *out);
 
 /* Writes the place of a setting, FILE:LINE, to text; "[SECTION]" if no file sets it. */

@@ -194,7 +194,7 @@ check_profiles(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
-/* A credential must not travel in the clear, but on this machine. */
+/* May a credential be sent to the URL? Only over TLS, or without it on this machine. */
 static bool
 is_closed(const char *url)
 {
@@ -219,7 +219,7 @@ is_tls(const char *url)
 	return strncmp(url, "https://", 8) == 0;
 }
 
-/* NULL: nothing is wrong; else with the key that *name_r is set to. */
+/* Returns what is wrong with the key *name_r; NULL: nothing is wrong. */
 static const char *
 wrong_of_oauth(const struct config_tools *tools, const char **name_r)
 {
@@ -282,7 +282,7 @@ check_tools(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
-/* NULL: nothing is wrong; else with the key that *name_r is set to. */
+/* Returns what is wrong with the key *name_r; NULL: nothing is wrong. */
 static const char *
 wrong_of_secret(const struct config_secret *secret, const char **name_r)
 {

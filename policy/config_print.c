@@ -35,7 +35,8 @@ dump_sections(const struct config *config, unsigned int flags, FILE *out)
 	}
 }
 
-/* The lines as they were read; none is longer than its original. */
+/* Prints the settings of a section as they were read. No line is longer than in its file, so each
+ * can be read again. */
 static void
 dump_tenant(const struct config_tenant *tenant, FILE *out)
 {
@@ -123,8 +124,8 @@ find_named(const struct config_section *in, const char *name)
 	return NULL;
 }
 
-/* Do the sections of one kind differ, in their names or their settings? Their order is the same to
- * all who use them. */
+/* Do the sections of one kind differ, in their names or their settings? Their order does not
+ * matter. */
 static bool
 named_differ(const struct config_section *a, const struct config_section *b)
 {

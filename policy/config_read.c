@@ -36,7 +36,7 @@ struct reading {
 	int error;		/* an error of the file itself */
 
 	const char *section;	/* a name in the table; NULL: unknown, its keys are skipped */
-	size_t instance;	/* its number, in a section that there can be several of */
+	size_t instance;	/* its number, if it is one of several: [profile NAME] */
 	struct config_tenant *tenant;	/* the tenant, in section "tenant" */
 	struct config *scratch;	/* a configuration on which tenants' values are tried */
 	const struct key *key;	/* the key that a further line would continue; NULL: the key was
@@ -72,7 +72,8 @@ config_sections(const struct config *config, size_t i, struct config_section *se
 	return true;
 }
 
-/* section: NULL: those that there is one of. */
+/* Sets the keys of a section to their defaults. section NULL: of all sections that exist only
+ * once. */
 static void
 set_standards(const char *section, void *base)
 {
@@ -456,8 +457,7 @@ config_here(const struct reading *reading)
 				     .line = reading->line };
 }
 
-/* The struct for a key of a section that there can be several of: that of the section being read.
- */
+/* The struct of the section being read, such as [profile NAME]. key: a key of such a section. */
 static void *
 instance_of(const struct reading *reading, const struct key *key)
 {

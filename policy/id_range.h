@@ -15,10 +15,10 @@ struct id_range {
 	uint32_t first, count;
 };
 
-/* Chooses a range by the texts of uid_map and gid_map. If both maps have all ids of wanted, it is
- * wanted. Otherwise it is the upper half of the largest range that both maps have, without 65534
- * (nobody) and 65535, and with at most wanted->count ids; the lower half is left to the container's
- * own users. 0; -ERANGE: this range has fewer than least ids; -EINVAL: wanted itself has fewer. */
+/* Chooses a range from the texts of uid_map and gid_map: wanted, if both maps have all of its ids;
+ * otherwise the upper half of the largest range that both maps have, without 65534 (nobody) and
+ * 65535, and with at most wanted->count ids. The lower half is left to the container's own users.
+ * 0; -ERANGE: this range has fewer than least ids; -EINVAL: wanted itself has fewer. */
 int id_range_choose(const char *uid_map, const char *gid_map, const struct id_range *wanted,
 		    uint32_t least, struct id_range *range_r);
 
@@ -26,9 +26,9 @@ int id_range_choose(const char *uid_map, const char *gid_map, const struct id_ra
  * the text of a map. */
 bool id_range_keeps_root(const char *map);
 
-/* As id_range_choose(), with the maps of this process's user namespace. 0; -EINVAL; -ERANGE; or
- * -EPERM in place of -ERANGE, if root here may be root of the host, and so must not run hostile
- * code; or another -errno: a map cannot be read. */
+/* As id_range_choose(), with the maps of this process's user namespace. 0, -EINVAL or -ERANGE, as
+ * there. -EPERM in place of -ERANGE: root here may be root of the host, and must not run hostile
+ * code. Or another -errno: a map cannot be read. */
 int id_range_here(const struct id_range *wanted, uint32_t least, struct id_range *range_r);
 
 #endif

@@ -358,7 +358,8 @@ print_bytes(uint64_t bytes, FILE *out)
 	fprintf(out, "%" PRIu64 "%s", bytes, suffix);
 }
 
-/* In lines of readable length; the reader has a bound for a line, too. */
+/* Prints a list in several lines: people read them, and a line that is too long cannot be read
+ * again. */
 static void
 print_list(const struct config_list *list, FILE *out)
 {

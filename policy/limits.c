@@ -14,8 +14,8 @@ limits_smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* 0, or -ERANGE: the limit is above the cap. unit: how many there are in the unit of the field's
- * name. */
+/* 0, or -ERANGE: the limit is above the cap. unit: asked and cap are divided by it for the
+ * message, which names them in the unit of field. */
 static int
 limits_check(uint64_t asked, uint64_t cap, double unit, const char *field, struct why *why_r)
 {

@@ -55,7 +55,7 @@ static const struct block blocks6[] = {
 	{ { 0 }, 0, NETWORK_RESERVED },
 };
 
-/* Blocks of addresses that carry one of version 4. */
+/* Blocks of IPv6 addresses that contain an IPv4 address, from byte number "at" on. */
 static const struct {
 	uint8_t byte[16], bits, at;
 } carriers[] = {

@@ -62,7 +62,7 @@ enum network_rule_kind { NETWORK_RULE_HOST, NETWORK_RULE_SUFFIX, NETWORK_RULE_AN
 
 struct network_rule {
 	enum network_rule_kind kind;
-	char host[NETWORK_HOST_MAX + 1];	/* in lower case; a suffix has no dot */
+	char host[NETWORK_HOST_MAX + 1];	/* in lower case; a suffix without its first dot */
 	struct network_address address;		/* if HOST is an address; otherwise family 0 */
 	uint16_t port;				/* 0: 80 and 443 */
 	bool any_port;

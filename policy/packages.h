@@ -35,9 +35,9 @@ enum packages_build { PACKAGES_BUILD_DENY = 1, PACKAGES_BUILD_ALLOW };
 bool packages_is_wheel_url(const char *url);
 
 /* May a requirement be requested? This is checked before it is resolved. Names that are denied in
- * every version are refused, and so are direct references, except with allow_urls those to wheels
- * by https from [packages] file_hosts or from the hosts of the indexes. 0, or -EACCES with why_r.
- */
+ * every version are refused. Direct references are refused, too, unless allow_urls is set, and the
+ * URL is that of a wheel, by https on one of [packages] file_hosts or with the scheme, host and
+ * port of an index. 0, or -EACCES with why_r. */
 int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 

@@ -2,9 +2,9 @@
 /* Runs in: the supervisor.   Owns: a block's content, once found.
  * Reads:   scripts, of any bytes.
  *
- * The reference expression is greedy: content reaches to the last closing line of the
- * unbroken run of comment lines around it. So a run holds one block at most, from its
- * first opening line on, and one pass over the lines finds everything. */
+ * The reference expression is greedy: a block ends at the last closing line in a run of comment
+ * lines, which ends at the first line that is not a comment. So a run has at most one block, which
+ * begins at its first opening line, and one pass over the lines finds all blocks. */
 #include "policy/pep723.h"
 
 #include <ctype.h>

@@ -30,8 +30,8 @@ const char *policy_verdict_name(enum policy_verdict verdict);
  * is allowed. For install_package: the verdict about a package that no rule of [packages] names. */
 enum policy_verdict policy_tool(const struct config *config, const char *tool);
 
-/* The verdict said (an enum policy_verdict), if it is not POLICY_UNSAID; otherwise the verdict of
- * the preset. standard: the verdict of the preset default. */
+/* Returns said (an enum policy_verdict), if it is not POLICY_UNSAID; otherwise the verdict of the
+ * preset in force. standard: the verdict of the preset "default". */
 enum policy_verdict policy_preset_verdict(const struct config *config, uint32_t said,
 					  enum policy_verdict standard);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the environment variables of the server that the set of tools python-sandbox replaces. They
- * count only for a supervisor that is started by hand.
+/* Reads the environment variables of python_sandbox_server, the server that the set of tools
+ * python-sandbox replaces. They count only for a supervisor that is started by hand.
  */
 #ifndef POLICY_SANDBOX_ENVIRONMENT_H
 #define POLICY_SANDBOX_ENVIRONMENT_H

@@ -14,8 +14,8 @@
  *   > import os                                                the caller's: the texts
  *   >
  *
- * The four lines without the mark are the only ones of their kind. The only parts of them that
- * depend on the caller are numbers, sizes and hashes.
+ * Lines without the mark are the service's. There are only the four kinds that are shown here, and
+ * empty lines. Only the numbers, sizes and hashes in them depend on the caller.
  */
 #ifndef POLICY_SHOWN_H
 #define POLICY_SHOWN_H
@@ -40,8 +40,8 @@ extern const struct shown_bounds shown_in_form;
 /* Without bounds. */
 extern const struct shown_bounds shown_whole;
 
-/* Writes value, an object with the arguments, without a newline at the end. Texts that have no room
- * are cut, with a note. False: the list of arguments has no room, or there are too many texts;
+/* Writes value, an object with the arguments, without a newline at the end. Texts that do not fit
+ * are cut, with a note. False: the list of arguments does not fit, or there are too many texts;
  * nothing is written. */
 bool shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds);
 

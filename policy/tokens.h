@@ -5,15 +5,15 @@
  * has the SHA-256 of the whole token. A fast hash is enough: only passwords, which can be guessed,
  * need a slow one.
  *
- * The file is one JSON object, {"version": 1, "tokens": [RECORD...]}, a record
+ * The file is one JSON object, {"version": 1, "tokens": [RECORD...]}. A record is an object:
  *
- *  *	{"id": "...", "name": "...", "tenant": "...", "sha256": "64 hex digits",
- *  *	 "created": TIME, "expires": TIME, "revoked": TIME, "profile": "..."}
+ *   {"id": "...", "name": "...", "tenant": "...", "sha256": "64 hex digits",
+ *    "created": TIME, "expires": TIME, "revoked": TIME, "profile": "..."}
  *
- * with times as 2026-11-21T06:00:00Z, and without the last three members if they do not apply. All
- * tokens of a tenant that are not revoked must name the same profile, or none, because they share
- * the tenant's sessions. This module converts between the file's text and structs; it opens no
- * file.
+ * A TIME is a text such as 2026-11-21T06:00:00Z. The last three members are left out if they do not
+ * apply. All tokens of a tenant that are not revoked must name the same profile, or none, because
+ * they share the tenant's sessions. This module converts between the file's text and structs; it
+ * opens no file.
  */
 #ifndef POLICY_TOKENS_H
 #define POLICY_TOKENS_H

@@ -10,8 +10,8 @@
 
 struct config;
 
-/* The name that stands for the client that has started a script, as a server: its tools belong to
- * the client itself. So they are allowed if no list of [tool-calls] names them. */
+/* The name of the server that stands for the client which has started a script. Its tools belong to
+ * the client itself, so they are allowed if no list of [tool-calls] names them. */
 #define TOOLS_CLIENT "client"
 
 /* May the tenant use the server? config: the tenant's. */
