@@ -418,8 +418,8 @@ wait_until_empty(int dir, uint64_t end_ms)
 		poll(&poll_fd, 1, ms);
 }
 
-/* Ends the remaining workers and waits for them, within bounds: this is the shutdown. A worker
- * can remain that was made while its zygote was being ended. */
+/* Ends the remaining workers and waits for them, within bounds, because the service is ending. A
+ * worker remains if it was made while its zygote was being ended. */
 static void
 empty_tenants(struct cgroup_root *root)
 {
@@ -427,8 +427,8 @@ empty_tenants(struct cgroup_root *root)
 	wait_until_empty(root->tenants_fd, clock_ms() + EMPTY_MOST_MS);
 }
 
-/* which: bits as of cgroup_enable_controllers(). One write each: a controller that is not
- * enabled is an error. */
+/* which: a bit for each controller, as in cgroup_enable_controllers(). Each controller has a write
+ * of its own, so that an error of one does not prevent the others. */
 static void
 disable_controllers(int dir, unsigned int which)
 {
@@ -500,8 +500,9 @@ cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t
 	each_below(root->tenants_fd, sweep_tenant, &sweep);
 }
 
-/* systemd starts the service's next process in BASE. No process may be there while controllers
- * are enabled below and a process lives there (cgroups(7), "no internal processes"). */
+/* Disables all controllers in the directories below this one, the deepest first, and then in this
+ * one. systemd starts the service's next process in BASE, and the kernel may refuse that while BASE
+ * has controllers enabled for its children (cgroups(7), "no internal processes"). */
 static void
 disable_all_below(int dir, const char *name, void *arg)
 {

@@ -50,7 +50,7 @@ int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
 const struct cgroup_controllers *
 cgroup_root_controllers(const struct cgroup_root *root);
 
-/* The directory above everything that this process makes and changes; borrowed. */
+/* A directory below which is everything that this process makes and changes; borrowed. */
 int cgroup_root_fd(const struct cgroup_root *root);
 
 /* Watches retired leaves that still have processes: each is removed, from this loop, once it is
@@ -101,7 +101,7 @@ int cgroup_leaf_fd(const struct cgroup_leaf *leaf);
 /* Sets limits where they differ from those in force. 0 or -errno. */
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
 
-/* Sets the memory limit, if it is lower now. 0 or -errno. */
+/* Sets the memory limit; does nothing if it is at least memory_bytes already. 0 or -errno. */
 int cgroup_leaf_raise_memory(struct cgroup_leaf *leaf, uint64_t memory_bytes);
 
 /* Reads cpu_us only, which is the counter that is read most often. 0 or -errno. */

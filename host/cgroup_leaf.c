@@ -71,8 +71,8 @@ cgroup_make_directory(int dir, const char *name, int *fd_r)
 
 /* ---- tenants and leaves ---- */
 
-/* Makes the tenant's directory, and again if it was removed. A removed directory had no leaves,
- * and its descriptor is useless. */
+/* Makes the tenant's directory, if there is none or it was removed. A removed directory had no
+ * leaves, and its descriptor is useless. */
 static int
 make_tenant_directory(struct cgroup_tenant *tenant)
 {

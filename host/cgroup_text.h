@@ -12,8 +12,9 @@
  * -ENAMETOOLONG. */
 int cgroup_text_own(const char *text, char *path_r, size_t size);
 
-/* The directory of the cgroup with the path own, below the first cgroup2 mount in the text of
- * /proc/self/mountinfo that shows it. 0; -ENOENT: no mount shows it; or -ENAMETOOLONG. */
+/* Finds the directory of the cgroup with the path own. mountinfo: the text of /proc/self/mountinfo;
+ * its first cgroup2 mount that contains this cgroup counts. 0; -ENOENT: no mount contains it; or
+ * -ENAMETOOLONG. */
 int cgroup_text_directory(const char *mountinfo, const char *own, char *path_r,
 			  size_t size);
 
@@ -26,7 +27,7 @@ int cgroup_text_counter(const char *text, const char *key, uint64_t *value_r);
  */
 int cgroup_text_number(const char *text, uint64_t *value_r);
 
-/* Is a word in a list that is separated by blanks ("cpu io memory\n")? */
+/* Is word in text, a list that is separated by blanks ("cpu io memory\n")? */
 bool cgroup_text_has_word(const char *text, const char *word);
 
 #endif

@@ -63,8 +63,8 @@ has_member(const struct group *group, const char *user)
 	return false;
 }
 
-/* *member_r: is user a member of the group, by the group's list, or because gid, the list of the
- * user's groups, has it? 0 or -errno. */
+/* *member_r: is user a member of the group? True if the list of the group names the user, or if the
+ * group is one of gid, the n groups of the user. 0 or -errno. */
 static int
 look_up_group(const char *name, const char *user, const gid_t *gid, size_t n,
 	      unsigned char *member_r)

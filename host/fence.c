@@ -289,8 +289,8 @@ static const char *const refused[] = {
 	"chroot", "name_to_handle_at", "setdomainname", "fspick", "memfd_secret", "ustat", "sysfs",
 };
 
-/* Sockets through which root of a namespace of its own would reach filters of packets, tunnels and
- * the like; getaddrinfo(3) asks for routes. */
+/* Kinds of sockets through which root of its own network namespace would reach packet filters,
+ * tunnels and the like. NETLINK_ROUTE is not refused, because getaddrinfo(3) uses it. */
 static const struct row sockets_refused[] = {
 	{ "socket", { { 0, SCMP_CMP_GT, AF_NETLINK, 0 } } },
 	{ "socket", { IS_INT(0, AF_NETLINK), IS_NOT(2, NETLINK_ROUTE) } },

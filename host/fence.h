@@ -6,11 +6,11 @@
 #define HOST_FENCE_H
 
 /* For the supervisor, when its sockets and files are open and the launcher is running. The fence is
- * a list of the calls that its loop needs: they allow no new process, program, namespace, mount or
- * executable memory, no socket but AF_UNIX, and signals by pidfd only. From now on the process is
- * not dumpable and leaves no core. Libraries of the name service are loaded first, because the
- * fence would refuse that. Refused calls are tried as a proof. 0, or -errno with the name of the
- * step in *what_r (static). */
+ * a list of the calls that its loop needs. It allows no new process, program, namespace, mount or
+ * executable memory, no socket but AF_UNIX, and no signal except by pidfd. From now on the process
+ * is not dumpable and leaves no core. Libraries of the name service are loaded before the fence,
+ * which would refuse to load them. As a proof, calls that the fence refuses are tried. 0, or -errno
+ * with the name of the step in *what_r (static). */
 int fence_supervisor(const char **what_r);
 
 /* For the usage helper: a list of allowed calls, for opening files for reading and answering on its
@@ -18,7 +18,7 @@ int fence_supervisor(const char **what_r);
 int fence_usage(void);
 
 /* For the launcher: a list of refused calls. The processes that it starts inherit this filter and
- * add filters of their own, so it has only calls that none of them needs. 0 or -errno. */
+ * add filters of their own, so the list has only calls that none of them needs. 0 or -errno. */
 int fence_family(void);
 
 /* For a helper with jobs (jobs.h): refuses what fence_family refuses, and also new programs,

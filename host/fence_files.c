@@ -138,7 +138,7 @@ fence_files_add_around(struct fence_files *files, const char *file, enum fence_a
 	return r;
 }
 
-/* Not even its own memory, and not the root directory. */
+/* Checks that this process cannot open the root directory, /proc and its own memory. */
 static int
 fence_files_prove(void)
 {

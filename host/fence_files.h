@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Restricts the files that the supervisor can open once it serves to those below the folders that
- * it works in, by Landlock. It cannot open other files of its user, and no file below /proc:
- * neither the memory of other processes nor their directories, which the kernel accepts as a pidfd.
- * Files that are open stay open. Landlock does not cover connect(2) to the path of a socket, or
- * reading the names, sizes and times of files.
+/* Restricts by Landlock which files the supervisor can open once it serves: only files below the
+ * folders that it works in. So it cannot open other files of its user, or anything below /proc: the
+ * memory of other processes, or their directories, which the kernel accepts as pidfds. Files that
+ * are open stay open. Landlock does not cover connect(2) to the path of a socket, or reading the
+ * names, sizes and times of files.
  */
 #ifndef HOST_FENCE_FILES_H
 #define HOST_FENCE_FILES_H

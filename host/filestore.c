@@ -25,17 +25,19 @@
 #include "proto/frame.h"
 
 #define WAITING_BYTES (4 * 1024 * 1024)	/* orders that the helper has not read yet */
-#define TENANT_JOBS 4			/* of one tenant at once; further ones wait */
-#define SLOW_JOBS (FILESTORE_JOBS / 2)	/* that clients write into, of all tenants, and */
-#define TENANT_SLOW_JOBS 2		/* of one; so files of scripts find a place */
-#define FILE_MS 50			/* that a file that comes in costs its tenant, and */
-#define FILES_MS (256 * FILE_MS)	/* what it can spend at once: each flushes the disk */
-#define PACE_MS 100			/* between looks for tenants that have time again */
-#define KEEP_S 120			/* that a file may take to come in, and */
-#define KEEP_BYTES_S (4 << 20)		/* a second more for each so many bytes */
-#define INDEX_S 30			/* that the helper may take to read the store */
-#define SWEEP_S 30			/* between two looks for files that are over */
-#define SWEPT_MAX 64			/* files that one look removes */
+#define TENANT_JOBS 4			/* active jobs of one tenant; further ones wait */
+#define SLOW_JOBS (FILESTORE_JOBS / 2)	/* active jobs of all tenants into which clients write; the
+					 * other places are for files of scripts */
+#define TENANT_SLOW_JOBS 2		/* the same, of one tenant */
+#define FILE_MS 50			/* charged to a tenant for each file that comes in, because
+					 * it flushes the disk; the debt shrinks as time passes */
+#define FILES_MS (256 * FILE_MS)	/* the largest debt; further files wait */
+#define PACE_MS 100			/* between checks for tenants whose debt is small enough */
+#define KEEP_S 120			/* time limit of a file that comes in */
+#define KEEP_BYTES_S (4 << 20)		/* for each so many bytes the limit is a second longer */
+#define INDEX_S 30			/* time limit for the helper to read the store */
+#define SWEEP_S 30			/* between two sweeps, which remove expired files */
+#define SWEPT_MAX 64			/* files that one sweep removes */
 
 /* A file of a tenant. */
 struct stored {
@@ -54,10 +56,10 @@ struct shelf {
 	TAILQ_ENTRY(shelf) link;
 	char *principal;
 	struct stored_list files;
-	size_t n_files, n_jobs, n_active;	/* jobs that wait count as jobs only */
+	size_t n_files, n_jobs, n_active;	/* n_active: of n_jobs, those that do not wait */
 	size_t n_slow;				/* of the active ones */
 	uint64_t bytes;				/* of files, and of those that are coming in */
-	uint64_t spent_ms;			/* when the time that its files have cost is over */
+	uint64_t spent_ms;			/* the time at which its debt (FILE_MS) is 0 */
 	char directory[FILE_DIRECTORY + 1];	/* "": not needed yet */
 };
 
@@ -145,7 +147,7 @@ get_shelf(struct filestore *store, const char *principal)
 	return shelf;
 }
 
-/* The rest of the time that the tenant's files have cost. 0: it is over, or the clock was set back
+/* The tenant's debt for files that came in (FILE_MS). 0: there is none, or the clock was set back
  * far. */
 static uint64_t
 owed_ms(const struct shelf *shelf)
@@ -255,7 +257,7 @@ filestore_oldest(const struct shelf *shelf)
 	return file;
 }
 
-/* Of the shelves with files that can be removed the one with the most bytes. */
+/* The shelf with the most bytes, of those with a file that can be removed; or NULL. */
 static struct shelf *
 filestore_fullest(struct filestore *store)
 {
@@ -400,7 +402,8 @@ filestore_shelve(struct filestore *store, struct shelf *shelf, struct stored *fi
 	filestore_charge(store, shelf, file->size);
 }
 
-/* The file was kept. If its job was cancelled, the helper had not read the order in time. */
+/* Adds to the index a file that the helper has kept. If its job was cancelled, the helper has read
+ * that too late, and the file is removed again. */
 static void
 filestore_take_file(struct filestore_job *job, const struct msg_file_ended *ended)
 {
@@ -616,7 +619,7 @@ job_new(struct filestore *store, const char *principal, const struct filestore_c
 	return job;
 }
 
-/* Bounded by what the message takes, a day. */
+/* The time limit for a file that comes in: at most a day, the bound of the message's field. */
 static unsigned int
 keep_seconds(uint64_t size)
 {
@@ -779,7 +782,8 @@ filestore_hold_is(const struct filestore_hold *hold, const char *uri)
 
 /* ---- creation and end ---- */
 
-/* In the order of their ends, which is the order in which they came. */
+/* Adds a file to the index, in the order of until_s. This is the order in which the files came,
+ * unless the time for which files are kept was changed. */
 static void
 filestore_take_stored(struct filestore *store, const struct msg_stored_file *said)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The start of a program by the launcher: from the fork to the program, which has a socket to the
- * supervisor. The program gets these descriptors, and no others:
+/* How the launcher starts a program: from the fork to exec. The program gets these descriptors, and
+ * no others:
  *
- *   descriptor 0  /dev/null     1 and 2  standard error     3  the socket
+ *   descriptor 0  /dev/null     1 and 2  standard error     3  a socket to the supervisor
  *
  * The process is a child of the supervisor, and is killed when the supervisor ends
  * (PR_SET_PDEATHSIG).
@@ -17,9 +17,10 @@ struct outer_namespace;
 enum launch_as {
 	/* Id 0 of the outer namespace, in a mount namespace of its own below the outer one. */
 	LAUNCH_ROOT_OF_OUTER,
-	/* The last id of the outer namespace, which no worker has, without any capability; all
-	 * other namespaces are those of the service. If the outer namespace has only one id, the id
-	 * of the service. */
+	/* The last id of the outer namespace, which no worker has. The program has no capability;
+	 * apart from the user namespace, it is in the namespaces of the service. If the outer
+	 * namespace has too few ids (slots below 2; for LAUNCH_SECOND_STRANGER below 3), the
+	 * program also has the id and the user namespace of the service. */
 	LAUNCH_STRANGER,
 	/* As LAUNCH_STRANGER, with the id before the last one, so that it cannot affect a process
 	 * that has the last one. */

@@ -35,7 +35,8 @@
 struct row {
 	struct launch_program program;	/* fd -1: no program */
 	struct msg first;		/* sent before the supervisor can send anything */
-	const struct config *learned;	/* has the texts of first, held; NULL: the first one */
+	const struct config *learned;	/* held, because first borrows its texts; NULL: they are
+					 * those of options->config */
 	int *alive;			/* pidfds; -1: free */
 	size_t alive_max;
 };

@@ -24,7 +24,7 @@ struct outer_namespace {
 };
 
 /* Makes the namespace with privilege (privilege_may_map). It belongs to uid, and its maps have
- * slots ids of the host, from base on. Afterwards this process has become uid, and must call
+ * slots ids of the host, from base + 1 on. Afterwards this process has become uid, and must call
  * privilege_drop. 0 or -errno with why_r. */
 int outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 		      struct outer_namespace **outer_r, struct why *why_r);

@@ -32,7 +32,7 @@
 struct identity {
 	uid_t uid;
 	gid_t gid;
-	struct id_range range;	/* the first one, and those of workers; none: count is 0 */
+	struct id_range range;	/* one id for the service, then those of workers; count 0: none */
 };
 
 /* Finds the ids for workers. Only root and the unit's user may map ids. Root with too few ids, as
@@ -57,8 +57,8 @@ startup_find_range(const struct config *config, bool as_service, struct id_range
 	return 0;
 }
 
-/* Started by hand as root without the user, the service is the first number of the subordinate
- * range, which owns nothing. */
+/* If root has started the service by hand, and [service] user does not exist, the service gets the
+ * first id of the range, which owns no files. */
 static int
 find_identity(const struct config *config, bool as_service, struct identity *identity_r,
 	      struct why *why_r)
@@ -161,8 +161,9 @@ warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
 		 "\"limits are kept by rlimits and by sampling\"");
 }
 
-/* The cgroup of a login is not the user's, and the one of a terminal has other processes in it,
- * which allows no controllers. Then the user's manager is asked for a scope. */
+/* A user who has logged in does not own the cgroup of the login session. The cgroup of a terminal
+ * has other processes in it, so it allows no controllers. In both cases the user's manager is asked
+ * for a scope. */
 static void
 find_cgroups_by_hand(const struct identity *identity, struct cgroup_root **cgroups_r)
 {

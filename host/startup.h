@@ -45,12 +45,12 @@ bool startup_is_unit(void);
 uid_t startup_service_uid(const struct config *config);
 
 /* Opens the programs: mcp-python-worker; mcp-python-egress; mcp-python-keeper, if a store is
- * configured; mcp-python-tools, if another MCP server is configured; and for each profile with
- * another interpreter its worker, which is the program that its section [interpreter NAME] names,
- * or mcp-python-worker-NAME. Programs without a path are looked for beside this program (a build
- * tree), then where they are installed. Unless as_service, $MCP_PYTHON_WORKER and similar variables
- * come first for the first four. 0 or -errno with why_r. The caller calls startup_close_programs in
- * both cases. */
+ * configured; mcp-python-tools, if another MCP server is configured. Also opens the worker of each
+ * profile with another interpreter: the program that the section [interpreter NAME] names, or
+ * mcp-python-worker-NAME. Programs without a path are looked for beside this program (a build
+ * tree), then where they are installed. Unless as_service, the first four are first looked for by
+ * $MCP_PYTHON_WORKER and similar variables. 0 or -errno with why_r. The caller calls
+ * startup_close_programs in both cases. */
 int startup_open_programs(const struct config *config, bool as_service,
 			  struct startup_programs *programs_r, struct why *why_r);
 void startup_close_programs(const struct startup_programs *programs);

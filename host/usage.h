@@ -2,11 +2,12 @@
 /* Numbers from /proc about the processes of workers, read by a helper process.
  *
  * A process that may read another process's directory in /proc may also write its memory. The
- * supervisor owns the workers' user namespace, so it could do both, and it parses hostile bytes. So
- * it cannot open anything below /proc once it serves (fence_files.h). A helper process reads these
- * files for it. The helper is forked at start-up, without privilege and with one socket. A question
- * is a few process ids, an answer is numbers. The supervisor waits for the answer, which takes a
- * few microseconds more than reading the files itself.
+ * supervisor owns the workers' user namespace, so the kernel would allow it both; and it parses
+ * hostile bytes. Therefore its fence forbids it to open anything below /proc once it serves
+ * (fence_files.h), and a helper process reads these files for it. The helper is forked at start-up,
+ * without privilege and with one socket. A question is a few process ids, an answer is numbers. The
+ * supervisor waits for the answer, which takes a few microseconds more than reading the files
+ * itself.
  *
  * If there is no helper, as in unit tests and before it is started, the process reads the files
  * itself.
@@ -44,7 +45,8 @@ struct usage_answer {
 	uint32_t files;		/* 1: the worker's file system was measured */
 	uint32_t tasks;		/* processes and threads */
 	uint64_t kept_bytes;	/* files of the worker, and data that may wait in its sockets */
-	uint64_t memory_bytes;	/* of all processes, each by its own count; without kept_bytes */
+	uint64_t memory_bytes;	/* of all processes, without kept_bytes; a page that several of them
+				 * share counts in each */
 	uint64_t table_bytes, private_bytes, shared_bytes;	/* with USAGE_ONE, of pid */
 	uint32_t uid;
 	uint32_t n;

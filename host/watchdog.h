@@ -21,8 +21,9 @@ struct watchdog;
 
 /* The use of all processes of one worker. */
 struct watchdog_usage {
-	uint64_t memory_bytes;	/* anonymous memory in RAM and page tables, each process by
-				 * its own count; files; data that may wait in sockets */
+	uint64_t memory_bytes;	/* anonymous memory in RAM and page tables (a page that several
+				 * processes share counts in each); files; data that may wait
+				 * in sockets */
 	uint64_t kept_bytes;	/* the part of memory_bytes that is in no process */
 	uint64_t cpu_us;	/* 0 if there is a leaf, which counts it itself */
 	uint32_t tasks;		/* processes and threads, init included */
@@ -115,9 +116,9 @@ bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t 
 		   const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg),
 		   void *arg);
 
-/* Makes usage the result of the look: it is within the limit already, so no exact look is needed.
- * The decision has to follow this result. A later sum may be larger by the whole memory of a
- * process that has just been forked, although no memory was added. */
+/* Makes usage the result of the look, if no exact look is needed, as when usage is within the limit
+ * already. The caller has to decide by this result, and not by a later usage, which may be larger
+ * by the whole memory of a process that was just forked, although no memory was added. */
 void watchdog_look_take(struct watchdog_look *look, const struct watchdog_usage *before,
 			const struct watchdog_usage *usage);
 
@@ -128,8 +129,9 @@ bool watchdog_look_rests(const struct watchdog_look *look);
 /* Ends the look without calling done, and frees its memory. Does nothing if there is none. */
 void watchdog_look_end(struct watchdog_look *look);
 
-/* The growth of memory since before: of processes by the last complete look, of files and sockets
- * by usage. It is at most the growth by usage alone (watchdog_memory_since). */
+/* The growth of memory since before. The memory of processes is that of the last complete look;
+ * files and sockets are those of usage. The result is at most the growth by usage alone
+ * (watchdog_memory_since). */
 uint64_t watchdog_looked_memory(const struct watchdog_look *look,
 				const struct watchdog_usage *before,
 				const struct watchdog_usage *usage);
