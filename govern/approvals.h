@@ -32,7 +32,7 @@ struct why;
 					 * force */
 #define APPROVAL_ITEMS_MAX 4096		/* of one request */
 #define APPROVAL_SHOWN_MAX (1024 * 1024)	/* bytes that one request shows, as JSON */
-#define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* bytes that those of a tenant show */
+#define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* bytes that a tenant's requests show */
 #define APPROVAL_ID_MAX 31		/* bytes */
 
 enum approval_state {
@@ -130,9 +130,9 @@ int approvals_revoke(struct approvals *approvals, const char *id,
 void approvals_grant_by_session(struct approvals *approvals,
 				const struct approval_request *request, bool for_run);
 
-/* Lists the pending requests and the refusals in force that approver may decide or has asked for;
- * with operator all of them; with_decided: also all requests that are decided. A JSON array, oldest
- * first, without the member "shown"; the caller releases it. */
+/* Lists the pending requests and the refusals in force. with_decided: all other requests, too.
+ * Without operator only those that approver may decide or has made. A JSON array, oldest first,
+ * without the member "shown"; the caller releases it. */
 json_t *approvals_list(const struct approvals *approvals,
 		       const struct policy_subject *approver, bool operator,
 		       bool with_decided);
@@ -146,7 +146,8 @@ bool approvals_each_tenant(const struct approvals *approvals, const char *id,
 /* The number of requests of all tenants that wait for a decision. */
 size_t approvals_pending(const struct approvals *approvals);
 
-/* When the request was made that has waited longest, in seconds since the epoch; 0: none waits. */
+/* The time at which the oldest pending request was made, in seconds since the epoch; 0: there is
+ * none. */
 int64_t approvals_oldest(const struct approvals *approvals);
 
 /* Describes one request completely; the caller releases the object. NULL: there is no such request,

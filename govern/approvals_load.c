@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * The single approval: its state, its end, and its form as JSON, in which the file keeps it.
+ * One approval: its state, its end, and its form as JSON, which the file and lists have.
  * Reads:   the service's own file. A mistake in it is an error, and never a grant. */
 #include <errno.h>
 #include <string.h>
@@ -76,7 +76,7 @@ approval_free(struct approval *approval)
 
 /* ---- writing ---- */
 
-/* For lists: of a script the first line that is not blank. */
+/* Adds the first line of a script that is not blank, for lists. */
 static void
 add_first_line(json_t *object, const json_t *shown)
 {

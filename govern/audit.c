@@ -24,7 +24,8 @@
 #include "policy/config.h"
 #include "policy/shown.h"
 
-#define SOURCES 4096		/* scripts that are remembered: by three digits of their hash */
+#define SOURCES 4096		/* scripts that are remembered: one for each value of the
+				 * first three digits of the hash */
 #define LOOK_TICKS 60		/* seconds between looks at the disk */
 #define ON_FAILURE_STOP 1	/* in the order of the key's choices */
 
@@ -142,7 +143,7 @@ audit_event_name(enum audit_event event)
 
 /* ---- texts ---- */
 
-/* Cuts a text to at most most bytes, in whole characters. */
+/* The length of a text after it is cut to most bytes, if it is longer, in whole characters. */
 static size_t
 cut_at(const char *text, size_t len, size_t most)
 {

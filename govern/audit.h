@@ -32,7 +32,8 @@ enum audit_event {
 	AUDIT_SESSION_CLOSED,
 	AUDIT_SESSION_KEPT,		/* a session of run_repl outlives a restart of the service
 					 */
-	AUDIT_SESSION_LOST,		/* a session of run_repl does not, and why */
+	AUDIT_SESSION_LOST,		/* a session of run_repl has not outlived a restart, and why
+					 */
 	AUDIT_DENIED,			/* a call, by policy */
 	AUDIT_QUOTA_HIT,
 	AUDIT_EXECUTION_STARTED,

@@ -66,8 +66,8 @@ void gate_unwait(struct gate_wait *wait);
 /* The configuration without sections of tenants. Valid until the next gate_reload. */
 const struct config *gate_common_config(const struct gate *gate);
 
-/* The configuration that is now in force for the tenant. Also sets the bounds of the tenant's queue
- * by it. Held: the caller releases it by config_free. Never NULL: if sections contradict each
+/* The configuration that is now in force for the tenant. Also gives its bounds to the tenant's
+ * queue. Held: the caller releases it by config_free. Never NULL: if sections contradict each
  * other, or the principal is not identified, it is a configuration that denies everything. */
 const struct config *gate_config(struct gate *gate, struct tenant *tenant);
 
@@ -78,16 +78,16 @@ const struct config *gate_config_named(struct gate *gate, const char *principal)
  * loop's next turn. */
 const struct policy_subject *gate_subject(struct gate *gate, const char *principal);
 
-/* How many sessions a principal may have at the same time: [quota] sessions, but at most others,
- * the bound of the carrier. gate NULL: others. */
+/* How many sessions a principal may have at the same time: the smaller of [quota] sessions (0: no
+ * bound) and others, the bound of the carrier. gate NULL: others. */
 size_t gate_sessions_max(struct gate *gate, const char *principal, size_t others);
 
 /* Records that a session of the principal has begun (why NULL), or has ended (why: a word). gate
  * NULL: does nothing. */
 void gate_session(struct gate *gate, const char *principal, const char *carrier, const char *why);
 
-/* Refuses every further execution of the principal, until it is resumed or the service starts
- * again. False: it was suspended already. */
+/* suspended: from now on every execution of the principal is refused, until it is resumed or the
+ * service starts again. Not suspended: the principal is resumed. False: nothing has changed. */
 bool gate_suspend(struct gate *gate, const char *principal, bool suspended);
 
 /* Visits the principals that are suspended. */

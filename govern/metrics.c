@@ -64,7 +64,8 @@ metrics_find(const struct metrics *metrics, const char *principal)
 	return NULL;
 }
 
-/* Returns a free slot, or the slot that was idle for longest, if for long enough; or NULL. */
+/* Returns a free slot. If there is none, frees the slot that was idle for longest, if that is at
+ * least STAYS_MS. NULL: there is no such slot. */
 static struct slot *
 metrics_make_room(struct metrics *metrics)
 {
