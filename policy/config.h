@@ -290,8 +290,8 @@ struct config {
 	struct {
 		uint32_t keep_seconds;	/* how long files can be read after the call that left them
 					 */
-		uint64_t keep_bytes;	/* of one tenant's files; the same for its output that is
-					 * kept because of spill */
+		uint64_t keep_bytes;	/* of one tenant's files and kept output; the same for the
+					 * output of its running scripts (spill) */
 		uint64_t keep_bytes_max;	/* as keep_bytes, of all tenants together */
 		uint32_t inputs;	/* the most files in a call */
 		uint32_t input_bytes, inputs_bytes;	/* of one such file; of all of them */
