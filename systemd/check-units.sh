@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The units are part of the defence: systemd finds no mistake in them, their exposure does not
-# rise, their capabilities are those that privilege.c gives up again, and the configuration
-# that is installed says what is built in.
+# The units are part of the defence. This checks that systemd finds no mistake in them, that their
+# exposure does not rise, that they give exactly the capabilities that privilege.c drops again, and
+# that the installed configuration has the built-in defaults.
 srcdir=${srcdir:-.}
 exposure_most=22	# tenths, as systemd 252 counts: lower it when it falls, never raise it
 status=0
@@ -42,7 +42,8 @@ ambient=$(sed -n 's/^AmbientCapabilities=//p' "$srcdir/systemd/mcp-pythond.servi
 	tr ' ' '\n' | sort | tr '\n' ' ')
 [ "$ambient" = "$code_set" ] || bad "AmbientCapabilities=$ambient, privilege.c has $code_set"
 
-# Of what is beyond its number systemd stores nothing, and says nothing: the table comes last.
+# systemd stores no more than FileDescriptorStoreMax= descriptors, and reports no error for further
+# ones. Each kept session has four; the table of the sessions has one, and is stored last.
 room=$(sed -n 's/^FileDescriptorStoreMax=//p' "$srcdir/systemd/mcp-pythond.service.in")
 kept=$(sed -nE 's/^#define HANDOVER_SESSIONS_MAX ([0-9]+).*/\1/p' "$srcdir/proto/message.h")
 [ "$room" -gt $((4 * kept)) ] ||
@@ -85,7 +86,7 @@ for unit in mcp-pythond mcp-pythond-user; do
 	# The machine's own units may have mistakes, too; only the units of this tree count.
 	said=$(printf '%s\n' "$said" | grep -F mcp-pythond) && bad "$unit.service: $said"
 done
-# Versions weigh differently: the recorded number is Debian 12's.
+# Versions of systemd compute the exposure differently: exposure_most is for that of Debian 12.
 security=$(systemd-analyze security --offline=yes --no-pager \
 	--threshold=$exposure_most "$work/mcp-pythond/mcp-pythond.service" 2>&1) || {
 	case $(systemd-analyze --version) in
