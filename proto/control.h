@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket of a program with an event loop that the supervisor has started: descriptor 3,
- * a unix stream socket with frames in both directions. The program waits for the first frame, its
- * configuration. The loop reads the frames after it. The loop ends when the supervisor closes its
- * end or breaks the protocol.
+/* The control socket between the supervisor and a helper program that has an event loop. It is
+ * descriptor 3 of the program: a unix stream socket with frames in both directions. The program
+ * waits for the first frame, its configuration. The loop reads the frames after it, and ends when
+ * the supervisor closes its end or breaks the protocol.
  */
 #ifndef PROTO_CONTROL_H
 #define PROTO_CONTROL_H
