@@ -324,7 +324,7 @@ check_secrets(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
-/* Names in [network] secrets; a tenant's too. */
+/* Do all sections exist that [network] secrets names? Checked for each tenant, too. */
 static int
 check_secret_names(const struct config *config, const char *path, FILE *errors)
 {
