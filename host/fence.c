@@ -342,7 +342,7 @@ refusing_nothing(void)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
 
-	/* As the workers' own filter says it. */
+	/* The error is the same as in the workers' own filter. */
 	if (ctx && seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)) == 0)
 		return ctx;
 	if (ctx)

@@ -13,8 +13,8 @@
  * with the name of the step in *what_r (static). */
 int fence_supervisor(const char **what_r);
 
-/* For the usage helper: a list of allowed calls, for opening files for reading and answering on its
- * socket. 0 or -errno. */
+/* For the usage helper: a list of allowed calls. They are those that it needs to read files and to
+ * answer on its socket. 0 or -errno. */
 int fence_usage(void);
 
 /* For the launcher: a list of refused calls. The processes that it starts inherit this filter and

@@ -112,7 +112,7 @@ filestore_disk_open(const char *directory)
 
 /* ---- in ---- */
 
-/* Moves len bytes; sum: NULL, or it is fed with them. */
+/* Copies len bytes from in to out, and adds them to sum (NULL: none). */
 static int
 filestore_disk_copy(int in, int out, uint64_t len, EVP_MD_CTX *sum)
 {
