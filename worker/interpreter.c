@@ -118,6 +118,7 @@ interpreter_configure(PyConfig *config)
 	config->buffered_stdio = 1;
 	config->pathconfig_warnings = 0;
 	config->parse_argv = 0;
+	config->site_import = 0;	/* import_site() follows */
 	status = PyConfig_SetString(config, &config->program_name, L"python3");
 	if (PyStatus_Exception(status))
 		return status;
@@ -231,6 +232,37 @@ dict_clearer(void)
 	return PyCFunction_New(&method, NULL);
 }
 
+/* Undoes the mark in sys.flags that site was not imported, which multiprocessing would pass to its
+ * children. */
+static int
+unmark_site(void)
+{
+	PyObject *flags = PySys_GetObject("flags"), *zero = PyLong_FromLong(0);
+	PyObject *names = flags ? PyObject_GetAttrString(flags, "__match_args__") : NULL;
+	PyObject *name = PyUnicode_FromString("no_site");
+	Py_ssize_t i = names && name ? PySequence_Index(names, name) : -1;
+
+	Py_XDECREF(names);
+	Py_XDECREF(name);
+	if (i < 0 || !zero) {
+		Py_XDECREF(zero);
+		return -EIO;
+	}
+	PyStructSequence_SetItem(flags, i, zero);
+	return 0;
+}
+
+/* What Python does at its start, but after hooks_watch(): site runs the .pth files of packages,
+ * some of which import threading. */
+static int
+import_site(void)
+{
+	PyObject *site = unmark_site() == 0 ? PyImport_ImportModule("site") : NULL;
+
+	Py_XDECREF(site);
+	return site ? 0 : -EIO;
+}
+
 static int
 load_bootstrap(void)
 {
@@ -250,7 +282,7 @@ load_bootstrap(void)
 	ask_tool = tools_ask();
 	settle = hooks_settler();
 	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && buffer && send &&
-	    clear && may_ask && ask && ask_tool && settle && hooks_watch() == 0 &&
+	    clear && may_ask && ask && ask_tool && settle &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
@@ -321,6 +353,11 @@ interpreter_start(const char **what_r)
 	}
 	if (PyStatus_Exception(status)) {
 		*what_r = status.err_msg ? status.err_msg : "starting Python";
+		return -EIO;
+	}
+	*what_r = "the module site";
+	if (hooks_watch() < 0 || import_site() < 0) {
+		PyErr_Print();
 		return -EIO;
 	}
 	*what_r = "the frozen module";

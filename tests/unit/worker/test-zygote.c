@@ -244,8 +244,9 @@ prints(const struct host_options *options, const char *script, const char *out)
 	host_stop(&host);
 }
 
-/* What threading's would make in a worker is not there, and after a fork of the script it is: the
- * lock of logging is free, and the other thread gone. */
+/* What the hook of threading would make in a worker is not there, even if a .pth file imports
+ * threading when Python starts. After a fork of the script it is there: the lock of logging is free,
+ * and the other thread is gone. */
 static void
 hooks_about_threads_run_at_forks_of_the_script_only(void **state)
 {
@@ -270,9 +271,19 @@ hooks_about_threads_run_at_forks_of_the_script_only(void **state)
 		"print(threading.active_count(), os.waitpid(pid, 0)[1] >> 8)\n"
 		"end.set()\n";
 
+	static const char pth[] = "import threading\n";
+	char dir[PATH_MAX], path[PATH_MAX + 16];
+	struct host_options options = { .packages = make_dir(dir), .modules = modules };
+	FILE *f;
+
 	(void)state;
-	prints(&(struct host_options){ .modules = modules }, script,
-	       "False\nposix\nTrue 1\n2 3\n");
+	snprintf(path, sizeof(path), "%s/early.pth", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fputs(pth, f) < 0 || fclose(f) != 0, 0);
+	prints(&options, script, "False\nposix\nTrue 1\n2 3\n");
+	unlink(path);
+	remove_dir(dir, modules);
 }
 
 /* Blocks of each size that Python's allocator has. Those of the zygote have holes between them.
