@@ -246,6 +246,8 @@ hear(int fd)
 	ssize_t n;
 
 	event_base_loop(rig.base, EVLOOP_NONBLOCK);
+	if (rig.heard >= sizeof(rig.answers))
+		abort();
 	n = read(fd, rig.answers + rig.heard, sizeof(rig.answers) - rig.heard);
 	rig.heard += n > 0 ? (size_t)n : 0;
 	return n > 0;
