@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +21,7 @@
 #include "policy/keys.h"
 
 #define ANSWER_MAX 8192
+#define SERVICES_MAX 16		/* of one user, at the same time */
 #define INDEX "index"
 #define EXTRA "extra_indexes"
 #define HOSTS "file_hosts"
@@ -136,8 +137,8 @@ set_from_pip(struct config *config, FILE *errors)
 
 /* ---- what is kept ---- */
 
-/* The directory for packages and approvals. Root's is one that the uids of workers may enter.
- * Malloc'd; NULL: the user has no home. */
+/* The directory for what is kept. Root's is one that the uids of workers may enter. Malloc'd; NULL:
+ * the user has no home. */
 static char *
 cache_directory(void)
 {
@@ -146,6 +147,47 @@ cache_directory(void)
 	if (geteuid() == 0 && !(cache && *cache == '/'))
 		return xstrdup("/var/cache/mcp-pythond");
 	return userdir("XDG_CACHE_HOME", ".cache", "mcp-pythond");
+}
+
+/* Makes the directory and locks it until this process ends. -EWOULDBLOCK: another service has it.
+ */
+static int
+lock_directory(char *directory)
+{
+	own_mem char *path = NULL;
+	own_fd int fd = -1;
+	int r = userdir_make(directory, geteuid() == 0 ? 0755 : 0700);
+
+	if (r < 0)
+		return r;
+	if (asprintf(&path, "%s/lock", directory) < 0)
+		abort();
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	(void)give_fd(fd);
+	return 0;
+}
+
+/* Takes the first of TOP, TOP/2, TOP/3 ... that no other service of the user has: each client that
+ * starts a service on standard input and output has one of its own. A reload keeps it. */
+static int
+take_directory(const char *top, const char **directory_r)
+{
+	static char *taken;
+	int r = taken ? 0 : -EWOULDBLOCK;
+
+	for (unsigned int i = 1; r == -EWOULDBLOCK && i <= SERVICES_MAX; i++) {
+		own_mem char *directory = i == 1 ? xstrdup(top) : NULL;
+
+		if (i > 1 && asprintf(&directory, "%s/%u", top, i) < 0)
+			abort();
+		r = lock_directory(directory);
+		if (r == 0)
+			taken = give_ptr(directory);
+	}
+	*directory_r = taken;
+	return r;
 }
 
 /* name: of a file or directory that its owner makes. */
@@ -162,26 +204,31 @@ set_place(struct config *config, const char *section, const char *key, const cha
 	return laptop_set(config, section, key, path, "--packages", errors);
 }
 
-/* The packages, and what the user said of them. */
+/* The packages, what the user said of them, and the files that scripts leave. */
 static int
 set_places(struct config *config, FILE *errors)
 {
-	own_mem char *directory = cache_directory();
+	own_mem char *top = cache_directory();
+	const char *directory;
 	int r;
 
-	if (!directory) {
+	if (!top) {
 		fputs("--packages: neither HOME nor XDG_CACHE_HOME says where packages can be kept; "
 		      "name a directory: [packages] store\n", errors);
 		return -EINVAL;
 	}
-	r = userdir_make(directory, geteuid() == 0 ? 0755 : 0700);
+	r = take_directory(top, &directory);
 	if (r < 0) {
-		fprintf(errors, "--packages: the directory %s: %s\n", directory, strerror(-r));
+		fprintf(errors, "--packages: the directory %s: %s\n", top,
+			r == -EWOULDBLOCK ? "too many services use it already" : strerror(-r));
 		return -EINVAL;
 	}
 	r = set_place(config, "packages", "store", directory, "packages", errors);
-	return r < 0 ? r : set_place(config, "admin", "approvals", directory, "approvals.jsonl",
-				     errors);
+	if (r == 0)
+		r = set_place(config, "admin", "approvals", directory, "approvals.jsonl", errors);
+	if (r == 0)
+		r = set_place(config, "files", "directory", directory, "files", errors);
+	return r;
 }
 
 int

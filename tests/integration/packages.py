@@ -1002,6 +1002,32 @@ def a_client_is_asked_before_a_first_package(ctx):
 
 
 @test(private=True)
+def clients_have_a_store_each(ctx):
+    """Each client starts a service of its own: the second one keeps packages and files beside the
+    first one's, and a later one finds what was kept."""
+    program = os.path.join(ctx.options.build, "mcp-pythond")
+
+    def agent(variables, revision):
+        return Client.spawn([program, "--stdio", "--packages"], revision, ctx.seconds(60),
+                            env={**os.environ, **variables}, stderr=subprocess.DEVNULL)
+
+    with laptop(index.url) as variables:
+        top = variables["XDG_CACHE_HOME"] + "/mcp-pythond"
+        with agent(variables, None) as first, agent(variables, None) as second:
+            for client in (first, second):
+                _, answer = ask_in_session(client, "accept", {"allow": True})
+                equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]))
+            for directory in top, top + "/2":
+                assert os.path.isdir(directory + "/packages"), os.listdir(top)
+                assert os.path.getsize(directory + "/approvals.jsonl") > 0, directory
+        with agent(variables, "2025-06-18") as third:
+            o = third.run("import alpha\nopen('f', 'wb').write(bytes(20 << 20))\nprint(alpha.VERSION)")
+            equal((o.status, o.stdout), ("ok", "1.0\n"), o)
+            assert "uri" in o.structured["files"][0], o.structured["files"]
+        assert not os.path.exists(top + "/3")
+
+
+@test(private=True)
 def a_person_at_a_terminal_is_asked(ctx):
     """With --with, and for what a script itself lists. A second run finds what was installed."""
     script = "# /// script\n# dependencies = ['alpha']\n# ///\nimport alpha\nprint('v', alpha.VERSION)\n"

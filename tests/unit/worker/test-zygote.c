@@ -245,8 +245,8 @@ prints(const struct host_options *options, const char *script, const char *out)
 }
 
 /* What the hook of threading would make in a worker is not there, even if a .pth file imports
- * threading when Python starts. After a fork of the script it is there: the lock of logging is free,
- * and the other thread is gone. */
+ * threading when Python starts. After a fork of the script it is there: the lock of logging is
+ * free, and the other thread is gone. */
 static void
 hooks_about_threads_run_at_forks_of_the_script_only(void **state)
 {
