@@ -6,11 +6,8 @@ import json
 import os
 import pwd
 import re
-import select
 import shutil
 import stat
-import subprocess
-import time
 
 import guest_tools
 from guest_tools import (ALICE, CGROUP, SOCKET, SUBUIDS, UNIT, client, drop_in, main_pid, pids, read,
@@ -199,10 +196,10 @@ def the_way_out_is_walled_in_too():
             id = c.request("tools/call", {
                 "name": "run_script", "_meta": {"progressToken": 1},
                 "arguments": {"script": script, "timeout_seconds": 300}})
-            deadline = time.monotonic() + seconds(60)
-            while not any("there" in n["params"].get("message", "") for n in c.notices):
-                assert time.monotonic() < deadline and not c.answers, "no way out: %r" % c.answers
-                c.pump(1)
+            until("the script has a way out",
+                  lambda: c.answers or any("there" in n["params"].get("message", "") for n in c.notices),
+                  wait=c.pump)
+            assert not c.answers, "no way out: %r" % c.answers
             proxies = [p for p in pids(CGROUP + "/supervisor")
                        if read("/proc/%d/comm" % p).startswith("mcp-python-egre")]
             equal(len(proxies), 1, proxies)
@@ -218,10 +215,8 @@ def the_way_out_is_walled_in_too():
             files = [f for f in open_files if f.startswith("/") and not f.startswith("/dev/null")]
             equal(files, [], "files that it has open")
             c.cancel(id)
-            deadline = time.monotonic() + seconds(30)
-            while not (found := [r for r in journal("connection-refused")
-                                 if "elsewhere.example" in r["MCP_RECORD"]]):
-                assert time.monotonic() < deadline, "no record of the refusal"
+            found = until("a record of the refusal", lambda: [
+                r for r in journal("connection-refused") if "elsewhere.example" in r["MCP_RECORD"]])
             equal(found[0]["MCP_TENANT"], "uid:%d" % ALICE)
             return "%d descriptors, none of a file" % len(open_files)
 
@@ -232,13 +227,14 @@ def reload_(marker, fails=False):
     cursor = sh("journalctl", "-n", "0", "--show-cursor").split("cursor: ")[1].strip()
     ended = sh("systemctl", "reload", UNIT, check=False)
     assert (ended.returncode != 0) == fails, ended.stdout
-    deadline = time.monotonic() + seconds(30)
-    while True:
+    said = ""
+
+    def is_said():
+        nonlocal said
         said = sh("journalctl", "-u", UNIT, "--after-cursor", cursor, "-o", "cat")
-        if marker in said:
-            return said
-        assert time.monotonic() < deadline, "no %s in: %s" % (marker, said)
-        select.select([], [], [], 0.05)
+        return marker in said
+    until(lambda: "%s in: %s" % (marker, said), is_said)
+    return said
 
 
 @test

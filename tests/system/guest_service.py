@@ -16,8 +16,9 @@ import urllib.request
 
 import guest_tools
 from guest_tools import (ALICE, BOB, CGROUP, CONFIG, SOCKET, SUBUIDS, UNIT, client, drop_in, hold,
-                         limited, main_pid, pids, read, seconds, sh, show, start_running, test,
+                         limited, main_pid, pids, read, seconds, sh, show, sleepers, start_running, test,
                          wait_ended)
+from waits import Timeout, until
 
 
 # ---- from installed to running ----
@@ -76,13 +77,7 @@ def output_comes_at_once_and_an_interrupt_ends_the_script():
     try:
         assert select.select([p.stdout], [], [], seconds(60))[0], "nothing came"
         assert os.read(p.stdout.fileno(), 100) == b"first\n"
-        sleeping = []
-        deadline = time.monotonic() + seconds(60)
-        while not sleeping and time.monotonic() < deadline:
-            for pid in pids(CGROUP + "/tenants"):
-                with contextlib.suppress(OSError):
-                    if read("/proc/%d/cmdline" % pid) == "sleep\x004242\x00":
-                        sleeping.append(pid)
+        sleeping = until("sleep runs", lambda: sleepers(CGROUP + "/tenants", "4242"))
         fds = hold(sleeping)
         assert len(fds) == 1, sleeping
         p.send_signal(signal.SIGINT)
@@ -107,15 +102,18 @@ def capabilities(status, *keys):
 def settled(pid):
     """A worker that is still being made has capabilities over its own namespace, for a few
     milliseconds; what it has after that. None: it is gone."""
-    deadline = time.monotonic() + seconds(10)
-    while True:
-        try:
-            left = capabilities(status_of(pid), "CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd")
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        if not left or time.monotonic() > deadline:
-            return left
-        os.sched_yield()
+    left = None
+
+    def is_settled():
+        nonlocal left
+        left = capabilities(status_of(pid), "CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd")
+        return not left
+    try:
+        with contextlib.suppress(Timeout):
+            until("no capabilities are left", is_settled, seconds(10))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return left
 
 
 @test
@@ -187,16 +185,20 @@ def limits_of(leaf):
 
 def is_as_drawn(leaf):
     """False: it is gone. One that was just made has its limits in a moment, before a process."""
-    deadline = time.monotonic() + seconds(10)
-    while (values := limits_of(leaf)) is not None:
+    values = {}
+
+    def has_limits():
         pids_max = values.get("pids.max", "max")
-        if pids_max != "max" and 64 <= int(pids_max) <= 70 and values == {
-                "memory.max": str(512 << 20), "memory.oom.group": "1", "pids.max": pids_max,
-                **({"memory.swap.max": "0"} if "memory.swap.max" in values else {})}:
-            return True
-        assert time.monotonic() < deadline, (leaf, values)
-        os.sched_yield()
-    return False
+        return pids_max != "max" and 64 <= int(pids_max) <= 70 and values == {
+            "memory.max": str(512 << 20), "memory.oom.group": "1", "pids.max": pids_max,
+            **({"memory.swap.max": "0"} if "memory.swap.max" in values else {})}
+
+    def is_settled():
+        nonlocal values
+        values = limits_of(leaf)
+        return values is None or has_limits()
+    until(lambda: "the limits of %s: %s" % (leaf, values), is_settled, seconds(10))
+    return values is not None
 
 
 @test
@@ -253,10 +255,7 @@ def weight(group):
 
 
 def pump_until(c, holds, within):
-    deadline = time.monotonic() + seconds(within)
-    while not holds():
-        assert time.monotonic() < deadline, "still not so after %d s" % seconds(within)
-        c.pump(0.2)
+    until("it is so", holds, seconds(within), lambda left: c.pump(min(left, 0.2)))
 
 
 @test
@@ -662,7 +661,5 @@ def a_start_by_hand_gets_a_scope_of_the_users_manager():
         assert service.wait(seconds(60)) == 0, service.returncode
         service.stderr.close()
         # The manager removes it when it is told that it is empty.
-        deadline = time.monotonic() + seconds(60)
-        while os.path.exists("/sys/fs/cgroup" + home.partition(scope)[0] + scope):
-            assert time.monotonic() < deadline, "the scope is still there"
-            time.sleep(0.1)
+        until("the scope is gone",
+              lambda: not os.path.exists("/sys/fs/cgroup" + home.partition(scope)[0] + scope))

@@ -10,9 +10,10 @@ import signal
 import time
 
 from guest_tools import (ALICE, BOB, CGROUP, UNIT, Neighbour, client, hold, main_pid, pids, read,
-                         seconds, sh, show, test, wait_ended)
+                         seconds, sh, show, sleepers, test, wait_ended)
 from harness import equal
 from repl import Session
+from waits import until, until_equal
 
 MIB = 1 << 20
 STATE = "array = bytearray(b'x') * %d" % (60 * MIB)
@@ -34,14 +35,8 @@ def begun(code="", uid=ALICE, **arguments):
 def wait_sleeping(uid, what):
     """The directory of the cgroup in which sleep runs with this argument."""
     branch = "%s/tenants/%d" % (CGROUP, uid)
-    deadline = time.monotonic() + seconds(60)
-    while time.monotonic() < deadline:
-        for name in os.listdir(branch):
-            for pid in pids(branch + "/" + name):
-                with contextlib.suppress(OSError):
-                    if read("/proc/%d/cmdline" % pid) == "sleep\x00%s\x00" % what:
-                        return branch + "/" + name
-    raise AssertionError("the session's cgroup is not found")
+    return until("the session's cgroup is found", lambda: next(
+        (branch + "/" + name for name in os.listdir(branch) if sleepers(branch + "/" + name, what)), None))
 
 
 def leaf_of(session, uid=ALICE):
@@ -64,14 +59,14 @@ def counter(leaf, name, key):
 
 def wait_frozen(leaf, want):
     """cgroup.events tells of a change as an exceptional condition."""
-    deadline = time.monotonic() + seconds(30)
     with open(leaf + "/cgroup.events") as f:
         poll = select.poll()
         poll.register(f, select.POLLPRI)
-        while re.search(r"^frozen (\d)$", f.read(), re.M)[1] != want:
-            assert time.monotonic() < deadline, "frozen is not " + want
-            poll.poll(max(0, deadline - time.monotonic()) * 1000)
+
+        def frozen():
             f.seek(0)
+            return re.search(r"^frozen (\d)$", f.read(), re.M)[1]
+        until_equal("frozen", frozen, want, wait=lambda left: poll.poll(left * 1000))
 
 
 # Cells that run into the session's memory.max. The memory of files belongs to no process, and each
@@ -130,13 +125,14 @@ def a_session_survives_what_grows_between_cells():
         s.well("import threading, time\ndef grow():\n    time.sleep(1)\n    kept = []\n"
                "    while True: kept.append(bytearray(b'x') * (1 << 22))\n"
                "threading.Thread(target=grow).start()", seconds(60))
-        deadline = time.monotonic() + seconds(60)
         o = None
-        # It is ended between cells or, when it comes at that time, with a cell.
-        while not o or not (o.status == "memory_limit" or o.structured["not_carried"]):
-            assert time.monotonic() < deadline, repr(o)
-            time.sleep(2)
+
+        def is_ended():
+            nonlocal o
             o = s.call("1", seconds(120))
+            return o.status == "memory_limit" or o.structured["not_carried"]
+        # It is ended between cells or, when it comes at that time, with a cell.
+        until(lambda: "its end is told: %r" % o, is_ended, wait=lambda left: time.sleep(2))
         equal(s.value(CHECKSUM, seconds(60)), want)
 
 
@@ -164,10 +160,8 @@ def processes_of_a_cell_are_bounded():
         s.well("1", pids=12)
         assert 12 <= number(leaf, "pids.max") <= 18, number(leaf, "pids.max")
         # The copy of the last cell is ended, and the next one made, while the answer is read.
-        deadline = time.monotonic() + seconds(20)
-        while number(leaf, "pids.current") > 3:
-            assert time.monotonic() < deadline, "left: %d" % number(leaf, "pids.current")
-            time.sleep(0.05)
+        until(lambda: "%d processes are left" % number(leaf, "pids.current"),
+              lambda: number(leaf, "pids.current") <= 3)
         # What its states take is not held against the next cell.
         for i in range(6):
             s.well("x += 1", checkpoint="c%d" % i)
@@ -194,10 +188,8 @@ def idle_sessions_are_frozen():
         equal((b.value("x"), s.value("x")), ("2", "1"))
         b.well(close=True)
         wait_frozen(leaf, "1")
-    deadline = time.monotonic() + seconds(30)
-    while os.path.exists(leaf):	# a frozen one has to be thawed to end
-        assert time.monotonic() < deadline, "its cgroup is still there"
-        select.select([], [], [], 0.02)
+    # A frozen one has to be thawed to end.
+    until("its cgroup is gone", lambda: not os.path.exists(leaf))
     return "thawed and answered within %.0f ms" % (took * 1000)
 
 
@@ -263,10 +255,7 @@ def again(handle, uid=ALICE):
 
 def wait_left(paths):
     """Waits until none of these directories exists."""
-    deadline = time.monotonic() + seconds(30)
-    while any(os.path.exists(p) for p in paths):
-        assert time.monotonic() < deadline, "left: %s, with %s" % (paths, pids())
-        select.select([], [], [], 0.05)
+    until(lambda: "left: %s, with %s" % (paths, pids()), lambda: not any(os.path.exists(p) for p in paths))
 
 
 @test

@@ -14,7 +14,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 INTEGRATION = os.path.join(os.path.dirname(HERE), "integration")
 sys.path.insert(0, INTEGRATION)
+import waits  # noqa: E402
 from mcpclient import Client  # noqa: E402
+from waits import until  # noqa: E402
 
 SOCKET = "/run/mcp-pythond/mcp.sock"
 UNIT = "mcp-pythond.service"
@@ -38,7 +40,7 @@ def test(fn):
 
 def set_slow(factor):
     global slow
-    slow = factor
+    slow, waits.bound = factor, waits.bound * factor
 
 
 def set_lacks(*found):
@@ -91,14 +93,18 @@ def wait_ended(pidfds, within):
     poll = select.poll()
     for fd in pidfds:
         poll.register(fd, select.POLLIN)
-    left, deadline = set(pidfds), time.monotonic() + seconds(within)
-    while left and time.monotonic() < deadline:
-        for fd, _ in poll.poll(max(0, deadline - time.monotonic()) * 1000):
+    left = set(pidfds)
+
+    def some_ended(wait):
+        for fd, _ in poll.poll(max(0, wait) * 1000):
             poll.unregister(fd)
             left.discard(fd)
-    for fd in pidfds:
-        os.close(fd)
-    assert not left, "%d of %d processes still live" % (len(left), len(pidfds))
+    try:
+        until(lambda: "%d of %d processes end" % (len(left), len(pidfds)), lambda: not left,
+              seconds(within), some_ended)
+    finally:
+        for fd in pidfds:
+            os.close(fd)
 
 
 def hold(process_ids):
@@ -109,17 +115,25 @@ def hold(process_ids):
     return fds
 
 
+def sleepers(group, what):
+    """The processes below this cgroup in which sleep runs with this argument."""
+    found = []
+    for pid in pids(group):
+        with contextlib.suppress(OSError):
+            if read("/proc/%d/cmdline" % pid) == "sleep\x00%s\x00" % what:
+                found.append(pid)
+    return found
+
+
 def start_running(c, script):
     """Starts a script that says "running"; returns its id when it has said so."""
     id = c.request("tools/call", {
         "name": "run_script", "_meta": {"progressToken": 7},
         "arguments": {"script": "print('running', flush=True)\n" + script,
                       "timeout_seconds": 300}})
-    deadline = time.monotonic() + seconds(60)
-    while not any("running" in n["params"].get("message", "") for n in c.notices):
-        assert time.monotonic() < deadline, "no progress"
-        assert not c.answers, "ended early: %r" % c.outcome(id)
-        c.pump(1)
+    until("it says that it runs", wait=c.pump, condition=lambda: c.answers or any(
+        "running" in n["params"].get("message", "") for n in c.notices))
+    assert not c.answers, "ended early: %r" % c.outcome(id)
     return id
 
 
