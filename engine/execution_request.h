@@ -17,11 +17,11 @@ struct why;
 
 struct request_copy {
 	struct msg_str script;			/* followed by NUL */
-	struct msg_str script_name;		/* at NULL: the usual one */
-	struct msg_str stdin_text;		/* at NULL: empty standard input */
+	struct msg_str script_name;		/* .at NULL: the usual one */
+	struct msg_str stdin_text;		/* .at NULL: empty standard input */
 	struct msg_strs args;
 	struct msg_strs imports;		/* item NULL: any */
-	struct msg_str globals;			/* at NULL: none */
+	struct msg_str globals;			/* .at NULL: none */
 	struct msg_input *input;
 	size_t n_inputs;
 	char environment[ENVIRONMENT_NAME + 1];	/* "": none */

@@ -33,7 +33,8 @@ struct pool_profile {
 	bool is_own;			/* it was made for one share */
 	bool has_changed;		/* in the configuration, since its zygote has started */
 	struct engine *engine;
-	unsigned int index;		/* in the configuration; the kind in scheduler.h */
+	unsigned int index;		/* its number in the configuration, and the kind of its
+					 * items in a tenant's queue (scheduler.h) */
 	struct zygote *zygote;
 	struct sched_ring ring;		/* of shares */
 	struct event retry;		/* after failed starts of workers */

@@ -48,9 +48,9 @@ struct repl_options {
 	/* memory_bytes is the limit of the whole session: all its snapshots and the running cell.
 	 * The other limits are not used: each cell has its own. */
 	struct limits limits;
-	uint64_t memory_max;		/* the most that repl_raise may be asked for; 0: that of
-					 * limits */
-	uint32_t pids_max;		/* the most that a cell may ask for; 0: those of limits */
+	uint64_t memory_max;		/* the most that repl_raise may be asked for; 0:
+					 * limits.memory_bytes */
+	uint32_t pids_max;		/* the most that a cell may ask for; 0: limits.pids */
 	unsigned int sessions_max;	/* of the tenant, this one included */
 	const char *environment;	/* mounted before its first cell; NULL: none */
 	/* The session makes no copies: a cell that does not end by itself ends the session. The

@@ -94,7 +94,7 @@ struct execution_module {
 
 /* A script's call of a tool of another MCP server. Valid only during the call. */
 struct execution_tool {
-	uint32_t number;		/* of execution_answer_tool */
+	uint32_t number;		/* for execution_answer_tool */
 	const char *server;		/* one of the request's */
 	const char *tool;		/* from the script: at most TOOL_NAME_MAX bytes of UTF-8;
 					 * NULL: it asks for the list of the server's tools */

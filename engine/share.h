@@ -28,7 +28,7 @@ struct share {
 	TAILQ_HEAD(share_warm, worker) warm;	/* the one that has been warm for longest comes
 						 * first */
 	unsigned int n_warm, n_starting;
-	unsigned int n_stale;		/* how many of these two are to be replaced */
+	unsigned int n_stale;		/* how many of these workers are to be replaced */
 	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
 	unsigned int n_opening;
 	unsigned int target;		/* 0: nothing is kept warm */

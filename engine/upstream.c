@@ -158,8 +158,8 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	free(text);
 }
 
-/* Finishes a call in a later turn of the loop: with text (taken over) as TOOL_FAILED, or with NULL
- * as TOOL_RETURNED. */
+/* Finishes a call in a later turn of the loop. text: the reason, taken over: the result is
+ * TOOL_FAILED; NULL: it is TOOL_RETURNED. */
 static void
 finish_soon(struct upstream_call *call, char *text)
 {

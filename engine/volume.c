@@ -91,9 +91,9 @@ volume_end(struct volume *volume)
 	free(volume);
 }
 
-/* Makes room for one more volume. A volume costs a leaf and a descriptor, also if the keeper
- * refuses its name, so their number is bounded: a volume without a holder is ended. False: all are
- * held. */
+/* Makes room for one more volume: if the tenant has as many as it may, ends the one that has been
+ * without a holder for longest. The number is bounded because each volume costs a leaf and a
+ * descriptor, even if the keeper refuses its name. False: all are held. */
 static bool
 make_room(struct volumes *volumes)
 {

@@ -193,7 +193,7 @@ worker_fail(struct worker *w, const char *text)
 		w->engine->owner->on_failed(w, text);
 }
 
-/* READY has arrived, and the zygote has named the worker. */
+/* READY has arrived, and the zygote has sent the worker's pid. */
 static void
 become_warm(struct worker *w)
 {

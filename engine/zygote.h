@@ -112,8 +112,8 @@ unsigned int zygote_room(const struct zygote *zygote);
 
 /* Asks the current process for a worker with this serial. The worker's network may be one that
  * another worker of the same owner has used. fd: the worker's ends of its control socket, standard
- * output and standard error, which belong to the zygote from now on; and the leaf, which is
- * duplicated, if n_fds is 4 and not 3. 0, or -errno: no answer follows. */
+ * output and standard error, which belong to the zygote from now on. If n_fds is 4 and not 3, fd[3]
+ * is the worker's leaf, which stays with the caller. 0, or -errno: no answer follows. */
 int zygote_spawn(struct zygote *zygote, uint64_t worker, uint64_t owner, uint32_t uid,
 		 const int *fd, size_t n_fds);
 
