@@ -74,8 +74,9 @@ ask_is_open(void)
 
 /* ---- waiting ---- */
 
-/* As poll() of the control socket, but also ends for a signal that came before the call: the
- * answer may be quicker than the wait. */
+/* Waits for bytes on the control socket. A signal that came before this call is handled, too; it
+ * could not interrupt a poll(). Returns as poll(); EINTR: also if a signal's handler has raised an
+ * exception. */
 static int
 poll_control(void)
 {

@@ -337,7 +337,8 @@ cell_let_begin(pid_t pid)
 	}
 }
 
-/* The cell runs in the head of its slot, which has the copy from now on. */
+/* Lets the cell begin in the process that was the head of its slot. From now on the copy is the
+ * head. */
 static void
 cell_begin_in_head(struct head copy)
 {

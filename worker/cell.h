@@ -22,8 +22,8 @@ void cell_begin(struct frame *frame);
 void cell_stop(const struct msg_stop *stop);
 void cell_commit(const struct msg_commit *commit);
 
-/* Does a cell run? Then *slot_r is its slot; *line_r is the line to the copy until the copy is
- * reported, then to the cell; -1: nothing is read from it. */
+/* Does a cell run? Then *slot_r is its slot, and *line_r the line to read: until the copy is
+ * reported, the line to the copy; afterwards the line to the cell; -1: none is read now. */
 bool cell_runs(unsigned int *slot_r, int *line_r);
 
 /* Does a cell run whose copy is not reported yet? */

@@ -246,8 +246,8 @@ has_both_ends(const struct connection *one)
 	return one->mode == O_RDWR;
 }
 
-/* Does the descriptor still have the file that was listed? It does not if it was replaced with the
- * rest of its pipe. */
+/* Does the descriptor still refer to the file that was listed? It does not if copy_pipe() has
+ * replaced it, together with the other descriptors of its pipe. */
 static bool
 is_still_open(const struct connection *one)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that modules have registered for forks (os.register_at_fork), at a worker's birth.
+/* Makes workers do without some functions that modules have registered for forks
+ * (os.register_at_fork).
  *
  * The functions of threading, logging and concurrent.futures clean up after other threads: they
  * renew locks that such a thread may have held, and forget the threads. A zygote has one thread
@@ -20,7 +21,7 @@ int hooks_watch(void);
  * with an exception set: there is no memory. */
 struct _object *hooks_settler(void);
 
-/* Called in a worker after its birth: forks from now on are the script's. */
+/* Called in a worker once it was cloned: forks from now on are the script's. */
 void hooks_born(void);
 
 #endif

@@ -252,8 +252,8 @@ unmark_site(void)
 	return 0;
 }
 
-/* What Python does at its start, but after hooks_watch(): site runs the .pth files of packages,
- * some of which import threading. */
+/* Imports site, as Python does at its start. To be called after hooks_watch(), because site runs
+ * the .pth files of packages, some of which import threading. */
 static int
 import_site(void)
 {

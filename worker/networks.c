@@ -110,8 +110,8 @@ loopback_up(void)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
 }
 
-/* The buffers of one TCP connection can grow to megabytes. Here the receive and the send buffer
- * together get the bound of one buffer of another socket. */
+/* By default the buffers of one TCP connection can grow to megabytes. Here its receive and its send
+ * buffer can each grow to half the size of another socket's buffer. */
 static int
 bound_buffers(void)
 {

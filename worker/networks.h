@@ -24,8 +24,9 @@
 #include <stdint.h>
 
 /* Moves the calling process, which must have one thread, into a network for the owner's worker: a
- * kept one that is free, or a new one. small_buffers: the two buffers of a TCP connection together
- * get the bound of one buffer of another socket. 0, or -errno and the step that failed. */
+ * kept one that is free, or a new one. small_buffers: a TCP connection's receive and send buffer
+ * can each have at most half the size of another socket's buffer. 0, or -errno and the step that
+ * failed. */
 int networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r);
 
 /* To be called when no process of the worker exists any more. keep: the network is kept for its

@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 /* In the zygote, where the host's /proc is visible: makes a time namespace for its workers, in
- * which boot time is now, and writes the files that are the same for all workers to /etc/proc below
- * root, a directory descriptor. 0, or -errno with the name of the file in *what_r (static). */
+ * which the boot time counts from now, and writes the files that are the same for all workers to
+ * /etc/proc below root, a directory descriptor. 0, or -errno with the name of the file in *what_r
+ * (static). */
 int procfs_prepare(int root, const char **what_r);
 
 /* In a worker, once its own file system is on /run: mounts its procfs, with the worker's files on

@@ -19,7 +19,7 @@ void reaper_unwatch(void);
 /* Was the process that is watched reaped? Then *status_r is as wait(2) gives it. */
 bool reaper_saw_end(int *status_r);
 
-/* Ends all processes except the heads, the process "one", and the processes that slots list.
+/* Ends all processes except the heads, the process "one", and those listed for a slot (slots.h).
  * Returns how many were found; *last_r: how many of them the last pass found. If init cannot fork,
  * not even after all visible processes were ended, there are invisible ones, and the worker ends.
  */
@@ -30,9 +30,10 @@ unsigned int reaper_end_others(pid_t one, unsigned int *last_r);
  * report which states are left. */
 void reaper_await_deaths(unsigned int slot);
 
-/* Makes sure that a head that is the state again is alive; otherwise the slot is emptied. The cell
- * may have killed the head, which may take time to end. look: the cell only looked at the state;
- * then the head is told, and its answer is not awaited, because its threads may delay it. */
+/* Asks a head that has become the state, or is the state again, for an answer. Without an answer
+ * the slot is emptied: a cell may have killed the head, which may take time to end. look: the cell
+ * only looked at the state; then the head is told, and its answer is not awaited, because its
+ * threads may delay it. */
 void reaper_prove(unsigned int slot, bool look);
 
 /* To be called with a copy that its cell did not need, and that was killed. Until the copy has

@@ -62,7 +62,7 @@ where_leave_out_frames(char *text)
 	return (size_t)(to - text);
 }
 
-/* Python's text about all threads, or 0. */
+/* Writes Python's text about all threads to dump. Returns its length; 0: there is none. */
 static size_t
 take_stacks(void)
 {
