@@ -33,8 +33,8 @@ struct intake {
  * different file with this path; -EPIPE: it is incomplete; or another -errno, such as -ENOSPC. */
 int intake_read(struct intake *intake, int stream, struct why *why_r);
 
-/* Writes one new file with size bytes, which are read from a descriptor. The result is as of
- * intake_read. */
+/* Writes one new file with size bytes, which are read from a descriptor. Returns the
+ * same errors as intake_read. */
 int intake_file(struct intake *intake, int from, const char *path, bool executable,
 		uint64_t size, struct why *why_r);
 

@@ -171,7 +171,7 @@ on_attach(const struct keeper *keeper, const struct frame *frame)
 
 /* ---- mounting files ---- */
 
-/* A name in the store of files: it leads to what is in its directory. */
+/* Can it be a name in the store of files? It has no slash or dot, so it stays in its directory. */
 static bool
 is_plain(const struct msg_str *name)
 {

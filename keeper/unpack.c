@@ -140,7 +140,8 @@ live_as_reader(int wheel, int stream, uint64_t size, const struct wheel_asked *a
 
 /* ---- the taker ---- */
 
-/* The reader's own end says more than that of its stream. */
+/* Reaps the reader. If its stream broke off (r is -EPIPE), why_r gets how the reader ended, which
+ * says more. Otherwise returns r. */
 static int
 wait_for(pid_t reader, int r, struct why *why_r)
 {

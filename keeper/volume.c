@@ -176,7 +176,8 @@ on_batch_forget(struct volume *v, const void *in, size_t len)
 	return NO_REPLY;
 }
 
-/* A new name in the directory that the request names. make: 0 or -1 and errno, in dir. */
+/* Makes a name in the directory that the request names. make makes it in dir, and returns 0; or -1
+ * with errno. 0 or -errno. */
 static int
 make_name(struct volume *v, const char *name, int (*make)(int dir, const char *name,
 							   const void *arg), const void *arg)
@@ -357,7 +358,7 @@ time_of(uint32_t valid, uint32_t given, uint32_t now, uint64_t seconds, uint32_t
 	return time;
 }
 
-/* By its directory, because it may be a link. */
+/* Names the node by its directory, because it may be a symbolic link, which is not opened. */
 static int
 set_times(struct volume *v, const struct fuse_setattr_in *set)
 {
@@ -680,7 +681,8 @@ on_destroy(struct volume *v, const void *in, size_t len)
 	return 0;
 }
 
-/* Every other one gets ENOSYS: the kernel does without, or the call of a script fails. */
+/* The requests that are handled. Every other one gets ENOSYS: then the kernel does without it, or
+ * the call of a script fails. */
 static const struct {
 	handler *handle;
 	size_t least;		/* bytes behind the head */

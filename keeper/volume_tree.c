@@ -222,7 +222,8 @@ volume_tree_close(struct volume_tree *tree)
 
 /* ---- paths ---- */
 
-/* Writes the path into text, which has PATH_MAX bytes, from its end. Its beginning, or NULL. */
+/* Writes the path of the node to the end of text, which has PATH_MAX bytes. Returns where the path
+ * begins, or NULL. */
 static char *
 write_path(const struct volume_node *node, char *text)
 {
@@ -322,8 +323,8 @@ tree_has_room(const struct volume_tree *tree, uint64_t bytes)
 	return (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < DISK_RESERVE + bytes ? -ENOSPC : 0;
 }
 
-/* The disk of the host is never left without inodes for others. A file system that makes them at
- * need has no number of them. */
+/* The disk of the host is never left without inodes for others. A file system that makes inodes
+ * when it needs them reports 0 as their number, and is not checked. */
 static int
 has_inodes(const struct volume_tree *tree)
 {
@@ -360,7 +361,7 @@ give_back(struct volume_tree *tree, uint64_t files, uint64_t bytes)
 	tree->bytes -= bytes < tree->bytes ? bytes : tree->bytes;
 }
 
-/* A name that looked like st is no more. */
+/* To be called when a name was removed. st: what fstatat() gave for it before. */
 static void
 note_removed(struct volume_tree *tree, struct volume_node *node, const struct stat *st)
 {
@@ -394,7 +395,8 @@ volume_remove(struct volume_tree *tree, struct volume_node *parent, const char *
 	return 0;
 }
 
-/* A directory, with all that is below it, may come to lie too deep. */
+/* Checks that a file, with everything below it if it is a directory, can be moved to the directory
+ * "to" without exceeding VOLUME_DEPTH_MAX. 0, -ENAMETOOLONG or another -errno. */
 static int
 check_depth(int dir, const char *name, const struct stat *st, const struct volume_node *to)
 {

@@ -71,8 +71,8 @@ void volume_note_new(struct volume_tree *tree);
 int volume_remove(struct volume_tree *tree, struct volume_node *parent, const char *name,
 		  int flags);
 
-/* Moves a name. A file that has the new name is replaced. without: such a file is the error
- * -EEXIST, and nothing changes. 0 or -errno. */
+/* Moves a name. A file that has the new name is replaced. without: if there is such a file, nothing
+ * changes and the result is -EEXIST. 0 or -errno. */
 int volume_rename(struct volume_tree *tree, struct volume_node *from, const char *name,
 		  struct volume_node *to, const char *new_name, bool without);
 

@@ -418,7 +418,8 @@ volumes_provide(struct volumes *volumes, const char *tenant, const char *name,
 	return root < 0 ? root : volumes_start(volumes, path, root, &frame->msg.volume, frame);
 }
 
-/* A name of a directory that leads nowhere else, and is not hidden. */
+/* Reads the name of a directory. False: it is empty, begins with a dot, or has a character, such as
+ * a slash, other than letters, digits, "_", "-" and ".". */
 static bool
 volumes_read_name(const struct msg_str *from, char *text)
 {

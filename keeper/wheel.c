@@ -31,8 +31,9 @@
 #define TEXT_MAX (4 << 20)		/* bytes of METADATA and the like */
 #define RECORD_MAX (32 << 20)
 #define FIRST_LINE_MAX 512		/* bytes of a script's first line that may be rewritten */
-/* Deflate reaches a thousandth at best. Large packages for real use stay far from it; a small
- * one may come near. */
+/* If the files together have more than RATIO_FREE bytes, they may be at most RATIO_MAX times as
+ * large as the wheel. Deflate can reach a thousand times. Real packages stay far below RATIO_MAX,
+ * except small ones. */
 #define RATIO_MAX 100
 #define RATIO_FREE (32 << 20)
 
