@@ -33,7 +33,8 @@ struct blob {
 
 /* ---- reading an archive ---- */
 
-/* A link's target, from the top of the archive. ".." is taken as a shell does. */
+/* Reads a link's target, as a name from the top of the archive. A "../" at its start removes one
+ * directory from the text of the name; other ".." are refused. */
 static int
 read_target(const struct place_name *from, const char *target, bool from_top, char **name_r)
 {

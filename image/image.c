@@ -168,7 +168,7 @@ layer_name(struct image *image, bool docker, size_t i, char name_r[PATH_MAX])
 
 /* ---- layers ---- */
 
-/* Each one by a copy without compression, which has the hash that the image says. */
+/* Makes an uncompressed copy of a layer, checks its hash against the image's, and unpacks it. */
 static int
 unpack_layer(struct image *image, struct layer_tree *tree, const char *name, const char *digest)
 {

@@ -74,7 +74,8 @@ enter_dir(struct pass *pass, bool make)
 	return 0;
 }
 
-/* An entry that is replaced may lie on the way to the directory that is open. */
+/* Removes what has the entry's name. If that is not a regular file, the directory may have been
+ * reached through it, and is opened again. */
 static int
 make_free(struct pass *pass)
 {
@@ -159,7 +160,7 @@ put_link(struct pass *pass)
 	return r < 0 ? layer_refuse(pass, r, NULL) : 0;
 }
 
-/* A directory stays one that can be written while it is filled. */
+/* The owner can always write to a directory, because entries are still put into it. */
 static int
 put_directory(struct pass *pass)
 {

@@ -62,8 +62,8 @@ unpack_tree(struct layer_tree *tree, int file, const char *sha256, struct why *w
 	return layer_unpack(tree, copy, false, why_r);
 }
 
-/* The copies of an archive's files are open at the same time. What is compressed says how much
- * memory its reader takes. */
+/* Raises the limit of descriptors, because the copies of an archive's files are open at the same
+ * time. Limits memory, because compressed data determine how much of it their decoder uses. */
 static void
 set_limits(void)
 {

@@ -102,7 +102,7 @@ spool_digest_end(EVP_MD_CTX *digest, char hex_r[SPOOL_HEX + 1])
 	hex_write(sum, sizeof(sum), hex_r);
 }
 
-/* With a digest every byte is read in its order, and holes are bytes. */
+/* Copies the data with a digest: reads every byte in its order, and writes holes as zeros. */
 static int
 copy_hashed(struct archive *archive, int fd, struct spool_room *room, EVP_MD_CTX *digest)
 {
