@@ -36,7 +36,7 @@ answer_is_over(const struct answer *a)
 
 /* ---- the head ---- */
 
-/* Begins the body, whose end is that of its length, its chunks or the connection. */
+/* Begins the body. It ends after its length, after its last chunk, or with the connection. */
 static void
 begin_body(struct answer *a, const struct head_answer *head)
 {

@@ -169,7 +169,8 @@ take_rules(struct grant *g, const struct msg_egress_open *open)
 	return r;
 }
 
-/* One bucket for all its connections; every byte read is written once. */
+/* Makes one bucket for all connections of the grant. It limits only reading, because each byte that
+ * is read is written once. */
 static int
 make_rate(struct grant *g, uint64_t rate)
 {

@@ -299,7 +299,7 @@ put_text(char *to, const char *text)
 	return head_put(to, text, strlen(text));
 }
 
-/* usual: the port that is not named. */
+/* Writes the target as HOST[:PORT]. usual: the port that is left out. */
 static char *
 put_host(char *to, const struct network_target *target, unsigned int usual)
 {

@@ -18,7 +18,7 @@
 
 /* ---- certificates ---- */
 
-/* How many certificates the file has given. */
+/* Loads the certificates of a file. False: it cannot be read, or has none. */
 static bool
 secret_load(SSL_CTX *tls, const char *file)
 {
