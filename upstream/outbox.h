@@ -15,7 +15,7 @@
 #define OUTBOX_MAX (2 * OUTBOX_RESULTS_MAX)
 
 /* Sends a message. A text about progress is dropped where a result would be replaced. 0 or -errno
- * as of control_send; -ENOBUFS means that even OUTBOX_MAX bytes wait. */
+ * as in control_send; -ENOBUFS means that even OUTBOX_MAX bytes wait. */
 int outbox_send(struct control *control, const struct msg *msg);
 
 /* Do so many bytes wait that servers are not asked for lists of tools now? */

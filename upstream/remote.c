@@ -740,7 +740,7 @@ remote_cancel(struct remote *r, uint64_t id)
 		transfer_forget(t);
 }
 
-/* The server can forget the session. */
+/* Tells the server that the session is over (DELETE). */
 static void
 say_end(struct remote *r, const char *session)
 {

@@ -62,7 +62,7 @@ struct remote *remote_new(const struct remote_options *options);
 int remote_send(struct remote *remote, const struct remote_message *message);
 
 /* Asks for messages that the server sends by itself (GET), in revisions before 2026-07-28. id: for
- * on_failed. 0, or -errno as of remote_send(). */
+ * on_failed. 0, or -errno as in remote_send(). */
 int remote_listen(struct remote *remote, uint64_t id, const char *revision);
 
 /* To be called when a request was answered: from now on the end of its stream is not an error. Does

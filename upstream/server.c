@@ -332,8 +332,9 @@ on_discovered(struct server *s, const json_t *result)
 	server_list(s, NULL);
 }
 
-/* Over HTTP messages could overtake each other, and some servers list nothing before this one: so
- * the list waits for its end. */
+/* Sends notifications/initialized, and asks for the list of tools. Some servers list nothing before
+ * this notification. Over HTTP it could be overtaken, so there the list is asked for when the
+ * notification has been answered. */
 static void
 say_initialized(struct server *s)
 {
