@@ -182,7 +182,7 @@ struct config {
 		uint64_t kept_bytes;	/* of the answers of one tenant's tasks; the same for its
 					 * calls with an idempotency key */
 	} mcp;
-	struct {			/* the set of tools exec-sandbox; limits bounds it, too */
+	struct {			/* the set of tools exec-sandbox; [limits] bounds it, too */
 		uint32_t text_tokens;	/* as in mcp */
 		char *python_version;	/* the version that scripts must get; NULL: any */
 		uint32_t default_timeout, max_timeout;	/* seconds */
@@ -290,8 +290,9 @@ struct config {
 	struct {
 		uint32_t keep_seconds;	/* how long files can be read after the call that left them
 					 */
-		uint64_t keep_bytes;	/* of one tenant's files and kept output; the same for the
-					 * output of its running scripts (spill) */
+		uint64_t keep_bytes;	/* of one tenant's files and kept output. The output that
+					 * its running scripts spill is counted separately, and
+					 * has the same bound */
 		uint64_t keep_bytes_max;	/* as keep_bytes, of all tenants together */
 		uint32_t inputs;	/* the most files in a call */
 		uint32_t input_bytes, inputs_bytes;	/* of one such file; of all of them */

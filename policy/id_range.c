@@ -17,7 +17,8 @@
 #define NOBODYS 2		/* from NOBODY on */
 #define MAP_TEXT (16 * 1024)	/* 340 lines of 33 characters at most, user_namespaces(7) */
 
-/* One line of a map: FIRST PARENT COUNT. A map of a child has to fit into one line. */
+/* Reads one line of a map: FIRST PARENT COUNT. Adjacent lines are not joined: a range that a child
+ * namespace maps must lie within one line. */
 static const char *
 id_range_next_line(const char *text, struct id_range *range_r)
 {

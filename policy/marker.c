@@ -59,7 +59,7 @@ is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Takes the word, if it is here and no longer word begins with it. */
+/* Takes the word if it is next in the text, unless it is only the beginning of a longer word. */
 static bool
 marker_take_word(struct reader *reader, const char *word)
 {

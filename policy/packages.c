@@ -13,8 +13,9 @@
 #include "policy/requirement.h"
 #include "policy/version.h"
 
-/* The word of a list of packages that matches this one, or NULL. version NULL: any version; a
- * word with versions matches no package then. */
+/* Finds the first word of a list that matches the package; NULL: there is none. version NULL: only
+ * words without versions match. unreadable: does a word with versions match if version is not
+ * valid? */
 static const char *
 find_word(const struct config_list *list, const char *name, const char *version,
 	  bool unreadable)

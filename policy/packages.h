@@ -34,15 +34,16 @@ enum packages_build { PACKAGES_BUILD_DENY = 1, PACKAGES_BUILD_ALLOW };
 /* Is this URL, of an index or a direct reference, that of a single wheel? */
 bool packages_is_wheel_url(const char *url);
 
-/* May a requirement be requested? This is checked before it is resolved. Names that are denied in
- * every version are refused. Direct references are refused, too, unless allow_urls is set, and the
- * URL is that of a wheel, by https on one of [packages] file_hosts or with the scheme, host and
- * port of an index. 0, or -EACCES with why_r. */
+/* May a requirement be requested? This is checked before it is resolved. Every requirement is
+ * refused if [policy] install_package is deny, and a name if every version of it is denied. A
+ * direct reference needs [packages] allow_urls, and the URL of a wheel. The wheel must be at the
+ * scheme, host and port of an index, or at https of one of [packages] file_hosts. 0, or -EACCES
+ * with why_r. */
 int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 
-/* Does policy allow every package, without a list and without an approval? The bounds on the size
- * of a set still apply. */
+/* Do the lists and verdicts allow every package without an approval? False if [packages] deny has
+ * any word. The other rules, such as those about hashes and the size of a set, still apply. */
 bool packages_allows_all(const struct config *config);
 
 /* The strictest of the verdicts about the packages; never POLICY_UNSAID. each_r: room for n

@@ -15,9 +15,10 @@ struct config_list;
 /* A larger value is stricter. */
 enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_APPROVE, POLICY_DENY };
 
-/* The verdicts for tools that [policy] does not name. default: a person is asked before packages
- * are installed; strict: a person is asked before everything; open: no person is asked. In the
- * order of the key's choices. */
+/* The verdicts where no key gives one: about run_script, run_repl, install_package, and calls of
+ * other servers' tools. default: a person is asked before packages are installed, and before a tool
+ * is called that may change something; strict: a person is asked before all of them; open: no
+ * person is asked. In the order of the key's choices. */
 enum policy_preset { POLICY_PRESET_DEFAULT = 1, POLICY_PRESET_STRICT, POLICY_PRESET_OPEN };
 
 /* May scripts ask their user for input? In the order of the key's choices. */

@@ -379,8 +379,8 @@ is_compatible(const struct version *v, const struct version *wanted)
 	return compare_public(v, wanted) >= 0 && version_has_prefix(v, &prefix);
 }
 
-/* Versions below 1.0 exclude 1.0's own pre-releases, and versions above 1.0 its own
- * post-releases. */
+/* "<1.0" does not contain pre-releases of 1.0. ">1.0" contains neither post-releases nor local
+ * versions of 1.0. */
 static bool
 is_contained(enum operator op, const struct version *v, const struct version *wanted,
 	     bool wildcard)
