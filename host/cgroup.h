@@ -50,7 +50,7 @@ int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
 const struct cgroup_controllers *
 cgroup_root_controllers(const struct cgroup_root *root);
 
-/* A directory below which is everything that this process makes and changes; borrowed. */
+/* The directory that contains everything that this process makes and changes; borrowed. */
 int cgroup_root_fd(const struct cgroup_root *root);
 
 /* Watches retired leaves that still have processes: each is removed, from this loop, once it is

@@ -58,7 +58,7 @@ struct child {
 	struct event_base *base;
 	void *arg;
 	enum child_state state;
-	bool has_served;		/* this process, or the last one, was ready */
+	bool has_served;		/* child_is_ready was called since the last child_start */
 	bool lost;			/* its socket was closed or broken, so it has ended or is
 					 * being ended */
 	unsigned int failed_starts;	/* for child_backoff_ms; only the owner resets it */

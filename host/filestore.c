@@ -563,7 +563,8 @@ has_place(const struct filestore_job *job)
 					job->shelf->n_slow < TENANT_SLOW_JOBS));
 }
 
-/* Each file that comes in flushes the disk a few times, however small it is. */
+/* Does the tenant's debt allow one more file to come in (FILES_MS)? If not, store->pace starts the
+ * job later. Each file flushes the disk a few times, however small it is. */
 static bool
 has_time(const struct filestore_job *job)
 {

@@ -320,8 +320,9 @@ map_self(pid_t target)
 	return write_proc(target, "gid_map", map);
 }
 
-/* When newuidmap has written one map and the other was refused, the namespace is useless, and
- * the function makes another one. */
+/* Makes the namespace, with subordinate ids or with id 0 only. After a failure it makes none: if
+ * newuidmap(1) has written one map and newgidmap(1) was refused, the namespace cannot be used, and
+ * the caller tries again with a new one. */
 static int
 new_as_user(bool subordinates, struct outer_namespace **outer_r, const char **reason_r)
 {

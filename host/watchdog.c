@@ -87,9 +87,10 @@ watchdog_miss(struct watchdog_seen *seen, const struct watchdog_process *process
 	}
 }
 
-/* The time of all processes. A process that its parent does not wait for (SIGCHLD ignored) takes
- * its time with it, so the last value seen still counts. A value that exceeds what the parent
- * has waited for counts only by the difference, so nothing is counted twice. */
+/* The processor time of all processes, ended ones included. For ended processes there are two
+ * sums: the waited_us of the remaining processes, and the times that were last seen. The first
+ * lacks processes that nobody waits for (SIGCHLD ignored), the second the time after the last
+ * sample. The larger sum counts, so nothing is counted twice. */
 static uint64_t
 all_cpu_us(const struct usage_answer *members, struct watchdog_seen *seen)
 {

@@ -85,10 +85,10 @@ void watchdog_forget(struct watchdog_link *link);	/* does nothing if it is not w
 /* A look: the exact measurement of one worker. It reads the memory of each process, with every
  * shared page divided among its sharers. For that the kernel walks all page tables, which takes ten
  * microseconds for each MiB: seconds for 400 processes that share 700 MiB. So a look continues in
- * several turns of the loop, one process of each worker after the other, for at most half of the
- * time. The leaf is frozen meanwhile: memory cannot move from a process that was not read yet to
- * one that was read already, and only the worker with an expensive look loses time. Zeroed: no
- * look. */
+ * several turns of the loop, for at most half of the time. Looks at several workers take turns
+ * after each process. The leaf is frozen meanwhile: memory cannot move from a process that was not
+ * read yet to one that was read already, and only the worker with an expensive look loses time.
+ * Zeroed: no look. */
 struct watchdog_look {
 	TAILQ_ENTRY(watchdog_look) link;
 	struct watchdog *watchdog;	/* NULL: no look is under way */
@@ -116,9 +116,10 @@ bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t 
 		   const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg),
 		   void *arg);
 
-/* Makes usage the result of the look, if no exact look is needed, as when usage is within the limit
- * already. The caller has to decide by this result, and not by a later usage, which may be larger
- * by the whole memory of a process that was just forked, although no memory was added. */
+/* Sets the result of the look from usage, in place of an exact look: for example because usage is
+ * within the limit already. The caller has to decide by this result (watchdog_looked_memory), not
+ * by a later usage. A later usage may include all memory of a process that was just forked,
+ * although no memory was added. */
 void watchdog_look_take(struct watchdog_look *look, const struct watchdog_usage *before,
 			const struct watchdog_usage *usage);
 
