@@ -80,7 +80,8 @@ struct approval_decision {
 					 * of the request are told of this */
 };
 
-/* The tool of requests about calls of other servers' tools, which can be granted for a run. */
+/* approval_request.tool of a request about a call of another server's tool. Only such a request can
+ * be granted for a run (for_run). */
 #define APPROVAL_OF_CALLS "tools"
 
 struct approval_request {
@@ -114,14 +115,17 @@ void approvals_unwatch(struct approvals *approvals, void *arg);
 const char *approval_id(const struct approval *approval);	/* "a-..." */
 
 /* Decides a request. Of decision, only state, why and for_run count. A refusal in force may be
- * turned into a grant. 0. Or, with why_r, -ENOENT: there is no such request, or the approver may
- * not see it; -EACCES: the approver may see it, but not decide it; -EALREADY: it is decided;
- * -EINVAL: for_run is set, and the decision is a refusal or the request is not about a call. */
+ * turned into a grant. 0. Or, with why_r, -ENOENT: there is no such request; -EACCES: the approver
+ * may not decide it (why_r is as for -ENOENT, so it does not show that the request exists);
+ * -EALREADY: it is decided; -EINVAL: for_run is set, and the decision is a refusal or the request
+ * is not about a call; or another -errno: it cannot be written to the file. */
 int approvals_decide(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver,
 		     const struct approval_decision *decision, struct why *why_r);
 
-/* Revokes the grants of that request that are not used up. The result is as of approvals_decide. */
+/* Revokes the grants of a request that are not used up. 0. Or, with why_r, -ENOENT or -EACCES, as
+ * for approvals_decide; -EALREADY: it is not granted, or nothing is left of the grant; -EIO: the
+ * file cannot be written. */
 int approvals_revoke(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver, struct why *why_r);
 

@@ -66,9 +66,9 @@ void gate_unwait(struct gate_wait *wait);
 /* The configuration without sections of tenants. Valid until the next gate_reload. */
 const struct config *gate_common_config(const struct gate *gate);
 
-/* The configuration that is now in force for the tenant. Also gives its bounds to the tenant's
- * queue. Held: the caller releases it by config_free. Never NULL: if sections contradict each
- * other, or the principal is not identified, it is a configuration that denies everything. */
+/* The configuration that is now in force for the tenant. Also sets the bounds of the tenant's
+ * queue from it. Held: the caller releases it by config_free. Never NULL: if sections contradict
+ * each other, or the principal is not identified, it is a configuration that denies everything. */
 const struct config *gate_config(struct gate *gate, struct tenant *tenant);
 
 /* As gate_config, for a principal that has no tenant yet. */
