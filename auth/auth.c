@@ -41,7 +41,8 @@ struct auth {
 
 /* ---- texts ---- */
 
-/* RFC 9728, 3.1: between the host and the path; a lone slash is left out. */
+/* Splits a URI where RFC 9728, 3.1, inserts the well-known path: after the host. *origin_r: the
+ * length up to there. *path_r: the rest; "" if it is only "/". */
 static void
 split_resource(const char *resource, size_t *origin_r, const char **path_r)
 {

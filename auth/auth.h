@@ -39,11 +39,13 @@ bool auth_has_tokens(const struct auth *auth);
 /* Decides by the header Authorization. authorization NULL: the header is missing. */
 void auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *verdict_r);
 
-/* call is made with a principal when a token of it is revoked or removed from the token file. */
+/* Sets a callback: call(arg, principal) is called when a token of the principal is revoked or
+ * removed from the token file. */
 void auth_on_withdrawn(struct auth *auth, void (*call)(void *arg, const char *principal),
 		       void *arg);
 
-/* Reads the token file again if it has changed, for requests that have no token. */
+/* Reads the token file again if it has changed. To be called for requests that auth_judge does not
+ * see, such as those with a signed link: a revoked token may have ended the link. */
 void auth_keep_up(struct auth *auth);
 
 /* Was the token of a request revoked after the request was admitted? */

@@ -81,7 +81,7 @@ auth_jwt_free(struct auth_jwt *jwt)
 	free(jwt);
 }
 
-/* Logged once for each state of the file. */
+/* Reads the file again if it has changed. The result is logged once for each state of the file. */
 static void
 jwt_keep_up(struct auth_jwt *jwt, uint64_t now_ms)
 {

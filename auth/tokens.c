@@ -100,7 +100,7 @@ auth_tokens_on_withdrawn(struct auth_tokens *tokens,
 	tokens->withdrawn_arg = arg;
 }
 
-/* Logged once for each state of the file. */
+/* The result is logged once for each state of the file. */
 void
 auth_tokens_keep_up(struct auth_tokens *tokens, uint64_t now_ms)
 {

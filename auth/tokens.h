@@ -18,8 +18,8 @@ struct why;
 int auth_tokens_new(const char *path, struct auth_tokens **tokens_r, struct why *why_r);
 void auth_tokens_free(struct auth_tokens *tokens);	/* NULL is fine */
 
-/* call is made for each token that was not revoked before, and that the file, read again, revokes
- * or no longer has. tenant: borrowed for the call. */
+/* Sets a callback. When the file is read again, call(arg, tenant) is called for each token that it
+ * revokes or no longer has, and that was not revoked before. tenant: borrowed for the call. */
 void auth_tokens_on_withdrawn(struct auth_tokens *tokens,
 			      void (*call)(void *arg, const char *tenant), void *arg);
 
