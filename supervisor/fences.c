@@ -19,8 +19,8 @@
 #include "supervisor/endpoints.h"
 #include "supervisor/operate/governance.h"
 
-/* Files that a reload reads, that are written, and that the end removes. The helper for kept
- * files has those. */
+/* Adds the folders of the files that a reload reads, of those that are written, and of the socket
+ * files that are removed at the end. Kept files are not among them: the file helper opens those. */
 static int
 add_all(struct fence_files *files, const struct fences_of *of)
 {

@@ -119,7 +119,8 @@ handover_add(struct giver *giver, const struct handover_session *session)
 	memcpy(added->handle, session->handle, session->is.handles * sizeof(*added->handle));
 }
 
-/* Only sessions that the next process can read: an invalid one would cost it all others. */
+/* Can the next process read the session's entry? One invalid entry makes the whole table invalid,
+ * and all sessions would be lost. */
 static bool
 handover_is_sound(const struct handover_table *all, const struct handover_session *session)
 {

@@ -240,9 +240,9 @@ free_line(const void *rest, size_t len, void *line)
 	free(line);
 }
 
-/* Bytes that the client's buffer takes now need not wait for the loop, where the end of a spent
- * worker and the making of the next one would come first. An error shows again when the rest is
- * written. */
+/* Writes the bytes that the client's socket takes now, and returns their number. If they waited for
+ * the loop, the end of a used worker and the making of the next one would come first. Errors are
+ * ignored here, because they occur again when the rest is written. */
 static size_t
 write_at_once(struct stream *s, const char *line, size_t len)
 {
@@ -312,9 +312,9 @@ on_gone_check(evutil_socket_t fd, short what, void *arg)
 		stream_close(arg, "disconnect");
 }
 
-/* The client has shut its writing side and waits for answers. Its close would show on no event
- * that the buffers ask for. A second registration, edge-triggered, reports it; it needs a
- * descriptor of its own. */
+/* For a client that has shut down its writing side and waits for answers. If it then closes the
+ * socket, none of the events that the bufferevents wait for reports that. An additional
+ * edge-triggered event does. It needs a descriptor of its own. */
 static void
 watch_for_leaving(struct stream *s)
 {

@@ -363,7 +363,8 @@ admin_answer(struct peer *peer)
 
 /* ---- whom it is about ---- */
 
-/* Every user may connect, but cannot keep operators out by that. The user may be unknown yet. */
+/* Is there room for the peer? Users who are not operators have few places, so that they cannot keep
+ * operators out. is_known false: it is not known yet whether the user is an operator. */
 static bool
 admin_has_room(struct peer *peer, bool is_known)
 {
@@ -394,7 +395,8 @@ is_settled(void *arg, const char *principal)
 	       -EINPROGRESS;
 }
 
-/* True: the request can be decided. Else the peer is woken when that may be so, or it is gone. */
+/* Are all principals that the request concerns identified? False: the peer is woken when this may
+ * have changed; or there was no room for it, and it was closed and freed. */
 static bool
 all_are_settled(struct peer *peer)
 {

@@ -3,11 +3,13 @@
  * admits. Only the kernel identifies a peer.
  *
  *   {"do":"list","all":BOOL}  {"do":"show","id":ID}  {"do":"status"}
- *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
+ *   {"do":"approve","id":ID,"for_run":BOOL}  {"do":"deny","id":ID,"reason":TEXT}
+ *   {"do":"revoke","id":ID}
  *   {"do":"watch"}            sends a list of requests now, and after each change
  *   {"do":"metrics"}          gives OpenMetrics text, as a string
  *   {"do":"executions"}       lists the executions that run or wait
  *   {"do":"stop","id":ID}     stops an execution, or closes a session
+ *   {"do":"suspend","tenant":PRINCIPAL}  {"do":"resume","tenant":PRINCIPAL}  {"do":"suspended"}
  *   {"do":"tools"}  {"do":"describe-tool","server":NAME,"tool":NAME}
  *   {"do":"call-tool","server":NAME,"tool":NAME,"arguments":OBJECT}
  *

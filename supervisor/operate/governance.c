@@ -208,7 +208,8 @@ governance_reloads(const struct governance *g)
 	return &g->reloads;
 }
 
-/* What differs from the start, and what the owner says. Malloc'd. */
+/* The settings that need a restart to take effect, as words between commas: those that differ from
+ * the configuration of the start, and those that on_read writes. Malloc'd. */
 static char *
 what_is_left(const struct governance *g, const struct config *config,
 	     const struct governance_watcher *watcher)

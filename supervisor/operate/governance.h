@@ -47,7 +47,7 @@ struct gate *governance_gate(struct governance *governance);
 /* Calls of governance_reload to its owner. */
 struct governance_watcher {
 	/* The configuration was read without a mistake. The callee writes the settings that are not
-	 * in force yet to the stream later, as words between commas. */
+	 * in force yet to the stream "later", as words between commas. */
 	void (*on_read)(void *arg, const struct config *config, FILE *later);
 	void (*on_done)(void *arg);	/* the reload is complete (gate_reload), or failed */
 	void *arg;

@@ -27,9 +27,9 @@ json_t *running_list(const struct engine *engine);
 json_t *running_stop(struct engine *engine, struct audit *audit, const char *by,
 		     const json_t *request, struct why *why_r);
 
-/* Obeys {"do":"suspend","tenant":PRINCIPAL}: stops the executions of this tenant, ends its signed links, and refuses
- * further ones. Or obeys {"do":"resume","tenant":PRINCIPAL}: accepts executions again. by and the
- * result are as of running_stop. */
+/* suspend: obeys {"do":"suspend","tenant":PRINCIPAL}: stops the executions of this tenant, refuses
+ * further ones, and ends its signed links. Otherwise obeys {"do":"resume","tenant":PRINCIPAL}:
+ * accepts executions again. by and the result are as of running_stop. */
 json_t *running_suspend(struct engine *engine, struct gate *gate, const char *by,
 			const json_t *request, bool suspend, struct why *why_r);
 
