@@ -13,7 +13,7 @@ import struct
 
 from guest_tools import UNIT, sh
 from harness import equal
-from package_store import environments, leftovers, verify
+from package_store import leftovers, verify
 
 PLACE = "/run/power"
 BYTES = 32 << 20
