@@ -144,8 +144,9 @@ connection_charge(struct http_connection *c, size_t *charged, size_t bytes)
 	*charged = bytes;
 }
 
-/* Is the next request an upload? evhttp takes whole lines only, so the buffer has all of the
- * first one until it is complete. */
+/* Looks at the beginning of the next request; calls on_put if it is an upload. evhttp takes only
+ * complete lines out of the buffer, so the beginning is still there until the first line is
+ * complete. */
 static void
 look_at_start(struct http_connection *c)
 {

@@ -140,7 +140,7 @@ download_on_begin(void *arg, int fd)
 	event_add(d->readable, NULL);
 }
 
-/* Bytes that it wrote before are still in the pipe. */
+/* The file helper has ended the job. Bytes that it wrote before may still be in the pipe. */
 static void
 download_on_end(void *arg, int error)
 {

@@ -50,8 +50,9 @@ exchange_free(void *object)
 	free(x);
 }
 
-/* Done at once, not when the exchange is freed: its session may end before that. A conversation
- * of its own may be in the middle of a call of this file; it is freed later. */
+/* Leaves the session at once, not when the exchange is freed, because the session may end before
+ * that. A conversation that the exchange owns is not touched: it may be calling a function of this
+ * file, so it is freed later. */
 static void
 leave_session(struct http_exchange *x)
 {

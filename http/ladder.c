@@ -14,7 +14,8 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/revision.h"
 
-/* The first revision without sessions. The header alone tells the revisions from it on. */
+/* The first revision without sessions. A header that names this revision or a later one marks the
+ * message as modern, even if the revision is not known. */
 #define FIRST_MODERN "2026-07-28"
 
 struct climb {

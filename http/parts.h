@@ -164,7 +164,8 @@ void http_request_serve_in_turn(void *arg);
 
 /* ---- http/download.c ---- */
 
-/* As link_read, after the links of revoked tokens were ended. */
+/* As link_read. First reads the token file again if it has changed, which ends the links of tenants
+ * whose token was revoked. */
 bool http_link_read(const struct http_server *server, const char *path, struct link *link_r);
 
 /* Answers with the file that a signed link leads to. False: path is not a link, or the file is

@@ -109,7 +109,9 @@ forget_oldest(struct http_replays *replays)
 	return false;
 }
 
-/* Drops its own older events first, then ended streams. */
+/* Makes room for an event. If the stream's own bound is reached, drops the oldest news of the
+ * stream. If the tenant's bound is reached, drops ended streams of the session first, then news of
+ * the stream. replay NULL: a new stream. False: there is not enough room. */
 static bool
 replay_make_room(struct http_replays *replays, struct http_replay *replay, size_t bytes)
 {

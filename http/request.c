@@ -144,7 +144,8 @@ serve_get(const struct served *s)
 
 /* ---- POST ---- */
 
-/* The last part of row 12: do the headers agree with the arguments that they repeat? */
+/* The last check of the ladder: do the headers Mcp-Param agree with the arguments that they repeat?
+ */
 static bool
 params_agree(const struct served *s, const struct jsonrpc_message *message)
 {
@@ -263,7 +264,7 @@ is_verb(const struct served *s, enum evhttp_cmd_type verb)
 	       (verb == EVHTTP_REQ_GET && s->head.value[HTTP_SESSION]);
 }
 
-/* Rows 1 and 2 of the ladder. */
+/* The first checks: path, verb, Host and Origin. False: the request was refused. */
 static bool
 may_pass(const struct served *s, enum evhttp_cmd_type verb)
 {
@@ -282,7 +283,7 @@ may_pass(const struct served *s, enum evhttp_cmd_type verb)
 	return false;
 }
 
-/* Row 3. */
+/* Determines the principal, and holds its tenant. False: the request was refused. */
 static bool
 take_principal(struct served *s)
 {
