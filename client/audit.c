@@ -64,7 +64,8 @@ struct walk {
 
 /* ---- one line ---- */
 
-/* Does the record say that the service removed a file that ended right before the first one? */
+/* Does the record say that the service removed a file whose last record came right before the first
+ * record that was read? */
 static bool
 tells_beginning(const struct walk *walk, const char *line, size_t len)
 {

@@ -163,7 +163,8 @@ read_older(const struct audit_files *files, unsigned long *last_r)
 
 /* ---- the newest file ---- */
 
-/* Opens the file after PATH.last, which is PATH, or PATH.N when the service has renamed it. */
+/* Opens the file that follows PATH.last: PATH itself; or PATH.N with N = last + 1, if the service
+ * has renamed PATH meanwhile. 0 or -errno. */
 static int
 open_next(const struct audit_files *files, struct audit_file *file, unsigned long last)
 {

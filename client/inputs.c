@@ -164,7 +164,7 @@ inputs_left_out(const char *path)
 static int add_directory(struct inputs *inputs, int fd, const char *top, const char *below,
 			 unsigned int depth);
 
-/* below: of the directory's own entries; "" or "a/b/". */
+/* Adds one entry of a directory. below: the path of the directory within top, "" or "a/b/". */
 static int
 add_entry(struct inputs *inputs, int directory, const char *top, const char *below,
 	  const char *name, unsigned int depth)

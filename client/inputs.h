@@ -30,7 +30,7 @@ json_t *inputs_hashes(const json_t *arguments);
 /* Does this open file still have the content that was sent under this path? */
 bool inputs_are_as_handed_in(const json_t *hashes, const char *path, int fd);
 
-/* Removes files that the script has not changed from the list of files in an outcome. */
+/* Shortens the list of files in an outcome: removes the files that the script has not changed. */
 void inputs_forget(const json_t *hashes, json_t *outcome);
 
 #endif

@@ -89,8 +89,8 @@ operator_read_answer(const struct asked *asked, FILE *stream)
 	return code;
 }
 
-/* The whole id of the only request that the word is the beginning of; "a-" may be missing. Returns
- * the word itself, malloc'd, if there is none or more than one: *n_r is how many. */
+/* Looks for requests whose id begins with word; word may lack the "a-". *n_r: how many there are.
+ * Returns the whole id if there is exactly one, otherwise a copy of word; malloc'd. */
 static char *
 find_id(FILE *stream, const char *word, size_t *n_r)
 {

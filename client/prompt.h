@@ -43,8 +43,8 @@ json_t *prompt_ask(struct prompt *prompt, const json_t *request);
  * the line is not complete. */
 json_t *prompt_read(struct prompt *prompt);
 
-/* Takes a notifications/cancelled of the service, and drops the question if it is about this one.
- */
+/* Takes a notifications/cancelled of the service. Drops the open question if the notification names
+ * it. */
 void prompt_withdraw(struct prompt *prompt, const json_t *notification);
 
 /* Drops the open question, if there is one. */

@@ -155,7 +155,8 @@ say_missing(const char *name, size_t at)
 	return -ENODATA;
 }
 
-/* Prints what of a part comes behind the first *at bytes of its stream, which were shown. */
+/* Prints a part of a stream. *at: the offset of the part, which is moved to its end. Of the first
+ * part, the bytes that were shown before the answer are left out. */
 static int
 show_part(const struct shown *shown, const char *name, const char *bytes, size_t len, size_t *at)
 {

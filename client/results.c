@@ -111,7 +111,7 @@ open_parent(int top, const char *path, const char **name_r)
 	return -errno;
 }
 
-/* A name that no file has, beside the file's own. */
+/* Makes the name of a temporary file, which is made in the directory of the final file. */
 static void
 temporary_name(char name[32])
 {

@@ -95,7 +95,8 @@ run_conclude(const struct options *options, struct call_channel *channel, int *i
 	return verdict_exit_code(answer->outcome);
 }
 
-/* Writes what the script left where --save and --rw have it. 0, or negative: why was printed. */
+/* Saves the script's files in the directories of --save and --rw. 0; or negative: an error was
+ * printed. */
 static int
 run_save(const struct options *options, struct call_channel *channel, int *id,
 	 const struct reply *answer, const json_t *handed_in)

@@ -137,7 +137,8 @@ print_summary(const json_t *answer, const char *path)
 	print_governance(answer);
 }
 
-/* A line for each of a list that has a trouble. */
+/* Prints a line for each member of the list that has a "trouble". name: the key under which a
+ * member has its name. */
 static void
 print_troubles(const json_t *list, const char *name)
 {

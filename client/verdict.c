@@ -120,8 +120,8 @@ say_advice(const json_t *outcome)
 		say("%s", advice);
 }
 
-/* The first line after the status, if there is one; each further line below, with a mark: it may be
- * a stranger's. */
+/* Prints the status (may be "") and the first line of text on one line. Prints further lines below,
+ * with a mark, because a stranger may have written them. */
 static void
 say_lines(const char *status, const char *text)
 {

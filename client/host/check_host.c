@@ -95,8 +95,8 @@ check_host_describe(const struct finding *finding)
 			 finding->cost, "advice", *finding->advice ? finding->advice : NULL);
 }
 
-/* Ways to a unit of one's own. The first needs no user bus, the second no help of the system's
- * manager. */
+/* Commands that start a unit of the user's manager. The first needs no user bus; the second needs
+ * no help of the system's manager. */
 static const char *const units[][8] = {
 	{ "systemd-run", "--user", "--quiet", "--collect", "--scope", NULL },
 	{ "systemd-run", "--user", "--quiet", "--collect", "--pipe", "--wait", NULL },

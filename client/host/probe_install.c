@@ -169,7 +169,7 @@ start_service(const char *path, int socket, int log)
 	_exit(127);
 }
 
-/* What the call is answered; NULL: it is not. */
+/* The answer to the call; NULL: there is none. */
 static json_t *
 probe_install_read_answer(FILE *from)
 {

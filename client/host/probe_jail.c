@@ -75,7 +75,8 @@ probe_jail_write_file(const char *path, const char *text)
 	return r;
 }
 
-/* Without another uid (EINVAL: a namespace of one uid) the child stays root. */
+/* Gives up root. If the namespace has only one uid (EINVAL), the child stays root. 0, or an errno.
+ */
 static int
 give_up_root(void)
 {
