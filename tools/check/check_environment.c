@@ -190,7 +190,8 @@ write_profiles(struct jsonout *out, const struct tool_host *host, bool modules)
 
 /* ---- network, installation and input ---- */
 
-/* The host and port of an index. The path may hold a token, and other parts it has none. */
+/* The host and port in the URL of an index. The path is left out, because it may hold a token. The
+ * URL has no other parts. */
 static void
 host_of(const char *url, const char **host_r, int *len_r)
 {
@@ -441,7 +442,8 @@ say_packages(FILE *to, const json_t *packages, bool all)
 	free(text);
 }
 
-/* A value without a cap, as a number that every client can read. */
+/* Returns most; or, if it is larger because there is no cap, the largest number that every client
+ * can read. */
 static uint64_t
 check_environment_readable(uint64_t most)
 {

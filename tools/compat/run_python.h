@@ -22,8 +22,8 @@ void run_python_refuse(const char *reason, const char *text, const struct tool_h
  * levels. */
 void run_python_indent(FILE *to, const char *json);
 
-/* Writes a text in which the tag must not occur: where it does, its brackets become &lt; and &gt;.
- */
+/* Writes a text so that the tag does not occur in the output: the brackets of each such tag in the
+ * text become &lt; and &gt;. */
 void run_python_escape(FILE *to, const char *text, size_t len, const char *tag);
 
 #endif

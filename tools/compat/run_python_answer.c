@@ -138,7 +138,7 @@ output_is_done(struct python_output *output)
 		free(output->made[i]);
 }
 
-/* output_is_done. */
+/* The output of an outcome, each stream shortened to its share. output_is_done releases it. */
 static struct python_output
 output_of(const struct outcome *outcome, const struct reader *reader)
 {
@@ -173,7 +173,8 @@ python_answer_value_of(const struct outcome *outcome)
 	return json && run_script_is_json(json, strlen(json)) ? json : NULL;
 }
 
-/* A text in its share of the reader's tokens, the n-th part; takes it, malloc'd as well. */
+/* Takes text, malloc'd. Returns it; or, if it is longer than one n-th of the reader's tokens, a
+ * shorter form, malloc'd. *len_r: the length of the result. */
 static char *
 take_share(char *text, const char *name, unsigned int n, const struct reader *reader, size_t *len_r)
 {
@@ -422,7 +423,8 @@ is_missing(const char *reason)
 	       strcmp(reason, TOOL_APPROVAL_PENDING) == 0;
 }
 
-/* Packages that cannot be had are a status; all else is an error of the call. */
+/* If a package or a Python is missing, or an approval is pending, the answer has the status
+ * install-error. Every other reason makes the answer an error. */
 void
 run_python_refuse(const char *reason, const char *reason_text, const struct tool_host *host)
 {

@@ -115,7 +115,7 @@ background_forget(void)
 		background_drop(TAILQ_FIRST(&jobs.list));
 }
 
-/* Of one that has ended. */
+/* The charge of a job that has ended, in bytes. */
 static size_t
 charge_of(const struct job *job)
 {

@@ -224,8 +224,8 @@ is_wheel_of(const char *file, const json_t *package)
 	       version_is(version, version_len, build_text_of(package, "version"));
 }
 
-/* The bytes of all wheels, and of their files' current contents: a build's worker has a
- * descriptor of one. */
+/* The current sizes of all wheels' files together. The files are measured, because the worker of
+ * the last build has a descriptor of its wheel's file, and can write more to it. */
 static uint64_t
 count_bytes(const struct install *install)
 {

@@ -15,9 +15,9 @@
 
 struct program;
 
-/* answer: the program's answer, an object, borrowed. NULL: the program has failed, and words (never
- * NULL) is what the installer said, or outcome has the reason. With an answer, words has the
- * installer's warnings; "": none. */
+/* answer: the program's answer, an object, borrowed; NULL: the program has failed. words: the
+ * installer's errors and warnings; "": none. outcome: of the execution; it has the reason of a
+ * failure if words is "". */
 typedef void program_ended(void *arg, const json_t *answer, const char *words,
 			   const struct outcome *outcome);
 

@@ -273,7 +273,7 @@ run_repl_cell_on_module(void *arg, const struct execution_module *module)
 			     has ? has->set : NULL);
 }
 
-/* The session has what its cell has found. */
+/* The set that an import of the cell has found is mounted: the session now has its packages. */
 static void
 run_repl_cell_on_mounted(void *arg)
 {

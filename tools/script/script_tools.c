@@ -243,7 +243,7 @@ script_tools_on_late(evutil_socket_t fd, short what, void *arg)
 	script_tools_go_on(t, t->execution);
 }
 
-/* The oldest one that the client is not asked for. NULL: none. */
+/* The oldest call of a client's tool that was not sent to the client. NULL: none. */
 static struct script_call *
 next_unsent(const struct script_tools *t)
 {
@@ -269,7 +269,8 @@ find_sent(const struct script_tools *t, const char *key)
 	return NULL;
 }
 
-/* c->tool was found in the list of tools, so that its name is one. */
+/* The params of the call as JSON, malloc'd. c->tool needs no escapes: it was found in the list of
+ * tools, so it has the form of a name. */
 static char *
 params_of(const struct script_call *c)
 {
@@ -280,7 +281,7 @@ params_of(const struct script_call *c)
 	return text;
 }
 
-/* Does a person have to be asked by a form, once no call is with the client? */
+/* Does a form for the client's user wait until the client has answered the calls of its tools? */
 static bool
 form_waits(const struct script_tools *t)
 {

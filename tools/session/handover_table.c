@@ -154,7 +154,8 @@ read_handle(struct reading *reading, struct handover_handle *handle, uint32_t *s
 	return true;
 }
 
-/* Does session differ from before in everything that exists only once? */
+/* Are these two different sessions? They may have no serial, pid, slot or handle in common. Slot 0
+ * is none. */
 static bool
 is_another(const struct handover_session *session, const struct handover_session *before)
 {

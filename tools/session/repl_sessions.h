@@ -171,12 +171,12 @@ struct repl_session_info {
 	const char *handle, *profile;
 	unsigned int cells;
 	bool busy, frozen;
-	bool runs_on;			/* threads or processes that cells have left run */
+	bool runs_on;			/* threads or processes of earlier cells still run */
 	bool kept;			/* it has outlived a restart of the service */
 	uint64_t memory_bytes;		/* of the session of the engine, with all branches; 0: not
 					 * known */
-	uint64_t snapshot_bytes;	/* the part of memory_bytes that only the waiting copy has;
-					 * 0: not known */
+	uint64_t snapshot_bytes;	/* the part of memory_bytes that only the copy of the state
+					 * has, which waits for the next cell; 0: not known */
 	uint64_t memory_limit;
 	uint64_t age_ms, idle_ms;
 	char expires[REPL_TIME_MAX];

@@ -169,7 +169,7 @@ file_read_on_begin(void *arg, int fd)
 	event_add(run->readable, NULL);
 }
 
-/* Bytes that it wrote before are still in the pipe. */
+/* The file helper has ended the job. Bytes that it wrote before may still be in the pipe. */
 static void
 file_read_on_end(void *arg, int error)
 {

@@ -3,7 +3,7 @@
  * read, merged, and compared with the environment of a profile. Used by run_script and
  * validate_script.
  *
- * Not needed for a call without a list whose script has no block (requirements_any).
+ * Not needed if the call has no list and its script has no block (requirements_any).
  */
 #ifndef TOOLS_SHARED_REQUIREMENTS_H
 #define TOOLS_SHARED_REQUIREMENTS_H

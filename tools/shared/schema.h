@@ -27,7 +27,7 @@ void schema_set_profiles(json_t *schema, const char *property, const struct conf
 /* Removes a property, which may be a required one. */
 void schema_drop(json_t *schema, const char *property);
 
-/* A whole number without a fraction. */
+/* The number as JSON: an integer if it is whole, otherwise a real. */
 json_t *schema_number(double number);
 
 /* Returns the text of the schema on one line, malloc'd, and releases the schema. */
