@@ -281,7 +281,8 @@ params_of(const struct script_call *c)
 	return text;
 }
 
-/* Does a form for the client's user wait until the client has answered the calls of its tools? */
+/* Does a form wait that the client's user has to answer? It is sent when the client has no open
+ * call of its tools. */
 static bool
 form_waits(const struct script_tools *t)
 {
