@@ -172,14 +172,15 @@ add_entry(struct inputs *inputs, int directory, const char *top, const char *bel
 	char path[PATH_MAX], shown[2 * PATH_MAX];
 	own_fd int fd = openat(directory, name,
 			       O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+	const int error = fd < 0 ? errno : 0;
 	struct stat status;
 	int n = snprintf(path, sizeof(path) - 1, "%s%s", below, name);
 
 	snprintf(shown, sizeof(shown), "%s/%s", top, path);
-	if (fd < 0 && (errno == ELOOP || errno == ENXIO || errno == ENOENT))
+	if (error == ELOOP || error == ENXIO || error == ENOENT)
 		return 0;
 	if (fd < 0 || fstat(fd, &status) < 0 || n < 0 || (size_t)n >= sizeof(path) - 1) {
-		say("%s: %s", shown, fd < 0 ? strerror(errno) : "its path is too long");
+		say("%s: %s", shown, error ? strerror(error) : "its path is too long");
 		return EX_NOINPUT;
 	}
 	if (S_ISREG(status.st_mode))

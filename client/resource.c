@@ -155,20 +155,22 @@ say_missing(const char *name, size_t at)
 	return -ENODATA;
 }
 
-/* Prints a part of a stream. *at: the offset of the part, which is moved to its end. Of the first
- * part, the bytes that were shown before the answer are left out. */
+/* Prints a part of a stream. *at: the offset of the part, which is moved to its end. The bytes that
+ * were shown before the answer are left out, up to the first one that differs (*differs). */
 static int
-show_part(const struct shown *shown, const char *name, const char *bytes, size_t len, size_t *at)
+show_part(const struct shown *shown, const char *name, const char *bytes, size_t len, size_t *at,
+	  bool *differs)
 {
-	size_t same = 0;
+	size_t before = *differs || shown->len < *at ? 0 : shown->len - *at, same = 0;
 
 	/* Bytes that are not UTF-8 were shown as replacement characters. */
-	if (*at == 0)
-		while (same < len && same < shown->len && bytes[same] == shown->bytes[same])
-			same++;
-	if (*at == 0 && same < shown->len)
+	while (same < len && same < before && bytes[same] == shown->bytes[*at + same])
+		same++;
+	if (same < len && same < before) {
 		say("%s: its bytes differ from the text that was shown before; they follow from "
-		    "byte %zu", name, same);
+		    "byte %zu", name, *at + same);
+		*differs = true;
+	}
 	*at += len;
 	return show_bytes(shown->fd, bytes + same, len - same);
 }
@@ -179,6 +181,7 @@ resource_show_stream(struct call_channel *channel, int *id, const struct shown *
 {
 	const json_t *part;
 	size_t i, at = 0;
+	bool differs = false;
 	int r = 0;
 
 	json_array_foreach(json_object_get(outcome, "spilled"), i, part) {
@@ -193,7 +196,7 @@ resource_show_stream(struct call_channel *channel, int *id, const struct shown *
 			return say_missing(name, at);
 		r = resource_read(channel, (*id)++, uri, &bytes, &len);
 		if (r == 0)
-			r = show_part(shown, name, bytes, len, &at);
+			r = show_part(shown, name, bytes, len, &at, &differs);
 		if (r < 0)
 			return r == -ENOENT ? say_missing(name, at) : r;
 	}

@@ -80,8 +80,9 @@ probe_jail_write_file(const char *path, const char *text)
 static int
 give_up_root(void)
 {
-	if (geteuid() == 0 && setresgid(STRANGER, STRANGER, STRANGER) == 0 &&
-	    (setgroups(0, NULL) < 0 || setresuid(STRANGER, STRANGER, STRANGER) < 0) &&
+	if (geteuid() == 0 && (setresgid(STRANGER, STRANGER, STRANGER) < 0 ||
+			       setgroups(0, NULL) < 0 ||
+			       setresuid(STRANGER, STRANGER, STRANGER) < 0) &&
 	    errno != EINVAL)
 		return errno;
 	/* otherwise /proc/self would be root's */

@@ -305,6 +305,16 @@ def all_output_is_passed_on(ctx):
         assert "bytes not shown" not in out, "in the middle of it"
 
 
+@test(private=True)
+def no_output_is_passed_on_twice(ctx):
+    """Though more of it was shown before the answer than one part of what is kept has."""
+    want = "".join("%d %s\n" % (i, "x" * 90) for i in range(140000))
+    with ctx.private("[limits]\noutput_kb = 10240\n[results]\nspill_bytes = 64M\nkeep_bytes = 128M\nkeep_bytes_max = 256M\n") as s, \
+            directory(x_py="for i in range(140000): print(i, 'x' * 90)\n") as d:
+        code, out, err = run(ctx, "--socket", s.socket, d + "/x.py")
+        equal((code, err, out == want), (0, "", True), len(out))
+
+
 # ---- a private supervisor ----
 
 @test(private=True)
