@@ -332,6 +332,23 @@ repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	repl_turn(repl);
 }
 
+static void
+forget_copies(struct repl_jobs *jobs, const void *arg)
+{
+	struct repl_job *job;
+
+	TAILQ_FOREACH(job, jobs, link)
+		if (job->kind == JOB_COPY && job->arg == arg)
+			job->on_copied = NULL;
+}
+
+void
+repl_forget(struct repl *repl, const void *arg)
+{
+	forget_copies(&repl->jobs, arg);
+	forget_copies(&repl->answers, arg);
+}
+
 void
 repl_drop(struct repl *repl, unsigned int snapshot)
 {

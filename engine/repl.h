@@ -83,6 +83,9 @@ int repl_raise(struct repl *repl, uint64_t memory_bytes, struct why *why_r);
 void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	       void (*on_copied)(void *arg, int error), void *arg);
 
+/* Copies go on, but on_copied is not called any more with this arg. */
+void repl_forget(struct repl *repl, const void *arg);
+
 /* Drops the state in a snapshot, after the cells and copies that were asked for before. */
 void repl_drop(struct repl *repl, unsigned int snapshot);
 

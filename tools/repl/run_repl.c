@@ -82,8 +82,12 @@ on_gone(void *arg, const char *text)
 {
 	struct tool_run *run = arg;
 
-	if (run->step == STEP_CELL)
+	if (run->step == STEP_CELL) {
+		/* The session of the engine goes on if a branch has it. */
+		if (run->execution)
+			execution_cancel(run->execution, CANCEL_SESSION_ENDED);
 		return;
+	}
 	if (run->needs)
 		needs_cancel(run->needs, CANCEL_SESSION_ENDED);
 	/* The other session of a branch may still exist; both end together. */

@@ -71,6 +71,7 @@ repl_session_reserve(struct repl_session *session, const char *name, struct why 
 		return why_say(why_r, snapshot, "checkpoint", "a session and its branches have %d "
 			       "states together, checkpoints included; a checkpoint may take the "
 			       "name of an older one", REPL_SNAPSHOTS_MAX);
+	session->reserved = found ? 0 : 1u << snapshot;
 	return snapshot;
 }
 
@@ -79,6 +80,7 @@ repl_session_keep(struct repl_session *session, const char *name, unsigned int s
 {
 	struct checkpoint *made = find_checkpoint(session, name);
 
+	session->reserved = 0;
 	if (!made)
 		made = &session->checkpoint[session->n_checkpoints++];
 	*made = (struct checkpoint){ .snapshot = snapshot };
@@ -88,6 +90,7 @@ repl_session_keep(struct repl_session *session, const char *name, unsigned int s
 void
 repl_session_unreserve(struct repl_session *session, unsigned int snapshot)
 {
+	session->reserved = 0;
 	for (size_t i = 0; i < session->n_checkpoints; i++)
 		if (session->checkpoint[i].snapshot == snapshot)
 			return;

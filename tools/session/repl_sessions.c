@@ -65,6 +65,8 @@ leave_origin(struct repl_session *session)
 		repl_snapshot_give(origin, session->snapshot);
 		for (size_t i = 0; i < session->n_checkpoints; i++)
 			repl_snapshot_give(origin, session->checkpoint[i].snapshot);
+		if (session->reserved)
+			repl_snapshot_give(origin, (unsigned int)__builtin_ctz(session->reserved));
 	}
 }
 
@@ -123,6 +125,9 @@ end_session(struct repl_session *session, const char *text)
 	TAILQ_REMOVE(&sessions, session, link);
 	if ((turn = session->holder)) {
 		turn->session = NULL;
+		/* The session of the engine goes on if it has other heads. */
+		if (session->origin)
+			repl_forget(session->origin->repl, turn->arg);
 		turn->on_gone(turn->arg, text);
 	}
 	while ((turn = TAILQ_FIRST(&session->waiting))) {

@@ -48,7 +48,8 @@ struct repl_turn {
 	void (*on_turn)(void *arg);	/* the call has the turn now; called once, from a later turn
 					 * of the loop */
 	/* The session has ended; text is a sentence about it. Called in place of on_turn, or after
-	 * it. The session is freed when this returns. */
+	 * it. The session is freed when this returns. Copies that the call has asked for with this
+	 * arg (repl_copy) are not reported to it any more. */
 	void (*on_gone)(void *arg, const char *text);
 	/* This call has the turn, and another call waits to close the session: long work should end
 	 * now. The turn may be left from within. May be NULL; may be called again. */

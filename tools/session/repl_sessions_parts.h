@@ -39,6 +39,8 @@ struct repl_session {
 	unsigned int snapshot, cells;
 	struct checkpoint checkpoint[REPL_SNAPSHOTS_MAX];
 	size_t n_checkpoints;
+	uint32_t reserved;		/* bit n: snapshot n is for a checkpoint that is being made
+					 */
 	uint64_t age_ms, idle_ms;	/* how old, and how long idle, it may become */
 	uint64_t born_ms, used_ms;
 	char *note;

@@ -27,12 +27,18 @@ struct repl {
 	struct copy *first;
 };
 
-static unsigned int n_open;
+static unsigned int n_open, copy_ms;
 
 unsigned int
 fake_repls_open(void)
 {
 	return n_open;
+}
+
+void
+fake_repls_copy_in(unsigned int ms)
+{
+	copy_ms = ms;
 }
 
 int
@@ -104,7 +110,7 @@ void
 repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	  void (*on_copied)(void *arg, int error), void *arg)
 {
-	static const struct timeval now;
+	const struct timeval wait = { .tv_usec = copy_ms * 1000 };
 	struct copy *copy = calloc(1, sizeof(*copy));
 
 	*copy = (struct copy){ .repl = repl, .next = repl->first, .on_copied = on_copied,
@@ -115,7 +121,15 @@ repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	else
 		repl->snapshots |= 1u << to;
 	copy->soon = evtimer_new(repl->base, on_soon, copy);
-	evtimer_add(copy->soon, &now);
+	evtimer_add(copy->soon, &wait);
+}
+
+void
+repl_forget(struct repl *repl, const void *arg)
+{
+	for (struct copy *copy = repl->first; copy; copy = copy->next)
+		if (copy->arg == arg)
+			copy->on_copied = NULL;
 }
 
 void

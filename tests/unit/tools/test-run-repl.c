@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -15,6 +16,8 @@
 #include "tests/unit/mcp/bench_stream.h"
 #include "tests/unit/tools/fake_engine.h"
 #include "tools/session/repl_sessions.h"
+
+#define COPY_MS 50
 
 static struct bench *
 begin(void)
@@ -289,6 +292,54 @@ the_end_is_told_to_whoever_waits(void **state)
 	end(bench);
 }
 
+static void
+stop(const char *handle)
+{
+	struct tenant *tenant = engine_tenant(NULL, 1000);
+
+	repl_session_stop(repl_session_find(tenant, handle), "an operator closed it");
+	tenant_release(tenant);
+}
+
+/* Each call has one answer; the branch goes on, and can have all states. */
+static void
+an_operator_closes_it_while_a_call_has_the_turn(void **state)
+{
+	static const struct {
+		const char *more, *status;
+	} calls[] = {
+		{ "\"restore\":\"a\"", "no_session" },
+		{ "\"branch\":true", "no_session" },
+		{ "\"checkpoint\":\"b\"", "ok" },
+		{ "\"code\":\"hang\",\"checkpoint\":\"b\"", "cancelled" },
+	};
+	struct bench *bench = begin();
+	char handle[HANDLE_MAX + 1], branch[HANDLE_MAX + 1], more[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		expect(call(bench, NULL, "\"checkpoint\":\"a\""), "ok", "kept", handle);
+		expect(call(bench, handle, "\"branch\":true"), "ok", "kept", branch);
+		fake_repls_copy_in(COPY_MS);
+		ask(bench, 2, handle, calls[i].more);
+		bench_turn(bench);
+		assert_int_equal(bench_unread(bench), 0);
+		stop(handle);
+		expect(take(bench), calls[i].status, i < 2 ? NULL : "lost", NULL);
+		usleep(2 * COPY_MS * 1000);
+		bench_turn(bench);
+		assert_int_equal(bench_unread(bench), 0);
+		fake_repls_copy_in(0);
+		for (int n = 1; n < 16; n++) {
+			snprintf(more, sizeof(more), "\"checkpoint\":\"c%d\"", n);
+			expect(call(bench, branch, more), "ok", "kept", NULL);
+		}
+		expect(call(bench, branch, "\"close\":true"), "ok", "closed", NULL);
+		assert_int_equal(fake_repls_open(), 0);
+	}
+	end(bench);
+}
+
 /* A client cannot distinguish another tenant's handle from one that never existed. */
 static void
 a_handle_is_its_tenant_s(void **state)
@@ -324,6 +375,7 @@ main(void)
 		cmocka_unit_test(a_handle_is_its_tenant_s),
 		cmocka_unit_test(closing_waits_for_nobody),
 		cmocka_unit_test(the_end_is_told_to_whoever_waits),
+		cmocka_unit_test(an_operator_closes_it_while_a_call_has_the_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
