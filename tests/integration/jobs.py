@@ -236,6 +236,30 @@ def who_waits_behind_a_cell_is_told(ctx):
         equal(legacy.wait(id, ctx.seconds(60))["structuredContent"]["result"]["repr"], "8")
 
 
+@test(private=True)
+def who_waits_is_told_of_no_job_that_is_forgotten(ctx):
+    """A cancelled cell has its turn for two more seconds; its job may be forgotten before."""
+    stays = ("while True:\n    try:\n        print('begun', flush=True)\n"
+             "        while True: pass\n    except KeyboardInterrupt:\n        pass")
+    with ctx.private("[mcp]\njobs_per_tenant = 1\n") as s, \
+            ctx.client(path=s.socket, timeout=300) as client:
+        def cell(token, **arguments):
+            return client.request("tools/call", {"name": "run_repl", "arguments": dict(
+                arguments, timeout_seconds=300), "_meta": {"progressToken": token}})
+
+        session = client.wait(cell("a", code="x = 1"))["structuredContent"]["session"]
+        handle = client.wait(cell("b", code=stays, session=session, background=True))[
+            "structuredContent"]["job"]
+        call(client, id=handle, action="output", wait_seconds=300)
+        call(client, id=handle, action="cancel")
+        start(client, "1")
+        equal(refused(client, id=handle, action="status"), GONE)
+        waiting = cell("c", code="x", session=session)
+        client.flush()
+        equal(notes_of(client, 1), ["waits for another call in this session"])
+        equal(client.wait(waiting)["structuredContent"]["result"]["repr"], "1")
+
+
 @test
 def cancelling_stops_it(ctx):
     with ctx.client() as client, ctx.client() as other:

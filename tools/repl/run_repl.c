@@ -298,6 +298,8 @@ static void
 run_repl_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->orphan = true;
+	/* A job that is over may be forgotten before its cell has ended. */
+	run->turn.job = run->source.job = NULL;
 	script_tools_end(&run->tools);
 	if (run->step == STEP_TURN || run->step == STEP_NEEDS) {
 		if (run->needs)

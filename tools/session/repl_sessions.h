@@ -54,7 +54,8 @@ struct repl_turn {
 	/* This call has the turn, and another call waits to close the session: long work should end
 	 * now. The turn may be left from within. May be NULL; may be called again. */
 	void (*on_hurry)(void *arg);
-	const char *job;		/* the handle of the job that the call is; NULL: none */
+	const char *job;		/* the handle of the job that the call is, which the job
+					 * owns; NULL: none */
 	void *arg;
 };
 
