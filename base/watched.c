@@ -62,6 +62,6 @@ watched_log(const char *who, const char *of)
 {
 	struct log_quoted quoted;
 
-	log_line(LOG_WARNING, "made-us-wait", "who=%s tenant=%s", who,
+	log_line(LOG_WARNING, "peer-stalled", "who=%s tenant=%s", who,
 		 log_quote(&quoted, of, strlen(of)));
 }

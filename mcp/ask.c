@@ -76,7 +76,7 @@ ask_on_late(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	mcp_run_give_up_one(run, outgoing->key, NULL);
-	ask_withdraw_request(outgoing, "nobody answered in time");
+	ask_withdraw_request(outgoing, "there was no answer in time");
 }
 
 void

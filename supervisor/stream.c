@@ -503,12 +503,12 @@ stream_take_lines(struct stream *s)
 
 /* The client has passed descriptors that take long to close. True: the stream is closed. */
 static bool
-stream_made_us_wait(struct stream *s)
+stream_has_stalled(struct stream *s)
 {
 	if (!stall_waited())
 		return false;
 	watched_log("client", tenant_principal(s->tenant));
-	stream_close(s, "made-us-wait");
+	stream_close(s, "peer-stalled");
 	return true;
 }
 
@@ -560,7 +560,7 @@ static void
 stream_on_readable(struct bufferevent *in, void *arg)
 {
 	(void)in;
-	if (!stream_made_us_wait(arg))
+	if (!stream_has_stalled(arg))
 		stream_take_lines(arg);
 }
 
@@ -588,7 +588,7 @@ stream_on_event(struct bufferevent *bev, short what, void *arg)
 	struct stream *s = arg;
 
 	(void)bev;
-	if (stream_made_us_wait(s) || s->closed)
+	if (stream_has_stalled(s) || s->closed)
 		return;
 	if (what & BEV_EVENT_ERROR) {
 		stream_close(s, "disconnect");

@@ -417,7 +417,7 @@ all_are_settled(struct peer *peer)
 
 /* The peer has passed descriptors that take long to close. True: the connection is closed. */
 static bool
-admin_made_us_wait(struct peer *peer)
+admin_has_stalled(struct peer *peer)
 {
 	if (!stall_waited())
 		return false;
@@ -471,7 +471,7 @@ admin_on_read(struct bufferevent *buffer, void *arg)
 	size_t len;
 	char *line;
 
-	if (admin_made_us_wait(peer))
+	if (admin_has_stalled(peer))
 		return;
 	if (peer->is_asked || evbuffer_get_length(bufferevent_get_output(buffer)) >= UNREAD_MAX)
 		return;		/* on_settled() or on_written() follows */
@@ -505,7 +505,7 @@ admin_on_event(struct bufferevent *buffer, short what, void *arg)
 	struct peer *peer = arg;
 
 	(void)buffer;
-	if (admin_made_us_wait(peer))
+	if (admin_has_stalled(peer))
 		return;
 	/* a peer that watches may be silent for any time */
 	if ((what & BEV_EVENT_TIMEOUT) && peer->watches)

@@ -211,7 +211,7 @@ def environment_is_described(ctx):
         assert len(text) <= 3000, "%d bytes: %s" % (len(text), text)
         for name in there:
             assert name in text, (name, text)
-        for line in ("network: none", "input(): reads stdin of the call and asks nobody",
+        for line in ("network: none", "input(): reads stdin of the call; no person is asked",
                      "installing packages: not possible here"):
             assert "\n%s\n" % line in text, text
         equal((seen["network"], seen["network_rules"], seen["input_asks"]), ([], 0, False))

@@ -150,7 +150,7 @@ def is_found(ctx, old, service, taken, who):
     has to be tried again, for the signal came by chance a moment before the wait, which was none
     then."""
     equal(taken, old or not kernel_refuses(), "taken")
-    found = re.findall(r"made-us-wait who=(\S+)", service.log())
+    found = re.findall(r"peer-stalled who=(\S+)", service.log())
     assert set(found) <= {who}, "%r in\n%s" % (found, service.log()[-3000:])
     return bool(found) or not taken
 

@@ -333,7 +333,7 @@ say_reach(FILE *to, const struct tool_host *host)
 	if (input_asks(host))
 		fputs("input(): asks the user\n", to);
 	else
-		fputs("input(): reads stdin of the call and asks nobody\n", to);
+		fputs("input(): reads stdin of the call; no person is asked\n", to);
 }
 
 static void
