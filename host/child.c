@@ -140,16 +140,6 @@ child_go_down(struct child *c, const siginfo_t *info)
 }
 
 static void
-child_on_ended(evutil_socket_t fd, short what, void *arg)
-{
-	siginfo_t info = { 0 };
-
-	(void)what;
-	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0)
-		child_go_down(arg, &info);
-}
-
-static void
 child_wait_for(struct child *c, siginfo_t *info_r)
 {
 	while (waitid(P_PIDFD, (id_t)c->launch.pidfd, info_r, WEXITED) < 0 &&
@@ -234,20 +224,47 @@ child_send(struct child *c, const struct msg *msg, const int *fd, size_t n_fds)
 	return r;
 }
 
+/* 1: a message was taken; 0: there is none; or -errno. */
+static int
+child_take(struct child *c)
+{
+	struct frame frame = { 0 };
+	int r = frame_reader_read(&c->reader, c->launch.control, &frame);
+
+	if (r <= 0)
+		return r;
+	r = c->kind->on_message(c->arg, &frame);
+	frame_done(&frame);
+	if (r < 0)
+		child_lose(c, r);
+	return 1;
+}
+
 static void
 child_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *c = arg;
-	struct frame frame = { 0 };
-	int r = frame_reader_read(&c->reader, fd, &frame);
+	int r = child_take(c);
 
+	(void)fd;
 	(void)what;
-	if (r > 0) {
-		r = c->kind->on_message(c->arg, &frame);
-		frame_done(&frame);
-	}
 	if (r < 0)
 		child_lose(c, r);
+}
+
+/* The loop may tell of the end first. What the process has sent before may explain it. */
+static void
+child_on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *c = arg;
+	siginfo_t info = { 0 };
+
+	(void)what;
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+		return;
+	while (child_is_up(c) && child_take(c) > 0)
+		;
+	child_go_down(c, &info);
 }
 
 static void

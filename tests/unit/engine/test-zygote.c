@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -98,6 +99,7 @@ static struct config_profile profile = { .name = "test" };
 static struct {
 	unsigned int ready, failed, renewed, spawned, stopped, lost;
 	uint64_t lost_generation;
+	char failure[200];
 } heard;
 
 static void
@@ -113,7 +115,7 @@ on_failed(void *arg, int error, const char *text)
 {
 	(void)arg;
 	(void)error;
-	(void)text;
+	snprintf(heard.failure, sizeof(heard.failure), "%s", text);
 	heard.failed++;
 	event_base_loopbreak(base);
 }
@@ -271,6 +273,25 @@ the_old_one_serves_until_the_new_one_is_ready(void **state)
 	assert_int_equal(zygote_pid(zygote), started[2].pid);
 }
 
+/* Its end and its last message may be seen in the same turn. */
+static void
+one_that_fails_says_why(void **state)
+{
+	struct msg hello = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
+	struct msg failed = { .type = MSG_ZYGOTE_FAILED,
+			      .zygote_failed = { .error = EPERM, .what = msg_str("a wall") } };
+	siginfo_t info;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	assert_int_equal(frame_send(started[0].line, &hello, NULL, 0), 0);
+	assert_int_equal(frame_send(started[0].line, &failed, NULL, 0), 0);
+	kill(started[0].pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)started[0].pid, &info, WEXITED | WNOWAIT), 0);
+	UNTIL(heard.failed == 1);
+	assert_string_equal(heard.failure, "a wall: Operation not permitted");
+}
+
 static void
 names_are_names(void **state)
 {
@@ -420,6 +441,7 @@ main(void)
 		ZYGOTE(the_old_one_serves_until_the_new_one_is_ready),
 		ZYGOTE(one_that_has_made_no_worker_is_kept),
 		ZYGOTE(names_are_names),
+		ZYGOTE(one_that_fails_says_why),
 		ZYGOTE(a_successor_that_fails_is_nobodys_trouble),
 		ZYGOTE(a_successor_takes_the_place_of_one_that_is_lost),
 		ZYGOTE(what_a_replaced_one_owes_is_told_when_it_is_lost),
