@@ -219,6 +219,12 @@ gate_suspend(struct gate *gate, const char *principal, bool suspended)
 	return changes;
 }
 
+bool
+gate_is_suspended(struct gate *gate, const char *principal)
+{
+	return gate_find(gate, principal)->suspended;
+}
+
 void
 gate_each_suspended(struct gate *gate, void (*visit)(void *arg, const char *principal), void *arg)
 {

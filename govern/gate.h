@@ -90,6 +90,8 @@ void gate_session(struct gate *gate, const char *principal, const char *carrier,
  * service starts again. Not suspended: the principal is resumed. False: nothing has changed. */
 bool gate_suspend(struct gate *gate, const char *principal, bool suspended);
 
+bool gate_is_suspended(struct gate *gate, const char *principal);
+
 /* Visits the principals that are suspended. */
 void gate_each_suspended(struct gate *gate, void (*visit)(void *arg, const char *principal),
 			 void *arg);

@@ -21,6 +21,7 @@
 #include "auth/auth.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "govern/gate.h"
 #include "host/filestore.h"
 #include "http/range.h"
 #include "http/reply.h"
@@ -38,6 +39,7 @@ struct http_download {
 	struct http_tenant *tenant;	/* held */
 	char *uri;
 	unsigned char sha256[FILESTORE_SHA256];
+	uint64_t link;			/* the number of the tenant in the link */
 	uint64_t offset, left;		/* of the file, after the part that was read */
 	size_t part_left;		/* of the part that the helper writes */
 	struct filestore_job *job;	/* NULL: none runs */
@@ -153,6 +155,14 @@ download_on_end(void *arg, int error)
 		next_part(d);
 }
 
+/* Ends the links of revoked tokens. */
+static void
+end_revoked(const struct http_server *server)
+{
+	if (server->options.auth)
+		auth_keep_up(server->options.auth);
+}
+
 static void
 next_part(struct http_download *d)
 {
@@ -166,8 +176,9 @@ next_part(struct http_download *d)
 		download_finish(d);
 		return;
 	}
+	end_revoked(d->connection->server);
 	/* Another file at the same address is not the rest of this one. */
-	if (!filestore_find(store, d->tenant->principal, d->uri, &file) ||
+	if (!link_holds(d->link) || !filestore_find(store, d->tenant->principal, d->uri, &file) ||
 	    memcmp(file.sha256, d->sha256, sizeof(d->sha256)) != 0) {
 		break_off(d);
 		return;
@@ -241,14 +252,14 @@ write_range(struct evhttp_request *request, int status, uint64_t offset, uint64_
 
 static void
 download_start(struct http_connection *c, struct evhttp_request *request,
-	       struct http_tenant *tenant, const char *uri, const struct found *found,
+	       struct http_tenant *tenant, const struct link *link, const struct found *found,
 	       uint64_t offset, uint64_t len)
 {
 	struct http_download *d = xcalloc(1, sizeof(*d));
 
 	*d = (struct http_download){ .connection = c, .request = request, .tenant = tenant,
-				     .uri = xstrdup(uri), .offset = offset, .left = len,
-				     .fd = -1 };
+				     .uri = xstrdup(link->uri), .link = link->tenant,
+				     .offset = offset, .left = len, .fd = -1 };
 	memcpy(d->sha256, found->file.sha256, sizeof(d->sha256));
 	http_tenant_hold(tenant);
 	c->download = d;
@@ -269,7 +280,7 @@ send_data(struct http_connection *c, struct evhttp_request *request, const void 
 
 static void
 serve_found(struct http_connection *c, struct evhttp_request *request,
-	    struct http_tenant *tenant, const char *uri, const struct found *found)
+	    struct http_tenant *tenant, const struct link *link, const struct found *found)
 {
 	const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
 	/* There is no ETag, so If-Range always names another file. */
@@ -288,7 +299,7 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 		http_reply_header(request, "Connection", "close");
 	evhttp_send_reply_start(request, status, NULL);
 	if (has_body && !found->data) {
-		download_start(c, request, tenant, uri, found, offset, len);
+		download_start(c, request, tenant, link, found, offset, len);
 	} else if (has_body) {
 		send_data(c, request, (const char *)found->data + offset, (size_t)len);
 	} else {
@@ -300,9 +311,16 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 bool
 http_link_read(const struct http_server *server, const char *path, struct link *link_r)
 {
-	if (server->options.auth)
-		auth_keep_up(server->options.auth);
-	return link_read(path, link_r);
+	struct gate *gate = server->options.gate;
+
+	end_revoked(server);
+	if (!link_read(path, link_r))
+		return false;
+	/* A tenant can ask for links while it is suspended. */
+	if (!gate || !gate_is_suspended(gate, link_r->principal))
+		return true;
+	free(link_r->uri);
+	return false;
 }
 
 bool
@@ -318,7 +336,7 @@ http_download_serve(struct http_connection *c, struct evhttp_request *request, c
 	tenant = http_tenant_find(&c->server->tenants, link.principal);
 	is_there = download_find(tenant, link.uri, &found);
 	if (is_there)
-		serve_found(c, request, tenant, link.uri, &found);
+		serve_found(c, request, tenant, &link, &found);
 	http_tenant_let_go(tenant);
 	free(link.uri);
 	return is_there;

@@ -165,7 +165,7 @@ void http_request_serve_in_turn(void *arg);
 /* ---- http/download.c ---- */
 
 /* As link_read. First reads the token file again if it has changed, which ends the links of tenants
- * whose token was revoked. */
+ * whose token was revoked. False for a suspended tenant, too. */
 bool http_link_read(const struct http_server *server, const char *path, struct link *link_r);
 
 /* Answers with the file that a signed link leads to. False: path is not a link, or the file is

@@ -790,6 +790,38 @@ def a_link_ends_with_its_file(ctx):
         equal(load(http, file["http_url"]).status, 404)
 
 
+@test
+def a_suspended_tenant_has_no_links(ctx):
+    """Neither earlier ones, nor new ones, nor the rest of a file that is being sent."""
+    with place() as store, tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o777)
+        admin = "[admin]\nsocket = %s/admin\n" % d
+        me = "uid:%d" % os.getuid()
+
+        def operate(*words):
+            done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), *words, me,
+                                   "--admin-socket", d + "/admin"], capture_output=True, text=True)
+            equal(done.returncode, 0, done)
+
+        with linked(ctx, store, "file_bytes = 64M\n" + admin) as (s, http), connect(ctx, s) as client:
+            file = files_of(client.run(WRITE % ("a", 64)))["a"]
+            with Connection(http, 60) as c:
+                c.send("GET", file["http_url"].removeprefix("http://localhost"), headers=[("Host", "localhost")])
+                equal(c.read_head().status, 200)
+                operate("suspend")
+                try:
+                    got = c.take(64 * MIB)
+                    raise AssertionError("%d bytes" % len(got))
+                except Closed:
+                    pass
+            link = upload_link(client, "b")
+            equal(load(http, file["http_url"]).status, 404)
+            equal(put_body(http, link["http_url"], b"x")[0], 404)
+            operate("resume")
+            equal(load(http, file["http_url"]).status, 404)
+            equal(put_body(http, link["http_url"], b"x")[0], 201)
+
+
 @test(root=True)
 def no_other_tenant_finds_it(ctx):
     with place() as store, service(ctx, store) as s, connect(ctx, s) as client, \

@@ -127,6 +127,12 @@ links_read_number(const char *text, uint64_t *number_r)
 }
 
 bool
+link_holds(uint64_t tenant)
+{
+	return tenant < n_principals && principals[tenant];
+}
+
+bool
 link_read(const char *path, struct link *link_r)
 {
 	char signature[SIGNATURE_TEXT + 1];
@@ -140,10 +146,11 @@ link_read(const char *path, struct link *link_r)
 	if (!at || strlen(at) <= SIGNATURE_TEXT || at[SIGNATURE_TEXT] != '/')
 		return false;
 	links_sign(tenant, until_s, at + SIGNATURE_TEXT + 1, signature);
-	if (CRYPTO_memcmp(signature, at, SIGNATURE_TEXT) != 0 || tenant >= n_principals ||
-	    !principals[tenant] || until_s <= now_s())
+	if (CRYPTO_memcmp(signature, at, SIGNATURE_TEXT) != 0 || !link_holds(tenant) ||
+	    until_s <= now_s())
 		return false;
 	link_r->principal = principals[tenant];
+	link_r->tenant = tenant;
 	if (asprintf(&link_r->uri, FILE_URI_SCHEME "%s", at + SIGNATURE_TEXT + 1) < 0)
 		abort();
 	return true;

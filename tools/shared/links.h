@@ -25,12 +25,16 @@ char *link_new(const struct config *config, const struct tenant *tenant, const c
 
 struct link {
 	const char *principal;		/* borrowed until links_end */
+	uint64_t tenant;		/* for link_holds */
 	char *uri;			/* malloc'd */
 };
 
 /* Reads the unchanged path of a request. False: it is not a link of this service, or has expired
  * or was ended. */
 bool link_read(const char *path, struct link *link_r);
+
+/* Were the links with this number not ended? */
+bool link_holds(uint64_t tenant);
 
 /* Ends all links that the tenant has. */
 void links_end(const char *principal);
