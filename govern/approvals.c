@@ -144,20 +144,7 @@ approvals_use(struct approvals *approvals, const char *tenant, const char *item)
 	return true;
 }
 
-/* ---- asking ---- */
-
-static bool
-is_about(const struct approval *approval, const struct approval_request *request)
-{
-	if (approval->n_items != request->n_items ||
-	    strcmp(approval->tenant, request->requester->principal) != 0 ||
-	    strcmp(approval->tool, request->tool) != 0)
-		return false;
-	for (size_t i = 0; i < request->n_items; i++)
-		if (strcmp(approval->item[i], request->item[i]) != 0)
-			return false;
-	return true;
-}
+/* ---- the past ---- */
 
 /* Was the request denied, and is the denial still in force? */
 static bool
@@ -171,6 +158,55 @@ static bool
 approvals_is_current(const struct approval *approval)
 {
 	return approval->state == APPROVAL_PENDING || approvals_stands(approval);
+}
+
+static bool
+is_past(const struct approval *approval)
+{
+	return !approvals_is_current(approval) &&
+	       (approval->state != APPROVAL_GRANTED || approval->over);
+}
+
+/* Forgets past requests of the tenant, if it has too many. A client whose user decides in the
+ * session can make any number. */
+static void
+forget_past(struct approvals *approvals, const char *tenant)
+{
+	struct approval *approval, *older;
+	struct why why = { .text = "" };
+	size_t n = 0, bytes = 0;
+
+	if (approvals->busy > 0)
+		return;
+	for (approval = TAILQ_LAST(&approvals->all, approval_list); approval; approval = older) {
+		older = TAILQ_PREV(approval, approval_list, link);
+		if (!is_past(approval) || strcmp(approval->tenant, tenant) != 0)
+			continue;
+		bytes += approval->shown_bytes;
+		if (++n <= APPROVALS_PAST_PER_TENANT && bytes <= APPROVALS_PAST_SHOWN)
+			continue;
+		TAILQ_REMOVE(&approvals->all, approval, link);
+		approval_free(approval);
+		approvals->forgotten++;
+	}
+	if (approvals->fd >= 0 && approvals->forgotten >= APPROVALS_PAST_PER_TENANT &&
+	    approvals_rewrite(approvals, &why) < 0)
+		log_line(LOG_ERR, "approvals-failed", "text=\"%s\"", why.text);
+}
+
+/* ---- asking ---- */
+
+static bool
+is_about(const struct approval *approval, const struct approval_request *request)
+{
+	if (approval->n_items != request->n_items ||
+	    strcmp(approval->tenant, request->requester->principal) != 0 ||
+	    strcmp(approval->tool, request->tool) != 0)
+		return false;
+	for (size_t i = 0; i < request->n_items; i++)
+		if (strcmp(approval->item[i], request->item[i]) != 0)
+			return false;
+	return true;
 }
 
 int
@@ -310,6 +346,7 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 		if (!audit_has_room(approvals->audit, request->requester->principal))
 			return why_say(why_r, -EDQUOT, "", "quota audit_bytes_per_hour: no more "
 				       "may be recorded of you within this hour");
+		forget_past(approvals, request->requester->principal);
 		approval = approvals_make(request);
 		if (write_down(approvals, approvals_line_ask(approval)) < 0) {
 			approval_free(approval);
@@ -390,11 +427,13 @@ approvals_decide_request(struct approvals *approvals, struct approval *approval,
 	decision.by = approval->by;
 	decision.why = approval->why;
 	/* a watcher may make a new request, or leave */
+	approvals->busy++;
 	while ((watcher = LIST_FIRST(&approval->watchers))) {
 		LIST_REMOVE(watcher, link);
 		watcher->on_decided(watcher->arg, &decision);
 		free(watcher);
 	}
+	approvals->busy--;
 	approvals_changed(approvals);
 	return 0;
 }
@@ -494,6 +533,7 @@ approvals_expire(struct approvals *approvals)
 	struct approval *approval;
 	int64_t now = time(NULL), next = INT64_MAX;
 
+	approvals->busy++;
 	for (approval = TAILQ_FIRST(&approvals->all); approval;) {
 		struct approval *behind = TAILQ_NEXT(approval, link);
 
@@ -505,6 +545,7 @@ approvals_expire(struct approvals *approvals)
 			next = approval->expires;
 		approval = behind;
 	}
+	approvals->busy--;
 	if (next == INT64_MAX || !approvals->timer)
 		return;
 	wait.tv_sec = (time_t)(next - now);
@@ -557,6 +598,7 @@ approvals_free(struct approvals *approvals)
 		event_free(approvals->timer);
 	if (approvals->fd >= 0)
 		close(approvals->fd);
+	free(approvals->path);
 	free(approvals);
 }
 

@@ -33,6 +33,10 @@ struct why;
 #define APPROVAL_ITEMS_MAX 4096		/* of one request */
 #define APPROVAL_SHOWN_MAX (1024 * 1024)	/* bytes that one request shows, as JSON */
 #define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* bytes that a tenant's requests show */
+/* Past requests of a tenant, which grant and deny nothing: further ones are forgotten, the oldest
+ * first. */
+#define APPROVALS_PAST_PER_TENANT 256
+#define APPROVALS_PAST_SHOWN (4 * 1024 * 1024)	/* bytes that they show */
 #define APPROVAL_ID_MAX 31		/* bytes */
 
 enum approval_state {

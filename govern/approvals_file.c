@@ -81,7 +81,7 @@ approvals_file_replace(const char *path, int (*write_lines)(void *arg, int fd), 
 }
 
 int
-approvals_file_append(int fd, json_t *line)
+approvals_file_write(int fd, json_t *line)
 {
 	own_mem char *text = json_dumps(line, JSON_COMPACT);
 	off_t end = lseek(fd, 0, SEEK_END);
@@ -96,7 +96,18 @@ approvals_file_append(int fd, json_t *line)
 	do
 		n = write(fd, text, len);
 	while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)len && fdatasync(fd) == 0)
+	if (n == (ssize_t)len)
 		return 0;
 	return n > 0 && ftruncate(fd, end) < 0 ? -errno : -EIO;
+}
+
+int
+approvals_file_append(int fd, json_t *line)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+	int r = approvals_file_write(fd, line);
+
+	if (r < 0 || fdatasync(fd) == 0)
+		return r;
+	return ftruncate(fd, end) < 0 ? -errno : -EIO;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file that keeps approvals over a restart. It has JSON lines, one for each event of a request.
  * A line is on the disk before the event takes effect. The file is read at the start of the
- * service, and rewritten without obsolete lines.
+ * service. It is rewritten without obsolete lines then, and when there are many of them.
  */
 #ifndef GOVERN_APPROVALS_FILE_H
 #define GOVERN_APPROVALS_FILE_H
@@ -19,6 +19,9 @@ int approvals_file_read(const char *path, void (*on_line)(void *arg, const json_
  * appending, or -errno and why_r. */
 int approvals_file_replace(const char *path, int (*write_lines)(void *arg, int fd), void *arg,
 			   struct why *why_r);
+
+/* Writes one line of a file that is being replaced. 0 or -errno. line is freed. */
+int approvals_file_write(int fd, json_t *line);
 
 /* Appends one line, which is on the disk when this returns 0; otherwise -errno. line is freed. */
 int approvals_file_append(int fd, json_t *line);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 #include "base/why.h"
@@ -20,7 +21,8 @@ approvals_find(const struct approvals *approvals, const char *id)
 {
 	struct approval *approval;
 
-	TAILQ_FOREACH(approval, &approvals->all, link)
+	/* The newest are asked for most. */
+	TAILQ_FOREACH_REVERSE(approval, &approvals->all, approval_list, link)
 		if (id && strcmp(approval->id, id) == 0)
 			return approval;
 	return NULL;
@@ -263,15 +265,29 @@ write_all(void *arg, int fd)
 		};
 
 		if (r == 0)
-			r = approvals_file_append(fd, approvals_line_ask(approval));
+			r = approvals_file_write(fd, approvals_line_ask(approval));
 		if (r == 0 && approval->state != APPROVAL_PENDING)
-			r = approvals_file_append(fd, approvals_line_decide(approval->id,
-									    &decision));
+			r = approvals_file_write(fd, approvals_line_decide(approval->id,
+									   &decision));
 		if (r == 0 && approval->over)
-			r = approvals_file_append(fd, json_pack("{s:s,s:s}", "do", "use", "id",
-								approval->id));
+			r = approvals_file_write(fd, json_pack("{s:s,s:s}", "do", "use", "id",
+							       approval->id));
 	}
 	return r;
+}
+
+int
+approvals_rewrite(struct approvals *approvals, struct why *why_r)
+{
+	int r = approvals_file_replace(approvals->path, write_all, approvals, why_r);
+
+	approvals->forgotten = 0;
+	if (r < 0)
+		return r;
+	if (approvals->fd >= 0)
+		close(approvals->fd);
+	approvals->fd = r;
+	return 0;
 }
 
 int
@@ -293,9 +309,6 @@ approvals_load(struct approvals *approvals, const char *path, struct why *why_r)
 		TAILQ_REMOVE(&approvals->all, approval, link);
 		approval_free(approval);
 	}
-	r = approvals_file_replace(path, write_all, approvals, why_r);
-	if (r < 0)
-		return r;
-	approvals->fd = r;
-	return 0;
+	approvals->path = xstrdup(path);
+	return approvals_rewrite(approvals, why_r);
 }

@@ -37,10 +37,13 @@ struct approval {
 };
 
 struct approvals {
-	TAILQ_HEAD(, approval) all;	/* oldest first */
+	TAILQ_HEAD(approval_list, approval) all;	/* oldest first */
+	unsigned int busy;		/* functions on the stack that have one: none is freed */
+	size_t forgotten;		/* of those in the file */
 	struct approvals_policy policy;
 	struct audit *audit;
 	struct event *timer;
+	char *path;			/* of the file; NULL: none */
 	int fd;				/* of the file; -1: none */
 	void (*on_change)(void *arg);
 	void *on_change_arg;
@@ -62,6 +65,9 @@ json_t *approval_describe(const struct approval *approval, bool all);
 /* The lines of the file: for a new request, and for a decision. */
 json_t *approvals_line_ask(const struct approval *approval);
 json_t *approvals_line_decide(const char *id, const struct approval_decision *decision);
+
+/* Writes a new file with what is known. 0, or -errno with why_r: the file is as before. */
+int approvals_rewrite(struct approvals *approvals, struct why *why_r);
 
 /* Reads the file, and rewrites it. 0, or -errno with why_r. */
 int approvals_load(struct approvals *approvals, const char *path, struct why *why_r);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -429,6 +430,65 @@ what_cannot_be_shown_is_refused(void **state)
 	json_decref(request.shown);
 }
 
+static size_t
+count(struct rig *rig, const struct policy_subject *tenant)
+{
+	json_t *list = approvals_list(rig->approvals, tenant, false, true);
+	size_t n = json_array_size(list);
+
+	json_decref(list);
+	return n;
+}
+
+/* A request of this tenant that is granted and used. */
+static void
+pass(struct rig *rig, const struct policy_subject *tenant, unsigned int number)
+{
+	char text[32];
+	const char *const item[] = { text };
+	const struct approval_request request = { .requester = tenant, .config = rig->config,
+						  .tool = "run_script", .item = item,
+						  .n_items = 1, .once = true };
+	const struct approval *approval;
+	struct why why = { .field = "" };
+
+	snprintf(text, sizeof(text), "run_script %u", number);
+	if (approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why) < 0)
+		fail_msg("%s", why.text);
+	assert_int_equal(decide(rig, approval_id(approval), &root, true), 0);
+	assert_true(approvals_use(rig->approvals, tenant->principal, text));
+}
+
+/* The file becomes shorter, too; what waits or is granted stays, however old it is. */
+static void
+what_is_past_is_forgotten(void **state)
+{
+	const unsigned int many = 3 * APPROVALS_PAST_PER_TENANT;
+	struct rig *rig = *state;
+	struct stat before, after;
+	char waits[64], granted[64];
+
+	strcpy(granted, ask(rig, 1, false));
+	assert_int_equal(decide(rig, granted, &root, true), 0);
+	strcpy(waits, ask(rig, 2, true));
+	approvals_unwatch(rig->approvals, rig);
+	pass(rig, &bob, 0);
+	for (unsigned int i = 0; i < many; i++)
+		pass(rig, &alice, i);
+	assert_int_equal(count(rig, &alice), 2 + APPROVALS_PAST_PER_TENANT + 1);
+	assert_int_equal(count(rig, &bob), 1);
+	assert_int_equal(stat(rig->path, &before), 0);
+	for (unsigned int i = 0; i < many; i++)
+		pass(rig, &alice, i);
+	assert_int_equal(stat(rig->path, &after), 0);
+	assert_true(after.st_size < before.st_size * 3 / 2);
+	restart(rig);
+	assert_true(count(rig, &alice) <= 2 + 2 * APPROVALS_PAST_PER_TENANT + 1);
+	assert_int_equal(count(rig, &bob), 1);
+	assert_true(has(rig, "uid:1000", 1));
+	assert_int_equal(decide(rig, waits, &root, true), 0);
+}
+
 /* Cut anywhere: what is whole counts, and no grant comes out of a torn line. */
 static void
 a_torn_file_grants_no_more(void **state)
@@ -526,6 +586,7 @@ main(void)
 		TEST(time_runs_out),
 		TEST(too_many_are_refused),
 		TEST(what_cannot_be_shown_is_refused),
+		TEST(what_is_past_is_forgotten),
 		TEST(a_torn_file_grants_no_more),
 		TEST(what_is_no_such_file_is_an_error),
 	};
