@@ -582,6 +582,9 @@ read_command(int argc, const char *const *argv, struct options *o, struct why *w
 		return at < 0 ? at : 0;
 	if (o->private && o->socket)
 		return WRONG("--private and --socket exclude each other");
+	if (o->private && (o->keep || o->session))
+		return WRONG("a session of a private service ends with the command: --private excludes "
+			     "--session and --keep");
 	if (o->command == COMMAND_RUN)
 		return read_run(argc - at, argv + at, o, why_r);
 	if (o->command == COMMAND_GET)

@@ -152,7 +152,8 @@ print_files(struct repl *repl, const char *word, const char *second)
 		" b.sort()\n"
 		" for f in sorted(n):\n"
 		"  p = os.path.join(d, f)\n"
-		"  print('%12d  %s' % (os.lstat(p).st_size, ascii(p[11:])[1:-1]))\n";
+		"  print('%12d  %s' % (os.lstat(p).st_size, ''.join(\n"
+		"   c if c.isprintable() else ascii(c)[1:-1] for c in p[11:])))\n";
 
 	(void)word;
 	(void)second;
@@ -181,7 +182,8 @@ run_file(struct repl *repl, const char *word, const char *second)
 	struct script_text text = {0};
 	json_t *arguments;
 
-	if (!word || second || strcmp(word, "-") == 0) {
+	(void)second;
+	if (!word || strcmp(word, "-") == 0) {
 		say("%%run FILE: one file is needed");
 		return;
 	}
@@ -196,13 +198,33 @@ run_file(struct repl *repl, const char *word, const char *second)
 static const struct command {
 	const char *name;
 	void (*run)(struct repl *repl, const char *word, const char *second);
+	int words;
 } commands[] = {
-	{ "", repl_commands_print_help }, { "help", repl_commands_print_help },
-	{ "session", print_session },     { "reset", reset },
-	{ "checkpoint", repl_commands_keep }, { "restore", restore },
-	{ "whos", print_variables },      { "files", print_files },
-	{ "save", repl_commands_save },   { "run", run_file },
+	{ "", repl_commands_print_help, 0 }, { "help", repl_commands_print_help, 0 },
+	{ "session", print_session, 0 },     { "reset", reset, 0 },
+	{ "checkpoint", repl_commands_keep, 1 }, { "restore", restore, 1 },
+	{ "whos", print_variables, 0 },      { "files", print_files, 0 },
+	{ "save", repl_commands_save, 2 },   { "run", run_file, 1 },
 };
+
+/* The next word of *rest, or NULL. A word in quotes may have blanks. */
+static char *
+next_word(char **rest)
+{
+	char *word = *rest + strspn(*rest, " \t\r"), *end = NULL;
+
+	if (!*word)
+		return NULL;
+	if (*word == '"' || *word == '\'')
+		end = strchr(word + 1, *word);
+	if (end)
+		word++;
+	else
+		end = word + strcspn(word, " \t\r");
+	*rest = *end ? end + 1 : end;
+	*end = '\0';
+	return word;
+}
 
 bool
 repl_command_line(struct repl *repl, char *line)
@@ -211,7 +233,8 @@ repl_command_line(struct repl *repl, char *line)
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		struct text_position where;
-		char *word, *second;
+		char *words[3] = {0}, *rest = line + 1 + len;
+		int n = 0;
 
 		if (strlen(commands[i].name) != len || memcmp(commands[i].name, line + 1, len) != 0)
 			continue;
@@ -219,9 +242,13 @@ repl_command_line(struct repl *repl, char *line)
 			say("that is not UTF-8 text");
 			return true;
 		}
-		word = strtok(line + 1 + len, " \t\r");
-		second = strtok(NULL, " \t\r");
-		commands[i].run(repl, word, second);
+		while (n < 3 && (words[n] = next_word(&rest)))
+			n++;
+		if (n > commands[i].words)
+			say("%%%s: \"%s\" is one word too many; a name with blanks needs quotes",
+			    commands[i].name, words[commands[i].words]);
+		else
+			commands[i].run(repl, words[0], words[1]);
 		return true;
 	}
 	return false;

@@ -195,9 +195,10 @@ save(const struct target *to, const char *path, const char *bytes, size_t len)
 		close(dir);
 	}
 	if (r == -EEXIST)
-		say("cannot save %s/%s: %s; --force replaces it", directory, path,
+		say("cannot save %s/%s: %s%s", directory, path,
 		    reply_string(to->place->handed_in, path, NULL) ?
-		    "it has changed here since it was handed in" : "it exists");
+		    "it has changed here since it was handed in" : "it exists",
+		    to->place->from_repl ? "" : "; --force replaces it");
 	else if (r < 0)
 		say("cannot save %s/%s: %s", directory, path, strerror(-r));
 	else
@@ -302,7 +303,7 @@ int
 results_save_one(const char *directory, struct call_channel *channel, int id, const char *path,
 		 const char *uri)
 {
-	const struct results_place place = { .directory = directory };
+	const struct results_place place = { .directory = directory, .from_repl = true };
 	struct target to = { .place = &place };
 	int r = open_target(&to);
 

@@ -20,6 +20,7 @@ struct results_place {
 	const char *directory;
 	bool pictures;		/* pictures are written, too, as picture-1.png ... */
 	bool force;		/* any file of the same name is replaced */
+	bool from_repl;		/* by %save, which has no --force */
 	const json_t *handed_in;	/* from inputs_hashes. Files that were sent, and have not
 					 * changed since, are replaced, too, and keep their mode.
 					 * Names that --dir leaves out are never written. NULL: no

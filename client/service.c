@@ -91,11 +91,13 @@ int
 service_open(const struct options *options, bool packages, struct service *service_r)
 {
 	struct endpoints list;
+	/* A session that outlives this command needs a service that does. */
+	bool may_be_private = !options->keep && !options->session;
 	int fd = -ENOENT;
 
 	if (options->private)
 		return start_private(packages, service_r);
-	if (endpoints_find(options->socket, &list) == 0 && !list.named_by) {
+	if (may_be_private && endpoints_find(options->socket, &list) == 0 && !list.named_by) {
 		char path[PATH_MAX];
 
 		fd = endpoints_connect(&list, NULL);

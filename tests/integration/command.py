@@ -333,6 +333,11 @@ def without_a_service_there_is_a_private_one(ctx):
         done = subprocess.run([client_program(ctx), "repl"], input="x = 6\nx * 7\n", text=True,
                               capture_output=True, timeout=ctx.seconds(120), env=nowhere(d))
         equal((done.returncode, done.stdout, done.stderr), (0, "42\n", ""))
+        for words in ("--keep",), ("--session", "r-x"):		# would end with the private one
+            done = subprocess.run([client_program(ctx), "repl", *words], input="6 * 7\n", text=True,
+                                  capture_output=True, timeout=ctx.seconds(120), env=nowhere(d))
+            equal((done.returncode, done.stdout), (69, ""), done.stderr)
+            assert "cannot reach mcp-pythond" in done.stderr, done.stderr
 
 
 @test(private=True)
@@ -491,6 +496,27 @@ def commands_say_what_they_did(ctx):
         for line in ("1", "before", "Python, a cell at a time; an empty line ends a block. Tab "
                      "completes names, and"):
             assert line in lines, out
+
+
+@test
+def names_of_files_may_have_blanks(ctx):
+    text = ("for n in 'a é.txt', 'b\\n\\u202e': open(n, 'w').write('new') and None\n\n"
+            "%files\n%save \"a é.txt\" 'o ü'\n%save 'a é.txt' 'o ü'\n%save a é.txt o\n%restore a b\n"
+            "%checkpoint\n%run 'x y.py'\n")
+    with directory() as d:
+        os.mkdir(d + "/o ü")
+        with open(d + "/x y.py", "w") as f:
+            f.write("6 * 7\n")
+        code, out, err = piped(ctx, text, cwd=d)
+        equal((code, content(d, "o ü/a é.txt")), (0, b"new"), err)
+        equal([line.split(None, 1) for line in out.splitlines()],
+              [["3", "a é.txt"], ["3", "b\\n\\u202e"], ["42"]], err)
+        equal(err.splitlines(), [
+            "mcp-python: saved o ü/a é.txt (3 bytes)",
+            "mcp-python: cannot save o ü/a é.txt: it exists",
+            'mcp-python: %save: "o" is one word too many; a name with blanks needs quotes',
+            'mcp-python: %restore: "b" is one word too many; a name with blanks needs quotes',
+            "mcp-python: there are no checkpoints; %checkpoint NAME keeps the state under a name"])
 
 
 @test

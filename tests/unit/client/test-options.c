@@ -154,6 +154,9 @@ run_takes_files_and_packages(void **state)
 	assert_true(PARSE("run", "--stdin", "--no-stdin", "x.py") < 0);
 	assert_true(PARSE("run", "--private", "--socket=/s", "x.py") < 0);
 	assert_non_null(strstr(text, "exclude each other"));
+	assert_true(PARSE("repl", "--private", "--keep") < 0);
+	assert_true(PARSE("repl", "--private", "--session=r-x") < 0);
+	assert_non_null(strstr(text, "excludes --session and --keep"));
 	assert_int_equal(PARSE("repl", "--file=a", "--with=b", "--private"), 0);
 }
 
