@@ -42,11 +42,17 @@ dispatch_workers(struct tenant *tenant, unsigned int profile)
 void
 dispatch_cells(struct tenant *tenant)
 {
-	struct sched_item *item, *next;
+	struct sched_queue *queue = &tenant->queue;
+	struct sched_item *item = TAILQ_FIRST(&queue->items[SCHED_CELLS]);
 
-	for (item = TAILQ_FIRST(&tenant->queue.items[SCHED_CELLS]); item != NULL; item = next) {
-		next = TAILQ_NEXT(item, link);
+	while (item != NULL) {
+		unsigned int before = queue->n_waiting;
+
 		repl_turn(execution_of(item)->repl);
+		/* A cell that cannot be started ends its session, and takes the cells of branches
+		 * out of the queue. */
+		item = queue->n_waiting == before ? TAILQ_NEXT(item, link)
+						  : TAILQ_FIRST(&queue->items[SCHED_CELLS]);
 	}
 }
 

@@ -176,6 +176,15 @@ choose_places(struct execution_mounts *mounts, const struct mount_places *places
 	return (int)n;
 }
 
+bool
+execution_mounts_fit(struct execution_mounts *mounts, const struct mount_places *places)
+{
+	const char *name[FILE_PLACES];
+	unsigned int first;
+
+	return choose_places(mounts, places, name, &first) >= 0;
+}
+
 /* Asks the keeper to mount the files. Returns the reading end of a pipe on which the keeper says
  * that they are mounted; -ENODATA: all are mounted already; or another -errno. */
 static int

@@ -51,6 +51,10 @@ int execution_mounts_take(struct execution_mounts *mounts, struct engine *engine
 			  const struct repl_terms *session, struct why *why_r);
 void execution_mounts_done(struct execution_mounts *mounts);
 
+/* Has the session a place for each file of a cell? Cells that waited have taken places since the
+ * files were held. */
+bool execution_mounts_fit(struct execution_mounts *mounts, const struct mount_places *places);
+
 /* Asks the keeper to mount the files and the volume in the worker, and appends the orders for the
  * links to the worker's messages. The worker waits for the mounts before it makes the links.
  * places: those of the session; NULL: a script. 0 or -errno; -ENOTCONN: there is no keeper, and the

@@ -424,6 +424,10 @@ repl_turn(struct repl *repl)
 			start_copy(repl, job);
 		} else if (job->kind == JOB_DROP) {
 			start_drop(repl, job);
+		} else if (!execution_mounts_fit(&job->execution->mounts, &repl->places)) {
+			/* This takes the job out of the list. */
+			execution_fail(job->execution, "with those of the calls before it, its "
+				       "large files are more than a session can have");
 		} else if (sched_queue_take_item(&repl->tenant->queue,
 						 &job->execution->item) == 0) {
 			TAILQ_REMOVE(&repl->jobs, job, link);

@@ -19,6 +19,7 @@ import threading
 import time
 
 from harness import SOMEBODY, Skip, equal, main, proto_version, test
+from held import held, let_go
 from http_client import Closed, Connection
 from http_suite import http_private
 from mcpclient import RpcError, connect_as
@@ -281,6 +282,44 @@ def mounted_files_of_a_session(ctx):
         o = put("import os\nsum(1 for n in os.listdir('/kept-files') if os.path.getsize('/kept-files/' + n))",
                 session=session)
         equal(looked(o), 2)
+
+
+@test
+def cells_that_wait_with_files(ctx):
+    """Each has room for its files when it is called. One that has none when it runs says so; its
+    session and the cells behind it go on."""
+    with place() as store, service(ctx, store, before="[pool]\ntenant_running_max = 1\n") as s, \
+            connect(ctx, s) as client:
+        def put(number):
+            p = Putter(ctx, s, b"PUT 1 f%d\n" % number)
+            os.write(p.pipe, b"x")
+            p.end()
+            return {"path": "f%d" % number, "uri": p.answer()["uri"]}
+
+        def cell(code, **more):
+            return client.request("tools/call", {"name": "run_repl", "arguments": dict(
+                more, code=code, timeout_seconds=600)})
+
+        def of(id):
+            return client.wait(id)["structuredContent"]
+
+        files = [put(n) for n in range(80)]
+        session = of(cell("x = 1"))["session"]
+        branches = [of(cell("x", session=session, branch=True))["session"] for _ in range(2)]
+        script = client.start_script(held("waits"))
+        ids = [cell("len(open('f39').read())", session=session, files=files[:40]),
+               cell("x", session=branches[0], files=files[40:]), cell("x + 1", session=branches[1])]
+        client.flush()
+        until("they wait", lambda: s.log().count("execution-started") >= 7)
+        let_go(ctx, "waits", s)
+        client.outcome(script)
+        first, second, third = map(of, ids)
+        equal((first["status"], first["result"]["repr"]), ("ok", "1"))
+        equal(second["status"], "jail_failed")
+        assert "more than a session can have" in second["error"]["message"], second
+        assert "the session is as it was" in second["state_text"], second
+        equal((third["status"], third["result"]["repr"]), ("ok", "2"))
+        equal(of(cell("x", session=session))["result"]["repr"], "1")
 
 
 @test

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -21,8 +22,10 @@
 #include "engine_rig.h"
 #include "base/log.h"
 #include "base/why.h"
+#include "engine/dispatch.h"
 #include "engine/engine_parts.h"
 #include "engine/repl_parts.h"
+#include "engine/tenant.h"
 #include "engine/worker.h"
 #include "host/startup.h"
 #include "policy/config.h"
@@ -895,6 +898,35 @@ a_copy_is_answered_once(void **state)
 	assert_false(session.copied);
 }
 
+/* Cells of a session and of its branches wait in one queue of the tenant. One that cannot start
+ * ends them all. */
+static void
+a_cell_that_cannot_start_takes_others_with_it(void **state)
+{
+	struct sched_queue *queue = &rig.tenant->queue;
+	unsigned int most = queue->running_max;
+	struct execution_request request;
+	struct rig_result r[3];
+
+	(void)state;
+	gives(0, "1", "1");
+	queue->running_max = 0;
+	for (size_t i = 0; i < 3; i++) {
+		request = request_in(0);
+		rig_start(&r[i], "1", &request);
+	}
+	assert_int_equal(queue->waiting[SCHED_CELLS], 3);
+	queue->running_max = most;
+	assert_int_equal(shutdown(session.repl->worker->control, SHUT_RDWR), 0);
+	dispatch_cells(rig.tenant);
+	assert_int_equal(queue->waiting[SCHED_CELLS], 0);
+	for (size_t i = 0; i < 3; i++) {
+		rig_turn_until(&r[i].over);
+		assert_int_not_equal(r[i].status, OUTCOME_OK);
+	}
+	rig_turn_until(&session.ended);
+}
+
 static int
 run_group(void)
 {
@@ -916,6 +948,7 @@ run_group(void)
 		TEST(a_copy_is_answered_once),
 		TEST(a_look_changes_nothing),
 		TEST(cells_wait_for_each_other),
+		TEST(a_cell_that_cannot_start_takes_others_with_it),
 		TEST(what_is_lost_is_told),
 		TEST(nothing_that_hides_stays),
 		TEST(files_are_those_of_the_cell),
