@@ -188,21 +188,10 @@ static int
 on_report(struct egress *e, const struct msg_egress_report *report)
 {
 	const struct egress_grant *grant = egress_find(e, report->execution);
-	struct log_quoted host, address;
 
 	if (grant == NULL)
 		return -EBADMSG;
 	tell_observer(e, grant, report);
-	log_line(report->connected ? LOG_INFO : LOG_NOTICE, "egress",
-		 "execution=%s tenant=%s verdict=%s host=%s port=%u address=%s sent=%llu "
-		 "received=%llu ms=%llu",
-		 grant->id, grant->tenant, verdict_name(report->verdict),
-		 log_quote(&host, report->host.at, report->has_host ? report->host.len : 0),
-		 report->port,
-		 log_quote(&address, report->address.at,
-			   report->has_address ? report->address.len : 0),
-		 (unsigned long long)report->sent, (unsigned long long)report->received,
-		 (unsigned long long)report->milliseconds);
 	return 0;
 }
 

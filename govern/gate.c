@@ -745,15 +745,16 @@ gate_on_connection(void *arg, const struct engine_connection *c)
 
 	if (!gate->options.audit)
 		return;
-	more = xalloc_check(json_pack("{s:s,s:i,s:I,s:I,s:I}", "verdict", c->verdict, "port",
-				      (int)c->port, "sent", (json_int_t)c->sent, "received",
-				      (json_int_t)c->received, "ms",
-				      (json_int_t)c->milliseconds));
+	more = xalloc_check(json_pack("{s:s}", "verdict", c->verdict));
 	/* text that is not UTF-8 is left out */
 	if (c->host)
 		json_object_set_new(more, "host", json_stringn(c->host, c->host_len));
+	json_object_set_new(more, "port", json_integer(c->port));
 	if (c->address)
 		json_object_set_new(more, "address", json_stringn(c->address, c->address_len));
+	json_object_set_new(more, "sent", json_integer((json_int_t)c->sent));
+	json_object_set_new(more, "received", json_integer((json_int_t)c->received));
+	json_object_set_new(more, "ms", json_integer((json_int_t)c->milliseconds));
 	/* Bytes may have left on a connection that a limit or the execution's end has cut. */
 	audit_write(gate->options.audit,
 		    c->connected ? AUDIT_CONNECTION : AUDIT_CONNECTION_REFUSED, c->tenant,

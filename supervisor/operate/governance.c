@@ -267,7 +267,6 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 	config_free(g->config);
 	g->config = config;
 	note_reload(g, true, later);
-	log_line(*later ? LOG_WARNING : LOG_NOTICE, "reloaded", "after-restart=\"%s\"", later);
 	audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
 		    json_pack("{s:b,s:s}", "done", 1, "after_restart", later));
 	gate_reload(g->gate, config, watcher->on_done, watcher->arg);

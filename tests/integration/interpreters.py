@@ -183,7 +183,8 @@ def a_reload_adds_profiles(ctx):
         running = client.start_script("input(); 6 * 7", stdin="x", timeout_seconds=60)
         put_worker(ctx, worker)
         s.reload("[profile light]\nmodules = colorsys\n" + section("mine", worker))
-        assert 'after-restart=""' in s.log(), s.log()
+        assert 'after_restart=""' in s.log(), s.log()
+        equal(s.log().count("reloaded "), 1, "an event has one line")
         equal(client.outcome(running).result["json"], 42, "what ran then")
         equal(cell(client, "x + 1", session=kept)["result"]["json"], 21, "a session of before")
         equal(client.run("import sys\n'colorsys' in sys.modules", profile="light").result["json"], True)
@@ -252,8 +253,8 @@ def a_changed_interpreter_is_that_of_all_its_profiles(ctx):
         before = {name: client.run(own, profile=name).result["json"] for name in ("one", "two")}
         s.reload(both % (worker + "-2"))
         for name in before:
-            assert "profile-taken profile=%s\n" % name in s.log().rpartition("reloaded after-restart")[0].rpartition(
-                "reloaded after-restart")[2], "%s: %s" % (name, s.log())
+            assert "profile-taken profile=%s\n" % name in s.log().rpartition("reloaded after_restart")[0].rpartition(
+                "reloaded after_restart")[2], "%s: %s" % (name, s.log())
             s.wait_logged("zygote-renewed profile=%s" % name)
             assert client.run(own, profile=name).result["json"] != before[name], name
 
@@ -280,13 +281,13 @@ def what_a_reload_cannot_change_is_said(ctx):
         s.reload("[profile light]\n")
         kept = cell(client, "x = 1", profile="light")["session"]
         s.reload("")
-        s.wait_logged('after-restart="[profile]"')
+        s.wait_logged('after_restart="[profile]"')
         equal(client.run("1", profile="light").status, "invalid_arguments", "it is there no more")
         equal(cell(client, "x + 1", session=kept)["result"]["json"], 2)
         s.reload("[profile light]\n")
         equal(client.run("1", profile="light").status, "ok", "and is again")
         s.reload("[profile light]\nzygote_per_tenant = yes\n")
-        s.wait_logged('after-restart="[profile]"', times=2)
+        s.wait_logged('after_restart="[profile]"', times=2)
         equal(client.run("1", profile="light").status, "ok")
         s.reload("".join("[profile p%d]\n" % n for n in range(15)))
         assert "profile-not-taken profile=p14 text=\"there can be no more" in s.log(), s.log()

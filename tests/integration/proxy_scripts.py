@@ -49,5 +49,5 @@ def wait_log(service, pattern, times=1):
 
 def report(service, outcome, verdict, more=""):
     """The report of one connection of an execution."""
-    return wait_log(service, r"egress execution=%s tenant=\S+ verdict=%s .*%s" % (
+    return wait_log(service, r"connection(?:-refused)? tenant=\S+ execution=%s verdict=%s .*%s" % (
         outcome.id, verdict, more))

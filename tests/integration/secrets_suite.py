@@ -170,7 +170,7 @@ print(body("/other"))
         assert "Expect" not in two and "gzip" not in two, two
         for pid in s.below():
             assert SECRET not in (read_text("/proc/%d/environ" % pid) or "")
-        report(s, o, "carried", 'host="api.test" port=%d' % host.port)
+        report(s, o, "carried", 'host=api.test port=%d' % host.port)
         log.verify()
         for text in s.log(), read_text(log.path):
             assert SECRET not in text and json.dumps(SECRET)[1:-1] not in text and OTHER not in text

@@ -296,7 +296,7 @@ def a_reload_adds_and_changes_an_interpreter():
             equal(run(asked).result["json"], False, "the profile that was not named")
             equal((kept.value("x + 2"), inside.value("y + 1")), ("22", "2"))
             equal(inside.value(asked), "False", "a session of the profile as it was")
-            write_and_reload("", 'after-restart="[interpreter], [profile]"')
+            write_and_reload("", 'after_restart="[interpreter], [profile]"')
             equal(run("1", profile="mine").status, "invalid_arguments", "it is taken away")
             equal((kept.value("x + 3"), inside.value("y + 2")), ("23", "3"))
             assert not c.answers, "what ran from before has ended"
