@@ -16,6 +16,7 @@
 #include "govern/gate.h"
 #include "mcp/permission.h"
 #include "mcp/run.h"
+#include "policy/rules.h"
 
 /* A call that was made, and that must be approved before it runs. */
 struct permission {
@@ -146,8 +147,8 @@ run_permission_ask_operator(struct mcp_run *run)
 		run_refuse(run, &permission->host, why.text);
 		return;
 	}
-	snprintf(text, sizeof(text), "approval_pending: %s has to be approved by an operator; "
-		 "make the same call again once it is", approval_id(approval));
+	snprintf(text, sizeof(text), "approval_pending: %s has to be approved by %s",
+		 approval_id(approval), policy_who_approves(permission->host.config));
 	if (mcp_run_become_task(run, text) == 0) {
 		permission->waits = true;
 		(void)permission_ask(&permission->host, run->tool, permission->item,

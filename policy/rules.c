@@ -77,6 +77,15 @@ policy_asks_session(const struct config *config)
 	return has_word(&config->policy.approvers, "self");
 }
 
+const char *
+policy_who_approves(const struct config *config)
+{
+	if (policy_asks_session(config) && config->policy.approvers.n == 1)
+		return "you, and you cannot be asked here; make the call where you can, such as by "
+		       "mcp-python run at a terminal";
+	return "an operator; make the same call again once it is";
+}
+
 /* The subject's name on the host, or the name that the proxy gave; NULL: none. */
 static const char *
 name_of(const struct policy_subject *subject)

@@ -163,8 +163,11 @@ lock_directory(char *directory)
 	if (asprintf(&path, "%s/lock", directory) < 0)
 		abort();
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0)
 		return -errno;
+	/* Where files cannot be locked, the keeper still locks its store. */
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return -EWOULDBLOCK;
 	(void)give_fd(fd);
 	return 0;
 }

@@ -288,13 +288,13 @@ def what_was_typed_before_is_no_consent(ctx):
 
 @test(private=True)
 def without_a_terminal_nobody_consents(ctx):
-    """As ever: the call waits for an approval."""
+    """The call waits for an approval, and says whose."""
     with ctx.private(APPROVE) as s, written("print('it', 'ran')\n") as path:
         done = subprocess.run([client_program(ctx), "run", "--socket", s.socket, path],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=ctx.seconds(60))
         equal((done.returncode, done.stdout), (75, ""), done.stderr)
-        assert "has to be approved by an operator" in done.stderr, done
+        assert "has to be approved by you, and you cannot be asked here" in done.stderr, done
 
 
 if __name__ == "__main__":

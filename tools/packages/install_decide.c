@@ -12,6 +12,7 @@
 #include "govern/approvals.h"
 #include "policy/config.h"
 #include "policy/packages.h"
+#include "policy/rules.h"
 #include "tools/packages/consent.h"
 #include "tools/sets/set.h"
 #include "tools/sets/store.h"
@@ -76,8 +77,8 @@ decide_ask_operator(struct install *install, const char *why)
 		install_deny(install, message);
 		return;
 	}
-	snprintf(message, sizeof(message), "%s: %s has to be approved by an operator; make the "
-		 "same call again once it is", why, approval_id(approval));
+	snprintf(message, sizeof(message), "%s: %s has to be approved by %s", why,
+		 approval_id(approval), policy_who_approves(install->host.config));
 	if (install->host.on_task(install->host.arg, message) == 0 &&
 	    consent_ask(install->consent, decide_on_decided, install, &approval, &trouble) == 0)
 		return;
