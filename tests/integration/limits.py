@@ -285,7 +285,8 @@ def output_limit_of_both_streams_together(ctx):
 @test
 def output_is_cut_in_the_middle(ctx):
     with ctx.client() as client:
-        o = client.run("for i in range(300000): print('%09d' % i)")
+        o = client.run("for i in range(300000): print('%09d' % i)", ctx.seconds(60),
+                       timeout_seconds=int(ctx.seconds(30)))
         equal(o.status, "ok", "status")
         assert o.stdout.startswith("000000000\n000000001\n"), o.stdout[:40]
         assert o.stdout.endswith("000299999\n"), o.stdout[-40:]

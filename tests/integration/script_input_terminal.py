@@ -143,7 +143,7 @@ def prompts_cannot_steer_the_terminal(ctx):
 @test(private=True)
 def who_does_not_answer_in_time(ctx):
     with running(ctx, NAME, ALLOW + "[mcp]\nask_seconds = 1\n") as t:
-        t.expect("script> Your name. \nmcp-python: the question was withdrawn: nobody answered")
+        t.expect("script> Your name. \nmcp-python: the question was withdrawn: there was no answer in time")
         equal(t.end(), 1)
         assert "EOFError" in t.seen, t.seen
 

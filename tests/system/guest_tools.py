@@ -189,6 +189,7 @@ class Neighbour(threading.Thread):
 
 def limited(status, script, names, uid=ALICE, **arguments):
     """A script that reaches a limit, while another tenant's continues."""
+    arguments.setdefault("timeout_seconds", int(seconds(30)))
     with Neighbour() as neighbour, client(uid) as c:
         o = c.run(script, seconds(120), **arguments)
         assert o.status == status, "%s expected: %r" % (status, o)
