@@ -58,8 +58,9 @@ free_grant(struct egress_grant *grant)
 		child_arm(&e->child, UNUSED_MS);
 }
 
-/* Ends the grants when the proxy begins to end, not when it is reaped: a script that has seen its
- * connection close may have ended by then. Grants of ended executions need no message. */
+/* Logs each grant that the end of the proxy cuts, and frees the grants of ended executions, which
+ * are not logged. Called when the proxy begins to end, and not only when it is reaped: by then a
+ * script whose connection was cut may have ended. */
 static void
 egress_on_ending(void *arg)
 {

@@ -571,8 +571,8 @@ execution_unwatch(struct execution *e)
 	memset(&e->watcher, 0, sizeof(e->watcher));
 }
 
-/* Charges the unchanged output that is kept for spilling. Its bounds are those of the files that
- * are kept after the run. */
+/* Charges the unchanged output that is kept for spilling. It is counted separately from stored
+ * files, with the same bounds: keep_bytes and keep_bytes_max. */
 static void
 charge_spill(struct execution *e, enum stream stream, size_t len)
 {

@@ -51,8 +51,8 @@ int execution_mounts_take(struct execution_mounts *mounts, struct engine *engine
 			  const struct repl_terms *session, struct why *why_r);
 void execution_mounts_done(struct execution_mounts *mounts);
 
-/* Has the session a place for each file of a cell? Cells that waited have taken places since the
- * files were held. */
+/* Has the session a place for each file of a cell? While the cell waited, the cells before it may
+ * have taken places. */
 bool execution_mounts_fit(struct execution_mounts *mounts, const struct mount_places *places);
 
 /* Asks the keeper to mount the files and the volume in the worker, and appends the orders for the

@@ -70,9 +70,9 @@ engine_input_name(enum engine_input what)
 /* A call of another server's tool that has ended. */
 struct engine_tool_call {
 	const char *server;
-	const char *tool;		/* NULL: the call was not sent, so perhaps no such tool
-					 * exists; or the tool is one of the client's, which chooses
-					 * their names */
+	const char *tool;		/* NULL: the call was not sent, so the tool may not exist;
+					 * or the server is the client itself, which may give its
+					 * tools any names */
 	unsigned int end;		/* as in struct outcome_tool_call, like the following */
 	uint64_t ms, bytes;
 };

@@ -61,7 +61,8 @@ struct repl {
 	/* Of an adopted session: memory from before the adoption, which no controller counts. */
 	uint64_t uncounted_most;		/* private bytes when it was adopted */
 	uint64_t uncounted;			/* private bytes at the last look */
-	uint64_t uncounted_lasting;		/* bytes beside the private ones */
+	uint64_t uncounted_lasting;		/* files, and kernel memory: cannot be measured
+						 * again */
 	bool was_looked_at;			/* its memory was measured since it was frozen */
 	uint64_t rests_with;			/* bytes of memory, as init has reported; 0:
 						 * unknown */

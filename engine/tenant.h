@@ -32,8 +32,8 @@ struct tenant {
 	struct load load;
 	struct sched_queue queue;
 	struct volumes volumes;
-	uint64_t spilled;		/* bytes of the output of running executions that are kept
-					 * because their requests want spill */
+	uint64_t spilled;		/* bytes of output that is kept for "spill" (request.h) of
+					 * its running executions */
 	unsigned int n_shares;
 	struct share share[];		/* by profile */
 };

@@ -312,7 +312,7 @@ on_tool(struct upstream *u, const struct msg_tools_tool *tool)
 	return 0;
 }
 
-/* Logs a server's new state. told: its text. */
+/* Logs a server's new state. told: the text of TOOLS_SERVER. */
 static void
 log_server(const struct server *s, const struct msg_str *told)
 {
