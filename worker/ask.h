@@ -25,8 +25,7 @@ uint64_t ask_run(void);
 /* A question that was sent, and its answer. Its members belong to ask.c; zeroed: none. */
 struct question {
 	LIST_ENTRY(question) link;
-	unsigned int run;		/* the number of the run, within the process, that asked it
-					 */
+	unsigned int run;		/* the run that asked it: its number within the process */
 	uint32_t number;		/* of a call of a tool; 0: a question that takes turns */
 	bool open;			/* it has no answer yet */
 	struct frame answer;

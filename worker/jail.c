@@ -219,8 +219,9 @@ end_with_supervisor(const struct jail_birth *b)
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* Entered by the script's process, because init has to write to its /proc (processes_weigh()),
- * and no rule could name a single file of it. The filter allows no other rules afterwards. */
+/* Init makes these rules, and only the script's process enters them: init has to write to
+ * /proc/PID/oom_score_adj (processes_weigh()), and a rule cannot allow that file alone. The filter
+ * of system calls lets no process of the worker make other rules. */
 static int landlock_rules = -1;
 
 static int

@@ -132,8 +132,10 @@ visit_libraries(void (*visit)(void *library, void *arg), void *arg)
 	free(names.at);
 }
 
-/* LLVM's runtime ends its threads itself. dlsym() also searches the libraries that a library
- * needs, and those are visited by themselves. */
+/* Notes libgomp's function that ends its threads. LLVM's runtime has a function of the same name,
+ * which is not needed: that runtime ends its threads itself. dlsym() also searches the libraries
+ * that a library needs. A library that needs both runtimes is skipped, but its libgomp is visited,
+ * too. */
 static void
 look_for_libgomp(void *library, void *arg)
 {
