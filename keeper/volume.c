@@ -72,9 +72,9 @@ volume_read_name(const char **at, size_t *len)
 
 /* ---- modes and attributes ---- */
 
-/* On the disk a file's owner is this process, which can always read and write it. The bits of the
- * owner that a script has set are kept as those of the group; the group's are shown as the
- * others'. */
+/* On the disk a file's owner is this process, which can always read and write it. The owner's bits
+ * that a script sets are kept as the group's bits on the disk. The group's bits that a script sets
+ * are not kept: scripts see the others' bits in their place. */
 static mode_t
 mode_on_disk(mode_t mode, bool is_directory)
 {

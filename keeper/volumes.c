@@ -397,7 +397,8 @@ volumes_start(struct volumes *volumes, const char *path, int root, const struct 
 	return 0;
 }
 
-/* 1: it is mounted and served; 0: the server will say that; or -errno. */
+/* Mounts the volume in the worker. 1: its server runs already; 0: its server was started, and will
+ * write the result to the gate; or -errno. */
 static int
 volumes_provide(struct volumes *volumes, const char *tenant, const char *name,
 		const struct frame *frame)
