@@ -97,7 +97,8 @@ connection_report(const struct connection *c)
 	c->grant->proxy->tell(c->grant->proxy->tell_arg, &msg);
 }
 
-/* libevent frees it in a later turn; the group may be gone by then. */
+/* libevent frees the bufferevent in a later turn of the loop. The grant's rate limit group may be
+ * freed before that, so the bufferevent leaves the group now. */
 static void
 side_close(struct side *side)
 {
