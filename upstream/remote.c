@@ -364,7 +364,8 @@ on_broken(struct transfer *t, CURLcode result)
 		r->options.on_failed(r->options.arg, id, refused ? status : 0, text);
 }
 
-/* libcurl has returned: messages, then ends. A message can end everything. */
+/* Called after libcurl has returned: gives out the queued messages, then handles the transfers that
+ * have ended. The callback for a message may end all transfers. */
 static void
 remote_settle(struct remote *r)
 {

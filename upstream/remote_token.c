@@ -23,8 +23,8 @@ find_failed(const struct remote *r)
 	return t;
 }
 
-/* Ends the transfers that have failed, from the first one each time: a callback may send others,
- * or end everything. */
+/* Ends the transfers that have failed. Each search begins at the start of the list, because a
+ * callback may add transfers, or end all of them. */
 static void
 end_failed(struct remote *r, const char *text)
 {

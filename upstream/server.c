@@ -181,7 +181,8 @@ request_ask(struct server *s, enum kind kind, const char *method, json_t *params
 	return 0;
 }
 
-/* Failing to ask before it serves is a failed start. 0 or -errno. */
+/* Sends a request. If this fails before the server serves, the start of the server has failed. 0 or
+ * -errno. */
 static int
 ask_first(struct server *s, enum kind kind, const char *method, json_t *params, uint32_t ms)
 {
