@@ -47,9 +47,9 @@
 #define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of a file whose content is kept */
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all kept contents of a run */
 #define REPL_SNAPSHOTS_MAX 16		/* states of a session */
-#define REPL_COPYING_MAX 8		/* processes of a session's worker that neither hold a state
-					 * nor belong to a script, such as init, while a copy of
-					 * the state is made */
+#define REPL_COPYING_MAX 8		/* while a state is copied: processes of the worker that
+					 * neither hold a state nor belong to a script, such as
+					 * init */
 #define HANDOVER_SESSIONS_MAX 1023	/* sessions that one supervisor leaves to the next. Each has
 					 * four descriptors in systemd's store, and the table of
 					 * sessions has one; the store has room for 4096 */
