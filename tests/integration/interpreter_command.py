@@ -72,6 +72,12 @@ def the_command_adds_and_removes(ctx):
                       ["remove", "none"], ["add", program, "--name", "../x"], ["what"]):
             status, said = command(ctx, config, *words)
             assert status and said, (words, status, said)
+        blanks = os.path.dirname(config) + "/a b"
+        os.symlink(prefix, blanks)
+        status, said = command(ctx, config, "add", "%s/bin/python3.%d" % (blanks, minor), "--name", "blanks")
+        assert status == 1 and "a path with blanks" in said, (status, said)
+        status, said = command(ctx, config, "add", program, "--name", "none", MCP_WORKER_SOURCES="/none")
+        assert status == 1 and "installed with the service" in said, (status, said)
         equal(command(ctx, config, "remove", "mine")[0], 0)
         equal((written(config), os.listdir(os.path.dirname(config) + "/workers")), ("", []))
 

@@ -82,6 +82,8 @@ def a_version_chooses(ctx):
             o = client.run("1", python_version=version, **more)
             equal(o.status, "python_unavailable", "%s %s" % (version, more))
             assert "requires-python is ==" in o.text or "has an interpreter" in o.text, o.text
+            if version[0].isdigit() and not more:
+                assert "the profile basic has Python %s. Nothing was run. No other profile has" % full in o.text, o.text
         for version in ("", None):	# not given
             equal(which(client, python_version=version), USUAL)
         for version in ("3.11 ", ">=3", 3.11, "x" * 33, "3..1", "3.", "3.x"):

@@ -34,6 +34,7 @@ struct tool_run {
 	const char *profile;		/* the profile that was checked */
 	size_t candidate;		/* index of the profile, if any profile with such a
 					 * Python will do */
+	char *unfit;			/* about the first profile, if others are tried after it */
 	bool *over;			/* if not NULL: set when the run is freed */
 	struct execution *execution;
 	struct script_input input;
@@ -105,6 +106,7 @@ run_script_free_run(struct tool_run *run)
 	script_tools_end(&run->tools);
 	json_decref(run->packages);
 	found_done(&run->found);
+	free(run->unfit);
 	free(run);
 }
 
@@ -288,6 +290,9 @@ run_script_on_needs(void *arg, const struct needs_result *result)
 			run->kind->refuse(reason_of(r), why.text, &run->host);
 	} else if (result->status == NEEDS_PYTHON &&
 		   environment_next_profile(&run->host, &run->candidate, &run->profile)) {
+		if (!run->unfit && asprintf(&run->unfit, "%s. No other profile has a Python that fits",
+					    result->text) < 0)
+			abort();
 		run->arguments.profile = run->profile;
 		r = check_first(run, &why);
 		if (r < 0)
@@ -297,7 +302,9 @@ run_script_on_needs(void *arg, const struct needs_result *result)
 		if (result->status == NEEDS_TROUBLE)
 			run->kind->answer(result->trouble, run->arguments.flags, &run->host);
 		else
-			run->kind->refuse(result->reason, result->text, &run->host);
+			run->kind->refuse(result->reason,
+					  result->status == NEEDS_PYTHON && run->unfit
+						  ? run->unfit : result->text, &run->host);
 	}
 	if (r < 0)
 		run_script_free_run(run);
