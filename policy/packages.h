@@ -34,11 +34,11 @@ enum packages_build { PACKAGES_BUILD_DENY = 1, PACKAGES_BUILD_ALLOW };
 /* Is this URL, of an index or a direct reference, that of a single wheel? */
 bool packages_is_wheel_url(const char *url);
 
-/* May a requirement be requested? This is checked before it is resolved. Every requirement is
- * refused if [policy] install_package is deny, and a name if every version of it is denied. A
- * direct reference needs [packages] allow_urls, and the URL of a wheel. The wheel must be at the
- * scheme, host and port of an index, or at https of one of [packages] file_hosts. 0, or -EACCES
- * with why_r. */
+/* May a requirement be requested? This is checked before it is resolved. It is refused if [policy]
+ * install_package is deny, or if [packages] deny has every version of the package. A direct
+ * reference needs [packages] allow_urls, and must be the URL of a wheel. This URL must have the
+ * scheme, host and port of an index, or be an https URL on a host of [packages] file_hosts. 0, or
+ * -EACCES with why_r. */
 int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 

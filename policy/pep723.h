@@ -29,9 +29,9 @@ struct pep723 {
 int pep723_find(const char *script, size_t len, struct pep723 *found_r);
 void pep723_done(struct pep723 *found);
 
-/* The number of the line in which the first block has text between quotes; or else of the line that
- * begins with key (key may be NULL); or else of the opening line. The result is only a hint for
- * people: TOML has other ways to write a string. */
+/* Finds the line of the first block that has the string text (NULL: none) in quotes. If there is
+ * none, the line that begins with key (NULL: none); otherwise the opening line. Returns its number
+ * in the script. It is only a hint for people: TOML has other ways to write a string. */
 unsigned int pep723_line_of(const struct pep723 *found, const char *text, size_t len,
 			    const char *key);
 

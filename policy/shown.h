@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the text about a call that people see before they agree to it. It has all arguments of the
- * call, which are a stranger's words (base/quote.h).
+ * call, which are a stranger's words (base/quote.h). A value that is long, or not plain, is a text:
+ * it has a number, and is shown below the list of arguments.
  *
  *   text 1, 10 bytes, SHA-256                                  the service's: a list of the texts
  *     2f6e...
  *
  *   arguments:
- *   > files[0].path: "x.py"                                    the caller's: each argument by name,
- *   > files[0].text: text 1                                    with its value, or the number of
- *   > script: "exec(open('x.py').read())"                      the text that it is
+ *   > files[0].path: "x.py"                                    the caller's: the name of each
+ *   > files[0].text: text 1                                    argument, and its value or the
+ *   > script: "exec(open('x.py').read())"                      number of its text
  *
  *   text 1:
  *   > import os                                                the caller's: the texts

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the tenants' sections, and the configurations made of them.
- * The configuration of one tenant borrows everything that no section changes from the
- * configuration that was read, and keeps that one alive. */
+ * The configuration of one tenant has its own values only where sections change them. It borrows
+ * all others from the configuration that was read, and holds that configuration. */
 #include "policy/config_parts.h"
 
 #include <assert.h>
