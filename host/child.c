@@ -252,7 +252,8 @@ child_on_readable(evutil_socket_t fd, short what, void *arg)
 		child_lose(c, r);
 }
 
-/* The loop may tell of the end first. What the process has sent before may explain it. */
+/* The loop may report the end of the process before its last messages. These are read first,
+ * because they may give the reason for the end. */
 static void
 child_on_ended(evutil_socket_t fd, short what, void *arg)
 {

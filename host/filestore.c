@@ -402,8 +402,8 @@ filestore_shelve(struct filestore *store, struct shelf *shelf, struct stored *fi
 	filestore_charge(store, shelf, file->size);
 }
 
-/* Adds to the index a file that the helper has kept. If its job was cancelled, the helper has read
- * that too late, and the file is removed again. */
+/* Adds to the index a file that the helper has kept. If the job was cancelled, the order to cancel
+ * it came too late: the file is removed again. */
 static void
 filestore_take_file(struct filestore_job *job, const struct msg_file_ended *ended)
 {

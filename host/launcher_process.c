@@ -541,7 +541,8 @@ parent_of(pid_t pid)
 	return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* The pidfd is opened first: if the process is alive afterwards, the number was its own. */
+/* The pidfd is opened before the parent is looked up, and its process must be alive afterwards. So
+ * pid was not used again for another process in between. */
 static int
 launcher_process_adopt(const struct launcher_process *l, pid_t pid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the launcher; secret_stamp() in the supervisor.
- * Owns:    nothing; the caller forgets the text.
+ * Owns:    nothing; the caller erases the text after use.
  * Reads:   a file of the administrator. */
 #include "host/secret.h"
 
