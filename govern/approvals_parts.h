@@ -38,8 +38,10 @@ struct approval {
 
 struct approvals {
 	TAILQ_HEAD(approval_list, approval) all;	/* oldest first */
-	unsigned int busy;		/* functions on the stack that have one: none is freed */
-	size_t forgotten;		/* of those in the file */
+	unsigned int busy;		/* functions on the stack that have a pointer to a request;
+					 * unless it is 0, no request is freed */
+	size_t forgotten;		/* requests that were forgotten since the file was last
+					 * rewritten */
 	struct approvals_policy policy;
 	struct audit *audit;
 	struct event *timer;

@@ -497,9 +497,9 @@ bytes_max(const struct audit *audit)
 	return audit->keep_bytes ? audit->keep_bytes + audit->rotate_bytes : 0;
 }
 
-/* Warns long before a write fails: when the free bytes of the disk have become fewer than the files
- * may still grow by or, without a bound on the files, fewer than twice the size of one file. Also
- * warns, once, when the files have reached 80 % of their bound. */
+/* Warns long before a write fails: when the disk has too few free bytes for the growth that the
+ * bound on the files still allows; without a bound, for two files of full size. Also warns, once,
+ * when the files have reached 80 % of their bound. */
 static void
 look_at_disk(struct audit *audit)
 {
