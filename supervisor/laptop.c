@@ -172,8 +172,8 @@ lock_directory(char *directory)
 	return 0;
 }
 
-/* Takes the first of TOP, TOP/2, TOP/3 ... that no other service of the user has: each client that
- * starts a service on standard input and output has one of its own. A reload keeps it. */
+/* Takes the first of TOP, TOP/2, TOP/3 ... that no other service of the user has locked. A user has
+ * several services if several clients start one with --stdio. A reload keeps the directory. */
 static int
 take_directory(const char *top, const char **directory_r)
 {
@@ -207,7 +207,8 @@ set_place(struct config *config, const char *section, const char *key, const cha
 	return laptop_set(config, section, key, path, "--packages", errors);
 }
 
-/* The packages, what the user said of them, and the files that scripts leave. */
+/* Sets the places of the packages, of the user's decisions about them, and of the files that
+ * scripts leave. */
 static int
 set_places(struct config *config, FILE *errors)
 {

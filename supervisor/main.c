@@ -338,7 +338,7 @@ on_reloaded(void *arg)
 	notify_ready(s->notify);
 }
 
-/* Descriptions say how many tools other servers have. */
+/* The description of a tool says how many tools other servers have, so tools/list has changed. */
 static void
 on_tools_listed(void *arg)
 {
@@ -541,9 +541,9 @@ uses_files(const struct supervisor *s)
 	       (is_file(&in) || is_file(&out));
 }
 
-/* The reason is much work, or a wait that the guard has ended without finding its cause: libevent
- * closes sockets by itself, and older kernels close descriptors that other peers have left in
- * theirs. */
+/* Logs a long turn of the loop. The loop had much work; or the guard has ended a wait for which no
+ * peer can be blamed. It can occur when libevent closes a socket. On older kernels, each close of a
+ * unix socket may also close descriptors in sockets that no process holds any more. */
 static void
 on_slow_turn(unsigned int milliseconds)
 {
@@ -632,8 +632,8 @@ supervisor_build(struct supervisor *s)
 	return 0;
 }
 
-/* From here on the end comes anyway. A further signal, when the loop handles none any more, must
- * not interrupt the removal of the rest. */
+/* Blocks the signals that would end the process, because it is ending already. The loop handles no
+ * signal any more, so another one would kill the process before everything is removed. */
 static void
 stay_deaf(void)
 {

@@ -240,9 +240,9 @@ free_line(const void *rest, size_t len, void *line)
 	free(line);
 }
 
-/* Writes the bytes that the client's socket takes now, and returns their number. If they waited for
- * the loop, the end of a used worker and the making of the next one would come first. Errors are
- * ignored here, because they occur again when the rest is written. */
+/* Writes the bytes that the client's socket takes now, and returns their number. In a later turn of
+ * the loop they would be late: before that the used worker is ended, and the next one is made.
+ * Errors are ignored here, because they occur again when the rest is written. */
 static size_t
 write_at_once(struct stream *s, const char *line, size_t len)
 {

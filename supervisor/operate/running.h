@@ -29,7 +29,7 @@ json_t *running_stop(struct engine *engine, struct audit *audit, const char *by,
 
 /* suspend: obeys {"do":"suspend","tenant":PRINCIPAL}: stops the executions of this tenant, refuses
  * further ones, and ends its signed links. Otherwise obeys {"do":"resume","tenant":PRINCIPAL}:
- * accepts executions again. by and the result are as of running_stop. */
+ * accepts executions again. by and the result: as for running_stop. */
 json_t *running_suspend(struct engine *engine, struct gate *gate, const char *by,
 			const json_t *request, bool suspend, struct why *why_r);
 
