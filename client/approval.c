@@ -14,7 +14,7 @@
 #include "client/table.h"
 #include "policy/shown.h"
 
-/* A refusal that stands says until when. */
+/* Prints until when a refusal is in force. */
 static void
 print_denied(const json_t *approval)
 {
@@ -51,7 +51,8 @@ print_one(const json_t *approval)
 	putchar('\n');
 }
 
-/* Of a script its first line says more than its hash. */
+/* Prints the first line of a script, if the request has one; otherwise the first item, which for a
+ * script would be only its hash. */
 static void
 print_request(const json_t *approval)
 {

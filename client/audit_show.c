@@ -109,7 +109,7 @@ print_text(FILE *row, const char *text, size_t len)
 	fputs(word, row);
 }
 
-/* Of a script, its first line. */
+/* Prints a member as key=value. Only the first line of a text is printed. */
 static void
 print_member(FILE *row, const char *key, json_t *value)
 {

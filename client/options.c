@@ -434,7 +434,6 @@ list_options(enum command command, struct option list_r[N(rows) + 2])
 	*list_r = (struct option){0};
 }
 
-/* Words that are not options. */
 /* Reads options up to the first other word, and returns where that is in argv, whose first member
  * is skipped. If word_r is not NULL, reads all words: *word_r is the one word that is not an
  * option, or NULL. Stops at --help, and sets o->command to COMMAND_HELP. */

@@ -211,7 +211,8 @@ prompt_text_of(const json_t *object, const char *key)
 	return text && strlen(text) == len ? text : NULL;
 }
 
-/* The only field of a form. NULL: there are others, or it is neither a line nor a yes. */
+/* The only field of a form. NULL: there are several or none, or its type is neither string nor
+ * boolean. */
 static const json_t *
 only_field(struct prompt *q, const json_t *params)
 {

@@ -152,7 +152,8 @@ note_exit(struct repl *repl, const json_t *outcome)
 	}
 }
 
-/* Remembers what %files, %save and %restore tell. */
+/* Notes the files and checkpoints of an answer: %save needs the uris of the files; %checkpoint and
+ * %restore without a name list the checkpoints. */
 static void
 note_things(struct repl *repl, const json_t *outcome)
 {

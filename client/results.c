@@ -155,7 +155,8 @@ struct target {
 	int top;
 };
 
-/* Is the file that has this name now as it was handed in? */
+/* Does the file of this name still have the content that was handed in under path? Then *mode_r is
+ * its mode. */
 static bool
 is_unchanged(const struct target *to, int dir, const char *name, const char *path, mode_t *mode_r)
 {

@@ -24,7 +24,7 @@ int script_load(const char *path, struct script_text *text_r);
 /* Is standard input a pipe, a socket or a file? */
 bool script_has_stdin(void);
 
-/* Reads standard input, as the standard input of the script. The result is as of script_load. */
+/* Reads standard input, as the standard input of the script. Returns the same as script_load. */
 int script_load_stdin(struct script_text *text_r);
 
 void script_text_free(struct script_text *text);

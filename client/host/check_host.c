@@ -167,8 +167,8 @@ check_host_check(const struct probe_place *place, bool as_json)
 	return all ? 0 : EXIT_NOT_ALL;
 }
 
-/* A user's service would be started by the user's manager, with a cgroup of its own; so are
- * these trials, if that manager exists. Returns if not. */
+/* Runs this program again under the user's manager, with a cgroup of its own, as a user's service
+ * would run. Returns if that is not possible. */
 static void
 go_to_manager(int argc, char **argv)
 {

@@ -63,7 +63,7 @@ int probe_in_child(int (*trial)(void *arg), void *arg);
 /* The text of a result of probe_in_child, for people. */
 const char *probe_error(int error);
 
-/* Waits for a child. The result is as of probe_in_child. */
+/* Waits for a child. The result is that of probe_in_child. */
 int probe_wait(pid_t pid);
 
 /* To be called in a child: makes the kernel kill it when its parent ends, and after some seconds.
