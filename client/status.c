@@ -38,7 +38,7 @@ static const char metrics_help[] =
 	"\n"
 	"Prints the service's metrics as OpenMetrics text. For operators.\n"
 	"\n"
-	"  --admin-socket PATH   as of status\n"
+	"  --admin-socket PATH   as for status\n"
 	"  --help                this text\n";
 
 /* ---- showing ---- */

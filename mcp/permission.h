@@ -50,7 +50,7 @@ bool permission_is_given(const struct tool_reply *reply);
 void permission_grant(const struct tool_host *host, const struct tool *tool,
 		      const char *item, const json_t *arguments);
 
-/* Asks the operators to approve the item. on_decided and the result are as of approvals_ask. */
+/* Asks the operators to approve the item. on_decided and the result are as for approvals_ask. */
 int permission_ask(const struct tool_host *host, const struct tool *tool, const char *item,
 		   const json_t *arguments,
 		   void (*on_decided)(void *arg, const struct approval_decision *decision),

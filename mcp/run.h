@@ -64,7 +64,7 @@ void mcp_run_release(struct mcp_run *run, enum cancel_reason reason);
  * which questions the run may ask. */
 void mcp_run_join(struct mcp_run *run, struct mcp_audience *audience);
 
-/* Ends what mcp_run_join has begun. reason: as of mcp_run_release. Does nothing if the audience has
+/* Ends what mcp_run_join has begun. reason: as for mcp_run_release. Does nothing if the audience has
  * not joined. */
 void mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason);
 
@@ -91,7 +91,7 @@ bool mcp_run_asks_consent(const struct mcp_run *run);
  * ignored. They are used for the first questions. */
 void mcp_run_set_early(struct mcp_run *run, const json_t *responses);
 
-/* Makes the run a task, as if the tool had called on_task. The result is as of on_task. */
+/* Makes the run a task, as if the tool had called on_task. The result is as for on_task. */
 int mcp_run_become_task(struct mcp_run *run, const char *status);
 
 /* The resources that the script of the run uses now. False: no script runs. */

@@ -40,7 +40,7 @@ static struct {
 	bool look;		/* it only looks at the state */
 	enum background_mode background;	/* of the threads and processes that it leaves */
 	int awake;		/* the slot that continues after a look; -1: none */
-	int line;		/* as of cell_runs */
+	int line;		/* as for cell_runs */
 	int listener;		/* the socket on which it reaches its proxy; -1: none */
 	pid_t pid;		/* 0: its copy is not reported yet */
 	bool deaf;		/* it has closed its line */

@@ -429,7 +429,7 @@ static const struct seccomp_row rows[] = {
 	ALLOW_IF("ioctl", 1, 0x8913, "SIOCGIFFLAGS, looks only"),
 	ALLOW_IF("ioctl", 1, 0x8915, "SIOCGIFADDR, looks only"),
 	ALLOW_IF("ioctl", 1, 0x8921, "SIOCGIFMTU, looks only"),
-	IF("ioctl", SECCOMP_EINVAL, 1, UINT32_MAX, 0x8946, "SIOCETHTOOL, a world of its own; as of an "
+	IF("ioctl", SECCOMP_EINVAL, 1, UINT32_MAX, 0x8946, "SIOCETHTOOL, a world of its own; as for an "
 	   "interface without it, for psutil"),
 	IF("ioctl", SECCOMP_EOPNOTSUPP, 1, UINT32_MAX, FICLONE, "pathlib copies files in another way "
 	   "only if it gets this error"),

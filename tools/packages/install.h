@@ -52,7 +52,7 @@ typedef void install_done(void *arg, const struct install_result *result);
 int install_is_configured(const struct config *config, struct why *why_r);
 
 /* Starts an installation. done is called once, from a later turn of the loop. Progress is sent to
- * the host. 0 and *install_r, valid until done is called; -ENOSYS: as of install_is_configured; or
+ * the host. 0 and *install_r, valid until done is called; -ENOSYS: as for install_is_configured; or
  * -EACCES: policy denies these requirements before they are resolved. */
 int install_start(const struct tool_host *host, const struct install_request *request,
 		  install_done *done, void *arg, struct install **install_r,

@@ -86,7 +86,7 @@ void repl_run_refuse(struct tool_run *run, const char *reason, const char *text)
 const char *repl_run_reason(int error);		/* the reason that belongs to a -errno */
 
 /* Leaves the turns of the call. closes: the session is closed, too; this is needed for a new
- * session whose handle no client gets. used: as of repl_session_leave. */
+ * session whose handle no client gets. used: as for repl_session_leave. */
 void repl_run_leave(struct tool_run *run, bool closes, bool used);
 void repl_run_free(struct tool_run *run);
 

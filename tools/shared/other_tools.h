@@ -29,7 +29,7 @@ struct other_tools {
 void other_tools_offer(struct other_tools *tools, const struct tool_host *host, bool waits,
 		       struct execution_request *request);
 
-/* Answers a request for a list, now or later. A call of a tool is refused. asked: as of on_tool of
+/* Answers a request for a list, now or later. A call of a tool is refused. asked: as for on_tool of
  * struct execution_watcher. */
 void other_tools_answer(struct other_tools *tools, struct execution *execution,
 			const struct execution_tool *asked);
