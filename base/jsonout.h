@@ -67,7 +67,7 @@ size_t jsonout_cost(const char *text, size_t len);
  * has three. */
 size_t jsonout_repaired(const char *text, size_t len);
 
-/* The length of the longest head of text that ends between characters, and of which jsonout_text
+/* The length of the longest head of text that ends between characters, and for which jsonout_text
  * writes at most budget bytes. */
 size_t jsonout_fit(const char *text, size_t len, size_t budget);
 

@@ -118,7 +118,8 @@ quote_is_plain(const char *text, size_t len)
 
 /* ---- one line ---- */
 
-/* Each character of escaped gets a backslash before it. escaped: NULL or the characters. */
+/* Writes text as one line, as quote_line does, but with a backslash before each character that is
+ * in escaped. */
 static size_t
 quote_put_line(char *to, size_t size, const char *text, size_t len, const char *escaped)
 {

@@ -7,8 +7,9 @@
  * reads it:
  *
  *   - a character that a reader would not see is shown as an escape (\x1b, \u202e): control
- *     characters, with C1 and DEL; characters that turn, join or hide text, or have no width; bytes
- *     that are not UTF-8; and combining marks beyond a few on one letter;
+ *     characters, with C1 and DEL; characters that change the direction of text, join it or hide
+ *     it, or have no width; bytes that are not UTF-8; and combining marks beyond a few on one
+ *     letter;
  *   - the text is one line of bounded length; or each of its lines begins with a mark, long lines
  *     are folded, and the numbers of lines and bytes are bounded;
  *   - the service's own words come first, and the stranger's text comes last.

@@ -72,7 +72,8 @@ stall_arm(unsigned int ms)
 	timer_settime(guard.timer, 0, &in, NULL);
 }
 
-/* A loop that rests is woken once: its timer was armed in the turn before. */
+/* If the signal comes while the loop rests, the timer was armed in the turn before. It is not armed
+ * again, so it wakes the loop only once. */
 static void
 stall_on_signal(int number, siginfo_t *info, void *context)
 {

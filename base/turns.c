@@ -37,7 +37,7 @@ epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
 	return n;
 }
 
-/* A poll that does not wait belongs to the turn before it, and returns at once. */
+/* A poll with time-out 0 does not wait, so it does not end the current turn. */
 int
 poll(struct pollfd *fds, nfds_t n_fds, int timeout_ms)
 {
