@@ -253,8 +253,9 @@ exchange_send_event(struct http_exchange *x, bool is_news, struct jsonout *messa
 	evbuffer_free(chunk);
 }
 
-/* Nothing was sent yet. A client that may lose a long call's stream must learn the id to resume
- * it by; a lost answer in JSON could not be repeated. */
+/* Nothing was sent yet. If the answer takes long and the client can resume a stream, a timer begins
+ * the stream: so the client gets an id by which it can resume. (An answer in JSON that is lost
+ * could not be sent again.) */
 void
 exchange_wait(struct http_exchange *x)
 {

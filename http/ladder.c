@@ -182,7 +182,8 @@ climb_modern_notification(const struct climb *climb)
 
 /* ---- legacy ---- */
 
-/* The header of a message within a session, or of a message that is not a modern client's. */
+/* Checks MCP-Protocol-Version of a legacy message: it must be absent or name a legacy revision, and
+ * no header of MCP may occur twice. False: the message was refused. */
 static bool
 legacy_version_is_known(const struct climb *climb)
 {

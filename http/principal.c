@@ -51,8 +51,9 @@ principal_refuse(int status, const char *text, struct auth_verdict *verdict_r)
 	verdict_r->text = text;
 }
 
-/* Handles the header. From any other peer than the proxy it is an attempt to pass for another user,
- * or the mistake of another proxy, whose clients would all become one tenant. */
+/* Takes the principal from the trusted header. A peer that is not the proxy is refused: either it
+ * pretends to be another user, or it is a second proxy, and without the refusal all of its clients
+ * would be one tenant. */
 static void
 principal_take_header(bool is_proxy, size_t n, const char *name, struct auth_verdict *verdict_r)
 {

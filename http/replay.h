@@ -4,9 +4,9 @@
  * session, which belongs to a principal. An event's id is valid only in its own session.
  *
  * A buffer is bounded, and so are all buffers of a tenant together. If a buffer is full, its news
- * (progress, log lines) are dropped, the oldest first. If those of the tenant are full, ended
- * streams of the session are dropped first, then news. A stream that still does not fit is not
- * kept, and cannot be resumed.
+ * (progress, log lines) are dropped, the oldest first. If the tenant's bound is reached, ended
+ * streams of the session are dropped first, then news of the stream that gets an event. A stream
+ * that still does not fit is not kept, and cannot be resumed.
  */
 #ifndef HTTP_REPLAY_H
 #define HTTP_REPLAY_H

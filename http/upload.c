@@ -392,7 +392,8 @@ on_linger(evutil_socket_t fd, short what, void *arg)
 	http_connection_end(u->connection, 0);
 }
 
-/* The answer is out. A client that has sent all sees the end at once. */
+/* The answer was sent. If the whole request has arrived, the connection is closed at once.
+ * Otherwise its writing side is closed now, and the connection after LINGER_S. */
 static void
 upload_on_written(struct bufferevent *bev, void *arg)
 {
