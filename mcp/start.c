@@ -288,8 +288,9 @@ serve_wanted(const struct request *request, struct wanted *wanted)
 
 /* ---- the three methods ---- */
 
-/* Reads "arguments" of the params. If it is absent, *arguments_r is an empty object, *made_r, which
- * the caller releases. False: it is not an object, and the request was answered. */
+/* Reads "arguments" of the params. If it is absent, *arguments_r is a new empty object. *made_r: the
+ * same object, for the caller to release; NULL: no object was made. False: "arguments" is not an
+ * object, and the request was answered. */
 static bool
 start_read_arguments(const struct request *request, const json_t **arguments_r, json_t **made_r)
 {

@@ -175,8 +175,9 @@ struct tool_reply {
 					 * REPLY_CANCEL for an error */
 	const json_t *content;		/* with REPLY_ACCEPT. QUESTION_ELICIT: the form's values,
 					 * which fit the schema; NULL: none. QUESTION_TOOL:
-					 * {"status", "body"}, as shape_result has made them. Other
-					 * kinds: the result, with any content */
+					 * {"status", "body"}, in the form of shape_result
+					 * (policy/shape.h). Other kinds: the result, with any
+					 * content */
 };
 
 /* ---- the run ---- */
