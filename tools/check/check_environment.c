@@ -207,7 +207,7 @@ can_install(const struct config *config)
 	return config->packages.index && config->packages.store;
 }
 
-/* About a package that no rule names. A denied tool denies them all. */
+/* The verdict about a package that no rule names. If the tool is denied, so is the package. */
 static enum policy_verdict
 verdict_of_others(const struct config *config)
 {
@@ -243,7 +243,7 @@ write_index(struct jsonout *out, const char *url)
 	jsonout_text(out, host, (size_t)len);
 }
 
-/* Has [network] secrets this one? */
+/* May scripts use this secret: does [network] secrets name it, and does [network] allow a host? */
 static bool
 check_environment_may_use(const struct config *config, const char *name)
 {
@@ -442,8 +442,8 @@ say_packages(FILE *to, const json_t *packages, bool all)
 	free(text);
 }
 
-/* Returns most; or, if it is larger because there is no cap, the largest number that every client
- * can read. */
+/* Returns the smaller of most and the largest integer that every client can read. (If there is no
+ * cap, most is larger than that.) */
 static uint64_t
 check_environment_readable(uint64_t most)
 {

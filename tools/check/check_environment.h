@@ -7,8 +7,9 @@
 
 extern const struct tool check_environment_tool;
 
-/* Gives the answer of a call: calls host->on_answer once. modules: the call asks for the long
- * lists, too. environment: as in environment_known, not NULL. */
+/* Gives the answer of a call: calls host->on_answer once. modules: the answer has the preloaded
+ * modules of each profile, and its text the version of each package. environment: as in
+ * environment_known, not NULL. */
 typedef void check_environment_answer(const struct tool_host *host, const char *profile,
 				      bool modules, const json_t *environment);
 

@@ -126,8 +126,8 @@ sandbox_read_timeout(const json_t *value, struct asked *asked, struct why *why_r
 	return 0;
 }
 
-/* As docker has it: a number, then k, m or g, then b or ib. Returns what follows; at text: it is
- * no number. */
+/* Reads a size in docker's form: a number, then k, m or g, then b or ib. Returns the end of the
+ * size; text itself if it does not begin with a number. */
 static const char *
 sandbox_read_size(const char *text, double *bytes_r)
 {
@@ -340,7 +340,8 @@ sandbox_write_result(struct jsonout *out, const struct outcome *outcome,
 	}
 }
 
-/* A copy of an object in which values are left out that do not fit in a reader's share. */
+/* Copies an object. If the values are longer than a reader's share, a note replaces the first value
+ * that exceeds the share, and each value after it. */
 static json_t *
 values_that_fit(json_t *values, const struct reader *reader)
 {

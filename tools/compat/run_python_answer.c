@@ -74,7 +74,8 @@ run_python_indent(FILE *to, const char *json)
 	}
 }
 
-/* The length of a tag at text, as far as it goes in its line; 0: there is none. */
+/* The length of the tag that begins at text with '<'. It ends after the next '>' in the line, or,
+ * if there is none, after the tag's name. 0: it is another tag, or no tag. */
 static size_t
 tag_at(const char *text, size_t len, const char *tag)
 {
@@ -164,7 +165,7 @@ output_of(const struct outcome *outcome, const struct reader *reader)
 	return output;
 }
 
-/* The JSON of the value; NULL: it is None, or has none. */
+/* The value as JSON. NULL: the value is None, or has no valid JSON. */
 static const char *
 python_answer_value_of(const struct outcome *outcome)
 {
@@ -380,7 +381,7 @@ log_output(const struct outcome *outcome, const struct tool_host *host)
 
 /* ---- answers ---- */
 
-/* Takes a stream and its text. */
+/* Closes the stream, answers with its text, and frees the text. */
 static void
 python_answer_give(FILE *to, char *const *text, const size_t *len, bool is_error, bool not_run,
 		   const struct tool_host *host)

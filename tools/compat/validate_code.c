@@ -75,7 +75,8 @@ complexity_of(const json_t *answer)
 	return "high";
 }
 
-/* As the documents of that server have it in "validation", and its last releases by itself. */
+/* Writes members of an open object. The answer has them twice: in "validation", as in the documents
+ * of that server, and at its top, as in the last releases of that server. */
 static void
 write_verdict(struct jsonout *out, bool valid, bool compiles, const json_t *errors)
 {

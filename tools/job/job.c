@@ -267,7 +267,8 @@ job_read_output(const struct job *job, uint64_t offset, struct look *look)
 					     JOB_OUTPUT_MAX);
 }
 
-/* Is the event that the call waits for here? With at_once the answer does not wait for one. */
+/* Answers the call if its event has occurred, if there is no such job, or with at_once in any case.
+ * False: the call has to wait. */
 static bool
 answer_now(const struct tool_host *host, const char *id, enum action action,
 	   uint64_t offset, bool at_once)

@@ -120,7 +120,8 @@ install_fail(struct install *install, const char *format, ...)
 	install_finish(install, &result);
 }
 
-/* The worker's own end says more than the installer's message. */
+/* If the worker ended abnormally, such as at a limit, the outcome says more than the installer's
+ * words, and comes first. */
 void
 install_fail_of_outcome(struct install *install, const struct outcome *outcome,
 			const char *what, const char *words)
@@ -264,7 +265,7 @@ links_of(const struct install *install, const json_t *packages)
 	return links;
 }
 
-/* Reads the set; false: it is not one, or has no addresses. */
+/* Reads the set and the URLs of its wheels. False: they are missing or not valid. */
 static bool
 install_read_answer(struct install *install, const json_t *answer)
 {
@@ -334,9 +335,9 @@ install_resolve(struct install *install)
 
 /* ---- beginning ---- */
 
-/* An existing set needs no network and no worker, but it must have been resolved under the same
- * conditions. Otherwise a tenant whose policy may refuse it would learn from the response time
- * what other tenants have, before the decision. */
+/* The conditions of a request. An existing set is used only for a request with the same conditions.
+ * If policy may refuse the set, the tenant itself is one of them: with another tenant's set the
+ * answer would come sooner, and would reveal, before the decision, that the other tenant has it. */
 static json_t *
 conditions_of(const struct install *install)
 {

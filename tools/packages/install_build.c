@@ -56,8 +56,8 @@ install_build_done(struct install *install)
 
 /* ---- files without a name ---- */
 
-/* In the store, which has room for installed packages. Between these two calls the file has a
- * name that a keeper removes when it starts. */
+/* Makes a file in the store, because the disk of the store has room. The file has a name only from
+ * mkostemp() to unlink(); if the service ends between them, the next keeper removes the file. */
 static int
 build_make_file(const char *store)
 {
@@ -102,7 +102,7 @@ hand_over(int to, const int *fd, size_t n)
 	return sendmsg(to, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-/* Passes first, if it is not -1, and the wheels. */
+/* Sends the descriptor "first" (-1: none), and after it the descriptors of the wheels. */
 static int
 hand_over_wheels(const struct install *install, int to, int first)
 {

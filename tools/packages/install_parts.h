@@ -61,7 +61,8 @@ struct install {
 void install_finish(struct install *install, const struct install_result *result);
 
 /* End the installation with an error. The first: with a message of the service. The second: with
- * the words of a worker's program, or, if there are none, about the worker's end. */
+ * the words of a worker's program, or, if there are none, with the message of its outcome. If the
+ * worker ended abnormally, the message of its outcome comes first, then the words. */
 void install_fail(struct install *install, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void install_fail_of_outcome(struct install *install, const struct outcome *outcome,

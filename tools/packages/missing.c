@@ -88,8 +88,8 @@ is_of_python(const char *module)
 	return false;
 }
 
-/* The package that has the module, normalised. *known_r: the table names it; false: only its name
- * is the same. */
+/* The name of the package that has the module, normalised. *known_r: true: it is from the table;
+ * false: it is the module's own name, which the package may not have. */
 static void
 find_package(const char *module, char package_r[MODULE_MAX + 1], bool *known_r)
 {
@@ -120,8 +120,9 @@ advise_installed(const struct tool_host *host, const char *module, const char *p
 		 "check_environment lists what is installed.");
 }
 
-/* The packages for a call to name. A script has one set, so the packages that imports of this run
- * have found are named too. A session (outcome NULL) keeps its packages. */
+/* Writes the list of packages that the next call has to name. A script has one set, so the list
+ * also has the packages that imports of this run have found. A session (outcome NULL) keeps its
+ * packages, so the list has only the missing one. */
 static void
 missing_list_packages(const struct outcome *outcome, const char *package, char list_r[LIST_MAX])
 {

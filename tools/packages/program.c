@@ -162,8 +162,8 @@ program_allow(struct config_list *list, const char *text)
 		list->item[list->n++] = xstrdup(text);
 }
 
-/* Allows the host of an index. An index that is named by its address is allowed in any network:
- * the operator has named exactly it. */
+/* Allows the host of an index. If the URL has an address in place of a host's name, the address is
+ * allowed even if it is private, because the operator has named exactly this address. */
 static void
 allow_index(struct way *way, const char *url)
 {

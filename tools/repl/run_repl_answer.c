@@ -84,7 +84,7 @@ write_text(struct jsonout *out, const char *key, const char *text)
 		jsonout_null(out);
 }
 
-/* os._exit() is undone, and no exit. */
+/* Has the cell ended by sys.exit()? A cell that calls os._exit() is undone, and does not count. */
 static bool
 has_exited(const struct outcome *outcome)
 {

@@ -287,7 +287,7 @@ repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why 
 	return r;
 }
 
-/* ---- which of them ---- */
+/* ---- the first step ---- */
 
 /* The call has its turn: the first step in the session. */
 void

@@ -440,7 +440,7 @@ say_result(FILE *to, const struct report *report)
 		fputs("(the result was shortened)\n", to);
 }
 
-/* The texts of a list, between commas; of a long one the first. */
+/* Writes the texts of a list; of a long list the first ones, and the number of the others. */
 static void
 say_list(FILE *to, const json_t *list)
 {

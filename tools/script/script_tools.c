@@ -179,7 +179,7 @@ script_tools_end(struct script_tools *t)
 
 /* ---- refusals ---- */
 
-/* Nothing was done. why: for the record, and after it the text for the script. */
+/* Refuses a call; nothing was done. why: the reason, for the audit log and for the script. */
 static void
 script_tools_refuse(struct script_call *c, const char *why)
 {
@@ -485,9 +485,9 @@ grant_for_run(struct script_call *c)
 	LIST_INSERT_HEAD(&c->tools->grants, grant, link);
 }
 
-/* Makes the call, if there is a grant for it, which is then used up, or a grant for its tool. May
- * free the call. for_run: a grant for the call becomes a grant for its tool, too. False: there is
- * no grant. */
+/* Makes the call, if the call or its tool was granted. A grant for the call is used up by that.
+ * Refuses the call if the server has changed its description of the tool. for_run: the tool is
+ * granted, too, for the rest of the run. May free the call. False: there is no grant. */
 static bool
 make_if_granted(struct script_call *c, bool for_run)
 {

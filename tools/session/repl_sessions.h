@@ -8,7 +8,9 @@
  * ([repl] in the configuration), or when their session of the engine ends.
  *
  * Calls with the same handle work one at a time, in the order in which they came: each waits for
- * its turn. While a call has the turn, the session can end, but cannot be closed.
+ * its turn. While a call has the turn, neither another call nor the session's age closes the
+ * session. But an operator can close it (repl_session_stop), and it ends with its session of the
+ * engine.
  */
 #ifndef TOOLS_SESSION_REPL_SESSIONS_H
 #define TOOLS_SESSION_REPL_SESSIONS_H
@@ -54,8 +56,8 @@ struct repl_turn {
 	/* This call has the turn, and another call waits to close the session: long work should end
 	 * now. The turn may be left from within. May be NULL; may be called again. */
 	void (*on_hurry)(void *arg);
-	const char *job;		/* the handle of the job that the call is, which the job
-					 * owns; NULL: none */
+	const char *job;		/* if the call is a job: the job's handle, borrowed;
+					 * otherwise NULL */
 	void *arg;
 };
 
@@ -177,8 +179,8 @@ struct repl_session_info {
 	bool kept;			/* it has outlived a restart of the service */
 	uint64_t memory_bytes;		/* of the session of the engine, with all branches; 0: not
 					 * known */
-	uint64_t snapshot_bytes;	/* the part of memory_bytes that only the copy of the state
-					 * has, which waits for the next cell; 0: not known */
+	uint64_t snapshot_bytes;	/* the part of memory_bytes that is used only by the copy
+					 * that waits for the next cell; 0: not known */
 	uint64_t memory_limit;
 	uint64_t age_ms, idle_ms;
 	char expires[REPL_TIME_MAX];

@@ -176,7 +176,8 @@ owned_unload(void)
 
 /* ---- uses ---- */
 
-/* Makes the set the first of its owner's. One that falls off the end loses its file. */
+/* Makes the set the first of the owner's list. If the list is full, drops the last set, and removes
+ * its file. */
 static void
 put_first(struct owner *owner, const char *store, const struct owned *set)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's view of the store: the manifests of environments, and for earlier requests the
- * environments that answered them. The keeper makes and removes environments (engine/keeper.h); the
- * requests are a cache of the supervisor.
+/* The supervisor's view of the store: the manifests of environments, and which environment answered
+ * each earlier request. The keeper makes and removes environments (engine/keeper.h); the requests
+ * are a cache of the supervisor.
  */
 #ifndef TOOLS_SETS_STORE_H
 #define TOOLS_SETS_STORE_H

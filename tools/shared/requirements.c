@@ -76,7 +76,8 @@ free_check(struct requirements_check *check)
 	free(check);
 }
 
-/* Reports the result, and ends the check. During requirements_start() that function ends it. */
+/* Reports the result, then frees the check. If requirements_start() has not returned yet, that
+ * function frees the check. */
 static void
 requirements_tell(struct requirements_check *check, const struct outcome *trouble)
 {
