@@ -64,8 +64,8 @@ void mcp_run_release(struct mcp_run *run, enum cancel_reason reason);
  * which questions the run may ask. */
 void mcp_run_join(struct mcp_run *run, struct mcp_audience *audience);
 
-/* Ends what mcp_run_join has begun. reason: as for mcp_run_release. Does nothing if the audience has
- * not joined. */
+/* Ends what mcp_run_join has begun. reason: as for mcp_run_release. Does nothing if the audience
+ * has not joined. */
 void mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason);
 
 /* Lets the script of the run call these tools of its client. The run holds them. To be called

@@ -354,9 +354,10 @@ def the_other_sets_have_the_same_bounds(ctx):
                 result = call(client, tool, **{code: script})
                 assert len(text_of(result)) < 34000, (tool, script, len(text_of(result)))
                 assert re.search(REST, text_of(result)), (tool, script)
-        result = call(client, "execute_code", code="a = 'x' * 1900\nb = [a] * 9\nc = 1\nd = 'y' * 1900")
+        result = call(client, "execute_code", code="a = 'x' * 1900\nb = [a] * 9\nc = 1\nd = 'y' * 1900\ne = 1")
         read = json.loads(text_of(result))
         assert len(text_of(result)) < 34000 and read["variable_values"]["a"] == "x" * 1900, read
+        equal([read["variable_values"][name] for name in "de"], ["(too long to be shown here)", 1])
 
 
 @test(private=True)

@@ -340,8 +340,7 @@ sandbox_write_result(struct jsonout *out, const struct outcome *outcome,
 	}
 }
 
-/* Copies an object. If the values are longer than a reader's share, a note replaces the first value
- * that exceeds the share, and each value after it. */
+/* Copies an object. A note replaces each value that a reader's share has no room for. */
 static json_t *
 values_that_fit(json_t *values, const struct reader *reader)
 {
@@ -350,11 +349,14 @@ values_that_fit(json_t *values, const struct reader *reader)
 	const char *name;
 
 	json_object_foreach(values, name, value) {
-		used += json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
-		if (share > 0 && used > share)
+		size_t len = json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+
+		if (share > 0 && used + len > share) {
 			value = json_string("(too long to be shown here)");
-		else
+		} else {
+			used += len;
 			json_incref(value);
+		}
 		xalloc_check(json_object_set_new(fit, name, value) == 0 ? fit : NULL);
 	}
 	return fit;
