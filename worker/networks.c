@@ -159,6 +159,9 @@ networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **
 	if (r == 0 && small_buffers) {
 		*what_r = "buffers of TCP";
 		r = bound_buffers();
+		if (r == -EROFS)
+			*what_r = "buffers of TCP (in a container, add --security-opt unmask=ALL; "
+				  "docker: systempaths=unconfined)";
 	}
 	if (r < 0)
 		return r;

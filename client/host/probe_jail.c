@@ -307,8 +307,8 @@ probe_proc(const struct probe_place *place, struct finding *finding_r)
 		return;
 	}
 	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
-	finding_advise(finding_r, "in a container: let it see the whole of /proc (docker: "
-		       "--security-opt systempaths=unconfined)");
+	finding_advise(finding_r, "in a container: let it see the whole of /proc (podman: "
+		       "--security-opt unmask=ALL; docker: systempaths=unconfined)");
 }
 
 static int

@@ -593,7 +593,7 @@ def a_jail_that_cannot_be_built_is_told(ctx):
         for _ in range(3):
             o = client.run("print(1)", ctx.seconds(60))
             equal(o.status, "jail_failed", repr(o))
-            assert "buffers of TCP" in o.error["message"], o.error
+            assert "add --security-opt unmask=ALL" in o.error["message"], o.error
 
 
 @test(private=True, root=True)
