@@ -59,6 +59,21 @@ show_stream(const struct options *options, struct call_channel *channel, int *id
 	return show_rest(shown, outcome, name);
 }
 
+/* Output comes as text, in which each byte that is not UTF-8 is replaced. If a file or another
+ * program gets it, the user is told. */
+static void
+warn_of_replaced(const struct shown *shown, const json_t *outcome)
+{
+	static const char replaced[] = "\xef\xbf\xbd";
+	size_t len = 0;
+	const char *text = reply_string(outcome, "stdout", &len);
+
+	if ((text && memmem(text, len, replaced, 3)) ||
+	    (shown->len > 0 && memmem(shown->bytes, shown->len, replaced, 3)))
+		say("the output has U+FFFD, which also stands for bytes that are not UTF-8; binary "
+		    "data is kept in files: --save DIR");
+}
+
 /* Shows the answer; returns the exit code. id: of the next request. */
 static int
 run_conclude(const struct options *options, struct call_channel *channel, int *id,
@@ -78,6 +93,8 @@ run_conclude(const struct options *options, struct call_channel *channel, int *i
 	} else {
 		r = show_stream(options, channel, id, &shown[REPLY_STDOUT], answer->outcome,
 				"stdout");
+		if (r == 0 && wants_whole(options))
+			warn_of_replaced(&shown[REPLY_STDOUT], answer->outcome);
 		if (r == 0)
 			r = show_stream(options, channel, id, &shown[REPLY_STDERR],
 					answer->outcome, "stderr");

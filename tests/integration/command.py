@@ -315,6 +315,18 @@ def no_output_is_passed_on_twice(ctx):
         equal((code, err, out == want), (0, "", True), len(out))
 
 
+@test
+def bytes_that_are_no_text_are_told(ctx):
+    """Where a file or a program gets the output."""
+    with directory() as d:
+        for text, said in (("import sys; sys.stdout.buffer.write(b'a\\xff')", "binary data is kept in files"),
+                           ("print('aé', end='')", "")):
+            write(d + "/x.py", text)
+            code, out, err = run(ctx, "--socket", ctx.socket, d + "/x.py")
+            equal((code, out[0]), (0, "a"), err)
+            assert said in err and (said or not err), err
+
+
 # ---- a private supervisor ----
 
 @test(private=True)
