@@ -46,8 +46,8 @@ struct mcp_conversation {
 	json_t *subscribed;		/* legacy: an object with uris as keys; NULL: none */
 	struct tool_list *tools;	/* legacy: the list that the client has; NULL: none yet */
 	struct mcp_exchange *exchange;	/* for messages that belong to no request; NULL: none */
-	size_t bytes_each;		/* the length of the line being read, divided by the number
-					 * of its messages */
+	size_t line_bytes;		/* the length of the line being read, for each of its
+					 * messages: one of them may be almost all of it */
 	bool input_ended;
 };
 
@@ -75,7 +75,7 @@ void request_error(const struct request *request, enum mcp_sent kind, int code,
 		   const char *text, const char *data);
 
 /* May one more call or subscription be in flight? True: it is charged with
- * conversation->bytes_each. False: the request was answered with an error. */
+ * conversation->line_bytes. False: the request was answered with an error. */
 bool request_has_room(const struct request *request);
 
 /* Answers with the error MCP_CLIENT_LACKS: the client has not declared these abilities (enum

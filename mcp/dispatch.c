@@ -208,7 +208,7 @@ mcp_conversation_take(struct mcp_conversation *conversation,
 		      struct mcp_exchange *exchange, struct jsonrpc_line *line,
 		      size_t line_bytes)
 {
-	conversation->bytes_each = line_bytes / line->n;
+	conversation->line_bytes = line_bytes;
 	if (conversation->options.by_stream)
 		conversation->exchange = exchange;
 	exchange_owe(exchange);

@@ -202,7 +202,7 @@ serve_listen(struct request *request)
 		return;
 	listening = xcalloc(1, sizeof(*listening));
 	listening->conversation = conversation;
-	listening->bytes = conversation->bytes_each;
+	listening->bytes = conversation->line_bytes;
 	listening->exchange = request->exchange;
 	listening->id = jsonrpc_id_take(&request->message->id);
 	listening->revision = request->revision;

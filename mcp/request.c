@@ -84,7 +84,7 @@ request_has_room(const struct request *request)
 	const struct mcp_conversation_options *options = &conversation->options;
 	bool full = conversation->in_flight >= CONVERSATION_CALLS_MAX;
 
-	if (!full && options->hold(options->arg, conversation->bytes_each))
+	if (!full && options->hold(options->arg, conversation->line_bytes))
 		return true;
 	request_error(request, MCP_SENT_ERROR, JSONRPC_INTERNAL_ERROR,
 		      full ? "too many calls in flight on this connection"

@@ -21,9 +21,23 @@
 #include "mcp/task.h"
 #include "policy/config.h"
 
+bool
+mcp_run_has_room(struct mcp *mcp, const struct tenant *tenant, size_t bytes)
+{
+	const struct mcp_run *run;
+	size_t sum = bytes;
+
+	if (bytes < RUN_LONG)
+		return true;
+	LIST_FOREACH(run, mcp_runs(mcp), link)
+		if (run->tenant == tenant && !run->is_over)
+			sum += run->bytes;
+	return sum <= RUNS_BYTES_MAX;
+}
+
 struct mcp_run *
 mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
-	    enum mcp_method method)
+	    enum mcp_method method, size_t bytes)
 {
 	struct mcp_run *run = xcalloc(1, sizeof(*run));
 
@@ -32,6 +46,7 @@ mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 	tenant_hold(tenant);
 	run->tool = tool;
 	run->method = method;
+	run->bytes = bytes;
 	run->holders = 1;
 	LIST_INIT(&run->audience);
 	LIST_INSERT_HEAD(mcp_runs(mcp), run, link);

@@ -51,9 +51,18 @@ struct mcp_audience {
 	LIST_ENTRY(mcp_audience) link;
 };
 
-/* Makes a run that has not started, with one holder. The run holds the tenant. */
+/* Bytes of the requests of a tenant's runs that are not over. A run with an idempotency key, a task
+ * and one that waits for answers may outlive their client. */
+#define RUNS_BYTES_MAX (256 * 1024 * 1024)
+#define RUN_LONG 65536		/* bytes; shorter requests are not added up */
+
+/* May the tenant have one more run, whose request has so many bytes? */
+bool mcp_run_has_room(struct mcp *mcp, const struct tenant *tenant, size_t bytes);
+
+/* Makes a run that has not started, with one holder. The run holds the tenant. bytes: of its
+ * request. */
 struct mcp_run *mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
-			    enum mcp_method method);
+			    enum mcp_method method, size_t bytes);
 
 void mcp_run_hold(struct mcp_run *run);
 

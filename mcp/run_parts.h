@@ -25,6 +25,7 @@ struct mcp_run {
 	struct tenant *tenant;
 	const struct tool *tool;
 	enum mcp_method method;
+	size_t bytes;			/* of its request */
 	struct tool_run *tool_run;	/* NULL: not started, or over */
 	unsigned int holders;
 	unsigned int depth;		/* of calls into the tool and from it */

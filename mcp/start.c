@@ -58,12 +58,31 @@ may_be_asked(const struct request *request, const struct wanted *wanted)
 				     CLIENT_HAS_TOOLS));
 }
 
+/* Makes the run that a request wants. NULL: there is no room for it, and the request was answered.
+ */
+static struct mcp_run *
+make_run(const struct request *request, const struct wanted *wanted)
+{
+	const struct mcp_conversation *conversation = request->conversation;
+	struct tenant *tenant = conversation->options.tenant;
+	const size_t bytes = conversation->line_bytes;
+
+	if (!mcp_run_has_room(conversation->mcp, tenant, bytes)) {
+		request_error(request, MCP_SENT_ERROR, JSONRPC_INTERNAL_ERROR,
+			      "too many bytes in runs of this user", NULL);
+		return NULL;
+	}
+	if (!request_has_room(request))
+		return NULL;
+	return mcp_run_new(conversation->mcp, tenant, wanted->tool, wanted->method, bytes);
+}
+
 /* Adds a call for the request to the list of open calls; there is room for it. */
 static struct mcp_call *
 enter_call(const struct request *request, const struct wanted *wanted)
 {
 	struct mcp_conversation *conversation = request->conversation;
-	struct mcp_call *call = mcp_call_new(request, wanted->method, conversation->bytes_each);
+	struct mcp_call *call = mcp_call_new(request, wanted->method, conversation->line_bytes);
 
 	conversation_add_call(conversation, call);
 	return call;
@@ -251,9 +270,9 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 	case REPEAT_NEW:
 		break;
 	}
-	if (!request_has_room(request))
+	run = make_run(request, wanted);
+	if (!run)
 		return;
-	run = mcp_run_new(conversation->mcp, tenant, wanted->tool, wanted->method);
 	mcp_repeat_add(repeats, key, wanted->arguments, run);
 	start_begin(request, wanted, run);
 	mcp_run_release(run, CANCEL_BY_CLIENT);
@@ -262,15 +281,12 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 static void
 serve_new(const struct request *request, const struct wanted *wanted)
 {
-	struct mcp_conversation *conversation = request->conversation;
 	const char *key = wanted->tool->once ? wanted->tool->once(wanted->arguments) : NULL;
 	struct mcp_run *run;
 
 	if (key && !is_denied(request, wanted)) {
 		serve_once(request, wanted, key);
-	} else if (request_has_room(request)) {
-		run = mcp_run_new(conversation->mcp, conversation->options.tenant,
-				  wanted->tool, wanted->method);
+	} else if ((run = make_run(request, wanted))) {
 		start_begin(request, wanted, run);
 		mcp_run_release(run, CANCEL_BY_CLIENT);
 	}

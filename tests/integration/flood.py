@@ -11,6 +11,7 @@ import statistics
 import threading
 import time
 
+import mcpclient
 from harness import SOMEBODY, equal, main, test
 from http_client import Session
 from http_suite import CONFIG, place_of
@@ -283,6 +284,31 @@ def large_lines_from_many(ctx):
     assert grown < 1 << 30, "the service grew by %d MiB" % (grown >> 20)
     ctx.healthy()
     return "%d MiB taken; grew by %d MiB; %s" % (sent >> 20, grown >> 20, observer)
+
+
+@test(private=True)
+def large_runs_without_a_client(ctx):
+    """A run with a key goes on when its client has left. Those of a tenant are bounded together."""
+    text = "z" * (4 << 20)
+    with ctx.private("[pool]\ntenant_running_max = 1\n") as s:
+        def start(number):
+            with ctx.client(path=s.socket) as client:
+                id = client.request("tools/call", {"name": "run_script", "arguments": {
+                    "script": "import time\ntime.sleep(600)", "timeout_seconds": 600,
+                    "idempotency_key": "key-%d" % number, "files": [
+                        {"path": "a", "text": text}, {"path": "b", "text": text[:-9]}]}})
+                client.ask("ping")
+                if mcpclient.id_key(id) in client.answers:
+                    return client.wait_message(id)[0]["error"]["message"]
+                return None
+
+        said = [start(n) for n in range(34)]
+        equal(said[:31], [None] * 31)
+        equal(said[-1], "too many bytes in runs of this user")
+        with ctx.client(path=s.socket) as client:	# a small one has its place
+            client.start_script("1")
+            client.ask("ping")
+            equal(client.answers, {})
 
 
 @test(single=True)

@@ -315,6 +315,25 @@ bytes_in_flight_are_bounded(void **state)
 	bench_free(bench);
 }
 
+/* One message may be almost the whole line, so each is charged with all of it. */
+static void
+a_batch_is_charged_with_its_line(void **state)
+{
+	static const char line[] = "[" CALL("1", "hang") "," CALL("2", "hang") "]";
+	struct bench *bench = bench_new();
+
+	(void)state;
+	bench_initialize(bench, "2025-03-26");
+	bench_set_held_most(bench, 2 * strlen(line) - 1);
+	bench_say(bench, line);
+	assert_int_equal(bench_in_flight(bench), 1);
+	bench_say(bench, CANCEL("1"));
+	bench_set_held_most(bench, 2 * strlen(line));
+	bench_say(bench, line);
+	assert_int_equal(bench_in_flight(bench), 2);
+	bench_free(bench);
+}
+
 static void
 a_batch_is_answered_by_one_array(void **state)
 {
@@ -509,6 +528,7 @@ main(void)
 		cmocka_unit_test(an_id_in_flight_is_refused),
 		cmocka_unit_test(calls_in_flight_are_bounded),
 		cmocka_unit_test(bytes_in_flight_are_bounded),
+		cmocka_unit_test(a_batch_is_charged_with_its_line),
 		cmocka_unit_test(a_batch_is_answered_by_one_array),
 		cmocka_unit_test(other_revisions_know_no_batches),
 		cmocka_unit_test(progress_shows_the_newest_line),
