@@ -207,6 +207,22 @@ static const struct command {
 	{ "save", repl_commands_save, 2 },   { "run", run_file, 1 },
 };
 
+char *
+repl_command_names(void)
+{
+	size_t len;
+	char *names = NULL;
+	FILE *to = open_memstream(&names, &len);
+
+	if (!to)
+		abort();
+	for (size_t i = 1; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(to, "%%%s\n", commands[i].name);
+	if (fclose(to) != 0)
+		abort();
+	return names;
+}
+
 /* The next word of *rest, or NULL. A word in quotes may have blanks. */
 static char *
 next_word(char **rest)

@@ -289,6 +289,8 @@ on_tab(EditLine *edit, int key)
 	el_get(edit, EL_CLIENTDATA, &input);
 	while (start > line->buffer && is_word_byte(start[-1]))
 		start--;
+	if (start == line->buffer + 1 && *line->buffer == '%')
+		start--;		/* a command */
 	if (start == line->cursor) {
 		el_insertstr(edit, "    ");
 		return CC_REFRESH;

@@ -70,6 +70,8 @@ repl_complete(void *arg, const char *word)
 	struct repl *repl = arg;
 	char *code, *text;
 
+	if (*word == '%')
+		return repl_command_names();
 	if (!repl_look_is_name(word) || !text_check(word, strlen(word), true, &where))
 		return NULL;
 	if (asprintf(&code, "print(*(lambda c, t: [x for x in (c.complete(t, i) for i in range(200)) "

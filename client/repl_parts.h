@@ -59,6 +59,9 @@ void repl_show_line(const char *text, size_t len);
  * not a command of this program, but may be one of the session. */
 bool repl_command_line(struct repl *repl, char *line);
 
+/* The commands with their "%", one per line, malloc'd. */
+char *repl_command_names(void);
+
 /* ---- repl_look.c ---- */
 
 /* Runs code in a copy of the session, and closes the copy: the session does not change. Returns

@@ -443,6 +443,8 @@ def tab_completes_from_the_live_state(ctx):
         t.type("math.cos\t")
         t.expect(r"math.cos\(  math.cosh\(\n.*math.cos")
         t.type("\x15")				# the line is dropped
+        t.type("%wh\t\n")
+        t.expect("%whos\n.*first_name +list.*>>> ")
         t.type("if True:\n")
         t.expect(r"\.\.\. ")
         t.type("\tprint('indented')\n\n")
