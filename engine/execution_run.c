@@ -121,7 +121,8 @@ execution_grant_network(struct execution *e)
 				    e->tenant->principal, e->request.network, &why);
 	if (e->grant != NULL)
 		return;
-	len = snprintf(text, sizeof(text), "mcp-pythond: this script has no network: %s\n", why);
+	len = snprintf(text, sizeof(text), "mcp-pythond: this script has no network: %.260s\n",
+		       why);
 	execution_on_output(e, STREAM_STDERR, text, (size_t)len);
 	log_line(LOG_WARNING, "egress-none", "execution=%s why=%s", e->id,
 		 log_quote(&quoted, why, strlen(why)));
