@@ -213,6 +213,7 @@ needs_packages(const struct options *options, const json_t *arguments)
 static int
 connect_and_call(const struct options *options, json_t *arguments)
 {
+	struct options in_force = *options;
 	struct call_channel channel = {.fd = -1};
 	struct prompt prompt = {.id = NULL};
 	struct service service;
@@ -223,11 +224,13 @@ connect_and_call(const struct options *options, json_t *arguments)
 		return EX_UNAVAILABLE;
 	}
 	channel.fd = service.fd;
+	if (service.pid)
+		in_force.wait = false;	/* a private service has no operators */
 	if (prompt_has_terminal()) {
 		channel.prompt = &prompt;
 		call_greet(&channel);
 	}
-	code = call_and_show(options, &channel, arguments);
+	code = call_and_show(&in_force, &channel, arguments);
 	service_close(&service, code != 0);
 	call_channel_done(&channel);
 	return code;

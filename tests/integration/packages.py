@@ -1032,7 +1032,7 @@ def who_cannot_be_asked_is_told(ctx):
     """In a pipe, and for lack of forms."""
     with laptop(index.url, XDG_RUNTIME_DIR="/nonexistent") as variables:
         done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "run", "--private",
-                               "--with", "gamma", "-"], input="", capture_output=True, text=True,
+                               "--wait", "--with", "gamma", "-"], input="", capture_output=True, text=True,
                               timeout=ctx.seconds(60), env={**os.environ, **variables})
         equal((done.returncode, done.stdout), (75, ""), done.stderr)
         assert "has to be approved by you, and you cannot be asked here" in done.stderr, done.stderr
