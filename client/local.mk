@@ -50,6 +50,14 @@ libclient_a_SOURCES = \
 libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DLIBEXECDIR='"$(libexecdir)"' -DSBINDIR='"$(sbindir)"'
 
+# A Python program that runs in a session, as a C string.
+BUILT_SOURCES += client/sixel.h
+CLEANFILES += client/sixel.h
+EXTRA_DIST += client/sixel.py
+client/sixel.h: tools/shared/embed.py client/sixel.py
+	$(EMBED)
+client/libclient_a-pictures.$(OBJEXT): client/sixel.h
+
 bin_PROGRAMS += mcp-python
 mcp_python_SOURCES = client/main.c
 mcp_python_CPPFLAGS = $(libclient_a_CPPFLAGS)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl.   Owns: files below a directory of its own, which stay.
- * Reads:   pictures that a script made. Only a picture that begins like a PNG file is sent to the
- * terminal, and only as base64 that this program makes. */
+ * Reads:   pictures that a script made, and never decodes one. A terminal gets base64 that this
+ * program makes of a file that begins like PNG, or sixel that was made in the script's jail, after
+ * each character was checked. */
 #include "client/pictures.h"
 
 #include <errno.h>
@@ -16,18 +17,35 @@
 #include "client/reply.h"
 #include "client/say.h"
 #include "client/show.h"
+#include "client/sixel.h"
 
 #define CHUNK 4096 /* bytes of base64 in one sequence of kitty's protocol */
 
-static bool
-terminal_shows_pictures(void)
-{
-	const char *term = getenv("TERM"), *program = getenv("TERM_PROGRAM");
+#define DIGITS_MAX 4 /* of a number in sixel: a terminal allocates as many pixels as it says */
 
+/* Values of TERM, which may go on with "-", and of TERM_PROGRAM. */
+static const char *const kitty[] = { "xterm-kitty", "xterm-ghostty", "WezTerm", NULL };
+static const char *const sixel_terminals[] = { "foot", "mlterm", "mintty", "iTerm.app", NULL };
+
+static bool
+is_one_of(const char *const *names, const char *variable)
+{
+	const char *value = getenv(variable);
+
+	for (; value && *names; names++) {
+		size_t len = strlen(*names);
+
+		if (strncmp(value, *names, len) == 0 && (value[len] == '\0' || value[len] == '-'))
+			return true;
+	}
+	return false;
+}
+
+static bool
+terminal_has(const char *const *names)
+{
 	return isatty(STDOUT_FILENO) &&
-	       (getenv("KITTY_WINDOW_ID") || (term && strcmp(term, "xterm-kitty") == 0) ||
-		(term && strcmp(term, "xterm-ghostty") == 0) ||
-		(program && strcmp(program, "WezTerm") == 0));
+	       (is_one_of(names, "TERM") || is_one_of(names, "TERM_PROGRAM"));
 }
 
 static bool
@@ -36,15 +54,25 @@ is_png(const char *bytes, size_t len)
 	return len > 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-static void
-send_to_terminal(const char *bytes, size_t len)
+/* Malloc'd, with NUL. */
+static char *
+encode(const char *bytes, size_t len)
 {
-	size_t n = BASE64_LEN(len);
-	own_mem char *text = malloc(n + 1);
+	char *text = malloc(BASE64_LEN(len) + 1);
 
 	if (!text)
 		abort();
 	base64_encode(bytes, len, text);
+	text[BASE64_LEN(len)] = '\0';
+	return text;
+}
+
+static void
+send_to_kitty(const char *bytes, size_t len)
+{
+	size_t n = BASE64_LEN(len);
+	own_mem char *text = encode(bytes, len);
+
 	for (size_t at = 0; at < n; at += CHUNK) {
 		size_t more = n - at > CHUNK ? CHUNK : n - at;
 		char start[48];
@@ -56,6 +84,42 @@ send_to_terminal(const char *bytes, size_t len)
 		(void)show_bytes(STDOUT_FILENO, "\033\\", 2);
 	}
 	(void)show_bytes(STDOUT_FILENO, "\n", 1);
+}
+
+/* Can these characters be in the body of a sixel sequence? The script may have printed them. */
+static bool
+is_sixel(const char *body, size_t len)
+{
+	size_t digits = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		bool is_digit = body[i] >= '0' && body[i] <= '9';
+
+		digits = is_digit ? digits + 1 : 0;
+		if (digits > DIGITS_MAX ||
+		    (!is_digit && !strchr("!\"#$-;", body[i]) && (body[i] < '?' || body[i] > '~')))
+			return false;
+	}
+	return len > 0;
+}
+
+/* False: the picture could not be converted, for example for lack of Pillow. */
+static bool
+send_as_sixel(const char *bytes, size_t len, pictures_run *run, void *arg)
+{
+	own_mem char *text = encode(bytes, len), *code = NULL, *body = NULL;
+	size_t n;
+
+	if (asprintf(&code, "PICTURE = '%s'\n%s", text, sixel) < 0)
+		abort();
+	body = run(arg, code);
+	n = body ? strcspn(body, "\n") : 0;
+	if (!body || !is_sixel(body, n))
+		return false;
+	(void)show_bytes(STDOUT_FILENO, "\033Pq", 3);
+	(void)show_bytes(STDOUT_FILENO, body, n);
+	(void)show_bytes(STDOUT_FILENO, "\033\\\n", 3);
+	return true;
 }
 
 static bool
@@ -98,7 +162,7 @@ write_picture(struct pictures *pictures, const char *ending, const char *bytes, 
 }
 
 void
-pictures_show(struct pictures *pictures, const json_t *block)
+pictures_show(struct pictures *pictures, const json_t *block, pictures_run *run, void *arg)
 {
 	const char *type = reply_string(block, "mimeType", NULL);
 	size_t text_len = 0, len = 0;
@@ -106,10 +170,13 @@ pictures_show(struct pictures *pictures, const json_t *block)
 	own_mem char *bytes = text ? base64_decode(text, text_len, &len) : NULL;
 	int r;
 
-	if (bytes && is_png(bytes, len) && terminal_shows_pictures()) {
-		send_to_terminal(bytes, len);
+	if (bytes && is_png(bytes, len) && (terminal_has(kitty) ||
+					    (isatty(STDOUT_FILENO) && getenv("KITTY_WINDOW_ID")))) {
+		send_to_kitty(bytes, len);
 		return;
 	}
+	if (bytes && terminal_has(sixel_terminals) && send_as_sixel(bytes, len, run, arg))
+		return;
 	r = !bytes ? -EBADMSG
 		   : write_picture(pictures, type && strcmp(type, "image/jpeg") == 0 ? "jpeg" : "png",
 				   bytes, len);

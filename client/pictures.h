@@ -13,8 +13,13 @@ struct pictures {
 	unsigned int n;
 };
 
-/* Shows a block of type image. A terminal with kitty's protocol (kitty, Ghostty, WezTerm) shows the
- * picture itself. Otherwise it is saved in a directory below $TMPDIR, and its path is printed. */
-void pictures_show(struct pictures *pictures, const json_t *block);
+/* Runs Python code in the jail of the session that made a picture. Returns what it printed,
+ * malloc'd, or NULL. */
+typedef char *pictures_run(void *arg, const char *code);
+
+/* Shows a block of type image. A terminal with kitty's protocol (kitty, Ghostty, WezTerm) or with
+ * sixel (foot, mlterm, mintty, iTerm2) shows the picture itself; for sixel, run converts it.
+ * Otherwise it is saved in a directory below $TMPDIR, and its path is printed. */
+void pictures_show(struct pictures *pictures, const json_t *block, pictures_run *run, void *arg);
 
 #endif

@@ -79,6 +79,12 @@ repl_show_line(const char *text, size_t len)
 		(void)show_bytes(STDOUT_FILENO, "\n", 1);
 }
 
+static char *
+run_in_copy(void *arg, const char *code)
+{
+	return repl_look(arg, code);
+}
+
 /* Shows displayed texts and pictures. */
 static void
 show_displays(struct repl *repl, const struct reply *answer)
@@ -96,7 +102,7 @@ show_displays(struct repl *repl, const struct reply *answer)
 		if (strcmp(kind, "text") == 0 && text)
 			repl_show_line(text, len);
 		else if (strcmp(kind, "image") == 0)
-			pictures_show(&repl->pictures, block);
+			pictures_show(&repl->pictures, block, run_in_copy, repl);
 	}
 }
 

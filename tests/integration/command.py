@@ -5,6 +5,7 @@ a private supervisor when no service runs, and ./quickstart run from another dir
 
 import base64
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 
-from harness import equal, main, test
+from harness import Skip, equal, main, test
 from supervisor import descendants, wait_gone
 from terminal import Terminal, client_program
 
@@ -568,6 +569,50 @@ def pictures_are_shown_or_saved(ctx):
         t.expect(">>> ")
         t.type("exit()\n")
         equal(t.end(), 0)
+
+
+def pixels_of(body):
+    """What a terminal draws of sixels whose picture has two colours: for each row, the numbers."""
+    width, height = map(int, re.match(r'"1;1;(\d+);(\d+)', body).groups())
+    rows, top, x, colour = [[None] * width for _ in range(height)], 0, 0, None
+    for count, sixel, number, move in re.findall(r"(?:!(\d+))?([?-~])|#(\d+)(?:;[\d;]+)?|([$-])", body):
+        for _ in range(int(count or 1) if sixel else 0):
+            for n in range(6):
+                if ord(sixel) - 63 >> n & 1:
+                    rows[top + n][x] = colour
+            x += 1
+        colour = int(number) if number else colour
+        x, top = (0, top + 6 * (move == "-")) if move else (x, top)
+    return rows
+
+
+@test
+def pictures_are_shown_by_sixel(ctx):
+    """In a terminal that has it. A picture is converted in the session's jail, and what comes from
+    there is characters of sixel, or the picture is saved."""
+    if not importlib.util.find_spec("PIL"):
+        raise Skip("python3-pil is not installed")
+    draws = ("import base64, io; from PIL import Image; i = Image.new('RGB', (20, 13), 'red'); "
+             "i.paste((0, 0, 255), (5, 3, 15, 9)); b = io.BytesIO(); i.save(b, 'PNG')\n")
+    shows = "display({'image/png': b.getvalue()}, raw=True)\n"
+    with directory() as d, session(ctx, more={"TERM_PROGRAM": "mintty", "TMPDIR": d}) as t:
+        t.type(draws)
+        t.expect(">>> ")
+        t.type(shows)
+        t.expect(r"\x1bPq\S+\x1b\\")
+        body = re.search(rb"\x1bPq(\S+)\x1b\\", t.log)[1].decode()
+        assert "#0;2;100;0;0" in body and "#1;2;0;0;100" in body, body
+        equal(pixels_of(body), [[int(3 <= y < 9 and 5 <= x < 15) for x in range(20)] for y in range(13)])
+        for evil in (r"print('\x1b[2J')", r"print('!99999@')", "None"):
+            t.expect(">>> ")
+            t.type("import PIL.Image; PIL.Image.open = lambda *a: %s\n" % evil)
+            t.expect(">>> ")
+            t.type(shows)
+            t.expect(r"a picture: \S+ \(\d+ bytes\)")
+        t.expect(">>> ")
+        t.type("exit()\n")
+        equal(t.end(), 0)
+        assert b"\x1b[2J" not in t.log, t.log
 
 
 @test
