@@ -42,10 +42,9 @@ is_one_of(const char *const *names, const char *variable)
 }
 
 static bool
-terminal_has(const char *const *names)
+terminal_is(const char *const *names)
 {
-	return isatty(STDOUT_FILENO) &&
-	       (is_one_of(names, "TERM") || is_one_of(names, "TERM_PROGRAM"));
+	return is_one_of(names, "TERM") || is_one_of(names, "TERM_PROGRAM");
 }
 
 static bool
@@ -168,14 +167,16 @@ pictures_show(struct pictures *pictures, const json_t *block, pictures_run *run,
 	size_t text_len = 0, len = 0;
 	const char *text = reply_string(block, "data", &text_len);
 	own_mem char *bytes = text ? base64_decode(text, text_len, &len) : NULL;
+	const bool on_terminal = isatty(STDOUT_FILENO);
 	int r;
 
-	if (bytes && is_png(bytes, len) && (terminal_has(kitty) ||
-					    (isatty(STDOUT_FILENO) && getenv("KITTY_WINDOW_ID")))) {
+	if (bytes && on_terminal && is_png(bytes, len) &&
+	    (terminal_is(kitty) || getenv("KITTY_WINDOW_ID"))) {
 		send_to_kitty(bytes, len);
 		return;
 	}
-	if (bytes && terminal_has(sixel_terminals) && send_as_sixel(bytes, len, run, arg))
+	if (bytes && on_terminal && terminal_is(sixel_terminals) &&
+	    send_as_sixel(bytes, len, run, arg))
 		return;
 	r = !bytes ? -EBADMSG
 		   : write_picture(pictures, type && strcmp(type, "image/jpeg") == 0 ? "jpeg" : "png",

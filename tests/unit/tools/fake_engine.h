@@ -56,6 +56,9 @@ void fake_engine_answers(const char *const *answers);
 /* Sessions that were opened and not closed. */
 unsigned int fake_repls_open(void);
 
+/* Are copies of sessions' states being made? */
+bool fake_repls_copying(void);
+
 /* Copies of sessions' states take so long from now on; 0, as at first: they are told of at once. */
 void fake_repls_copy_in(unsigned int ms);
 

@@ -27,12 +27,18 @@ struct repl {
 	struct copy *first;
 };
 
-static unsigned int n_open, copy_ms;
+static unsigned int n_open, n_copies, copy_ms;
 
 unsigned int
 fake_repls_open(void)
 {
 	return n_open;
+}
+
+bool
+fake_repls_copying(void)
+{
+	return n_copies > 0;
 }
 
 void
@@ -65,6 +71,7 @@ forget(struct copy *copy)
 {
 	event_free(copy->soon);
 	free(copy);
+	n_copies--;
 }
 
 void
@@ -116,6 +123,7 @@ repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	*copy = (struct copy){ .repl = repl, .next = repl->first, .on_copied = on_copied,
 			       .arg = arg };
 	repl->first = copy;
+	n_copies++;
 	if (!(repl->snapshots & (1u << from)))
 		copy->error = -ENOENT;
 	else
