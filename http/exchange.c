@@ -222,11 +222,12 @@ exchange_on_done(struct mcp_exchange *mcp)
 /* ---- the beginning ---- */
 
 static struct mcp_conversation *
-make_conversation(const struct http_exchange *x)
+make_conversation(const struct http_exchange *x, const struct revision *alone)
 {
 	const struct mcp_conversation_options options = {
 		.mcp = x->connection->server->options.mcp,
 		.tenant = x->tenant->tenant,
+		.session = alone,
 		.hold = http_tenant_take_bytes,
 		.let_go = http_tenant_give_bytes,
 		.arg = x->tenant,
@@ -309,11 +310,12 @@ http_exchange_start(const struct http_exchange_options *options, struct jsonrpc_
 
 	exchange_enter_connection(x, options);
 	if (!x->session)
-		x->conversation = make_conversation(x);
+		x->conversation = make_conversation(x, options->alone);
 	x->taking = true;
 	mcp_conversation_take(x->conversation, &x->mcp, line, line_bytes);
 	x->taking = false;
-	if (!x->session && !x->modern && mcp_conversation_session(x->conversation))
+	if (!x->session && !x->modern && !options->alone &&
+	    mcp_conversation_session(x->conversation))
 		open_session(x);
 	if (!x->connection)
 		return;

@@ -40,6 +40,7 @@ struct http_sessions;
 struct http_upload;
 struct jsonrpc_line;
 struct link;
+struct revision;
 
 LIST_HEAD(http_connections, http_connection);
 
@@ -190,6 +191,8 @@ struct http_exchange_options {
 	struct http_tenant *tenant;
 	struct http_session *session;	/* NULL: a conversation is made for this request */
 	bool modern;
+	const struct revision *alone;	/* a legacy request without a handshake: the revision of its
+					 * conversation, which ends with it; NULL: no such one */
 	bool takes_stream;
 };
 

@@ -27,6 +27,7 @@
 #include "mcp/revision.h"
 #include "policy/config.h"
 #include "tools/shared/links.h"
+#include "tools/toolsets.h"
 
 #define ALLOWED "POST, DELETE"		/* and GET, in a session */
 
@@ -144,6 +145,19 @@ serve_get(const struct served *s)
 
 /* ---- POST ---- */
 
+/* The revision for a legacy message without a session, where a set of tools replaces a server whose
+ * clients may send calls without a handshake. NULL: the message needs a session. */
+static const struct revision *
+alone_in(const struct served *s)
+{
+	const char *version = s->head.value[HTTP_VERSION];
+
+	if (s->head.value[HTTP_SESSION] ||
+	    !toolsets_wants(s->c->server->options.config, "run-python"))
+		return NULL;
+	return revision_negotiate(version ? version : "");
+}
+
 /* The last check of the ladder: do the headers Mcp-Param agree with the arguments that they repeat?
  */
 static bool
@@ -178,8 +192,8 @@ serve_way(const struct served *s, const struct http_verdict *verdict,
 		http_reply(s->c, s->request, 202, NULL);
 		return;
 	case HTTP_WAY_SESSION:
-		options.session = request_find_session(s);
-		if (!options.session)
+		options.alone = alone_in(s);
+		if (!options.alone && !(options.session = request_find_session(s)))
 			return;
 		break;
 	case HTTP_WAY_MODERN:

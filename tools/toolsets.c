@@ -46,6 +46,8 @@ static const struct {
 	{ "run-python", { &run_python_code_tool } },
 };
 
+static const struct prompt_provider no_prompts = { .n_prompts = 0 };
+
 static const struct tool *const *
 set_of(const char *name)
 {
@@ -116,6 +118,9 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 		catalog->logging = catalog->quiet = true;
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
+	/* Some clients ask for every list, and leave a server that answers with an error. */
+	if (!catalog->prompts)
+		catalog->prompts = &no_prompts;
 }
 
 void

@@ -57,7 +57,7 @@ def discover_tells_of_tasks_and_resources(ctx):
     with peer(ctx) as p:
         result = p.result("server/discover")
         assert result["capabilities"] == {
-            "tools": {"listChanged": True}, "resources": {},
+            "tools": {"listChanged": True}, "resources": {}, "prompts": {},
             "extensions": {**TASKS["extensions"], **OWN_TOOLS}}, result
         assert result["supportedVersions"] == [MODERN]
 
@@ -331,7 +331,9 @@ def resources_are_announced_and_not_found(ctx):
     with peer(ctx) as p:
         result = p.result("resources/list")
         assert result["resources"] == [] and result["cacheScope"] == "private", result
-        assert p.result("resources/templates/list")["resourceTemplates"] == []
+        assert [t["name"] for t in p.result("resources/templates/list")["resourceTemplates"]] == ["output", "file"]
+        assert p.result("prompts/list")["prompts"] == []
+        assert p.code("prompts/get", {"name": "none"}) == -32602
         for params in ({"cursor": "!"}, {"cursor": 1}):
             assert p.code("resources/list", params) == -32602
         answer = p.ask("resources/read", {"uri": "file:///etc/passwd"})
@@ -342,12 +344,13 @@ def resources_are_announced_and_not_found(ctx):
     for revision in LEGACY:
         with peer(ctx) as p:
             assert p.shake(revision)["capabilities"] == {
-                "tools": {"listChanged": True}, "resources": {}, "experimental": OWN_TOOLS}
+                "tools": {"listChanged": True}, "resources": {}, "prompts": {}, "experimental": OWN_TOOLS}
             assert p.result("resources/list", revision=revision) == {"resources": []}
             answer = p.ask("resources/read", {"uri": "a:b"}, revision=revision)
             assert answer["error"]["code"] == -32002, answer
             assert p.code("resources/subscribe", {"uri": "a:b"}, revision=revision) == -32601
-            assert p.code("prompts/list", revision=revision) == -32601
+            assert p.result("prompts/list", revision=revision) == {"prompts": []}
+            assert p.result("resources/templates/list", revision=revision)["resourceTemplates"]
             assert p.code("logging/setLevel", {"level": "info"}, revision=revision) == -32601
 
 

@@ -13,8 +13,8 @@ import sys
 import tempfile
 
 from harness import Skip, equal, main, rows_done, test, tests
-from http_client import Session
-from http_suite import http_private
+from http_client import BOTH, Connection, Session, encode
+from http_suite import JSON, http_private
 from mcpclient import LEGACY, Client, RpcError
 from interpreter import under_test
 from toolsets import RUN_PYTHON, SETS, call, check_config, execute, has_module, parts, run_python, say, validate
@@ -400,6 +400,29 @@ def run_python_one_by_one(ctx):
                   {"status": "success", "output": [str(i)], "return_value": i})
     done = len(rows) + len(RUN_ERRORS)
     return rows_done(done, PYTHON_CODE + WITH_NUMPY + RUN_ERRORS, set() if WITH_NUMPY[0] in rows else {"numpy"})
+
+
+@test(private=True)
+def run_python_takes_calls_without_a_handshake(ctx):
+    """The server that it replaces has a mode in which each request stands alone."""
+    def ask(where, method, params=None, *headers, **members):
+        message = dict(jsonrpc="2.0", method=method, **members)
+        with Connection(where) as connection:
+            return connection.ask(headers=(JSON, ("Accept", BOTH)) + headers,
+                                  body=encode(message if params is None else dict(message, params=params)))
+    code = {"name": "run_python_code", "arguments": {"python_code": "6 * 7"}}
+
+    with http_private(ctx, "\n" + RUN_PYTHON) as (_, where):
+        answer = ask(where, "tools/call", code, id=1)
+        assert "<return_value>\n42\n" in answer.message["result"]["content"][0]["text"], answer
+        assert answer.header("Mcp-Session-Id") is None, answer
+        assert ask(where, "tools/list", id=1).message["result"]["tools"]
+        equal(ask(where, "notifications/initialized").status, 202)
+        equal(ask(where, "tools/call", code, ("Mcp-Session-Id", "x" * 26), id=1).status, 404, "an unknown session")
+        with Session(where, "2025-06-18") as client:
+            assert client.id and "42" in client.ask("tools/call", code)["content"][0]["text"]
+    with http_private(ctx) as (_, where):
+        equal(ask(where, "tools/call", {"name": "run_script", "arguments": {"script": "1"}}, id=1).status, 400, "the other sets need a session")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ RESULTS = {
     "tools/list": "ListToolsResult", "tools/call": "CallToolResult",
     "resources/list": "ListResourcesResult", "resources/read": "ReadResourceResult",
     "resources/templates/list": "ListResourceTemplatesResult",
+    "prompts/list": "ListPromptsResult",
     "subscriptions/listen": "SubscriptionsListenResult"}
 EXTENSION = {"tasks/get": "GetTaskResult", "tasks/update": "UpdateTaskResult",
              "tasks/cancel": "CancelTaskResult"}
