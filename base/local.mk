@@ -2,6 +2,7 @@
 # base: the ground floor. What all programs share; includes no other folder.
 noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
+	base/accepting.c base/accepting.h \
 	base/base64.c base/base64.h \
 	base/clock.h \
 	base/handle.c base/handle.h \

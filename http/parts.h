@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/accepting.h"
 #include "base/rota.h"
 #include "govern/gate.h"
 #include "http/account.h"
@@ -46,6 +47,7 @@ LIST_HEAD(http_connections, http_connection);
 
 /* One listening socket. */
 struct http_endpoint {
+	LIST_ENTRY(http_endpoint) link;		/* in server.c's list; set with bound */
 	struct http_server *server;
 	struct evhttp *http;
 	struct evconnlistener *listener;
@@ -56,7 +58,7 @@ struct http_endpoint {
 	struct http_connections newborn;	/* accepted by evhttp, not yet adopted */
 	unsigned int accepted;			/* how many in this turn of the loop */
 	struct event *adopt;			/* adopts the newborn ones */
-	struct event *again;			/* continues to accept connections */
+	struct accepting accepting;
 	char *(*write_metrics)(void *arg, size_t *len_r);	/* NULL: MCP is served here */
 	void *write_metrics_arg;
 };

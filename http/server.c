@@ -16,7 +16,6 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/own.h"
 #include "base/watched.h"
@@ -31,7 +30,6 @@
 #include "policy/config.h"
 
 #define ACCEPTS_PER_TURN 16
-#define BACK_OFF_MS 250
 #define EVERY_VERB 0xffff		/* unknown ones too: this server answers 405 itself */
 
 /* ---- sockets ---- */
@@ -140,27 +138,28 @@ server_on_request(struct evhttp_request *request, void *arg)
 
 /* ---- listening ---- */
 
-/* Usually there are no descriptors or no memory: the error would repeat at once. */
-static void
-on_accept_error(struct evconnlistener *listener, void *arg)
-{
-	static const struct timeval wait = { .tv_usec = BACK_OFF_MS * 1000 };
-	struct http_endpoint *endpoint = ((struct http_server *)arg)->endpoint;
+/* Endpoints that accept connections. evhttp_bind_listener() replaces the argument of the listener's
+ * callbacks by its struct evhttp, so on_accept_error has to look for its endpoint. */
+static LIST_HEAD(, http_endpoint) accepting_endpoints = LIST_HEAD_INITIALIZER(accepting_endpoints);
 
-	log_line(LOG_WARNING, "accept-waits", "err=%s", strerrorname_np(errno));
-	while (endpoint->listener != listener)
-		endpoint++;
+static void
+on_accept_error(struct evconnlistener *listener, void *evhttp)
+{
+	int error = errno;
+	struct http_endpoint *endpoint;
+
+	(void)evhttp;
 	evconnlistener_disable(listener);
-	evtimer_add(endpoint->again, &wait);
+	LIST_FOREACH(endpoint, &accepting_endpoints, link)
+		if (endpoint->listener == listener)
+			accepting_pause(&endpoint->accepting, error);
 }
 
 static void
-server_on_again(evutil_socket_t fd, short what, void *arg)
+server_on_resume(void *arg)
 {
 	struct http_endpoint *endpoint = arg;
 
-	(void)fd;
-	(void)what;
 	if (endpoint->bound)
 		evconnlistener_enable(endpoint->listener);
 }
@@ -173,7 +172,7 @@ server_set_up(struct http_endpoint *endpoint)
 
 	endpoint->http = xalloc_check(evhttp_new(base));
 	endpoint->adopt = xalloc_check(evtimer_new(base, server_on_adopt, endpoint));
-	endpoint->again = xalloc_check(evtimer_new(base, server_on_again, endpoint));
+	accepting_init(&endpoint->accepting, base, server_on_resume, endpoint);
 	evhttp_set_allowed_methods(endpoint->http, EVERY_VERB & ~EVHTTP_REQ_CONNECT);
 	evhttp_set_default_content_type(endpoint->http, NULL);
 	evhttp_set_max_headers_size(endpoint->http, HTTP_HEAD_MAX);
@@ -214,6 +213,7 @@ http_server_listen(struct http_server *server, int fd)
 	endpoint->listener = xalloc_check(evconnlistener_new(server->base, NULL, NULL,
 				LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd));
 	endpoint->bound = xalloc_check(evhttp_bind_listener(endpoint->http, endpoint->listener));
+	LIST_INSERT_HEAD(&accepting_endpoints, endpoint, link);
 	evconnlistener_set_error_cb(endpoint->listener, on_accept_error);
 	return 0;
 }
@@ -260,10 +260,12 @@ http_server_new(const struct http_server_options *options)
 static void
 server_stop_listening(struct http_endpoint *endpoint)
 {
-	if (endpoint->bound)
+	if (endpoint->bound) {
+		LIST_REMOVE(endpoint, link);
 		evhttp_del_accept_socket(endpoint->http, endpoint->bound);
+	}
 	endpoint->bound = NULL;
-	event_del(endpoint->again);
+	accepting_stop(&endpoint->accepting);
 	adopt_all(endpoint);
 }
 
@@ -312,7 +314,7 @@ http_server_free(struct http_server *server)
 		server_stop_listening(endpoint);
 		evhttp_free(endpoint->http);
 		event_free(endpoint->adopt);
-		event_free(endpoint->again);
+		accepting_free(&endpoint->accepting);
 		free(endpoint->host);
 	}
 	loop_free_now(server->options.loop);	/* exchanges use sessions */

@@ -11,6 +11,7 @@
 
 #include <event2/event.h>
 
+#include "base/accepting.h"
 #include "base/jsonout.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -21,12 +22,12 @@
 #include "supervisor/stream.h"
 
 #define ACCEPTS_PER_TURN 16
-#define BACK_OFF_MS 250
 
 struct listener {
 	int fd;
 	struct stream_set *set;
-	struct event *readable, *again;
+	struct event *readable;
+	struct accepting accepting;
 };
 
 /* Tells a client why it is turned away; text that does not fit its buffer is lost. */
@@ -69,16 +70,6 @@ listener_serve(struct listener *l, int accepted)
 }
 
 static void
-listener_back_off(struct listener *l, int error)
-{
-	static const struct timeval wait = { .tv_usec = BACK_OFF_MS * 1000 };
-
-	log_line(LOG_WARNING, "accept-waits", "err=%s", strerrorname_np(error));
-	event_del(l->readable);
-	evtimer_add(l->again, &wait);
-}
-
-static void
 listener_on_connection(evutil_socket_t fd, short what, void *arg)
 {
 	struct listener *l = arg;
@@ -92,21 +83,18 @@ listener_on_connection(evutil_socket_t fd, short what, void *arg)
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
-			/* Usually there are no descriptors or no memory: the error would repeat at
-			 * once. */
-			listener_back_off(l, errno);
+			accepting_pause(&l->accepting, errno);
+			event_del(l->readable);
 			return;
 		}
 	}
 }
 
 static void
-listener_on_again(evutil_socket_t fd, short what, void *arg)
+listener_on_resume(void *arg)
 {
 	struct listener *l = arg;
 
-	(void)fd;
-	(void)what;
 	event_add(l->readable, NULL);
 }
 
@@ -123,7 +111,7 @@ listener_new(struct loop *loop, int fd, struct stream_set *set,
 	l = xcalloc(1, sizeof(*l));
 	l->fd = fd;
 	l->set = set;
-	l->again = xalloc_check(evtimer_new(loop_base(loop), listener_on_again, l));
+	accepting_init(&l->accepting, loop_base(loop), listener_on_resume, l);
 	l->readable = xalloc_check(event_new(loop_base(loop), fd, EV_READ | EV_PERSIST,
 					     listener_on_connection, l));
 	if (event_add(l->readable, NULL) < 0) {
@@ -141,7 +129,7 @@ listener_free(struct listener *l)
 	if (!l)
 		return;
 	event_free(l->readable);
-	event_free(l->again);
+	accepting_free(&l->accepting);
 	if (l->fd >= 0)
 		close(l->fd);
 	free(l);

@@ -15,6 +15,7 @@
 #include <event2/listener.h>
 #include <jansson.h>
 
+#include "base/accepting.h"
 #include "base/stall.h"
 #include "base/watched.h"
 #include "base/why.h"
@@ -55,6 +56,7 @@ struct peer {
 struct admin {
 	struct admin_options options;
 	struct evconnlistener *listener[ADMIN_SOCKETS];
+	struct accepting accepting;
 	LIST_HEAD(, peer) peers;
 	unsigned int n;
 };
@@ -555,6 +557,25 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 }
 
 static void
+on_accept_error(struct evconnlistener *listener, void *arg)
+{
+	struct admin *admin = arg;
+
+	accepting_pause(&admin->accepting, errno);
+	evconnlistener_disable(listener);
+}
+
+static void
+on_resume(void *arg)
+{
+	struct admin *admin = arg;
+
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++)
+		if (admin->listener[i])
+			evconnlistener_enable(admin->listener[i]);
+}
+
+static void
 on_change(void *arg)
 {
 	struct admin *admin = arg;
@@ -584,6 +605,7 @@ admin_new(const struct admin_options *options)
 	admin = xcalloc(1, sizeof(*admin));
 	admin->options = *options;
 	LIST_INIT(&admin->peers);
+	accepting_init(&admin->accepting, options->base, on_resume, admin);
 	for (size_t i = 0; i < ADMIN_SOCKETS; i++) {
 		if (options->fd[i] < 0)
 			continue;
@@ -592,6 +614,7 @@ admin_new(const struct admin_options *options)
 		admin->listener[i] = xalloc_check(evconnlistener_new(options->base,
 			on_accept, admin, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
 			0, options->fd[i]));
+		evconnlistener_set_error_cb(admin->listener[i], on_accept_error);
 	}
 	approvals_on_change(gate_approvals(options->gate), on_change, admin);
 	return admin;
@@ -610,5 +633,6 @@ admin_free(struct admin *admin)
 	for (size_t i = 0; i < ADMIN_SOCKETS; i++)
 		if (admin->listener[i])
 			evconnlistener_free(admin->listener[i]);
+	accepting_free(&admin->accepting);
 	free(admin);
 }

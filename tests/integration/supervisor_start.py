@@ -4,8 +4,10 @@
 
 Everything happens below temporary directories; nothing of the system is touched.
 """
+import contextlib
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -22,9 +24,9 @@ DEADLINE_S = 60
 BUILD = None        # known when the first test runs
 
 
-def alone(function):
+def alone(function, name=None):
     """A test with a directory of its own, in which it starts what it needs."""
-    @test(name=function.__name__, private=True)
+    @test(name=name or function.__name__, private=True)
     def one(ctx):
         global BUILD
         BUILD = os.path.abspath(ctx.options.build)
@@ -51,13 +53,14 @@ class Supervisor:
             preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits)) if limits
             else None, **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **more})
 
-    def wait_log(self, text):
+    def wait_log(self, text, start=0):
+        """start: where in the log to begin."""
         def read(left):
             if ready([self.process.stderr.fileno()], left):
                 data = os.read(self.process.stderr.fileno(), 65536)
                 assert data, f"it ended with {self.process.wait()}: {self.log.decode()}"
                 self.log += data
-        until(lambda: f"{text!r} in the log: {self.log.decode()}", lambda: text in self.log, wait=read)
+        until(lambda: f"{text!r} in the log: {self.log.decode()}", lambda: text in self.log[start:], wait=read)
         return self
 
     def ready(self):
@@ -304,29 +307,75 @@ def systemd_hands_over_and_is_told(directory):
     listener.close()
 
 
-@alone
-def descriptors_run_out(directory):
+def ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return sum(int(n) for n in file.read().rsplit(")", 1)[1].split()[11:13])
+
+
+def connect_to(place):
+    """A socket that has begun to connect; its place in the backlog may have to wait."""
+    one = socket.socket(socket.AF_INET if isinstance(place, tuple) else socket.AF_UNIX,
+                        socket.SOCK_STREAM)
+    one.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        one.connect(place)
+    return one
+
+
+def limit_descriptors(pid, most):
+    """As the service's own user: others may not change its limits."""
+    who = os.stat(f"/proc/{pid}/task") if os.getuid() == 0 else None
+    subprocess.run(["prlimit", f"--pid={pid}", f"--nofile={most}:"], check=True, timeout=DEADLINE_S,
+                   **({"user": who.st_uid, "group": who.st_gid} if who else {}))
+
+
+def crowd_out(supervisor, place):
+    """Takes the service's last descriptors with connections to a place, until an accept() fails."""
+    pid, seen = supervisor.process.pid, len(supervisor.log)
+    highest = max(map(int, os.listdir(f"/proc/{pid}/fd")))
+    limit_descriptors(pid, highest + 1)
+    crowd = [connect_to(place) for _ in range(60)]
+    supervisor.wait_log(b"accept-waits err=EMFILE", seen)
+    return crowd
+
+
+def descriptors_run_out(directory, which, question, reply):
+    """An accept() that fails at one of the listening sockets ends nothing, and it does not spin."""
+    config, http, admin = (os.path.join(directory, name) for name in ("c.conf", "http", "admin"))
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"[metrics]\nlisten = 127.0.0.1:0\n[admin]\nsocket = {admin}\n")
     supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"),
-                            limits=(128, 128)).ready()
+                            "--http-socket", http, "--config", config, limits=(128, 128)).ready()
+    port = int(re.search(rb"listening metrics=127\.0\.0\.1:(\d+)", supervisor.log)[1])
+    place = {"streams": supervisor.path, "http": http, "metrics": ("127.0.0.1", port),
+             "admin": admin}[which]
     first = supervisor.connect()
-    crowd = []
-    for _ in range(150):
-        crowd.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        crowd[-1].setblocking(False)
-        crowd[-1].connect(supervisor.path)
-    supervisor.wait_log(b"accept-waits err=EMFILE")
-    with open(f"/proc/{supervisor.process.pid}/stat", encoding="ascii") as file:
-        before = sum(int(n) for n in file.read().rsplit(")", 1)[1].split()[11:13])
+    crowd = crowd_out(supervisor, place)
+    before = ticks(supervisor.process.pid)
     first.send(request("p", "ping"))
     assert answer(first) == {"jsonrpc": "2.0", "id": "p", "result": {}}
     select.select([], [], [], 1)      # a second in which it might spin
-    with open(f"/proc/{supervisor.process.pid}/stat", encoding="ascii") as file:
-        after = sum(int(n) for n in file.read().rsplit(")", 1)[1].split()[11:13])
-    assert after - before < os.sysconf("SC_CLK_TCK") / 4, f"{after - before} ticks in a second"
+    used = ticks(supervisor.process.pid) - before
+    assert used < os.sysconf("SC_CLK_TCK") / 4, f"{used} ticks in a second"
+    limit_descriptors(supervisor.process.pid, 128)
     for one in crowd:
         one.close()
+    with connect_to(place) as one:
+        one.setblocking(True)
+        one.settimeout(DEADLINE_S)
+        one.sendall(question)
+        got = one.recv(65536)
+        assert got.startswith(reply), got
     check_works(supervisor.connect())
     assert supervisor.end() == 0
+
+
+for row in (("streams", b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', b'{"jsonrpc":"2.0"'),
+            ("http", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 404"),
+            ("metrics", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 200"),
+            ("admin", b'{"op":"status"}\n', b"{")):
+    alone(lambda directory, row=row: descriptors_run_out(directory, *row),
+          "descriptors_run_out_" + row[0])
 
 
 @alone
