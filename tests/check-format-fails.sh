@@ -37,4 +37,9 @@ printf 'int a;\n\n' >"$work/a.c"
 expect 'one line break'
 printf 'int a;\n\nint b;\n' >"$work/a.c"
 expect ''
+mkdir "$work/out"
+printf 'int a;' >"$work/out/b.c"
+expect 'out/b.c:1: the file does not end'
+: >"$work/out/config.status"	# a build tree, whatever its name
+expect ''
 exit $status

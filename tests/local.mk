@@ -14,7 +14,7 @@ TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh tes
 	tests/check-format tests/check-format-fails.sh tests/check-schemas \
 	tests/check-schemas-fails.sh tests/check-license
 EXTRA_DIST += tests/check-all tests/check-podman tests/check-pythons tests/check-releases tests/in-root.sh tests/conformance tests/corpus tests/integration tests/schema \
-	tests/system
+	tests/system tests/tree.py
 
 include tests/fixtures/local.mk
 
@@ -26,7 +26,8 @@ endif
 # Every header, at any depth: it stands by itself, and a _SOURCES names it, or the tarball would
 # lack it.
 check-headers:
-	@(cd $(srcdir) && find * -path 'build*' -prune -o -name '*.h' -print) | sort >headers.found
+	@(cd $(srcdir) && find * -type d -exec test -e '{}/config.status' \; -prune -o \
+		-name '*.h' -print) | sort >headers.found
 	@printf '%s\n' $(DISTFILES) | sort -u | comm -13 - headers.found | \
 		sed 's/$$/: a header that no _SOURCES names/' | ( ! grep . )
 	@sed 's|^|$(srcdir)/|' headers.found | xargs -n 16 -P $$(nproc) $(CC) -include config.h \
