@@ -5,16 +5,23 @@ TEST_CFLAGS = $(CMOCKA_CFLAGS)
 TEST_LIBS = $(CMOCKA_LIBS)
 AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
 
-dist_check_SCRIPTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh \
-	tests/check-standalone.sh \
-	tests/check-threats tests/check-format tests/check-format-fails.sh tests/check-schemas \
-	tests/check-schemas-fails.sh tests/check-license
-TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh tests/check-threats \
-	tests/check-standalone.sh \
-	tests/check-format tests/check-format-fails.sh tests/check-schemas \
-	tests/check-schemas-fails.sh tests/check-license
-EXTRA_DIST += tests/check-all tests/check-podman tests/check-pythons tests/check-releases tests/in-root.sh tests/conformance tests/corpus tests/integration tests/schema \
-	tests/system tests/tree.py
+# The rules of the tree: each with a test that it can fail, where it has conditions of its own.
+TREE_RULES = \
+	tests/check-corpus tests/check-corpus-fails.sh \
+	tests/check-format tests/check-format-fails.sh \
+	tests/check-layers tests/check-layers-fails.sh \
+	tests/check-license \
+	tests/check-schemas tests/check-schemas-fails.sh \
+	tests/check-threats
+dist_check_SCRIPTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
+TESTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
+EXTRA_DIST += tests/check-all tests/check-podman tests/check-pythons tests/check-releases \
+	tests/conformance tests/corpus tests/in-root.sh tests/integration tests/schema tests/system \
+	tests/tree.py
+
+rules: all
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS="$(TREE_RULES)"
+.PHONY: rules
 
 include tests/fixtures/local.mk
 

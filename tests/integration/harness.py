@@ -28,8 +28,7 @@ from mcpclient import LEGACY, MODERN, Client
 from supervisor import Supervisor, adopt_orphans, kill_descendants
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OWN_CORPUS = os.path.join(TOP, "tests", "corpus")
-CORPUS = os.environ.get("MCP_CORPUS") or os.path.join(TOP, "..", "shared", "corpus")
+CORPUS = os.path.join(TOP, "tests", "corpus")
 SOMEBODY = 65534	# the uid of the second tenant, when we are root
 
 

@@ -13,7 +13,7 @@ import re
 import time
 
 from disks import flushes
-from harness import OWN_CORPUS, Skip, equal, main, proto_version, test
+from harness import CORPUS, Skip, equal, main, proto_version, test
 from mcpclient import RpcError
 
 FILES = ("hostile-public.jsonl", "hostile-own.jsonl")
@@ -166,7 +166,7 @@ def host_disks_are_not_flushed(ctx):
 
 
 for file_name in FILES:
-    with open(os.path.join(OWN_CORPUS, file_name), encoding="utf-8") as lines:
+    with open(os.path.join(CORPUS, file_name), encoding="utf-8") as lines:
         for line in lines:
             add(of_today(json.loads(line)))
 main(__doc__)

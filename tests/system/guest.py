@@ -42,7 +42,9 @@ def run_suite(name):
             f.write(SUITE_LIMITS)
         sh("systemctl", "stop", UNIT)
     sh("systemctl", "start", UNIT)
-    environment = dict(os.environ, MCP_CORPUS="/payload/corpus", MCP_BUILD="/usr/sbin")
+    environment = dict(os.environ, MCP_BUILD="/usr/sbin")
+    if os.path.isdir("/payload/corpus"):
+        environment["MCP_CORPUS"] = "/payload/corpus"
     p = subprocess.Popen([path, "--socket", SOCKET, "--pid", str(main_pid()),
                           "--slow", str(guest_tools.slow)], env=environment, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, errors="replace")
