@@ -55,7 +55,7 @@ set_limits(void)
 		int what;
 		rlim_t most;
 	} limits[] = {
-		{ RLIMIT_CORE, 0 }, { RLIMIT_MEMLOCK, 0 }, { RLIMIT_MSGQUEUE, 0 },
+		{ RLIMIT_MEMLOCK, 0 }, { RLIMIT_MSGQUEUE, 0 },
 #ifndef WITH_SANITIZERS
 		{ RLIMIT_DATA, DATA_MAX },
 #endif

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -87,13 +86,12 @@ default_signals(void)
 int
 helper_settle(const char *name, pid_t supervisor)
 {
-	static const struct rlimit none = { 0, 0 };
 	own_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	default_signals();
 	setsid();
 	if (prctl(PR_SET_NAME, name) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
-	    setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;
 	if (getppid() != supervisor)
 		return -ESRCH;

@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,11 +67,8 @@ arrange_descriptors(int control, int *program_fd)
 static int
 launch_become(uid_t id, bool may_setgroups)
 {
-	static const struct rlimit no_core = { 0, 0 };
-
 	if (may_setgroups && setgroups(0, NULL) < 0)
 		return -1;
-	setrlimit(RLIMIT_CORE, &no_core);
 	return setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0 ? -1 : 0;
 }
 

@@ -196,6 +196,19 @@ raise_descriptors(void)
 	}
 }
 
+/* With a limit of 0 a crash still starts the host's core handler, as root, if kernel.core_pattern
+ * is a program; with a limit of 1 it starts nothing and writes nothing (core(5)). All processes of
+ * the service inherit it. Only root may raise a hard limit of 0: if it stays, zygotes look whether
+ * there is a handler (worker/jail.c). */
+static void
+dump_no_cores(void)
+{
+	static const struct rlimit one = { 1, 1 }, zero = { 0, 0 };
+
+	if (setrlimit(RLIMIT_CORE, &one) < 0)
+		setrlimit(RLIMIT_CORE, &zero);
+}
+
 /* Makes the missing directories above path. The service's user has to pass through them. */
 static void
 make_parents(const char *path)
@@ -271,6 +284,7 @@ startup_privilege(const struct config *config, bool as_service,
 	if (r < 0)
 		return r;
 	raise_descriptors();
+	dump_no_cores();
 	if (as_service)
 		r = cgroup_root_new(true, identity.uid, identity.gid, &cgroups, why_r);
 	else

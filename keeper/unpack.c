@@ -87,7 +87,7 @@ unpack_limit(void)
 		int what;
 		rlim_t most;
 	} limits[] = {
-		{ RLIMIT_CORE, 0 }, { RLIMIT_CPU, CPU_SECONDS },
+		{ RLIMIT_CPU, CPU_SECONDS },
 #ifndef WITH_SANITIZERS
 		{ RLIMIT_DATA, DATA_MAX },
 #endif

@@ -101,12 +101,10 @@ on_frame(void *arg, struct frame *frame)
 static void
 upstream_confine(void)
 {
-	struct rlimit none = { 0, 0 }, data;
+	struct rlimit data;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		upstream_main_give_up("no new privileges", errno);
-	if (setrlimit(RLIMIT_CORE, &none) < 0)
-		upstream_main_give_up("the limit of core dumps", errno);
 #ifndef WITH_SANITIZERS
 	if (getrlimit(RLIMIT_DATA, &data) < 0)
 		upstream_main_give_up("the limit of memory", errno);

@@ -42,7 +42,7 @@ static const struct {
 	rlim_t soft, hard;
 } limits[] = {
 	/* With 0 the kernel would still start the host's core handler, if that is a program; with 1
-	 * it writes and starts nothing (core(5)). */
+	 * it writes and starts nothing (core(5)). A script cannot change it (seccomp.c). */
 	{ RLIMIT_CORE, 1, 1 },
 	/* A session's process receives orders with those above the soft limit (snapshot.c). */
 	{ RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS + 32 },
@@ -69,6 +69,23 @@ set_limit(int what, rlim_t soft, rlim_t hard)
 	if (limit.rlim_cur > limit.rlim_max)
 		limit.rlim_cur = limit.rlim_max;
 	return prlimit(0, what, &limit, NULL) < 0 ? -errno : 0;
+}
+
+int
+jail_no_core_handler(const char **what_r)
+{
+	own_fd int fd = -1;
+	struct rlimit now;
+	char first = '|';
+
+	*what_r = "a crash would start the host's core handler (kernel.core_pattern); start the "
+		  "service with a hard limit of core files of 1 or more (ulimit -Hc)";
+	if (getrlimit(RLIMIT_CORE, &now) < 0)
+		return -errno;
+	if (now.rlim_cur == 1)
+		return 0;
+	fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+	return fd < 0 || read(fd, &first, 1) < 0 || first == '|' || first == '@' ? -EPERM : 0;
 }
 
 int
@@ -367,7 +384,8 @@ prove_limits(void)
 		struct rlimit now;
 
 		if (prlimit(0, limits[i].what, NULL, &now) < 0 ||
-		    now.rlim_max > limits[i].hard)
+		    now.rlim_max > limits[i].hard ||
+		    (limits[i].what == RLIMIT_CORE && now.rlim_cur != now.rlim_max))
 			jail_die(JAIL_CONTROL, "proof: limits", EPERM);
 	}
 }

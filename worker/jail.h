@@ -50,6 +50,11 @@ struct jail_birth {
 int jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		 const char **what_r);
 
+/* In the zygote, before each worker: 0 if the limit of core files is 1, or if no program of the
+ * host receives cores; otherwise -EPERM and *what_r (static). A limit of 0 remains where the
+ * service started with a hard limit of 0 and could not raise it. */
+int jail_no_core_handler(const char **what_r);
+
 /* Loads the zygote's own filter, before it clones the first worker; workers inherit it. 0 or
  * -errno. */
 int jail_fence_zygote(const struct jail *jail);

@@ -88,6 +88,11 @@
 #define NOT_OF_INIT(name, which, why) \
 	OF_INIT(name, which), \
 	{ ROW(name, SECCOMP_ALLOW, why), .when = { AT_LEAST(which, 0) } }
+#define RLIMITS(mask, value) \
+	IF("setrlimit", SECCOMP_ALLOW, 0, mask, value, "hard limits only go down"), \
+	{ ROW("prlimit64", SECCOMP_ALLOW, "hard limits only go down"), \
+	  .when = { AT_LEAST(0, 0), BITS(1, mask, value) } }
+#define CORE_IS_ONE "any other limit of core files starts the host's core handler, if there is one"
 #define SCHEDULER(policy) \
 	{ ROW("sched_setscheduler", SECCOMP_ALLOW, "the ordinary classes"), \
 	  .when = { AT_LEAST(0, 0), IS(1, policy) } }
@@ -292,8 +297,17 @@ static const struct seccomp_row rows[] = {
 	REFUSE_IF("setpriority", 0, PRIO_PGRP, "init may be among them"),
 	REFUSE_IF("setpriority", 0, PRIO_USER, "init is among them"),
 	ALLOW("ioprio_get", "scheduling"),	REFUSE("ioprio_set", "a real-time class of I/O"),
-	ALLOW("getrlimit", "resource"),		ALLOW("setrlimit", "hard limits only go down"),
-	NOT_OF_INIT("prlimit64", 0, "hard limits only go down"),
+	ALLOW("getrlimit", "resource"),
+	/* All of them but RLIMIT_CORE, which is 4. */
+	RLIMITS(~3ULL, 0), RLIMITS(~0ULL, 5), RLIMITS(~1ULL, 6), RLIMITS(~7ULL, 8),
+	{ ROW("setrlimit", SECCOMP_PRETEND, CORE_IS_ONE), .when = { IS(0, RLIMIT_CORE) } },
+	{ ROW("prlimit64", SECCOMP_ALLOW, "looks only"),
+	  .when = { AT_LEAST(0, 0), IS(1, RLIMIT_CORE), IS(2, 0) } },
+	{ ROW("prlimit64", SECCOMP_PRETEND, CORE_IS_ONE),
+	  .when = { AT_LEAST(0, 0), IS(1, RLIMIT_CORE), AT_LEAST(2, 1), IS(3, 0) } },
+	{ ROW("prlimit64", SECCOMP_EPERM, CORE_IS_ONE),
+	  .when = { AT_LEAST(0, 0), IS(1, RLIMIT_CORE), AT_LEAST(2, 1), AT_LEAST(3, 1) } },
+	OF_INIT("prlimit64", 0),
 	ALLOW("getrusage", "resource"),		ALLOW("times", "os.times"),
 	ALLOW("sysinfo", "memory sizes"),
 	ALLOW("uname", "platform"),		ALLOW("getrandom", "os.urandom"),

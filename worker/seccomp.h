@@ -15,7 +15,7 @@
 
 #include <seccomp.h>
 
-#define SECCOMP_COMPARISONS 3	/* in one row, each for a different argument */
+#define SECCOMP_COMPARISONS 4	/* in one row, each for a different argument */
 
 enum seccomp_verdict {
 	SECCOMP_ALLOW,

@@ -364,7 +364,9 @@ on_spawn(const struct jail *jail, const struct frame *frame)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)frame->fds.fd[3];
 	}
-	r = networks_enter(spawn->owner, spawn->worker, !jail->memory_counted, &what);
+	r = jail_no_core_handler(&what);
+	if (r == 0)
+		r = networks_enter(spawn->owner, spawn->worker, !jail->memory_counted, &what);
 	if (r < 0) {
 		spawn_failed(spawn->worker, what, -r);
 		return;

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+from cores import check_no_handler, core_handler
 from harness import Skip, equal, main, test
 from inside import Inside
 from package_store import new_store
@@ -407,8 +408,9 @@ def what_each_process_has(ctx):
                 kind, " ".join("%s=%x" % (c, int(fields[c], 16)) for c in CAPABILITY_SETS),
                 fields.get("Seccomp_filters", "?"), is_dumpable(pid), core_limit(pid),
                 has_guard(pid), kinds_of(held(pid))))
+        for kind in shown:	# 0 would start a core handler that is a program
+            equal(core_limit(kinds[kind]), "1", "core of the " + kind)
         for kind in ("supervisor", "launcher", "directory", "usage"):
-            equal(core_limit(kinds[kind]), "0", "core of the " + kind)
             equal(is_dumpable(kinds[kind]), False, "dumpable " + kind)
         for kind in ("supervisor", "zygote"):
             assert has_guard(kinds[kind]), "the %s waits as long as a peer likes" % kind
@@ -632,6 +634,21 @@ def code_in_the_keeper_is_bounded(ctx):
                 equal(it.call(name, *arguments), "EPERM", "%s %r" % (name, arguments))
             equal(it.call("setns", -1, NEWNS), "EBADF", "what it is for")
         equal(client.ask("ping"), {}, "it goes on")
+
+
+@test(alone=True, private=True, root=True)
+def a_crash_starts_no_core_handler(ctx):
+    """A hard limit of 0, with which the kernel starts it, is raised, or no script runs."""
+    for wrap in (), ("prlimit", "--core=0:0"):
+        with core_handler(), ctx.private(wrap=wrap) as s, ctx.client(path=s.socket) as client:
+            if core_limit(s.pid) == "1":
+                check_no_handler(lambda script, c=client: c.run(script, ctx.seconds(60)).stdout)
+            else:
+                o = client.run("print(1)", ctx.seconds(60))
+                equal((o.status, o.stdout), ("jail_failed", ""), repr(o))
+                assert "ulimit -Hc" in o.error["message"], o.error
+    with core_handler(program=False), ctx.private(wrap=wrap) as s, ctx.client(path=s.socket) as client:
+        equal(client.run("print(1)", ctx.seconds(60)).status, "ok", "without a handler")
 
 
 @test(alone=True)

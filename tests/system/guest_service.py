@@ -18,6 +18,7 @@ import guest_tools
 from guest_tools import (ALICE, BOB, CGROUP, CONFIG, SOCKET, SUBUIDS, UNIT, client, drop_in, hold,
                          limited, main_pid, pids, read, seconds, sh, show, sleepers, start_running, test,
                          wait_ended)
+from cores import check_no_handler
 from waits import Timeout, until
 
 
@@ -321,6 +322,12 @@ def cpu_limit_counts_children():
 def output_limit():
     return limited("output_limit", "import os\nblock = b'x' * 65536\n"
                    "while True: os.write(1, block)", r"64 MiB", timeout_seconds=120)
+
+
+@test
+def a_crash_starts_no_core_handler():
+    with client() as c:
+        check_no_handler(lambda script: c.run(script, seconds(60)).stdout)
 
 
 @test

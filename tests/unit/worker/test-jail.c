@@ -278,7 +278,9 @@ static const struct attack attacks[] = {
 	  "os.chmod('/tmp/s', 0o4755)\n" },
 	{ "rlimits",
 	  "import resource as R\n"
-	  "for name, most in (('CORE', 1), ('NOFILE', 1024), ('FSIZE', 32 << 20), ('STACK', 64 << 20), ('MEMLOCK', 65536), ('MSGQUEUE', 0), ('RTPRIO', 0)):\n"
+	  "for limit in ((0, 0), (0, 1), (9, 9)): R.setrlimit(R.RLIMIT_CORE, limit)\n"
+	  "if R.getrlimit(R.RLIMIT_CORE) != (1, 1): bad.append(('CORE', R.getrlimit(R.RLIMIT_CORE)))\n"
+	  "for name, most in (('NOFILE', 1024), ('FSIZE', 32 << 20), ('STACK', 64 << 20), ('MEMLOCK', 65536), ('MSGQUEUE', 0), ('RTPRIO', 0)):\n"
 	  "    soft, hard = R.getrlimit(getattr(R, 'RLIMIT_' + name))\n"
 	  "    if not 0 <= hard <= most: bad.append((name, soft, hard))\n"
 	  "    try: R.setrlimit(getattr(R, 'RLIMIT_' + name), (soft, hard + 1))\n"

@@ -670,6 +670,31 @@ init_is_left_alone(void **state)
 	assert_int_equal(ask(BEST, SYS_setpriority, ARGS(PRIO_USER, 0, 19)), SAYS(EPERM));
 }
 
+/* With any other limit of core files than 1 the kernel starts the host's core handler. */
+static void
+the_limit_of_cores_stays(void **state)
+{
+	(void)state;
+	for (uint64_t what = 0; what < RLIM_NLIMITS; what++) {
+		bool core = what == RLIMIT_CORE;
+
+		assert_int_equal(ask(BEST, SYS_setrlimit, ARGS(what, 8)),
+				 core ? SAYS(0) : SAYS_ALLOW);
+		assert_int_equal(ask(BEST, SYS_prlimit64, ARGS(0, what, 8, 0)),
+				 core ? SAYS(0) : SAYS_ALLOW);
+		assert_int_equal(ask(BEST, SYS_prlimit64, ARGS(7, what, 8, 8)),
+				 core ? SAYS(EPERM) : SAYS_ALLOW);
+		assert_int_equal(ask(BEST, SYS_prlimit64, ARGS(0, what, 0, 8)), SAYS_ALLOW);
+		for (int bit = 32; bit < 64; bit++) {
+			uint64_t high = what | 1ULL << bit;
+
+			assert_int_equal(ask(BEST, SYS_setrlimit, ARGS(high, 8)), SAYS(ENOSYS));
+			assert_int_equal(ask(BEST, SYS_prlimit64, ARGS(0, high, 8, 0)),
+					 SAYS(ENOSYS));
+		}
+	}
+}
+
 /* The service's pipes are the uid's that all workers' output goes through. */
 static void
 pipes_do_not_grow(void **state)
@@ -927,6 +952,7 @@ main(void)
 		cmocka_unit_test(socket_options_are_the_listed_ones),
 		cmocka_unit_test(init_is_left_alone),
 		cmocka_unit_test(pipes_do_not_grow),
+		cmocka_unit_test(the_limit_of_cores_stays),
 		cmocka_unit_test(what_no_row_names_does_not_exist),
 		cmocka_unit_test(other_abis_do_not_exist),
 		cmocka_unit_test(clone_makes_no_namespace),
