@@ -84,6 +84,7 @@ launcher_process_configure(const struct launcher_options *options,
 		.volume_bytes = options->config->workspace.volume
 			? options->config->workspace.volume_bytes : 0,
 		.displays = results->displays,
+		.picture_pixels = results->picture_pixels,
 		.display_bytes = results->display_bytes,
 		.left_files = results->files,
 		.left_file_bytes = results->file_bytes,

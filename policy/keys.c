@@ -252,6 +252,7 @@ static const struct key keys[] = {
 
 	KEY("results", "displays",       U32,   limits.standard.results.displays,   0, 200,     1, "20"),
 	KEY("results", "display_kb",     U32,   limits.standard.results.display_bytes, 0, 4096,  KiB, "4096"),
+	KEY("results", "picture_pixels", U32,   limits.standard.results.picture_pixels, 64, 16384, 1, "1568"),
 	KEY("results", "files",          U32,   limits.standard.results.files,      0, 1000,    1, "100"),
 	KEY("results", "file_kb",        U32,   limits.standard.results.file_bytes, 0, 4096,    KiB, "4096"),
 	KEY("results", "files_kb",       U32,   limits.standard.results.files_bytes, 0, 65536,  KiB, "8192"),

@@ -13,6 +13,7 @@ struct why;
 struct results_limits {
 	uint32_t displays;	/* displayed objects */
 	uint32_t display_bytes;	/* of all displayed objects together */
+	uint32_t picture_pixels;	/* of the longer side of a picture, as it is displayed */
 	uint32_t files;		/* files left in /workspace that are reported */
 	uint32_t file_bytes;	/* of a file whose content is kept in memory */
 	uint32_t files_bytes;	/* of all such files together */

@@ -5,6 +5,7 @@ These files share its namespace: worker/rich.py displays objects that are more t
 worker/ipython.py makes IPython's display() use that; worker/jsonable.py converts values that have
 no JSON form; worker/notebook.py accepts the syntax of notebooks; worker/history.py keeps the texts
 and values of earlier cells; worker/variables.py lists the variables of a session;
+worker/renew.py renews what a cell may have used up, and modules whose files have changed;
 worker/imports.py, with policy/import_check.py, restricts a script to the modules that it may
 import; worker/installed.py finds modules in packages that were installed earlier.
 
@@ -87,6 +88,8 @@ def prepare(modules, remove_env):
     """Imports modules. Returns the names of those that cannot be imported, and well_known()."""
     missing, packages = [], well_known()
     prepare_display()
+    if "inspect" in sys.modules:
+        patch_inspect(sys.modules["inspect"])
     for name in modules:
         try:
             __import__(name)
@@ -104,6 +107,7 @@ def prepare(modules, remove_env):
     Prepared.exits, Prepared.thread_exits = count_exits(), len(thread_exits)
     settle_hooks()
 
+    sys.dont_write_bytecode = True  # /workspace has the script's files, and no others
     sys.path.insert(0, "")
     sys.path_importer_cache.clear()
     sys.excepthook = sys.__excepthook__ = excepthook
@@ -474,11 +478,22 @@ def end(names):
     return flush_output()
 
 
+# Calls a function. What objects say when they are released comes from "sys:1", as at the end of an
+# interpreter.
+release = eval(compile("lambda function, *arguments: function(*arguments)", "sys", "eval"),
+               {"__name__": "sys"})
+
+
 def clear_names(names):
     """Releases the script's objects, in CPython's order."""
-    sys.last_type = sys.last_value = sys.last_traceback = None
-    clear_dict(names)
-    gc.collect(1)
+    remember_error(None, None, None)
+    release(clear_dict, names)
+    release(gc.collect, 1)
+
+
+def remember_error(*error):
+    for name, value in zip(("last_type", "last_value", "last_traceback"), error):
+        release(setattr, sys, name, value)
 
 
 def flush_output():
@@ -498,7 +513,7 @@ def flush_output():
 
 FUTURE = 0x1FE0000  # the flags of a code object that `from __future__ import` sets
 # The descriptors that each process of a session has: worker/line.h, worker/jail.h.
-STANDARD = ("0", "1", "2", "60", "61", "62", "63")
+STANDARD = ("0", "1", "2", "58", "59", "60", "61", "62", "63")
 listdir, readlink, stat, getpid = os.listdir, os.readlink, os.stat, os.getpid
 exit_code_of = os.waitstatus_to_exitcode
 threads = threading.enumerate
@@ -516,7 +531,8 @@ class Session:
     runner = None  # asyncio.Runner of the event loop, which all cells share
     runner_of = 0  # the process that has made the descriptors of the runner
     parent = 0  # the process whose children the objects of processes describe
-    reloads = None  # after %autoreload: {path of a module: time of its last change}
+    autoreload = False  # after %autoreload: modules outside of /workspace are reloaded, too
+    sources = {}  # {path of an imported module: its Source}
 
 
 def become_session():
@@ -529,6 +545,7 @@ def become_session():
     Session.root = stat(ENVIRONMENT + "/..").st_dev
     Session.parent = getpid()
     STDOUT.reconfigure(write_through=True)  # no output waits in the text layer
+    note_sources()
 
 
 def renew_packages():
@@ -575,17 +592,6 @@ def renew_stream(text, buffer, raw):
         pass
 
 
-def renew_stdin(has_stdin):
-    """Replaces sys.stdin: it may hold an earlier cell's input, or quit() has closed it."""
-    if has_stdin or Session.had_stdin or sys.stdin is None or sys.stdin.closed:
-        raw = io.FileIO(0, "rb", closefd=False)
-        raw.name = "<stdin>"
-        sys.stdin = sys.__stdin__ = io.TextIOWrapper(
-            io.BufferedReader(raw), "utf-8", "surrogateescape")
-        sys.stdin.mode = "r"
-    Session.had_stdin = has_stdin
-
-
 def run_cell(number, script, value_max, has_stdin):
     """Runs a cell with the names of the other cells. Returns the same as run(), without the last
     two."""
@@ -595,7 +601,9 @@ def run_cell(number, script, value_max, has_stdin):
     value = caught = code = None
     Shown.objects = Shown.bytes = Shown.undisplayed = 0
     Shown.figures = {}
+    names.pop("__warningregistry__", None)  # what an earlier cell was warned of is told again
     try:
+        renew_closed_streams()
         renew_stdin(has_stdin)
         renew_packages()
         text = decode(script)
@@ -742,7 +750,7 @@ def forget_frames(error):
     """Drops the frames of a MemoryError: they refer to the objects that did not fit, so no later
     cell would have memory."""
     forget_values()
-    sys.last_type = sys.last_value = sys.last_traceback = None
+    remember_error(None, None, None)
     traceback.clear_frames(error.__traceback__)
     error.__traceback__ = None
     gc.collect()
@@ -935,12 +943,18 @@ def value_repr(value, most):
         return plain(Short(most).repr(value), most)[0], True
     except BaseException as e:
         kind, problem = type(value).__name__, type(e).__name__
+        try:
+            problem = (problem + ": " + str(e)[:300]).rstrip(": ")
+        except BaseException:
+            pass
         return plain("<%s object; its repr() raised %s>" % (kind, problem), most)
 
 
 def has_json(value, depth=0):
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, str)):
         return True
+    if isinstance(value, int):
+        return -INTEGER_MAX <= value <= INTEGER_MAX
     if isinstance(value, float):
         return value - value == 0  # not NaN, and finite
     if depth > 100:
@@ -1034,7 +1048,7 @@ def report(e, most):
         message = str(e)
     except BaseException:
         message = "<exception str() failed>"
-    sys.last_type, sys.last_value, sys.last_traceback = kind, e, e.__traceback__
+    remember_error(kind, e, e.__traceback__)
     hook = getattr(sys, "excepthook", None)
     try:
         if hook is excepthook and text is not None:

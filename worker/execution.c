@@ -264,6 +264,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 		execution_refuse_input(&frame.msg.run, refused, &done.done);
 	else
 		interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
+	fflush(stdout);	/* what C code of the script has printed */
 	/* A child that the script forked comes here too, if it runs to the end. */
 	if (getpid() == self &&
 	    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written, !ask_is_open()) == 0 &&

@@ -169,5 +169,6 @@ def remember_text(number, text):
 
 
 def remember_value(number, value):
-    builtins._ = History.values[number] = builtins.__dict__["_%d" % number] = value
+    History.values[number] = builtins.__dict__["_%d" % number] = value
+    release(setattr, builtins, "_", value)
     History.shown = [number, *History.shown[:2]]

@@ -33,6 +33,7 @@
 #include "worker/notebook.h"
 #include "worker/parallel.h"
 #include "worker/prompt.h"
+#include "worker/renew.h"
 #include "worker/rich.h"
 #include "worker/tools.h"
 #include "worker/tools_module.h"
@@ -285,6 +286,9 @@ load_bootstrap(void)
 	    clear && may_ask && ask && ask_tool && settle &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
+	    set_number("SIDE_MAX", display_bounds.pixels) &&
+	    set_number("FILE_MAX", display_bounds.file_bytes) &&
+	    set_number("FILES_MAX", display_bounds.files_bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
 	    PyDict_SetItemString(bootstrap, "TurnBuffer", buffer) == 0 &&
 	    PyDict_SetItemString(bootstrap, "send_display", send) == 0 &&
@@ -312,6 +316,8 @@ load_bootstrap(void)
 		r = run_frozen(jsonable_code, sizeof(jsonable_code));
 	if (r == 0)
 		r = run_frozen(ipython_code, sizeof(ipython_code));
+	if (r == 0)
+		r = run_frozen(renew_code, sizeof(renew_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)

@@ -15,6 +15,8 @@
 /* Bounds on the objects that a run may show; set by the zygote, before the interpreter starts. */
 struct display_bounds {
 	uint32_t objects, bytes;
+	uint32_t pixels;			/* of a side of a picture */
+	uint64_t file_bytes, files_bytes;	/* what outlives a script: of a file; of all */
 };
 
 extern struct display_bounds display_bounds;

@@ -54,6 +54,11 @@ class Image(DisplayObject):
     def _repr_jpeg_(self):
         return self.data if self.data.startswith(b"\xff\xd8\xff") else None
 
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        if self._repr_png_() or self._repr_jpeg_():
+            return None
+        return {"image/x-other": self.data}
+
 
 class JsonObject(DisplayObject):  # the name JSON is taken: rich.py has it
     def _repr_json_(self):

@@ -21,6 +21,7 @@
 					 * table of descriptors */
 #define JAIL_BACKGROUND 60		/* in a session's process: the pipe for standard output of
 					 * threads of earlier cells; 61: for their standard error */
+#define JAIL_STREAMS 58			/* there: standard output of each cell; 59: error */
 
 /* Shared by all workers of a zygote. */
 struct jail {

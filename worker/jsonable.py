@@ -9,10 +9,29 @@ returns too much, the repr takes the value's place.
 """
 
 import binascii
+import sys
+
+
+INTEGER_MAX = (1 << 53) - 1  # the largest that all programs read exactly
 
 
 class TooMuch(Exception):
     pass
+
+
+def with_unique_columns(frame):
+    """The data frame; if columns have the same name, they are numbered: v, v.1, v.2."""
+    if frame.columns.is_unique:
+        return frame
+    names, seen = [], {}
+    for column in frame.columns:
+        name = str(column)
+        while name in seen:
+            seen[str(column)] += 1
+            name = "%s.%d" % (column, seen[str(column)])
+        seen[name] = 0
+        names.append(name)
+    return frame.set_axis(names, axis=1)
 
 
 class Converter:
@@ -27,7 +46,11 @@ class Converter:
         if self.left < 0:
             raise TooMuch
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if value is None or kind in (bool, str):
+            return value
+        if kind is int:
+            value = value if -INTEGER_MAX <= value <= INTEGER_MAX else value_repr(value, 4096)[0].decode()
+            self.left -= len(value) if type(value) is str else 0
             return value
         if isinstance(value, float):
             return float(value) if value - value == 0 else self.odd_number(value)
@@ -123,7 +146,7 @@ class Converter:
         if from_module(value, "pandas", "DataFrame"):
             if value.size > self.left:
                 raise self.too_much()
-            return True, value.to_dict("records")
+            return True, with_unique_columns(value).to_dict("records")
         if from_module(value, "pandas", "Series"):
             if value.size > self.left:
                 raise self.too_much()

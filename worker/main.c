@@ -70,6 +70,8 @@ static char *const environment[] = {
 	(char[]){ "USER=python" },
 	(char[]){ "LOGNAME=python" },
 	(char[]){ "LANG=C.UTF-8" },
+	(char[]){ "COLUMNS=160" },		/* tables are read, not shown on a terminal */
+	(char[]){ "PYTHONDONTWRITEBYTECODE=1" },
 	(char[]){ BIND_NOW "=1" },
 #ifdef PYTHON_TREE
 	(char[]){ LIBRARIES "=" PYTHON_TREE "/lib" },

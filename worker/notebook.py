@@ -11,7 +11,6 @@ write instead.
 import os
 import re
 import sys
-from types import FunctionType
 
 SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
 MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
@@ -240,7 +239,7 @@ class Notebook:
 
     def magic_autoreload(self, line):
         """Switches reloading on or off. Modes other than 0 all mean: reload all modules."""
-        Session.reloads = None if line.strip() in ("0", "off") else {}
+        Session.autoreload = line.strip() not in ("0", "off")
         reload_changed()
 
     def magic_load_ext(self, line):
@@ -323,43 +322,6 @@ class Captured:
 
     def __str__(self):
         return self.stdout
-
-
-def reload_changed():
-    """Called before each cell after %autoreload: imports modules again whose files have changed.
-    Functions and classes of such a module among the names of the session are replaced by the new
-    ones."""
-    if Session.reloads is None:
-        return
-    for name, module in list(sys.modules.items()):
-        path = getattr(module, "__file__", None)
-        if type(path) is not str or path.startswith((sys.prefix, ENVIRONMENT)):
-            continue
-        try:
-            written = os.stat(path).st_mtime_ns
-        except OSError:
-            continue
-        if Session.reloads.setdefault(path, written) != written:
-            Session.reloads[path] = written
-            reload_module(name, module)
-
-
-def reload_module(name, module):
-    import importlib
-
-    old = {id(value): (key, value) for key, value in vars(module).items()
-           if isinstance(value, (type, FunctionType))}
-    try:
-        importlib.invalidate_caches()
-        importlib.reload(module)
-    except Exception as e:
-        to_stderr("%%autoreload: %s could not be imported again: %s: %s\n" % (
-            name, type(e).__name__, e))
-        return
-    names = main_module.__dict__
-    for key, value in list(names.items()):
-        if id(value) in old:
-            names[key] = getattr(module, old[id(value)][0], value)
 
 
 def timing_options(line):

@@ -14,10 +14,14 @@ import binascii
 import builtins
 import io
 import os
+import struct
 import sys
 
 PNG, JPEG, SVG, HTML, MARKDOWN, PLAIN, JSON = range(7)  # enum display_kind
-# The program sets OBJECTS_MAX, and BYTES_MAX, the bound for all forms of all objects.
+OTHER = -1  # a picture in another format, which is sent as PNG
+# The program sets OBJECTS_MAX; BYTES_MAX, the bound for all forms of all objects; SIDE_MAX, the
+# pixels of a shown picture's longer side; FILE_MAX and FILES_MAX, the bytes of a file, and of all
+# files, whose content outlives the script.
 TEXT_MAX = 64 << 10  # the longest form to read
 MARKUP_MAX = 1 << 20
 ROWS_MAX = 20  # the most rows of a data frame in JSON
@@ -27,6 +31,7 @@ METHODS = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG),
            ("_repr_html_", HTML), ("_repr_markdown_", MARKDOWN), ("_repr_json_", JSON))
 NAMES = ("PNG", "JPEG", "SVG", "HTML", "Markdown", "text", "JSON")
 ENDS = {PNG: "png", JPEG: "jpg", SVG: "svg", HTML: "html"}
+PICTURES = (OTHER, PNG, JPEG)
 WORKSPACE = "/workspace"
 ROOM_MIN = 16 << 10  # the least room for a smaller picture and a sentence about it
 SCALINGS_MAX = 8
@@ -42,6 +47,7 @@ class Shown:
     """The objects that this run has displayed so far."""
 
     objects = bytes = undisplayed = 0
+    whole = 0  # the bytes of the files with whole pictures and markup
     figures = {}  # {id: (figure, its last picture)}
 
 
@@ -71,7 +77,7 @@ def as_picture(got, form):
     if isinstance(got, str):
         got = binascii.a2b_base64(str.encode(got, "ascii"))
     data = bytes(memoryview(got))
-    return data if data.startswith(SIGNATURE[form]) else None
+    return data if form == OTHER or data.startswith(SIGNATURE[form]) else None
 
 
 def as_text(got, most):
@@ -91,7 +97,7 @@ def take(forms, form, got, notes):
         return
     data = None
     try:
-        if form in SIGNATURE:
+        if form in PICTURES:
             data = as_picture(got, form)
         elif form == JSON:
             data = value_json(got, VALUE_MAX)[0]
@@ -128,6 +134,10 @@ def take_bundle(forms, got, notes):
         for mime, form in MIME.items():
             if dict.__contains__(got, mime):
                 take(forms, form, dict.__getitem__(got, mime), notes)
+        if PNG not in forms and JPEG not in forms:
+            for mime, picture in dict.items(got):
+                if isinstance(mime, str) and mime.startswith("image/") and mime not in MIME:
+                    take(forms, OTHER, picture, notes)
 
 
 def picture_of(figure):
@@ -139,6 +149,7 @@ def picture_of(figure):
 def table_rows(frame):
     """A data frame as JSON text, with as many rows as there is room for."""
     rows = min(len(frame), ROWS_MAX)
+    frame = with_unique_columns(frame)
     while True:
         records = frame.head(rows).to_json(orient="records", date_format="iso",
                                            default_handler=str)
@@ -178,22 +189,23 @@ def choose(forms):
     chosen = dict(list(chosen.items())[:1])
     if MARKDOWN in forms:
         chosen[MARKDOWN] = forms[MARKDOWN]
-    elif PLAIN in forms and not (PNG in chosen or JPEG in chosen):
+    elif PLAIN in forms and not chosen.keys() & set(PICTURES):
         chosen[PLAIN] = forms[PLAIN]
     if JSON in forms:
         chosen[JSON] = forms[JSON]
     return chosen
 
 
-def keep_whole(number, form, data):
+def keep_whole(number, end, data):
     """Writes a picture or markup to a file of the script. Returns its name; None: there is no
     room."""
     for i in range(100):
-        name = "display-%d%s.%s" % (number, "-%d" % i if i else "", ENDS[form])
+        name = "display-%d%s.%s" % (number, "-%d" % i if i else "", end)
         try:
             with open(os.path.join(WORKSPACE, name), "xb") as to:
                 to.write(data)
-            return name
+            Shown.whole += len(data)
+            return "%s/%s" % (WORKSPACE, name)
         except FileExistsError:
             pass
         except OSError:
@@ -201,46 +213,96 @@ def keep_whole(number, form, data):
     return None
 
 
-def make_smaller(data, form, most):
-    """The picture with fewer pixels, in at most this many bytes, and a clause about the change.
-    None: it cannot be made smaller."""
-    try:
-        from PIL import Image
-        whole = Image.open(io.BytesIO(data))
-        picture = whole.convert("RGBA") if whole.mode == "P" else whole
-        scale = 1.0
-        for _ in range(SCALINGS_MAX):
-            scale *= min(0.7, (most / len(data)) ** 0.5)
-            size = tuple(max(1, int(side * scale)) for side in whole.size)
-            out = io.BytesIO()
-            picture.resize(size).save(out, format=NAMES[form])
-            data = out.getvalue()
-            if len(data) <= most:
-                return data, "shown with %d x %d pixels instead of %d x %d" % (size + whole.size)
-    except Exception:
-        pass
+def pixels_of(data, form):
+    """The width and height that a PNG or a JPEG names; None: they are not found."""
+    if form == PNG:
+        return struct.unpack(">II", data[16:24]) if data[12:16] == b"IHDR" else None
+    at = 2
+    while at + 9 < len(data) and data[at] == 0xFF:
+        if 0xC0 <= data[at + 1] <= 0xCF and data[at + 1] not in (0xC4, 0xC8, 0xCC):
+            return struct.unpack(">HH", data[at + 5:at + 9])[::-1]
+        at += 2 + int.from_bytes(data[at + 2:at + 4], "big")
     return None
 
 
-def say(number, form, data, what):
-    """A sentence about a form that is too large. The whole form goes to a file of the script."""
-    name = keep_whole(number, form, data)
-    return ("%s of %d bytes is %s%s" % (
-        "a picture" if form in SIGNATURE else NAMES[form], len(data), what,
-        "; the whole one is %s/%s" % (WORKSPACE, name) if name else "")).encode()
+def is_wide(data, form):
+    """Has a picture more pixels a side than may be shown? Unknown pixels count as too many."""
+    pixels = pixels_of(data, form)
+    return pixels is None or max(pixels) > SIDE_MAX
+
+
+def open_picture(data):
+    from PIL import Image
+    return Image.open(io.BytesIO(data))
+
+
+def encode_picture(picture, form, most, side):
+    """The bytes of a picture, at most so many, with at most so many pixels a side; and its size.
+    None: it cannot be made small enough."""
+    whole = picture.size
+    if form == JPEG:
+        picture = picture.convert("RGB") if picture.mode not in ("RGB", "L") else picture
+    elif picture.mode not in ("RGB", "RGBA", "L", "LA", "1", "I;16"):
+        picture = picture.convert("RGBA")
+    scale = min(1.0, side / max(whole))
+    for _ in range(SCALINGS_MAX):
+        size = tuple(max(1, round(pixels * scale)) for pixels in whole)
+        out = io.BytesIO()
+        scaled = picture if size == whole else picture.resize(size, reducing_gap=2.0)
+        scaled.save(out, format=NAMES[form], quality=90)
+        if len(out.getvalue()) <= most:
+            return out.getvalue(), size
+        scale *= min(0.7, (most / len(out.getvalue())) ** 0.5)
+    return None
+
+
+def keep_picture(data, picture, end):
+    """Writes the whole picture to a file. One that would not outlive the script is made smaller.
+    Returns a clause about the file; empty: there is no room."""
+    room = min(FILE_MAX, FILES_MAX - Shown.whole)
+    if len(data) <= room:
+        name = keep_whole(Shown.objects, end, data)
+        return "; the whole one is %s" % name if name else ""
+    kept = picture and encode_picture(picture, JPEG, room, max(picture.size))
+    name = kept and keep_whole(Shown.objects, "jpg", kept[0])
+    return "; %s has %d x %d pixels" % (name, *kept[1]) if name else ""
 
 
 def fit_picture(forms, form, room):
-    """Replaces a picture that is too large by a smaller one."""
-    # Half of the room stays free for the next picture.
-    smaller, said = make_smaller(forms[form], form, room // 2) or (None, "too large to be shown")
-    return {**({form: smaller} if smaller else {}),
-            PLAIN: say(Shown.objects, form, forms[form], said)}
+    """Replaces a picture that is too large, or in another format, by a PNG or JPEG that fits. The
+    form to read says where the whole one is."""
+    data, picture, shown, end = forms[form], None, None, ENDS.get(form, "bin")
+    said = "too large to be shown"
+    if len(data) <= room and form != OTHER and not pixels_of(data, form):
+        said = "no valid %s, and not shown" % NAMES[form]
+    try:
+        picture = open_picture(data)
+        if form == OTHER:
+            end, frames = picture.format.lower(), getattr(picture, "n_frames", 1)
+            said = "%s, shown as PNG%s" % (picture.format, " (the first of %d pictures)" % frames
+                                           if frames > 1 else "")
+        # Half of the room stays free for the next picture.
+        shown, size = encode_picture(picture, PNG if form == OTHER else form, room // 2, SIDE_MAX)
+        if size != picture.size:
+            clause = "shown with %d x %d pixels instead of %d x %d" % (size + picture.size)
+            said = "%s, and %s" % (said, clause) if form == OTHER else clause
+    except Exception as e:
+        if form == OTHER:
+            said = "in a format that cannot be shown%s" % (
+                ": PIL is not installed" if isinstance(e, ImportError) else "")
+    try:
+        whole = keep_picture(data, picture, end)
+    except Exception:
+        whole = ""
+    text = "a picture of %d bytes is %s%s" % (len(data), said, whole)
+    return {**({PNG if form == OTHER else form: shown} if shown else {}), PLAIN: text.encode()}
 
 
 def fit_markup(forms, form):
     """Leaves markup out that is too large. The form to read says in which file it is."""
-    said = say(Shown.objects, form, forms[form], "too large to be shown")
+    name = keep_whole(Shown.objects, ENDS[form], forms[form])
+    said = ("%s of %d bytes is too large to be shown%s" % (
+        NAMES[form], len(forms[form]), "; the whole one is " + name if name else "")).encode()
     forms = {other: data for other, data in forms.items() if other != form}
     read = MARKDOWN if MARKDOWN in forms else PLAIN
     text = forms.get(read)
@@ -252,10 +314,11 @@ def fit(forms, room):
     """The forms, with a smaller one, or none, in place of a form to look at that is too large."""
     form = min(forms)
     large = total(forms) > room
-    if form > HTML or room < ROOM_MIN:
+    if form > HTML or (room < ROOM_MIN and form != OTHER):
         return forms
-    if form in SIGNATURE:
-        return fit_picture(forms, form, room) if large else forms
+    if form in PICTURES:
+        wide = form == OTHER or is_wide(forms[form], form)
+        return fit_picture(forms, form, room) if large or wide else forms
     return fit_markup(forms, form) if large or len(forms[form]) > MARKUP_MAX else forms
 
 
@@ -282,12 +345,28 @@ def about_notes(value, notes):
     return plain("<%s object: %s>" % (type(value).__name__, "; ".join(notes[:8])), 2048)[0]
 
 
+def displays_itself(value, notes):
+    """Has the object displayed itself, by a method for that?"""
+    if isinstance(value, type) or not class_has(type(value), "_ipython_display_"):
+        return False
+    try:
+        value._ipython_display_()
+        return True
+    except NotImplementedError:
+        return False
+    except BaseException as e:
+        notes.append("_ipython_display_() raised %s" % type(e).__name__)
+        return False
+
+
 def show_object(value, is_result):
     """Displays an object. is_result: its repr is reported as the value, so it is not displayed
     too."""
     notes = []
     if from_module(value, "matplotlib.figure", "Figure"):
         show_figure(value)
+        return
+    if displays_itself(value, notes):
         return
     forms = forms_of(value, notes)
     if is_result:
@@ -442,6 +521,7 @@ def patch_bokeh(module):
 
 
 PATCHES = {"matplotlib.backend_bases": patch_managers,
+           "inspect": patch_inspect, "multiprocessing.spawn": patch_spawn,
            "plotly.basedatatypes": patch_plotly, "plotly.io._renderers": patch_plotly_show,
            "altair.vegalite.v4.api": patch_altair, "altair.vegalite.v5.api": patch_altair,
            "altair.vegalite.v6.api": patch_altair, "bokeh.io.showing": patch_bokeh,

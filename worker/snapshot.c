@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -91,31 +92,20 @@ reserve_end(void)
 
 /* While the state waits, the streams lead to JAIL_BACKGROUND: threads that a cell has left may run
  * then, and their output belongs to no cell. */
-static struct stream {
-	int fd, kept;		/* kept: a copy of fd; -1: none */
-} stream[] = { { STDOUT_FILENO, -1 }, { STDERR_FILENO, -1 } };
-
 static void
 close_streams(void)
 {
-	for (size_t i = 0; i < sizeof(stream) / sizeof(stream[0]); i++) {
-		stream[i].kept = fcntl(stream[i].fd, F_DUPFD_CLOEXEC, JAIL_CONTROL + 1);
-		if (stream[i].kept >= 0)
-			dup2(JAIL_BACKGROUND + (int)i, stream[i].fd);
-	}
+	for (int i = 0; i < 2; i++)
+		dup2(JAIL_BACKGROUND + i, STDOUT_FILENO + i);
 	interpreter_streams_closed();
 }
 
+/* Each cell gets the streams, whatever an earlier one has done to descriptors 1 and 2. */
 static void
 open_streams(void)
 {
-	for (size_t i = 0; i < sizeof(stream) / sizeof(stream[0]); i++) {
-		if (stream[i].kept < 0)
-			continue;
-		dup2(stream[i].kept, stream[i].fd);
-		close(stream[i].kept);
-		stream[i].kept = -1;
-	}
+	for (int i = 0; i < 2; i++)
+		dup2(JAIL_STREAMS + i, STDOUT_FILENO + i);
 }
 
 /* ---- a cell ---- */
@@ -195,6 +185,7 @@ snapshot_run_cell(int control, uint32_t port, bool look)
 		execution_refuse_input(&frame.msg.run, error, &done.done);
 	else
 		interpreter_cell(&frame.msg.run, &done.done);
+	fflush(stdout);	/* what C code of the cell has printed */
 	parallel_pause();
 	/* A child that the cell has forked comes here, too, if it runs to the end of the cell. */
 	if (getpid() != self)
@@ -284,8 +275,8 @@ struct own {
 static struct own
 own_descriptors(int line, int more, const int *done)
 {
-	return (struct own){ { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, stream[0].kept,
-			       stream[1].kept, JAIL_BACKGROUND, JAIL_BACKGROUND + 1, JAIL_LINE,
+	return (struct own){ { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, JAIL_STREAMS,
+			       JAIL_STREAMS + 1, JAIL_BACKGROUND, JAIL_BACKGROUND + 1, JAIL_LINE,
 			       JAIL_CONTROL, line, more, done ? done[0] : -1,
 			       done ? done[1] : -1 } };
 }
@@ -543,11 +534,12 @@ wait_for_orders(void)
 }
 
 static int
-snapshot_take_background(const int background[2])
+snapshot_take_streams(const int background[2])
 {
 	for (int i = 0; i < 2; i++)
 		if (dup3(background[i], JAIL_BACKGROUND + i, O_CLOEXEC) < 0 ||
-		    close(background[i]) < 0)
+		    close(background[i]) < 0 ||
+		    dup3(STDOUT_FILENO + i, JAIL_STREAMS + i, O_CLOEXEC) < 0)
 			return -errno;
 	return 0;
 }
@@ -569,7 +561,7 @@ snapshot_live(const struct jail *jail, int line, const int background[2],
 		_exit(1);
 	warm_up();
 	interpreter_after_fork();
-	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || snapshot_take_background(background) < 0 ||
+	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || snapshot_take_streams(background) < 0 ||
 	    interpreter_fresh() < 0 ||
 	    jail_settle(jail, &settled) < 0)
 		_exit(1);

@@ -24,8 +24,8 @@ ifneq ($(shell pkg-config --exists $(PACKAGES) && echo yes),yes)
 $(error the headers of $(PACKAGES) are missing (Debian: libmsgpack-dev libseccomp-dev libmd-dev))
 endif
 
-FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables history notebook ipython imports installed \
-	tools_module import_check multiarch)
+FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables renew history notebook ipython imports \
+	installed tools_module import_check multiarch)
 MAIN := main preloaded
 WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))
 # control.c is for programs with a loop of libevent's.

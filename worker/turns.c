@@ -16,7 +16,7 @@
 #define CLOSED_LOOK_NS 1000000
 
 static PyObject *file_write;		/* _io.FileIO.write */
-static PyObject *buffered_write, *buffered_flush;	/* _io.BufferedWriter's */
+static PyObject *buffered_write, *buffered_flush, *buffered_close;	/* _io.BufferedWriter's */
 static PyObject *last;			/* the stream written to last; borrowed, compared only */
 static int last_fd;
 static unsigned int writing, stale;	/* threads in a stream's functions, since the last close
@@ -230,6 +230,15 @@ buffer_flush(PyObject *self, PyObject *none)
 	return flushed;
 }
 
+/* In a session the stream stays, for the cells to come: what is closed is only flushed. */
+static PyObject *
+buffer_close(PyObject *self, PyObject *none)
+{
+	if (background[0].fd > 0)
+		return buffer_flush(self, none);
+	return PyObject_CallFunctionObjArgs(buffered_close, self, NULL);
+}
+
 /* ---- between cells ---- */
 
 bool
@@ -302,6 +311,7 @@ turns_buffer_type(void)
 	static PyMethodDef methods[] = {
 		{ "write", buffer_write, METH_O, NULL },
 		{ "flush", buffer_flush, METH_NOARGS, NULL },
+		{ "close", buffer_close, METH_NOARGS, NULL },
 		{ NULL, NULL, 0, NULL },
 	};
 	PyObject *io = PyImport_ImportModule("_io"), *base = NULL, *type = NULL;
@@ -313,6 +323,8 @@ turns_buffer_type(void)
 	if (buffered_write)
 		buffered_flush = PyObject_GetAttrString(base, "flush");
 	if (buffered_flush)
+		buffered_close = PyObject_GetAttrString(base, "close");
+	if (buffered_close)
 		type = turns_subtype(base, "_io.BufferedWriter", methods);
 	Py_XDECREF(io);
 	Py_XDECREF(base);

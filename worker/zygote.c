@@ -262,6 +262,11 @@ zygote_prepare(const struct msg_configure *configure, struct jail *jail,
 	display_bounds = (struct display_bounds){
 		.objects = configure->displays,
 		.bytes = configure->display_bytes,
+		.pixels = configure->picture_pixels,
+		.file_bytes = configure->left_offer_bytes > configure->left_file_bytes
+			? configure->left_offer_bytes : configure->left_file_bytes,
+		.files_bytes = configure->left_offer_bytes > 0
+			? UINT64_MAX : configure->left_bytes,
 	};
 	libraries_note();
 	*what = "standard streams";

@@ -132,7 +132,7 @@ def streams_that_were_given_up_stay_so(ctx):
         same(s, ("try: old.write('x')\nexcept ValueError as e: said = str(e)\nsaid",
                  "'underlying buffer has been detached'"))
         s.well("sys.stdout.close()\n" + thread)
-        equal(s.value("sys.stdout.closed"), "True")
+        equal(s.value("sys.stdout.closed"), "False")
 
 
 # ---- between cells ----
@@ -891,6 +891,113 @@ def notebook_habits_work(ctx):
         assert o.status == "error" and "ZeroDivisionError" in o.stderr, o
         # A script stays Python.
         assert s.client.run("!ls").status == "error"
+
+
+# ---- what each cell finds renewed ----
+
+def prints(session, code, want, **more):
+    o = session.call(code, 120, **SOON, **more)
+    assert o.status == "ok", repr(o)
+    equal(o.stdout, want, code)
+    return o
+
+
+@test
+def no_cell_ends_the_streams(ctx):
+    """Whatever it closes, detaches, wraps or puts in their place, by Python or by descriptor."""
+    ends = ("sys.stdout.close()", "sys.stdout.buffer.close()", "sys.stdout.buffer.raw.close()",
+            "sys.stdout.detach()", "os.close(1)", "with open(1, 'w') as f: f.write('')", "sys.stdout = None",
+            "with open(os.devnull, 'w') as f: sys.stdout = f", "del sys.stdout",
+            "f = open(os.devnull, 'w'); os.dup2(f.fileno(), 1)",
+            "import io; sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8')",
+            "import io; sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8')",
+            "os.closerange(1, 40)")
+    with begun(ctx, "import os, sys, subprocess") as s:
+        for end in ends:
+            s.call(end, **SOON)
+            prints(s, "print('\u00e9 x', flush=True)\nk = subprocess.run(['echo', 'y'])\n", "\u00e9 x\ny\n")
+            o = s.call(end.replace("stdout", "stderr").replace("(1", "(2").replace(", 1)", ", 2)"), **SOON)
+            o = s.call("print('z', file=sys.stderr, flush=True)\nk = subprocess.run('echo e >&2', shell=True)", **SOON)
+            equal((o.status, o.stderr), ("ok", "z\ne\n"), end)
+        # In the same cell, too.
+        prints(s, "sys.stdout.close()\nprint('again')", "again\n")
+        prints(s, "import ctypes\nk = ctypes.CDLL(None).puts(b'by C')", "by C\n")
+
+
+@test
+def each_cell_is_warned(ctx):
+    with begun(ctx, "import warnings") as s:
+        for _ in range(3):
+            o = s.call("warnings.warn('the same')", **SOON)
+            assert "the same" in o.stderr, repr(o)
+
+
+@test
+def classes_of_cells_have_sources(ctx):
+    with begun(ctx, "class A:\n    def f(self): return 1\n\nclass B:\n    x = 1") as s:
+        same(s, ("import inspect\ninspect.getsource(A)",
+                 repr("class A:\n    def f(self): return 1\n")),
+             ("inspect.getsource(B)", repr("class B:\n    x = 1\n")),
+             ("inspect.getsource(A.f)", repr("    def f(self): return 1\n")))
+        o = s.call("inspect.getsource(int)", **SOON)
+        equal(o.error["type"], "TypeError", repr(o))
+
+
+@test
+def objects_display_themselves(ctx):
+    with begun(ctx, "class D:\n    def _ipython_display_(self): display({'text/markdown': '*mine*'}, raw=True)\n"
+                    "class E(D):\n    def _ipython_display_(self): raise NotImplementedError\n"
+                    "    def _repr_markdown_(self): return '*other*'") as s:
+        for code, want in (("display(D())", "*mine*"), ("D()", "*mine*"), ("E()", "*other*")):
+            o = s.call(code, **SOON)
+            equal([d["mime_type"] for d in o.structured["displays"]], ["text/markdown"], repr(o))
+            assert want in o.text, o.text
+
+
+@test
+def spawned_processes_find_what_cells_have_defined(ctx):
+    """Functions, classes and the plain variables that they use; later definitions replace earlier ones."""
+    with begun(ctx, "import math, multiprocessing as m\nN = 10\ndef f(n): return n\n%matplotlib inline\n") as s:
+        same(s, ("class P:\n    '''A\n    doc.'''\n    def __init__(self, n): self.n = n\n"
+                 "if True:\n    def f(n): return math.floor(P(n).n) + N\nstop = print('once')\n1", "1"))
+        for method in ("spawn", "forkserver"):
+            same(s, ("with m.get_context('%s').Pool(2) as p: v = p.map(f, [1, 2])\nv" % method, "[11, 12]"),
+                 ("from concurrent.futures import ProcessPoolExecutor as E\n"
+                  "with E(2, mp_context=m.get_context('%s')) as e: v = list(e.map(f, [3]))\nv" % method, "[13]"))
+            same(s, ("N = %d\ndef f(n): return [n, N]\n"
+                     "with m.get_context('%s').Pool(1) as p: v = p.map(f, [1])\nv" % (len(method), method),
+                     "[[1, %d]]" % len(method)),
+                 ("N = 10\ndef f(n): return math.floor(P(n).n) + N\n1", "1"))
+
+
+@test
+def edited_modules_are_new(ctx):
+    """A module in /workspace whose file has changed since it was imported, by the call's own files or by
+    an earlier cell; also within one tick of the clock of bytecode. None of its bytecode is left."""
+    def file(text):
+        return {"files": [{"path": "m.py", "text": text}, {"path": "k/__init__.py", "text": ""}]}
+    with begun(ctx, "1") as s:
+        o = s.call("import m, k\nfrom m import f\nm.f()", **file("def f(): return 1\n"), **SOON)
+        equal(o.result["repr"], "1", repr(o))
+        equal(sorted(x["path"] for x in o.structured["files"]), ["k/__init__.py", "m.py"])
+        for n in (2, 3):
+            o = s.call("[m.f(), f()]", **file("def f(): return %d\n" % n), **SOON)
+            equal(o.result["repr"], "[%d, %d]" % (n, n), repr(o))
+            assert "(imported again, because its file has changed: m)" in o.stderr, o.stderr
+        o = s.call("m.f()", **SOON)
+        equal((o.result["repr"], o.stderr), ("3", ""))
+        # By a cell; one that cannot be imported any more is told of, and the former one stays.
+        same(s, ("open('m.py', 'w').write('def f(): return 44')", "18"), ("m.f()", "44"))
+        o = s.call("m.f()", **file("def f(: return 5\n"), **SOON)
+        equal(o.result["repr"], "44", repr(o))
+        assert "m could not be imported again: SyntaxError" in o.stderr, o.stderr
+        # A new module, right after its folder was listed.
+        same(s, ("open('n1.py', 'w').write('a = 1')\nimport n1\nn1.a", "1"),
+             ("import sys\n[k for k in __import__('os').listdir('.') if 'cache' in k]", "[]"))
+        # Elsewhere %autoreload switches it on, also for what was imported before.
+        same(s, ("open('/tmp/t.py', 'w').write('a = 1')\nsys.path.append('/tmp')\nimport t\nt.a", "1"),
+             ("open('/tmp/t.py', 'w').write('a = 22')", "6"), ("t.a", "1"), ("%autoreload 2\nt.a", "22"),
+             ("open('/tmp/t.py', 'w').write('a = 333')", "7"), ("t.a", "333"))
 
 
 if __name__ == "__main__":

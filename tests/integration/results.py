@@ -272,7 +272,7 @@ def hostile_objects_are_told_of(ctx):
             assert want in o.text, o.text
         # Garbage that begins like a picture is no picture: left out, and said.
         o = well(client.run(HOSTILE + "display(Garbage())"))
-        equal(o.structured["omitted"], {"displays": 1, "files": 0})
+        assert "a picture of 108 bytes is no valid PNG, and not shown" in o.text, o.text
         o = well(client.run(HOSTILE + "try:\n    display(Worst())\nexcept ValueError: pass\n"
                             "print('on')\nWorst()"))
         equal(o.stdout, "on\n")
@@ -407,11 +407,82 @@ def a_picture_that_is_too_large_is_scaled(ctx):
         if client.run(PROBE % "matplotlib").result["repr"] == "True":
             o = well(client.run("import numpy, matplotlib.pyplot as plt\nplt.figure(figsize=(20, 20))\n"
                                 "plt.imshow(numpy.random.rand(1500, 1500))\nplt.show()", timeout_seconds=60))
-            equal([len(images(o)), [f["path"] for f in o.structured["files"]]], [1, ["display-0.png"]])
+            equal([len(images(o)), [f["path"] for f in o.structured["files"]]], [1, ["display-0.jpg"]])
         # What only looks like a picture cannot be scaled, and is not lost.
         o = well(client.run("display({'image/png': b'\\x89PNG\\r\\n\\x1a\\n' + bytes(200000)}, raw=True)"))
         assert images(o) == [] and "is too large to be shown; the whole one is" in o.text, o.text
         equal([f["path"] for f in o.structured["files"]], ["display-0.png"])
+
+
+@test
+def pictures_are_shown_in_the_readers_size(ctx):
+    """At most 1568 pixels a side, the whole one a file that outlives the script; other formats as PNG."""
+    with ctx.client() as client:
+        need(client, "PIL")
+        o = well(client.run("from PIL import Image\nImage.new('RGB', (9000, 3000), 'white')", timeout_seconds=60))
+        equal(images(o), [(1568, 523)])
+        assert "shown with 1568 x 523 pixels instead of 9000 x 3000; the whole one is /workspace/display-0.png" in o.text
+        [file] = o.structured["files"]
+        equal(decode_png(base64.b64decode(read(client, file["uri"])["blob"]))[0], (9000, 3000))
+        o = well(client.run("from PIL import Image\nImage.new('RGB', (1568, 1568), 'white')"))
+        equal((images(o), o.structured["files"]), ([(1568, 1568)], []))
+        # What would not outlive the script is made smaller for its file.
+        o = well(client.run("import os\nfrom PIL import Image\nImage.frombytes('RGB', (2000, 1500), "
+                            "os.urandom(9000000))", timeout_seconds=60))
+        [(width, height)] = images(o)
+        assert width <= 1568 and abs(width / height - 4 / 3) < 0.01, (width, height)
+        assert re.search(r"instead of 2000 x 1500; /workspace/display-0.jpg has \d+ x \d+ pixels", o.text), o.text
+        [file] = o.structured["files"]
+        assert file["uri"] and file["size"] <= 4 << 20, file
+        # JPEG stays JPEG; other formats, and what is no picture at all.
+        o = well(client.run(
+            "import io\nfrom PIL import Image\nimport IPython.display as d\ndef put(f, size=(50, 40), **more):\n"
+            "    out = io.BytesIO()\n    Image.new('RGB', size, 'red').save(out, f, **more)\n    return out.getvalue()\n"
+            "more = {'save_all': True, 'append_images': [Image.new('RGB', (50, 40), c) for c in ('blue', 'green')]}\n"
+            "display({'image/jpeg': put('JPEG', (2000, 10))}, raw=True)\ndisplay(d.Image(data=put('GIF', **more)))\n"
+            "display({'image/tiff': put('TIFF')}, raw=True)\ndisplay(d.Image(put('WEBP')))\n"
+            "display({'image/png': b'\\x89PNG\\r\\n\\x1a\\n' + b'y' * 100}, raw=True)\n"
+            "display({'image/x-y': b'nothing'}, raw=True)"))
+        equal([b["mimeType"] for b in blocks(o, "image")], ["image/jpeg"] + 3 * ["image/png"])
+        for want in ("GIF, shown as PNG (the first of 3 pictures); the whole one is /workspace/display-1.gif",
+                     "TIFF, shown as PNG; ", "WEBP, shown as PNG; ", "is no valid PNG, and not shown",
+                     "is in a format that cannot be shown; the whole one is /workspace/display-5.bin"):
+            assert want in o.text, (want, o.text)
+    with ctx.private("[results]\npicture_pixels = 100\n") as service, ctx.client(path=service.socket) as client:
+        equal(images(well(client.run("from PIL import Image\nImage.new('RGB', (101, 50), 'white')"))), [(100, 50)])
+
+
+@test
+def numbers_are_exact(ctx):
+    """Integers that JavaScript rounds are text in JSON; what cannot be shown says why."""
+    with ctx.client() as client:
+        o = well(client.run("{'id': 1915883588174806058, 'n': [2 ** 53 - 1, 2 ** 53, -2 ** 53]}"))
+        equal((o.result["json"], o.result["json_exact"]),
+              ({"id": "1915883588174806058", "n": [2 ** 53 - 1, str(2 ** 53), str(-2 ** 53)]}, False))
+        o = well(client.run("9007199254740991"))
+        equal((o.result["json"], o.result.get("json_exact", True)), (9007199254740991, True))
+        o = well(client.run("2 ** 20000"))
+        assert "Exceeds the limit (4300 digits)" in o.result["repr"], repr(o)
+        need(client, "numpy")
+        o = well(client.run("import numpy\nnumpy.array([2 ** 62, 1])"))
+        equal(o.result["json"], [str(2 ** 62), 1])
+
+
+@test
+def columns_of_one_name_are_shown(ctx):
+    with ctx.client() as client:
+        need(client, "pandas")
+        frame = ("import pandas as pd\na = pd.DataFrame({'v': [1, 2], 'v.1': [5, 6]})\n"
+                 "f = pd.concat([a, a, pd.DataFrame({'v': [3, 4]})], axis=1)\n")
+        row = {"v": 1, "v.1": 5, "v.2": 1, "v.1.1": 5, "v.3": 3}
+        o = well(client.run(frame + "f"))
+        assert "raised" not in o.text, o.text
+        equal(o.structured["displays"][0]["json"]["rows"][0], row)
+        o = well(client.run(frame + "{'f': f}"))
+        equal((o.result["json"]["f"][0], o.stderr), (row, ""))
+        # All columns of a table that is wider than an old terminal.
+        o = well(client.run("pd = __import__('pandas')\npd.DataFrame([range(12)] * 3, columns=['column%d' % i for i in range(12)])"))
+        assert "column6" in o.result["repr"] and "..." not in o.result["repr"], o.result
 
 
 @test

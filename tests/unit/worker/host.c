@@ -179,6 +179,7 @@ send_configure(struct host *host, const struct host_options *o)
 		.disk_inodes = o->disk_inodes ? o->disk_inodes : 4096,
 		.displays = 20,
 		.display_bytes = 4 << 20,
+		.picture_pixels = 1568,
 		.left_files = 100,
 		.left_file_bytes = 256 << 10,
 		.left_bytes = 1 << 20,
