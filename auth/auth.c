@@ -109,7 +109,7 @@ make_document(struct auth *auth)
 	json_decref(root);
 	split_resource(config->auth.resource, &origin, &path);
 	if (asprintf(&auth->document_path, WELL_KNOWN "%s", path) < 0)
-		abort();
+		xalloc_fail(0);
 }
 
 const char *

@@ -29,7 +29,7 @@ libbase_a_SOURCES = \
 	base/watched.c base/watched.h \
 	base/why.c base/why.h \
 	base/writeall.h \
-	base/xalloc.h
+	base/xalloc.c base/xalloc.h base/xalloc_openssl.c
 # It has names of the C library's, so it is part of the programs that want it: those with a loop of
 # libevent's.
 BASE_TURNS = base/turns.c base/turns.h

@@ -172,7 +172,7 @@ socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
 			       strlen(path), PATH_BYTES_MAX);
 	strcpy(address.sun_path, path);
 	if (asprintf(&lock_path, "%s.lock", path) < 0)
-		abort();
+		xalloc_fail(0);
 	lock_fd = take_lock(lock_path, owner);
 	r = lock_fd < 0 ? lock_fd : clear_path(&address);
 	if (r == 0)
@@ -197,7 +197,7 @@ socketfile_default(uid_t owner, struct why *why_r)
 
 	if (runtime && *runtime == '/') {
 		if (asprintf(&path, "%s/mcp-pythond.sock", runtime) < 0)
-			abort();
+			xalloc_fail(0);
 		return path;
 	}
 	if (geteuid() != 0) {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that allocate memory, and abort if there is none, because the program cannot continue.
- * A size that a peer chooses must be bounded before they are called.
+/* Functions that allocate memory. If there is none, they write one line to standard error, such as
+ * "mcp-pythond: out of memory: 4096 bytes", and abort: the program cannot continue. A size that a
+ * peer chooses must be bounded before they are called.
+ *
+ * The first thing that a program does is to make its libraries allocate by them, too: otherwise a
+ * library reports a failed allocation as it reports bad input.
  */
 #ifndef BASE_XALLOC_H
 #define BASE_XALLOC_H
@@ -9,42 +13,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Writes the line and aborts. size: of the allocation; 0: unknown. */
+_Noreturn void xalloc_fail(size_t size);
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *mem, size_t size);
+char *xstrdup(const char *text);
+
+/* A copy of len bytes with NUL after it. */
+char *xmemdup0(const char *text, size_t len);
+
+/* To be called before any function of OpenSSL. */
+void xalloc_for_openssl(void);
+
+/* For functions that return NULL if there is no memory. */
 static inline void *
 xalloc_check(void *mem)
 {
 	if (!mem)
-		abort();
+		xalloc_fail(0);
 	return mem;
-}
-
-static inline void *
-xcalloc(size_t n, size_t size)
-{
-	return xalloc_check(calloc(n ? n : 1, size ? size : 1));
-}
-
-static inline void *
-xrealloc(void *mem, size_t size)
-{
-	return xalloc_check(realloc(mem, size ? size : 1));
-}
-
-static inline char *
-xstrdup(const char *text)
-{
-	return xalloc_check(strdup(text));
-}
-
-/* A copy of len bytes with NUL after it. */
-static inline char *
-xmemdup0(const char *text, size_t len)
-{
-	char *copy = xalloc_check(malloc(len + 1));
-
-	if (len)
-		memcpy(copy, text, len);
-	copy[len] = '\0';
-	return copy;
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/xalloc.h"
 #include "client/exits.h"
 #include "client/say.h"
 
@@ -69,7 +70,7 @@ open_file(struct audit_file *file, const char *path, unsigned long older)
 	*file = (struct audit_file){ .is_older = older > 0 };
 	if ((older ? asprintf(&file->path, "%s.%lu", path, older)
 		   : asprintf(&file->path, "%s", path)) < 0)
-		abort();
+		xalloc_fail(0);
 	file->stream = fopen(file->path, "re");
 	return file->stream ? 0 : -errno;
 }
@@ -102,7 +103,7 @@ directory_of(const char *path)
 	char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 
 	if (!directory)
-		abort();
+		xalloc_fail(0);
 	return directory;
 }
 
@@ -128,7 +129,7 @@ find_numbers(const char *path, unsigned long **number_r)
 			continue;
 		number = reallocarray(number, n + 1, sizeof(*number));
 		if (!number)
-			abort();
+			xalloc_fail(0);
 		number[n] = strtoul(entry->d_name + len + 1, &end, 10);
 		n += *end == '\0';
 	}
@@ -197,7 +198,7 @@ read_on(const struct audit_files *files, struct audit_file *file, unsigned long 
 			return;
 		read_lines(files, file, whole);	/* written between the last read and the renaming */
 		if (asprintf(&renamed, "%s.%lu", files->path, *last + 1) < 0)
-			abort();
+			xalloc_fail(0);
 		*last += is_at(file, renamed);
 		close_file(file);
 	}

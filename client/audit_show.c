@@ -11,6 +11,7 @@
 
 #include "base/own.h"
 #include "base/quote.h"
+#include "base/xalloc.h"
 #include "client/admin.h"
 #include "client/audit_files.h"
 #include "client/exits.h"
@@ -245,7 +246,7 @@ audit_show(const struct audit_asked *asked)
 	if (asked->last) {
 		shown.last = calloc(asked->last, sizeof(json_t *));
 		if (!shown.last)
-			abort();
+			xalloc_fail(0);
 	}
 	code = audit_files_read(&files, asked->follow);
 	free(shown.last);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "client/exits.h"
 #include "client/options.h"
 #include "client/prompt.h"
@@ -70,7 +71,7 @@ static json_t *
 call_checked(json_t *made)
 {
 	if (!made)
-		abort();
+		xalloc_fail(0);
 	return made;
 }
 
@@ -148,7 +149,7 @@ call_send(struct call_channel *channel, json_t *message)
 	size_t len;
 
 	if (!line)
-		abort();
+		xalloc_fail(0);
 	json_decref(message);
 	len = strlen(line);
 	line[len] = '\n';	/* replaces the NUL */

@@ -18,6 +18,7 @@
 #include "base/base64.h"
 #include "base/hex.h"
 #include "base/own.h"
+#include "base/xalloc.h"
 #include "client/call.h"
 #include "client/exits.h"
 #include "client/options.h"
@@ -40,7 +41,7 @@ base64_of(const struct script_text *content)
 	json_t *json;
 
 	if (!text)
-		abort();
+		xalloc_fail(0);
 	base64_encode(content->bytes, content->len, text);
 	json = json_string(text);
 	free(text);

@@ -30,7 +30,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "client/bridge.h"
 #include "client/endpoint.h"
 #include "client/exits.h"
@@ -85,6 +88,8 @@ main(int argc, char **argv)
 
 	if (open_standard_streams() < 0)
 		return EX_OSERR;
+	json_set_alloc_funcs(xmalloc, free);
+	xalloc_for_openssl();
 	/* A client that starts this program may ignore SIGTERM, and the program inherits that. */
 	signal(SIGTERM, SIG_DFL);
 	command = argc > 1 ? operator_command(argv[1]) : NULL;

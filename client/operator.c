@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "base/own.h"
+#include "base/xalloc.h"
 #include "client/admin.h"
 #include "client/approval.h"
 #include "client/exits.h"
@@ -114,7 +115,7 @@ find_id(FILE *stream, const char *word, size_t *n_r)
 	}
 	id = strdup(*n_r == 1 ? found : word);
 	if (!id)
-		abort();
+		xalloc_fail(0);
 	json_decref(answer);
 	return id;
 }

@@ -14,6 +14,7 @@
 
 #include "base/base64.h"
 #include "base/own.h"
+#include "base/xalloc.h"
 #include "client/reply.h"
 #include "client/say.h"
 #include "client/show.h"
@@ -60,7 +61,7 @@ encode(const char *bytes, size_t len)
 	char *text = malloc(BASE64_LEN(len) + 1);
 
 	if (!text)
-		abort();
+		xalloc_fail(0);
 	base64_encode(bytes, len, text);
 	text[BASE64_LEN(len)] = '\0';
 	return text;
@@ -110,7 +111,7 @@ send_as_sixel(const char *bytes, size_t len, pictures_run *run, void *arg)
 	size_t n;
 
 	if (asprintf(&code, "PICTURE = '%s'\n%s", text, sixel) < 0)
-		abort();
+		xalloc_fail(0);
 	body = run(arg, code);
 	n = body ? strcspn(body, "\n") : 0;
 	if (!body || !is_sixel(body, n))
@@ -148,7 +149,7 @@ write_picture(struct pictures *pictures, const char *ending, const char *bytes, 
 	if (!make_directory(pictures))
 		return -errno;
 	if (asprintf(&path, "%s/picture-%u.%s", pictures->directory, ++pictures->n, ending) < 0)
-		abort();
+		xalloc_fail(0);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/quote.h"
+#include "base/xalloc.h"
 #include "client/reply.h"
 #include "client/say.h"
 #include "client/show.h"
@@ -50,7 +51,7 @@ prompt_make_answer(const json_t *id, const char *action, json_t *content)
 					  "result", "action", action, "content", content);
 
 	if (!answer)
-		abort();
+		xalloc_fail(0);
 	return answer;
 }
 
@@ -93,7 +94,7 @@ make_block(const struct quote_block *block, const char *text)
 	FILE *to = open_memstream(&shown, &len);
 
 	if (!to)
-		abort();
+		xalloc_fail(0);
 	quote_block(to, block, text, strlen(text));
 	if (fclose(to) != 0)
 		abort();
@@ -109,7 +110,7 @@ unquote(const char *message)
 	char *text = strdup(quoted ? quoted + 2 : message), *to = text;
 
 	if (!text)
-		abort();
+		xalloc_fail(0);
 	for (const char *at = text; *at;) {
 		size_t len;
 
@@ -168,7 +169,7 @@ show_script_prompt(struct prompt *q, const char *message)
 	last = strrchr(all, '\n');
 	q->label = strdup(last ? last + 1 : all);
 	if (!q->label)
-		abort();
+		xalloc_fail(0);
 	if (prompt_is_shown(q, text)) {
 		print("\r");	/* the marked line is longer */
 		print(q->label);
@@ -188,7 +189,7 @@ show_consent(struct prompt *q, const char *message, const char *title)
 
 	quote_line(line, sizeof(line), title, strlen(title));
 	if (asprintf(&q->label, "%s [y/N] ", line) < 0)
-		abort();
+		xalloc_fail(0);
 	begin_line(q);
 	say("the service asks:");
 	print(all);

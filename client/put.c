@@ -16,6 +16,7 @@
 
 #include "base/own.h"
 #include "base/writeall.h"
+#include "base/xalloc.h"
 #include "client/call.h"
 #include "client/endpoint.h"
 #include "client/exits.h"
@@ -58,7 +59,7 @@ put_read_line(int socket, int *fd, int *error_r)
 	int r = 1;
 
 	if (!line)
-		abort();
+		xalloc_fail(0);
 	while (r > 0 && len < LINE_MAX_BYTES && (len == 0 || line[len - 1] != '\n')) {
 		r = read_byte(socket, &line[len], fd);
 		len += r > 0;
@@ -99,7 +100,7 @@ put_copy(int from, int to, off_t size)
 	own_mem char *chunk = malloc(CHUNK);
 
 	if (!chunk)
-		abort();
+		xalloc_fail(0);
 	while (size > 0) {
 		ssize_t n = read(from, chunk, size < CHUNK ? (size_t)size : CHUNK);
 		int r;

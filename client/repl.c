@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "client/call.h"
 #include "client/cell.h"
 #include "client/exits.h"
@@ -55,7 +56,7 @@ repl_append(struct text *text, const char *bytes, size_t len)
 		text->room = (text->len + len + 1) * 2;
 		text->bytes = realloc(text->bytes, text->room);
 		if (!text->bytes)
-			abort();
+			xalloc_fail(0);
 	}
 	if (len > 0)
 		memcpy(text->bytes + text->len, bytes, len);
@@ -243,7 +244,7 @@ repl_send_cancelled(struct repl *repl, int id)
 				    "reason", "interrupted");
 
 	if (!message)
-		abort();
+		xalloc_fail(0);
 	call_send(&repl->channel, message);
 }
 

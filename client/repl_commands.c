@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/quote.h"
+#include "base/xalloc.h"
 #include "client/repl_parts.h"
 #include "client/results.h"
 #include "client/say.h"
@@ -215,7 +216,7 @@ repl_command_names(void)
 	FILE *to = open_memstream(&names, &len);
 
 	if (!to)
-		abort();
+		xalloc_fail(0);
 	for (size_t i = 1; i < sizeof(commands) / sizeof(commands[0]); i++)
 		fprintf(to, "%%%s\n", commands[i].name);
 	if (fclose(to) != 0)

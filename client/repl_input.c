@@ -20,6 +20,7 @@
 
 #include "base/own.h"
 #include "base/userdir.h"
+#include "base/xalloc.h"
 
 #define HISTORY_MAX 2000 /* lines */
 #define LINE_PIECE 65536
@@ -126,7 +127,7 @@ read_paste(const struct repl_input *input)
 		}
 	}
 	if (!text)
-		abort();
+		xalloc_fail(0);
 	text[len] = '\0';
 	return text;
 }
@@ -165,7 +166,7 @@ on_paste(EditLine *edit, int key)
 	line = el_line(edit);
 	if (asprintf(&input->paste, "%.*s%s", (int)(line->lastchar - line->buffer), line->buffer,
 		     text) < 0)
-		abort();
+		xalloc_fail(0);
 	free(text);
 	return CC_NEWLINE;
 }
@@ -193,7 +194,7 @@ next_pasted(struct repl_input *input, const char *prompt, const char **line_r, s
 	*end = '\0';
 	input->paste = strdup(end + 1);
 	if (!input->paste)
-		abort();
+		xalloc_fail(0);
 	printf("\r%s%s\n", prompt, line);
 	fflush(stdout);
 	free(input->bytes);
@@ -419,7 +420,7 @@ read_more(struct repl_input *input)
 		input->room = (input->room + LINE_PIECE) * 2;
 		input->bytes = realloc(input->bytes, input->room);
 		if (!input->bytes)
-			abort();
+			xalloc_fail(0);
 	}
 	r = wait_readable(input);
 	if (r < 0)
@@ -467,7 +468,7 @@ repl_input_new(const sigset_t *mask, const volatile sig_atomic_t *interrupted)
 	struct repl_input *input = calloc(1, sizeof(*input));
 
 	if (!input)
-		abort();
+		xalloc_fail(0);
 	input->mask = mask;
 	input->interrupted = interrupted;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/repl_parts.h"
+#include "base/xalloc.h"
 #include "client/text.h"
 
 #define LOOK_SECONDS 5
@@ -77,7 +78,7 @@ repl_complete(void *arg, const char *word)
 	if (asprintf(&code, "print(*(lambda c, t: [x for x in (c.complete(t, i) for i in range(200)) "
 			    "if x])(__import__('rlcompleter').Completer(globals()), '%s'), sep='\\n')",
 		     word) < 0)
-		abort();
+		xalloc_fail(0);
 	text = repl_look(repl, code);
 	free(code);
 	return text;

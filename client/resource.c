@@ -9,6 +9,7 @@
 
 #include "base/base64.h"
 #include "base/own.h"
+#include "base/xalloc.h"
 #include "client/call.h"
 #include "client/reply.h"
 #include "client/say.h"
@@ -76,7 +77,7 @@ each_part(struct call_channel *channel, int id, const char *uri, resource_take *
 		own_mem char *bytes = NULL, *part = NULL;
 
 		if (asprintf(&part, "%s?bytes=%zu-", uri, at) < 0)
-			abort();
+			xalloc_fail(0);
 		r = read_part(channel, id, part, &bytes, &len);
 		if (r == 0)
 			r = take(arg, bytes, len);

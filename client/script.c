@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "client/exits.h"
 #include "client/say.h"
 #include "client/text.h"
@@ -40,7 +41,7 @@ script_read_fd(int fd, size_t max, struct script_text *text_r)
 				room = max + 1;
 			more = realloc(bytes, room);
 			if (!more)
-				abort();
+				xalloc_fail(0);
 			bytes = more;
 		}
 		n = read(fd, bytes + len, room - len);

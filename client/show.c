@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "client/say.h"
 
 int
@@ -46,7 +47,7 @@ show_piece(void *arg, const struct reply *piece)
 		s->room = (s->len + piece->text_len) * 2;
 		s->bytes = realloc(s->bytes, s->room);
 		if (!s->bytes)
-			abort();
+			xalloc_fail(0);
 	}
 	memcpy(s->bytes + s->len, piece->text, piece->text_len);
 	s->len += piece->text_len;

@@ -9,6 +9,7 @@
 
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "base/xalloc.h"
 
 #define COLUMNS_MAX 16
 #define CELL_MAX 256	/* bytes */
@@ -40,7 +41,7 @@ table_new(const char *const *title)
 	struct table *table = calloc(1, sizeof(*table));
 
 	if (!table)
-		abort();
+		xalloc_fail(0);
 	table->title = title;
 	while (table->columns < COLUMNS_MAX && title[table->columns]) {
 		table->width[table->columns] = strlen(title_text(title[table->columns]));
@@ -77,7 +78,7 @@ table_add(struct table *table, const char *format, ...)
 		table->room = table->room ? table->room * 2 : 64;
 		table->cell = realloc(table->cell, table->room * sizeof(*table->cell));
 		if (!table->cell)
-			abort();
+			xalloc_fail(0);
 	}
 	table->cell[table->n] = strdup(shown);
 	if (!table->cell[table->n++])

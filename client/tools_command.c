@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/quote.h"
+#include "base/xalloc.h"
 #include "client/admin.h"
 #include "client/commands.h"
 #include "client/exits.h"
@@ -70,7 +71,7 @@ print_value(const json_t *value)
 	char *text = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
 
 	if (!text)
-		abort();
+		xalloc_fail(0);
 	print_words(text, strlen(text));
 	free(text);
 }

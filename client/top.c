@@ -20,6 +20,7 @@
 
 #include <jansson.h>
 
+#include "base/xalloc.h"
 #include "client/admin.h"
 #include "client/exits.h"
 #include "client/say.h"
@@ -115,7 +116,7 @@ make_rows(const struct top *top, size_t *n_r)
 	struct row *row = calloc(json_array_size(list) + 1, sizeof(*row));
 
 	if (!row)
-		abort();
+		xalloc_fail(0);
 	*n_r = json_array_size(list);
 	for (size_t i = 0; i < *n_r; i++) {
 		const json_t *now = json_array_get(list, i);
@@ -259,7 +260,7 @@ draw(const struct top *top)
 	int r;
 
 	if (!out)
-		abort();
+		xalloc_fail(0);
 	print_head(top, out);
 	if (top->explains)
 		print_keys(out);
@@ -268,7 +269,7 @@ draw(const struct top *top)
 	fclose(out);
 	frame = malloc(5 * len + 16);
 	if (!frame)
-		abort();
+		xalloc_fail(0);
 	memcpy(frame, "\033[H", 3);
 	n = 3;
 	for (size_t i = 0; i < len; i++) {

@@ -30,6 +30,7 @@
 
 #include "base/own.h"
 #include "base/turns.h"
+#include "base/xalloc.h"
 #include "egress/filter.h"
 #include "egress/proxy.h"
 #include "egress/secret.h"
@@ -210,6 +211,8 @@ main(int argc, char **argv)
 	static struct egress egress;
 
 	(void)argv;
+	event_set_mem_functions(xmalloc, xrealloc, free);
+	xalloc_for_openssl();
 	if (argc != 1 || !control_is_given()) {
 		fprintf(stderr, PROGRAM " is started by mcp-pythond, with a socket on descriptor "
 			"%d.\n", CONTROL_FD);

@@ -15,6 +15,7 @@
 #include <event2/event.h>
 
 #include "base/log.h"
+#include "base/xalloc.h"
 #include "engine/observer.h"
 #include "host/child.h"
 #include "host/secret.h"
@@ -364,7 +365,7 @@ egress_terms(const struct config_network *network)
 	       text_size(&network->secrets);
 	terms = malloc(sizeof(*terms) + n * sizeof(*item) + text);
 	if (terms == NULL)
-		abort();
+		xalloc_fail(0);
 	item = (struct msg_str *)(terms + 1);
 	at = (char *)(item + n);
 	*terms = (struct msg_egress_open){
@@ -413,7 +414,7 @@ egress_grant_new(struct egress *e, uint64_t execution, const char *id, const cha
 	}
 	grant = calloc(1, sizeof(*grant));
 	if (grant == NULL)
-		abort();
+		xalloc_fail(0);
 	grant->egress = e;
 	grant->execution = execution;
 	grant->terms = terms;

@@ -16,6 +16,7 @@
 #include <event2/event.h>
 
 #include "base/log.h"
+#include "base/xalloc.h"
 #include "engine/dispatch.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
@@ -100,7 +101,7 @@ note_ready(struct engine *engine, int error, const char *text)
 	engine->ready_error = error;
 	engine->ready_text = strdup(text);
 	if (engine->ready_text == NULL)
-		abort();
+		xalloc_fail(0);
 	if (engine->on_ready != NULL)
 		event_active(&engine->tell_ready, EV_TIMEOUT, 0);
 }

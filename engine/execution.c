@@ -17,6 +17,7 @@
 #include "base/id.h"
 #include "base/own.h"
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_files.h"
@@ -86,7 +87,7 @@ new_execution(struct engine *engine, struct tenant *tenant,
 	struct execution *e = calloc(1, sizeof(*e));
 
 	if (e == NULL)
-		abort();
+		xalloc_fail(0);
 	*e = (struct execution){
 		.engine = engine, .tenant = tenant, .watcher = *watcher, .profile = profile,
 		.item.kind = request->repl != NULL ? SCHED_CELLS : profile,

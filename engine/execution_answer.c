@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/utf8.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_modules.h"
 #include "engine/execution_tools.h"
@@ -20,7 +21,7 @@ answer_copy(const char *bytes, size_t len)
 	char *at = malloc(len + 1);
 
 	if (at == NULL)
-		abort();
+		xalloc_fail(0);
 	if (len > 0)
 		memcpy(at, bytes, len);
 	at[len] = '\0';
@@ -104,7 +105,7 @@ note_of_fall(int status)
 		     "cells had started has ended too, and variables are as that cell left them",
 		     WIFEXITED(status) ? "exit status" : "signal",
 		     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)) < 0)
-		abort();
+		xalloc_fail(0);
 	return note;
 }
 
@@ -131,7 +132,7 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 	    asprintf(&note_r[n++], "%u %s that cells had started %s ended", e->processes_ended,
 		     e->processes_ended == 1 ? "process" : "processes",
 		     e->processes_ended == 1 ? "was" : "were") < 0)
-		abort();
+		xalloc_fail(0);
 	if (e->fell)
 		note_r[n++] = note_of_fall(e->fell_status);
 	else if (e->held_up)

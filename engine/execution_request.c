@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/tenant.h"
@@ -54,7 +55,7 @@ new_array(size_t n, size_t size)
 	void *array = calloc(n + 1, size);
 
 	if (array == NULL)
-		abort();
+		xalloc_fail(0);
 	return array;
 }
 

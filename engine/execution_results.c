@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/quote.h"
+#include "base/xalloc.h"
 #include "policy/limits.h"
 
 void
@@ -38,7 +39,7 @@ results_keep(struct frame **list, size_t *n, struct frame *frame)
 	struct frame *grown = realloc(*list, (*n + 1) * sizeof(**list));
 
 	if (grown == NULL)
-		abort();
+		xalloc_fail(0);
 	grown[(*n)++] = *frame;
 	*list = grown;
 	memset(frame, 0, sizeof(*frame));
@@ -111,7 +112,7 @@ results_take_offer(struct execution_results *r, struct frame *frame, size_t *at_
 	if (r->offer == NULL)
 		r->offer = calloc(r->limits->files, sizeof(*r->offer));
 	if (r->offer == NULL)
-		abort();
+		xalloc_fail(0);
 	*at_r = r->n_left;
 	results_keep(&r->left, &r->n_left, frame);
 	return 0;
@@ -250,7 +251,7 @@ results_show(struct execution_results *r, struct outcome *outcome)
 	r->shown = calloc(r->n_displays + 1, sizeof(*r->shown));
 	r->file = calloc(r->n_left + 1, sizeof(*r->file));
 	if (r->shown == NULL || r->file == NULL)
-		abort();
+		xalloc_fail(0);
 	for (size_t i = 0; i < r->n_displays; i++) {
 		const struct msg_display *display = &r->display[i].msg.display;
 

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/watched.h"
+#include "base/xalloc.h"
 #include "host/child.h"
 #include "proto/frame.h"
 
@@ -269,7 +270,7 @@ keeper_mount(struct keeper *k, const char *name, int pidfd,
 	}
 	mounting = calloc(1, sizeof(*mounting));
 	if (mounting == NULL)
-		abort();
+		xalloc_fail(0);
 	mounting->gate = pair[0];
 	mounting->mounted = mounted;
 	mounting->arg = arg;
@@ -379,7 +380,7 @@ keeper_take(struct keeper *k, const struct taking_request *request, keeper_taken
 	}
 	taking = calloc(1, sizeof(*taking));
 	if (taking == NULL)
-		abort();
+		xalloc_fail(0);
 	taking->socket = pair[0];
 	taking->taken = taken;
 	taking->arg = arg;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/xalloc.h"
 
 static const char replacement[] = "\xef\xbf\xbd";	/* U+FFFD */
 
@@ -41,7 +42,7 @@ text_add(struct text_buffer *text, const void *bytes, size_t len)
 		char *at = realloc(text->at, size + 1);
 
 		if (at == NULL)
-			abort();
+			xalloc_fail(0);
 		text->at = at;
 		text->size = size;
 	}
@@ -92,7 +93,7 @@ output_reserve(struct output_capture *capture, size_t len)
 		size = capture->cap;
 	at = realloc(capture->at, size);
 	if (at == NULL)
-		abort();
+		xalloc_fail(0);
 	capture->at = at;
 	capture->size = size;
 }
@@ -149,7 +150,7 @@ output_straighten(struct output_capture *capture)
 		return;
 	copy = malloc(ring);
 	if (copy == NULL)
-		abort();
+		xalloc_fail(0);
 	memcpy(copy, capture->at + capture->tail, first);
 	memcpy(copy + first, capture->at + head, ring - first);
 	memcpy(capture->at + head, copy, ring);
@@ -183,7 +184,7 @@ capture_text(struct output_capture *capture)
 	if (text.at == NULL) {
 		text.at = malloc(1);
 		if (text.at == NULL)
-			abort();
+			xalloc_fail(0);
 	}
 	text.at[text.len] = '\0';
 	return (struct output_text){ .text = text.at,
@@ -366,7 +367,7 @@ output_parts(struct output *output, size_t *n_r)
 			for (size_t at = 0; at < piece[i].len; at += part[n - 1].len) {
 				part = realloc(part, (n + 1) * sizeof(*part));
 				if (part == NULL)
-					abort();
+					xalloc_fail(0);
 				part[n++] = (struct outcome_part){
 					.stream = (enum stream)s,
 					.offset = piece[i].offset + at,

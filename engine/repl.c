@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/execution.h"
 #include "engine/execution_mounts.h"
@@ -312,7 +313,7 @@ add_job(struct repl *repl, const struct repl_job *job)
 	struct repl_job *copy = malloc(sizeof(*copy));
 
 	if (copy == NULL)
-		abort();
+		xalloc_fail(0);
 	*copy = *job;
 	if (repl->phase == REPL_ENDED) {
 		repl_answer(repl, copy, -ESRCH);
@@ -632,7 +633,7 @@ repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 	struct repl *repl = calloc(1, sizeof(*repl));
 
 	if (repl == NULL)
-		abort();
+		xalloc_fail(0);
 	*repl = (struct repl){
 		.engine = engine, .tenant = tenant, .share = &tenant->share[profile],
 		.watcher = *watcher, .memory_bytes = memory_bytes, .memory_most = memory_bytes,

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/pool.h"
 #include "engine/repl_parts.h"
@@ -427,7 +428,7 @@ repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[REPL
 	if (r == 0) {
 		principal = strndup(kept->tenant.at, kept->tenant.len);
 		if (principal == NULL)
-			abort();
+			xalloc_fail(0);
 		tenant = engine_tenant_named(engine, principal);
 		free(principal);
 		r = repl_adopt_one(engine, tenant, kept, fd, watcher, repl_r, why_r);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/hex.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/pool.h"
 #include "engine/share.h"
@@ -78,11 +79,11 @@ tenant_make(struct engine *engine, const char *principal)
 		calloc(1, sizeof(*tenant) + CONFIG_PROFILES_MAX * sizeof(tenant->share[0]));
 
 	if (tenant == NULL)
-		abort();
+		xalloc_fail(0);
 	tenant->engine = engine;
 	tenant->principal = strdup(principal);
 	if (tenant->principal == NULL)
-		abort();
+		xalloc_fail(0);
 	name_directory(tenant);
 	volumes_init(&tenant->volumes, engine, tenant->directory, &tenant->cgroup);
 	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,

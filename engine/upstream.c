@@ -175,7 +175,7 @@ why_down(const struct upstream *u, const struct server *s)
 	if (asprintf(&text, "the server %s does not run now: %s", s->seen.name,
 		     u->child.state == CHILD_DOWN && *u->child.text ? u->child.text
 								    : s->seen.text) < 0)
-		abort();
+		xalloc_fail(0);
 	return text;
 }
 

@@ -23,6 +23,7 @@
 #include "base/passrights.h"
 #include "base/stall.h"
 #include "base/watched.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/share.h"
 #include "engine/tenant.h"
@@ -639,7 +640,7 @@ worker_adopt(struct engine *engine, struct share *share, uint64_t serial, uint32
 	struct worker *w = calloc(1, sizeof(*w));
 
 	if (w == NULL)
-		abort();
+		xalloc_fail(0);
 	*w = (struct worker){ .engine = engine, .share = share, .serial = serial, .slot = slot,
 			      .state = WORKER_LEASED, .pid = pid, .pidfd = pidfd,
 			      .control = control, .is_ready = true, .leaf = leaf };

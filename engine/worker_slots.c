@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/xalloc.h"
+
 void
 worker_slots_init(struct worker_slots *slots, uint32_t count)
 {
@@ -16,7 +18,7 @@ worker_slots_init(struct worker_slots *slots, uint32_t count)
 		return;
 	slots->ring = calloc(count, sizeof(*slots->ring));
 	if (slots->ring == NULL)
-		abort();
+		xalloc_fail(0);
 	for (uint32_t i = 0; i < count; i++)
 		slots->ring[i] = (uint16_t)(i + 1);
 }

@@ -85,7 +85,7 @@ rotated_path(const struct audit_file *file, unsigned int n)
 	char *path;
 
 	if (asprintf(&path, "%s.%u", file->path, n) < 0)
-		abort();
+		xalloc_fail(0);
 	return path;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/xalloc.h"
 
 /* Not in the oldest supported kernel headers. */
 #define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
@@ -39,7 +40,7 @@ fence_files_new(void)
 	int error = errno;
 
 	if (files == NULL)
-		abort();
+		xalloc_fail(0);
 	files->handled = FS_ABI_1 | (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0) |
 			 (abi >= 3 ? FS_TRUNCATE : 0) | (abi >= 5 ? FS_IOCTL_DEV : 0);
 	files->fd = -1;

@@ -62,7 +62,7 @@ strs_of(const struct config_list *list)
 	struct msg_strs strs = { calloc(list->n + 1, sizeof(*strs.item)), list->n };
 
 	if (strs.item == NULL)
-		abort();
+		xalloc_fail(0);
 	for (size_t i = 0; i < list->n; i++)
 		strs.item[i] = msg_str(list->item[i]);
 	return strs;

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "host/cgroup.h"
 #include "host/launcher.h"
 #include "host/outer.h"
@@ -216,7 +217,7 @@ make_parents(const char *path)
 	own_mem char *above = strdup(path);
 
 	if (above == NULL)
-		abort();
+		xalloc_fail(0);
 	for (char *slash = strchr(above + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		(void)mkdir(above, 0755);

@@ -10,6 +10,7 @@
 #include <event2/event_struct.h>
 
 #include "base/clock.h"
+#include "base/xalloc.h"
 #include "host/cgroup.h"
 #include "host/usage.h"
 
@@ -121,7 +122,7 @@ all_cpu_us(const struct usage_answer *members, struct watchdog_seen *seen)
 		gone += now[i].missed ? now[i].cpu_us : 0;
 	process = malloc(n * sizeof(*process) + 1);
 	if (process == NULL)
-		abort();
+		xalloc_fail(0);
 	memcpy(process, now, n * sizeof(*process));
 	free(seen->process);
 	seen->process = process;
@@ -268,7 +269,7 @@ watchdog_new(struct event_base *base)
 	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
 
 	if (watchdog == NULL)
-		abort();
+		xalloc_fail(0);
 	watchdog->round = 1;
 	TAILQ_INIT(&watchdog->links);
 	TAILQ_INIT(&watchdog->looks);
@@ -324,7 +325,7 @@ look_find_members(struct watchdog_look *look)
 	free(look->member);
 	look->member = malloc((members.n + 1) * sizeof(*look->member));
 	if (look->member == NULL)
-		abort();
+		xalloc_fail(0);
 	for (uint32_t i = 0; i < members.n; i++)
 		look->member[i] = members.process[i].pid;
 	look->n = members.n;

@@ -121,7 +121,7 @@ http_address_text(const struct sockaddr_storage *address, char **host_r)
 	snprintf(host, sizeof(host), is_six ? "[%s]" : "%s", number);
 	if (asprintf(&text, "%s:%u", host,
 		     ntohs(is_six ? six->sin6_port : four->sin_port)) < 0)
-		abort();
+		xalloc_fail(0);
 	if (host_r)
 		*host_r = xstrdup(host);
 	return text;

@@ -53,7 +53,7 @@ param_add(struct http_params *params, const char *tool, const char *const *key, 
 	for (size_t i = 0; i < depth; i++)
 		param->key[i] = xstrdup(key[i]);
 	if (asprintf(&param->header, HEADER "%s", name) < 0)
-		abort();
+		xalloc_fail(0);
 	LIST_INSERT_HEAD(&params->list, param, link);
 }
 

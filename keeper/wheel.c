@@ -643,7 +643,7 @@ on_launcher(void *arg, const char *name, const char *text, size_t len, struct wh
 	if (wheel->n_members >= wheel->asked->files_max)
 		return why_say(why_r, -EFBIG, "", "it has more scripts than may be installed");
 	if (asprintf(&place, "bin/%s", name) < 0)
-		abort();
+		xalloc_fail(0);
 	return wheel_make_file(wheel, place, true, text, len);
 }
 
@@ -691,7 +691,7 @@ make_record(struct wheel *wheel)
 	FILE *to = xalloc_check(open_memstream(&text, &len));
 
 	if (asprintf(&place, "%s/RECORD", wheel->info) < 0)
-		abort();
+		xalloc_fail(0);
 	for (size_t i = 0; i < wheel->n_members; i++)
 		if (wheel->member[i].place)
 			record_write(to, wheel->member[i].place, wheel->member[i].placed_sum,

@@ -85,7 +85,7 @@ permission_item(const struct tool *tool, const json_t *arguments)
 
 	chain_hash(text, strlen(text), hash);
 	if (asprintf(&item, "%s %s", tool->name, hash) < 0)
-		abort();
+		xalloc_fail(0);
 	free(text);
 	json_decref(counts);
 	return item;

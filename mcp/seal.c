@@ -88,7 +88,7 @@ seal_make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
 	int fd, r = 0;
 
 	if (asprintf(&name, "%s.XXXXXX", path) < 0)
-		abort();
+		xalloc_fail(0);
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		r = -errno;
@@ -200,7 +200,7 @@ mcp_seal_close(const struct mcp_seal *seal, const struct sealed *sealed,
 	seal_sign(seal, said, (size_t)n, binding, mac);
 	base64url_encode(mac, sizeof(mac), mac_text);
 	if (asprintf(&text, "%s.%s", said, mac_text) < 0)
-		abort();
+		xalloc_fail(0);
 	return text;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "policy/keys.h"
 
 static void
@@ -87,7 +88,7 @@ print_row(const struct key *key, const void *base)
 	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
-		abort();
+		xalloc_fail(0);
 	key_print(key, base, out);
 	fclose(out);
 	return text;
@@ -151,7 +152,7 @@ config_needs_restart(const struct config *old, const struct config *new)
 	const struct key *key;
 
 	if (!out)
-		abort();
+		xalloc_fail(0);
 	for (size_t i = 0; (key = key_at(i)); i++) {
 		if ((key->flags & KEY_OF_TENANT) || key_is_named(key) ||
 		    !differs(key, old, new))

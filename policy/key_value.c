@@ -108,7 +108,7 @@ copy_of(const char *text, size_t len)
 	char *copy = strndup(text, len);
 
 	if (!copy)
-		abort();
+		xalloc_fail(0);
 	return copy;
 }
 

@@ -346,7 +346,7 @@ tokens_print(const struct tokens *tokens)
 	text = json_dumps(root, JSON_INDENT(2));
 	json_decref(root);
 	if (!text || asprintf(&line, "%s\n", text) < 0)
-		abort();
+		xalloc_fail(0);
 	free(text);
 	return line;
 }

@@ -12,6 +12,7 @@
 #include <msgpack.h>
 
 #include "base/utf8.h"
+#include "base/xalloc.h"
 #include "proto/walk.h"
 
 /* ---- the table ---- */
@@ -140,7 +141,7 @@ codec_buffer_done(struct codec_buffer *buffer)
 	*buffer = (struct codec_buffer){ 0 };
 }
 
-int
+void
 codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len)
 {
 	size_t size = buffer->size ? buffer->size : 256;
@@ -149,23 +150,19 @@ codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len)
 	while (size - buffer->len < len)
 		size *= 2;
 	if (size != buffer->size) {
-		unsigned char *at = realloc(buffer->at, size);
-
-		if (!at)
-			return -ENOMEM;
-		buffer->at = at;
+		buffer->at = xrealloc(buffer->at, size);
 		buffer->size = size;
 	}
 	if (len > 0)
 		memcpy(buffer->at + buffer->len, bytes, len);
 	buffer->len += len;
-	return 0;
 }
 
 static int
 codec_append(void *buffer, const char *bytes, size_t len)
 {
-	return codec_buffer_append(buffer, bytes, len);
+	codec_buffer_append(buffer, bytes, len);
+	return 0;
 }
 
 static int
@@ -267,9 +264,7 @@ store_strs(const msgpack_object *object, struct msg_strs *strs, uint64_t most)
 		return -EBADMSG;
 	if (array->size == 0)
 		return 0;
-	strs->item = calloc(array->size, sizeof(strs->item[0]));
-	if (!strs->item)
-		return -ENOMEM;
+	strs->item = xcalloc(array->size, sizeof(strs->item[0]));
 	strs->n = array->size;
 	for (size_t i = 0; i < strs->n; i++) {
 		if (array->ptr[i].type != MSGPACK_OBJECT_STR)
@@ -412,13 +407,11 @@ codec_decode_shape(const struct codec_shape *shape, const void *body, size_t len
 	if (r < 0)
 		return r;
 
-	if (!msgpack_zone_init(&zone, 2048))
-		return -ENOMEM;
 	/* the walk has accepted it, so it is well-formed: only memory can be missing */
-	if (msgpack_unpack(body, len, &at, &zone, &object) != MSGPACK_UNPACK_SUCCESS)
-		r = -ENOMEM;
-	else
-		r = store_map(shape, &object, value);
+	if (!msgpack_zone_init(&zone, 2048) ||
+	    msgpack_unpack(body, len, &at, &zone, &object) != MSGPACK_UNPACK_SUCCESS)
+		xalloc_fail(0);
+	r = store_map(shape, &object, value);
 	msgpack_zone_destroy(&zone);
 	if (r < 0) {
 		codec_free_shape(shape, value);

@@ -57,19 +57,18 @@ struct codec_buffer {
 	size_t len, size;
 };
 
-/* Appends a copy of len bytes. 0 or -ENOMEM. */
-int codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len);
+/* Appends a copy of len bytes. */
+void codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len);
 
 void codec_buffer_done(struct codec_buffer *buffer);	/* frees it, and empties it */
 
 /* Appends the body of a message. The bounds are the same as in decoding. 0; -EINVAL: a field breaks
- * its bounds, or the type is unknown; -EMSGSIZE: the whole body is larger than this message may be;
- * or -ENOMEM. After an error buffer->len is unchanged. */
+ * its bounds, or the type is unknown; -EMSGSIZE: the whole body is larger than this message may be.
+ * After an error buffer->len is unchanged. */
 int codec_encode(const struct msg *msg, struct codec_buffer *buffer);
 
 /* Decodes a whole body. Strings in *msg_r point into body, which must outlive them. The arrays of
- * STRS are allocated; codec_free frees them. 0, -EBADMSG or -ENOMEM; after an error *msg_r is
- * unchanged. */
+ * STRS are allocated; codec_free frees them. 0 or -EBADMSG; after an error *msg_r is unchanged. */
 int codec_decode(unsigned int type, const void *body, size_t len, struct msg *msg_r);
 
 /* Frees the memory that codec_decode has allocated, but not msg itself, and empties msg. Not for a

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/own.h"
+#include "base/xalloc.h"
 
 #define BODY_FIRST 4096		/* bytes allocated for a body before any of it has arrived */
 
@@ -74,8 +75,8 @@ judge_header(struct frame_reader *reader)
 	return 0;
 }
 
-/* Returns the body in a larger buffer; NULL: no memory. If the message has secrets, the old buffer
- * is overwritten. */
+/* Returns the body in a larger buffer. If the message has secrets, the old buffer is overwritten.
+ */
 static unsigned char *
 frame_grow(struct frame_reader *reader, size_t size)
 {
@@ -83,9 +84,9 @@ frame_grow(struct frame_reader *reader, size_t size)
 	unsigned char *body;
 
 	if (type != MSG_EGRESS_CONFIGURE && type != MSG_TOOLS_CONFIGURE)
-		return realloc(reader->body, size);
-	body = malloc(size);
-	if (body && reader->body) {
+		return xrealloc(reader->body, size);
+	body = xmalloc(size);
+	if (reader->body) {
 		memcpy(body, reader->body, reader->body_len);
 		explicit_bzero(reader->body, reader->body_len);
 		free(reader->body);
@@ -95,29 +96,24 @@ frame_grow(struct frame_reader *reader, size_t size)
 
 /* Where the next bytes go and how many fit: to the end of the header, then into the allocated
  * part of the body. */
-static int
+static void
 reader_space(struct frame_reader *reader, unsigned char **at_r, size_t *len_r)
 {
 	if (reader->header_len < FRAME_HEADER) {
 		*at_r = reader->header + reader->header_len;
 		*len_r = FRAME_HEADER - reader->header_len;
-		return 0;
+		return;
 	}
 	if (reader->body_len == reader->body_size) {
 		size_t size = reader->body_size ? 2 * reader->body_size : BODY_FIRST;
-		unsigned char *body;
 
 		if (size > reader->body_total)
 			size = reader->body_total;
-		body = frame_grow(reader, size);
-		if (!body)
-			return -ENOMEM;
-		reader->body = body;
+		reader->body = frame_grow(reader, size);
 		reader->body_size = size;
 	}
 	*at_r = reader->body + reader->body_len;
 	*len_r = reader->body_size - reader->body_len;
-	return 0;
 }
 
 /* n bytes were stored where reader_space() said. 1: they complete a frame. */
@@ -154,11 +150,8 @@ receive_some(struct frame_reader *reader, int socket, struct frame *frame_r)
 	size_t fds_before = reader->fds.n, len;
 	unsigned char *at;
 	ssize_t n;
-	int r;
 
-	r = reader_space(reader, &at, &len);
-	if (r < 0)
-		return r;
+	reader_space(reader, &at, &len);
 	n = fdpass_recv(socket, at, len, &reader->fds);
 	if (n == 0)
 		return at_start ? -EPIPE : -ECONNRESET;
@@ -199,9 +192,7 @@ frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len,
 		size_t room, n = len - *used_r;
 		unsigned char *at;
 
-		r = reader_space(reader, &at, &room);
-		if (r < 0)
-			break;
+		reader_space(reader, &at, &room);
 		if (n > room)
 			n = room;
 		memcpy(at, from + *used_r, n);
@@ -223,9 +214,7 @@ frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer)
 
 	if (!shape || n_fds < shape->fds_min || n_fds > shape->fds_max)
 		return -EINVAL;
-	r = codec_buffer_append(buffer, header_room, FRAME_HEADER);
-	if (r < 0)
-		return r;
+	codec_buffer_append(buffer, header_room, FRAME_HEADER);
 	r = codec_encode(msg, buffer);
 	if (r < 0) {
 		buffer->len = before;
@@ -281,12 +270,10 @@ frame_send_secret(int socket, const struct msg *msg)
 {
 	/* With room for all of it, the buffer is never copied to a larger one. */
 	const size_t size = FRAME_HEADER + codec_shape(msg->type)->body_max;
-	struct codec_buffer bytes = { .at = malloc(size), .size = size };
+	struct codec_buffer bytes = { .at = xmalloc(size), .size = size };
 	size_t sent = 0;
 	int r;
 
-	if (!bytes.at)
-		return -ENOMEM;
 	r = frame_encode(msg, 0, &bytes);
 	if (r == 0)
 		r = send_rest(fdpass_send_patiently, socket, &bytes, &sent, NULL, 0, 0);
@@ -349,11 +336,7 @@ frame_queue(struct frame_writer *writer, const struct msg *msg, struct fdpass_se
 	if (charge > writer->bytes_max - writer->bytes ||
 	    fds->n > FRAME_WRITER_FDS_MAX - writer->fds)
 		goto out;
-	r = -ENOMEM;
-	out = calloc(1, sizeof(*out));
-	if (!out)
-		goto out;
-
+	out = xcalloc(1, sizeof(*out));
 	out->bytes = bytes;
 	bytes = (struct codec_buffer){ 0 };
 	out->charge = charge;

@@ -61,7 +61,7 @@ void frame_reader_done(struct frame_reader *reader);
  *   -EPIPE       the peer closed its end, between two frames
  *   -ECONNRESET  the peer closed its end in the middle of a frame
  *   -EBADMSG     the peer broke the protocol
- *   -errno       of recvmsg(2), or -ENOMEM
+ *   -errno       of recvmsg(2)
  * After an error every further call returns the same error. */
 int frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r);
 
@@ -70,7 +70,7 @@ int frame_reader_read(struct frame_reader *reader, int socket, struct frame *fra
 bool frame_reader_broke_off(const struct frame_reader *reader);
 
 /* As frame_reader_read, but from memory. Reads at most to the end of one frame; *used_r: the number
- * of bytes. 1, 0, -EBADMSG or -ENOMEM. */
+ * of bytes. 1, 0 or -EBADMSG. */
 int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len,
 		      size_t *used_r, struct frame *frame_r);
 

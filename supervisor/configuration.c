@@ -36,7 +36,7 @@ read_beside(struct config *config, const char *path, FILE *errors)
 	int r;
 
 	if (asprintf(&directory, "%.*sconf.d", slash ? (int)(slash - path) + 1 : 0, path) < 0)
-		abort();
+		xalloc_fail(0);
 	r = config_read_directory(config, directory, errors);
 	if (r < 0 && r != -EINVAL)
 		fprintf(errors, "%s: %s\n", directory, strerror(-r));
@@ -77,7 +77,7 @@ read_own(struct config *config, FILE *errors)
 	if (!directory || access(directory, X_OK) < 0)
 		return 0;
 	if (asprintf(&path, "%s/mcp-pythond.conf", directory) < 0)
-		abort();
+		xalloc_fail(0);
 	r = config_read(config, path, errors);
 	if (r == -ENOENT)
 		r = 0;
@@ -96,7 +96,7 @@ place_in_state(char **directory, const char *name)
 	if (*directory || !state || strchr(state, ':'))
 		return;
 	if (asprintf(directory, "%s/%s", state, name) < 0)
-		abort();
+		xalloc_fail(0);
 }
 
 /* Adds the settings that do not come from files. */
@@ -181,7 +181,7 @@ principal_of(const char *who)
 	}
 	if (asprintf(&principal, "uid:%u", user ? user->pw_uid
 					    : (unsigned int)strtoul(who, NULL, 10)) < 0)
-		abort();
+		xalloc_fail(0);
 	return principal;
 }
 

@@ -322,7 +322,7 @@ empty_store(struct endpoints *endpoints)
 			close(give_fd(endpoints->stored[i].fd));
 		if (asprintf(&state, "FDSTOREREMOVE=1\nFDNAME=%s",
 			     endpoints->stored[i].name) < 0)
-			abort();
+			xalloc_fail(0);
 		notify_say(state);
 	}
 }

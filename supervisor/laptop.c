@@ -161,7 +161,7 @@ lock_directory(char *directory)
 	if (r < 0)
 		return r;
 	if (asprintf(&path, "%s/lock", directory) < 0)
-		abort();
+		xalloc_fail(0);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
@@ -184,7 +184,7 @@ take_directory(const char *top, const char **directory_r)
 		own_mem char *directory = i == 1 ? xstrdup(top) : NULL;
 
 		if (i > 1 && asprintf(&directory, "%s/%u", top, i) < 0)
-			abort();
+			xalloc_fail(0);
 		r = lock_directory(directory);
 		if (r == 0)
 			taken = give_ptr(directory);
@@ -203,7 +203,7 @@ set_place(struct config *config, const char *section, const char *key, const cha
 	if (is_said(config, section, key))
 		return 0;
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
-		abort();
+		xalloc_fail(0);
 	return laptop_set(config, section, key, path, "--packages", errors);
 }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <event2/event.h>
+#include <jansson.h>
 
 #include "auth/auth.h"
 #include "base/clock.h"
@@ -134,7 +135,7 @@ open_seal(struct supervisor *s, struct why *why_r)
 	if (!directory || strchr(directory, ':'))
 		return 0;
 	if (asprintf(&path, "%s/state-key", directory) < 0)
-		abort();
+		xalloc_fail(0);
 	r = mcp_seal_new(path, &s->seal, why_r);
 	free(path);
 	return r;
@@ -733,6 +734,9 @@ main(int argc, char **argv)
 	int r;
 
 	fill_standard_descriptors();
+	event_set_mem_functions(xmalloc, xrealloc, free);
+	json_set_alloc_funcs(xmalloc, free);
+	xalloc_for_openssl();
 	arguments_read(argc, argv, &arguments);
 	log_init(arguments.private ? LOG_ERR
 		 : arguments.verbose || startup_is_unit() ? LOG_DEBUG : LOG_INFO);

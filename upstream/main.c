@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 
 #include <event2/event.h>
+#include <jansson.h>
 
 #include "base/passrights.h"
 #include "base/turns.h"
@@ -219,6 +220,9 @@ main(int argc, char **argv)
 	static struct client client;
 
 	(void)argv;
+	event_set_mem_functions(xmalloc, xrealloc, free);
+	json_set_alloc_funcs(xmalloc, free);
+	xalloc_for_openssl();
 	if (argc != 1 || !control_is_given()) {
 		fprintf(stderr, PROGRAM " is started by mcp-pythond, with a socket on descriptor "
 			"%d.\n", CONTROL_FD);

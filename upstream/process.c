@@ -21,6 +21,7 @@
 #include <event2/event.h>
 
 #include "base/own.h"
+#include "base/xalloc.h"
 
 #define READ_BYTES 65536	/* at once, so that servers take turns */
 
@@ -159,7 +160,7 @@ process_take(struct process *p, const char *bytes, size_t len)
 			p->size = 2 * (p->len + n + 1);
 			p->line = realloc(p->line, p->size);
 			if (p->line == NULL)
-				abort();
+				xalloc_fail(0);
 		}
 		memcpy(p->line + p->len, bytes, n);
 		p->len += n;

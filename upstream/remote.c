@@ -473,7 +473,7 @@ transfer_add_header(struct transfer *t, const char *name, const char *value)
 	own_mem char *line = NULL;
 
 	if (asprintf(&line, "%s: %s", name, value) < 0)
-		abort();
+		xalloc_fail(0);
 	t->headers = xalloc_check(curl_slist_append(t->headers, line));
 }
 
@@ -573,7 +573,7 @@ remote_authorize(struct transfer *t)
 		t->authorization = xstrdup(r->authorization);
 	else if (r->token.text && !t->is_token &&
 		 asprintf(&t->authorization, "Authorization: Bearer %s", r->token.text) < 0)
-		abort();
+		xalloc_fail(0);
 	t->first = (struct curl_slist){ t->authorization, t->headers };
 }
 
@@ -803,7 +803,7 @@ read_url(struct remote *r)
 	target = strchr(url, ':');
 	r->socket = target ? xmemdup0(url, (size_t)(target - url)) : xstrdup(url);
 	if (asprintf(&r->url, "http://localhost%s", target ? target + 1 : TARGET) < 0)
-		abort();
+		xalloc_fail(0);
 }
 
 struct remote *
@@ -819,9 +819,9 @@ remote_new(const struct remote_options *options)
 	if (*options->credential && !*options->token_url &&
 	    asprintf(&r->authorization, "%s: %s%s", is_bearer ? "Authorization" : options->header,
 		     is_bearer ? "Bearer " : "", options->credential) < 0)
-		abort();
+		xalloc_fail(0);
 	evtimer_assign(&r->timer, options->base, on_timer, r);
-	curl_global_init(CURL_GLOBAL_DEFAULT);
+	curl_global_init_mem(CURL_GLOBAL_DEFAULT, xmalloc, free, xrealloc, xstrdup, xcalloc);
 	r->multi = xalloc_check(curl_multi_init());
 	curl_multi_setopt(r->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
 	curl_multi_setopt(r->multi, CURLMOPT_SOCKETDATA, r);

@@ -79,11 +79,11 @@ token_read(const char *json, size_t len, uint64_t now_ms, struct token *token_r)
 	json_t *answer;
 
 	*token_r = (struct token){ 0 };
-	json_set_alloc_funcs(malloc, token_wipe_memory);
+	json_set_alloc_funcs(xmalloc, token_wipe_memory);
 	answer = json_loadb(json, len, JSON_REJECT_DUPLICATES, NULL);
 	wrong = token_take(answer, now_ms, token_r);
 	json_decref(answer);
-	json_set_alloc_funcs(malloc, free);
+	json_set_alloc_funcs(xmalloc, free);
 	return wrong;
 }
 

@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "base/xalloc.h"
 #include "client/exits.h"
 #include "client/host/probe.h"
 #include "client/say.h"
@@ -110,7 +111,7 @@ in_unit(const char *const *unit, const char *program, int argc, char **argv)
 	size_t n = 0;
 
 	if (!words)
-		abort();
+		xalloc_fail(0);
 	while (unit[n]) {
 		words[n] = (char *)unit[n];
 		n++;

@@ -21,6 +21,7 @@
 
 #include <jansson.h>
 
+#include "base/xalloc.h"
 #include "client/table.h"
 
 #define SYSTEMD_TESTED 252
@@ -249,7 +250,7 @@ probe_call(const struct probe_place *place, struct finding *finding_r)
 	send(pair[0], first_call, strlen(first_call), MSG_NOSIGNAL);
 	from = fdopen(pair[0], "r");
 	if (!from)
-		abort();
+		xalloc_fail(0);
 	answer = probe_install_read_answer(from);
 	fclose(from);
 	if (pid > 0)

@@ -223,7 +223,7 @@ what_is_left(const struct governance *g, const struct config *config,
 	fclose(out);
 	keys = config_needs_restart(g->started, config);
 	if (asprintf(&text, "%s%s%s", keys, *keys && *said ? ", " : "", said) < 0)
-		abort();
+		xalloc_fail(0);
 	free(said);
 	return text;
 }
@@ -249,7 +249,7 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 	struct config *config;
 
 	if (!out)
-		abort();
+		xalloc_fail(0);
 	config = configuration_read(source, out);
 	if (!config)
 		explain_refusals(out, &errors);

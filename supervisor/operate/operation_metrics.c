@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/survey.h"
 #include "govern/approvals.h"
@@ -209,7 +210,7 @@ operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
 	FILE *out = open_memstream(&text, len_r);
 
 	if (!out)
-		abort();
+		xalloc_fail(0);
 	write_service(o, out);
 	operation_metrics_write_profiles(o, out);
 	write_now(o, tenants, out);

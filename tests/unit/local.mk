@@ -11,7 +11,8 @@ BASE_TESTS = \
 	tests/unit/base/test-quote \
 	tests/unit/base/test-rota \
 	tests/unit/base/test-stall \
-	tests/unit/base/test-utf8
+	tests/unit/base/test-utf8 \
+	tests/unit/base/test-xalloc
 check_PROGRAMS += $(BASE_TESTS)
 TESTS += $(BASE_TESTS)
 BASE_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
@@ -44,6 +45,9 @@ tests_unit_base_test_rota_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)
 tests_unit_base_test_utf8_SOURCES = tests/unit/base/test-utf8.c
 tests_unit_base_test_utf8_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
 tests_unit_base_test_utf8_LDADD = $(BASE_TEST_LDADD)
+tests_unit_base_test_xalloc_SOURCES = tests/unit/base/test-xalloc.c
+tests_unit_base_test_xalloc_CPPFLAGS = $(BASE_TEST_CPPFLAGS) $(CRYPTO_CFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_base_test_xalloc_LDADD = libbase.a $(CRYPTO_LIBS) $(EVENT_LIBS) $(JANSSON_LIBS) $(TEST_LIBS)
 
 # ---- proto ----
 PROTO_TESTS = \

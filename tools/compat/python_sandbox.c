@@ -407,7 +407,7 @@ sandbox_write_lines(struct jsonout *out, const char *text, uint32_t line)
 
 		len = strcspn(text, "\n");
 		if (asprintf(&one, "%s%.*s", prefix, (int)len, text) < 0)
-			abort();
+			xalloc_fail(0);
 		jsonout_text(out, one, strlen(one));
 		free(one);
 	}

@@ -76,7 +76,7 @@ consent_new(const struct tool_host *host, const json_t *set, const enum policy_v
 			     consent_text_of(package, "name"), consent_text_of(package, "version"),
 			     consent_text_of(package, "hash"), consent_text_of(package, "index"),
 			     json_object_get(package, "built") ? " built from source" : "") < 0)
-			abort();
+			xalloc_fail(0);
 		consent->n_items++;
 	}
 	return consent;

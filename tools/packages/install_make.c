@@ -166,7 +166,7 @@ describe_wheel(const struct install *install, const json_t *package, char **line
 	if (asprintf(line_r, "%s %s %s %llu", name,
 		     json_string_value(json_object_get(package, "version")),
 		     hash + strlen("sha256:"), (unsigned long long)size) < 0)
-		abort();
+		xalloc_fail(0);
 	return xalloc_check(wheel);
 }
 

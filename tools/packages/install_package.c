@@ -272,7 +272,7 @@ on_delivered(void *arg, const char *trouble)
 
 	if (asprintf(&message, "%s, and the session %s%s", run->message,
 		     trouble ? "has not got them: " : "has them", trouble ? trouble : "") < 0)
-		abort();
+		xalloc_fail(0);
 	result.message = message;
 	answer_result(&result, &host);
 	free(message);

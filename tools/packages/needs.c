@@ -102,7 +102,7 @@ on_installed(void *arg, const struct install_result *installed)
 		needs_tell_trouble(needs, installed->trouble);
 	} else {
 		if (asprintf(&text, "%s. Nothing was run", installed->message) < 0)
-			abort();
+			xalloc_fail(0);
 		needs_refuse(needs, installed->status == INSTALL_APPROVAL_PENDING
 			      ? TOOL_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE, text);
 		free(text);
@@ -143,7 +143,7 @@ install_missing(struct needs *needs, const struct findings *findings)
 	if (r == -ENOSYS)
 		text = requirements_missing_text(findings, needs->profile);
 	else if (asprintf(&text, "%s. Nothing was run", why.text) < 0)
-		abort();
+		xalloc_fail(0);
 	needs_refuse(needs, RUN_DEPENDENCY_UNAVAILABLE, text);
 	free(text);
 }

@@ -292,7 +292,7 @@ run_script_on_needs(void *arg, const struct needs_result *result)
 		   environment_next_profile(&run->host, &run->candidate, &run->profile)) {
 		if (!run->unfit && asprintf(&run->unfit, "%s. No other profile has a Python that fits",
 					    result->text) < 0)
-			abort();
+			xalloc_fail(0);
 		run->arguments.profile = run->profile;
 		r = check_first(run, &why);
 		if (r < 0)

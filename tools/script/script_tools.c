@@ -374,7 +374,7 @@ script_tools_on_progress(void *arg, const char *text)
 	if (!host->on_progress)
 		return;
 	if (asprintf(&message, "%s.%s: %s", c->server->name, c->tool, text) < 0)
-		abort();
+		xalloc_fail(0);
 	host->on_progress(host->arg, &(struct tool_progress){ .message = message,
 							      .is_note = true });
 }
@@ -426,7 +426,7 @@ item_of(const struct script_call *c)
 
 	if (asprintf(&item, "tool %s.%s %s described %s", c->server->name, c->tool, c->hash,
 		     c->about) < 0)
-		abort();
+		xalloc_fail(0);
 	return item;
 }
 

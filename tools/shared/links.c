@@ -110,7 +110,7 @@ link_new(const struct config *config, const struct tenant *tenant, const char *u
 	base_len -= base_len > 0 && base[base_len - 1] == '/';
 	if (asprintf(&link, "%.*s" LINKS_PATH "%zu-%" PRIu64 "-%s/%s", (int)base_len, base, number,
 		     until_s, signature, file) < 0)
-		abort();
+		xalloc_fail(0);
 	return link;
 }
 
@@ -152,7 +152,7 @@ link_read(const char *path, struct link *link_r)
 	link_r->principal = principals[tenant];
 	link_r->tenant = tenant;
 	if (asprintf(&link_r->uri, FILE_URI_SCHEME "%s", at + SIGNATURE_TEXT + 1) < 0)
-		abort();
+		xalloc_fail(0);
 	return true;
 }
 

@@ -206,7 +206,7 @@ add_requires_python(struct requirements_check *check)
 		return;
 	if (asprintf(&both, "%s%s%s", check->requires_python, block ? "," : "",
 		     block ? block : "") < 0)
-		abort();
+		xalloc_fail(0);
 	free(block);
 	check->findings.requires_python = both;
 }

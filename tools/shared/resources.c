@@ -114,7 +114,7 @@ display_name(const struct outcome_display *display)
 	char *name = NULL;
 
 	if (end && asprintf(&name, "display-%u.%s", display->object, end) < 0)
-		abort();
+		xalloc_fail(0);
 	return name;
 }
 
@@ -365,7 +365,7 @@ answer_upload(const struct tool_host *host, const char *uri)
 	if (!at)
 		return false;
 	if (asprintf(&place, "%s%s", prefix, at + strlen(FILE_URI_SCHEME)) < 0)
-		abort();
+		xalloc_fail(0);
 	link = link_new(host->config, host->tenant, place);
 	jsonout_init(&out);
 	jsonout_open(&out, '{');

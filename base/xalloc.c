@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: every program.   Owns: nothing. */
+#include "base/xalloc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void
+xalloc_fail(size_t size)
+{
+	char line[128];
+	int n = size > 0 ? snprintf(line, sizeof(line), "%s: out of memory: %zu bytes\n",
+				    program_invocation_short_name, size)
+			 : snprintf(line, sizeof(line), "%s: out of memory\n",
+				    program_invocation_short_name);
+
+	if (n > 0)
+		(void)!write(STDERR_FILENO, line, (size_t)n);
+	abort();
+}
+
+void *
+xmalloc(size_t size)
+{
+	void *mem = malloc(size ? size : 1);
+
+	return mem ? mem : (xalloc_fail(size), NULL);
+}
+
+void *
+xcalloc(size_t n, size_t size)
+{
+	void *mem = calloc(n ? n : 1, size ? size : 1);
+
+	return mem ? mem : (xalloc_fail(n * size), NULL);
+}
+
+void *
+xrealloc(void *mem, size_t size)
+{
+	void *grown = realloc(mem, size ? size : 1);
+
+	return grown ? grown : (xalloc_fail(size), NULL);
+}
+
+char *
+xmemdup0(const char *text, size_t len)
+{
+	char *copy = xmalloc(len + 1);
+
+	if (len)
+		memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+char *
+xstrdup(const char *text)
+{
+	return xmemdup0(text, strlen(text));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* No memory: each library that allocates by xalloc ends the process, with a line that says so. */
+#include "base/xalloc.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <jansson.h>
+#include <openssl/crypto.h>
+
+#define LARGE (256UL << 20)
+
+static char text[1024];
+
+static void
+by_calloc(void)
+{
+	xcalloc(LARGE, 1);
+}
+
+static void
+by_realloc(void)
+{
+	xrealloc(xmalloc(1), LARGE);
+}
+
+static void
+by_jansson(void)
+{
+	json_set_alloc_funcs(xmalloc, free);
+	for (json_t *list = json_array();;)
+		json_array_append_new(list, json_stringn(text, sizeof(text)));
+}
+
+static void
+by_libevent(void)
+{
+	event_set_mem_functions(xmalloc, xrealloc, free);
+	evbuffer_expand(evbuffer_new(), LARGE);
+}
+
+static void
+by_openssl(void)
+{
+	xalloc_for_openssl();
+	OPENSSL_realloc(OPENSSL_malloc(16), LARGE);
+}
+
+/* With little memory, allocate ends the process and says why. */
+static void
+check_end(void (*allocate)(void))
+{
+	char said[256] = "";
+	int pipe_fd[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe(pipe_fd), 0);
+	pid = fork();
+	if (pid == 0) {
+		const struct rlimit little = { LARGE / 2, LARGE / 2 }, no_core = { 0, 0 };
+
+		signal(SIGABRT, SIG_DFL);
+		setrlimit(RLIMIT_CORE, &no_core);
+		setrlimit(RLIMIT_DATA, &little);
+		dup2(pipe_fd[1], STDERR_FILENO);
+		allocate();
+		_exit(0);
+	}
+	close(pipe_fd[1]);
+	assert_true(read(pipe_fd[0], said, sizeof(said) - 1) > 0);
+	close(pipe_fd[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	assert_non_null(strstr(said, "test-xalloc: out of memory: "));
+	assert_non_null(strstr(said, " bytes\n"));
+}
+
+static void
+no_memory_ends_it_by_name(void **state)
+{
+	static void (*const allocate[])(void) = {
+		by_calloc, by_realloc, by_jansson, by_libevent, by_openssl,
+	};
+
+	(void)state;
+#if defined(__SANITIZE_ADDRESS__)
+	skip();		/* its allocator ends the process by itself */
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	skip();
+#endif
+#endif
+	for (size_t i = 0; i < sizeof(allocate) / sizeof(allocate[0]); i++)
+		check_end(allocate[i]);
+}
+
+/* OpenSSL frees what it allocates again with a size of 0. */
+static void
+openssl_reallocates_to_nothing(void **state)
+{
+	void *mem;
+
+	(void)state;
+	xalloc_for_openssl();
+	mem = OPENSSL_malloc(16);
+	assert_null(OPENSSL_realloc(mem, 0));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_memory_ends_it_by_name),
+		cmocka_unit_test(openssl_reallocates_to_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
