@@ -93,8 +93,9 @@ prefixes_are_refused(unsigned int type, struct msg *msg, struct codec_buffer *bo
 		expect(type, &prefix, -EBADMSG);
 		if (len < 4096)
 			codec_buffer_done(&prefix);
-		/* all of them where objects begin and end; in long strings a sample */
-		step = len < 2048 || body->len - len < 2048 ? 1 : body->len / 64 + 1;
+		/* all of them where objects begin and end; in long strings a sample: each prefix of
+		 * megabytes is read whole */
+		step = len < 512 || body->len - len < 512 ? 1 : body->len / 64 + 1;
 		if (step > body->len - len)
 			step = 1;
 	}
