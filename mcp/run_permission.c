@@ -139,7 +139,7 @@ run_permission_ask_operator(struct mcp_run *run)
 	struct permission *permission = run->permission;
 	const struct approval *approval;
 	struct why why = { .field = "" };
-	char text[256];
+	char text[512], who[400];
 	int r = permission_ask(&permission->host, run->tool, permission->item,
 			       permission->arguments, NULL, NULL, &approval, &why);
 
@@ -147,8 +147,8 @@ run_permission_ask_operator(struct mcp_run *run)
 		run_refuse(run, &permission->host, why.text);
 		return;
 	}
-	snprintf(text, sizeof(text), "approval_pending: %s has to be approved by %s",
-		 approval_id(approval), policy_who_approves(permission->host.config));
+	policy_say_who_approves(permission->host.config, approval_id(approval), who, sizeof(who));
+	snprintf(text, sizeof(text), "approval_pending: %s", who);
 	if (mcp_run_become_task(run, text) == 0) {
 		permission->waits = true;
 		(void)permission_ask(&permission->host, run->tool, permission->item,

@@ -3,6 +3,7 @@
 #include "policy/rules.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/config.h"
@@ -77,13 +78,16 @@ policy_asks_session(const struct config *config)
 	return has_word(&config->policy.approvers, "self");
 }
 
-const char *
-policy_who_approves(const struct config *config)
+void
+policy_say_who_approves(const struct config *config, const char *id, char *text_r, size_t size)
 {
 	if (policy_asks_session(config) && config->policy.approvers.n == 1)
-		return "you, and you cannot be asked here; make the call where you can, such as by "
-		       "mcp-python run at a terminal";
-	return "an operator; make the same call again once it is";
+		snprintf(text_r, size, "%s has to be approved by the session's user, who cannot be "
+			 "asked here; make the call where that is possible, such as by mcp-python "
+			 "run at a terminal", id);
+	else
+		snprintf(text_r, size, "%s has to be approved by an operator (mcp-python approve "
+			 "%s); make the same call again once it is", id, id);
 }
 
 /* The subject's name on the host, or the name that the proxy gave; NULL: none. */

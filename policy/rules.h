@@ -59,8 +59,10 @@ bool policy_may_approve(const struct config *config, const struct policy_subject
 /* May the client's own user approve a request, in a form? */
 bool policy_asks_session(const struct config *config);
 
-/* The end of a message about a request that waits, after "has to be approved by". */
-const char *policy_who_approves(const struct config *config);
+/* Writes who has to approve the request with this id, and what to do: a sentence without its point,
+ * for models and people. */
+void policy_say_who_approves(const struct config *config, const char *id, char *text_r,
+			     size_t size);
 
 /* May the tenant's scripts ask the client's user for lines of input? By default only with the
  * preset open, because scripts show hostile text to a person. */

@@ -215,13 +215,32 @@ def who_waits_behind_a_cell_is_told(ctx):
             client.flush()
             if words:
                 equal(notes_of(client, 1), [words])
-        for client, words in ((legacy, waits), (modern, waits + ", and for 1 more")):
-            more = re.fullmatch(re.escape(words) + r"; (\d+) s until now", notes_of(client, 2)[1])
-            assert more and int(more[1]) >= 10, client.notices
+        # Behind a job they are not left waiting: the answer says what to do.
+        for client, id in ids:
+            result = client.wait(id, ctx.seconds(60))
+            equal(result["structuredContent"]["status"], "session_busy")
+            assert job in text_of(result) and "nothing was run" in text_of(result), result
+        result = first.wait(cell(first, session=session, inspect=True), ctx.seconds(60))
+        equal(result["structuredContent"]["status"], "session_busy", "inspect")
         call(first, id=job, action="cancel")
+        equal(list(silent.notices), [])
+        # Behind another call they wait longer.
+        behind = cell(first, code="import time\ntime.sleep(300)", session=session)
+        first.flush()
+        waits = "waits for another call in this session"
+        for client in (legacy, modern):
+            client.notices.clear()
+        ids = []
+        for client, token in ((legacy, "c"), (modern, 8)):
+            ids.append((client, cell(client, token, code="x * 7", session=session)))
+            client.flush()
+            notes_of(client, 1)
+        more = re.fullmatch(re.escape(waits) + r"; (\d+) s until now", notes_of(legacy, 2)[1])
+        assert more and int(more[1]) >= 10, legacy.notices
+        first.cancel(behind)
+        first.flush()
         for client, id in ids:
             equal(client.wait(id, ctx.seconds(60))["structuredContent"]["result"]["repr"], "7")
-        equal(list(silent.notices), [])
 
         # A branch has a handle and turns of its own, and runs in the same worker.
         branch = first.wait(cell(first, code="1", session=session, branch=True))["structuredContent"]["session"]
@@ -232,8 +251,14 @@ def who_waits_behind_a_cell_is_told(ctx):
         id = cell(legacy, "b", code="x * 8", session=session)
         legacy.flush()
         equal(notes_of(legacy, 1)[0], "waits for a cell in a branch of this session")
+        result = legacy.wait(id, ctx.seconds(60))
+        equal(result["structuredContent"]["status"], "session_busy", "behind a job of a branch")
+        assert job in text_of(result), result
+        result = first.wait(cell(first, code="1", session=session, branch=True), ctx.seconds(60))
+        equal(result["structuredContent"]["status"], "session_busy", "a copy is not begun")
         call(first, id=job, action="cancel")
-        equal(legacy.wait(id, ctx.seconds(60))["structuredContent"]["result"]["repr"], "8")
+        result = legacy.wait(cell(legacy, code="x * 8", session=session), ctx.seconds(60))
+        equal(result["structuredContent"]["result"]["repr"], "8")
 
 
 @test(private=True)

@@ -1035,7 +1035,7 @@ def who_cannot_be_asked_is_told(ctx):
                                "--wait", "--with", "gamma", "-"], input="", capture_output=True, text=True,
                               timeout=ctx.seconds(60), env={**os.environ, **variables})
         equal((done.returncode, done.stdout), (75, ""), done.stderr)
-        assert "has to be approved by you, and you cannot be asked here" in done.stderr, done.stderr
+        assert "has to be approved by the session's user, who cannot be asked here" in done.stderr, done.stderr
 
 
 @test(private=True)

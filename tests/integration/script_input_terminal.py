@@ -294,7 +294,7 @@ def without_a_terminal_nobody_consents(ctx):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=ctx.seconds(60))
         equal((done.returncode, done.stdout), (75, ""), done.stderr)
-        assert "has to be approved by you, and you cannot be asked here" in done.stderr, done
+        assert "has to be approved by the session's user, who cannot be asked here" in done.stderr, done
 
 
 if __name__ == "__main__":

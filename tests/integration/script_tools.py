@@ -571,6 +571,34 @@ def an_operator_approves_a_call(ctx):
 
 
 @test(private=True, root=True)
+def a_call_that_waits_for_an_operator_becomes_a_job(ctx):
+    """Its client cannot be asked: it is told at once, with the command for its user."""
+    write = "import tools\nprint('begun', flush=True)\nx = 1\nprint(tools.legacy.write(line='%s'))\n'end'"
+    with Log(ctx) as log, approving(ctx, log) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
+        for name, arguments in (("run_script", {"script": write % "one"}), ("run_repl", {"code": write % "two"})):
+            result = c.ask("tools/call", {"name": name, "arguments": arguments})
+            told, one = result["structuredContent"], asked(admin)
+            equal((told["status"], result["isError"]), ("running", False))
+            equal(told["waits"], "waits for the approval of legacy.write: mcp-python approve " + one["id"])
+            text = "".join(b.get("text", "") for b in result["content"])
+            assert one["id"] in text and told["job"] in text, text
+
+            def job(action, **more):
+                return c.ask("tools/call", {"name": "job", "arguments": dict(id=told["job"], action=action, **more)})
+            assert one["id"] in job("status")["structuredContent"]["waits"]
+            if name == "run_repl":
+                assert told["session"] in text, text
+                behind = c.ask("tools/call", {"name": "run_repl", "arguments": {"session": told["session"], "code": "x"}})
+                equal(behind["structuredContent"]["status"], "session_busy")
+            admin.ask("approve", id=one["id"])
+            answer = job("wait", wait_seconds=60)["structuredContent"]["answer"]
+            equal((answer["status"], answer["result"]["repr"]), ("ok", "'end'"))
+        equal(s.servers.lines(), ["one", "two"])
+        log.verify()
+
+
+@test(private=True, root=True)
 def a_tool_that_has_changed_is_asked_about_again(ctx):
     write = ERRORS + "print(error(lambda: tools.legacy.write(line='%s')))"
     with Log(ctx) as log, approving(ctx, log) as s, \

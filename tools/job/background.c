@@ -270,6 +270,23 @@ new_job(const struct tool_host *host, const struct tool *tool)
 	return job;
 }
 
+/* From now on the reports of the run go to the job. */
+static void
+take_host(struct job *job, struct tool_host *host)
+{
+	host->client = 0;
+	host->client_tools = NULL;
+	host->on_output = background_on_output;
+	host->on_progress = background_on_progress;
+	host->on_log = on_log;
+	host->on_ask = background_on_ask;
+	host->on_withdraw = background_on_withdraw;
+	host->on_task = on_task;
+	host->on_answer = background_on_answer;
+	host->on_fail = on_fail;
+	host->arg = job;
+}
+
 /* Starts the run without its caller. False: the caller has its answer already. */
 static bool
 start_run(struct job *job, const struct tool_host *host, const json_t *arguments)
@@ -277,17 +294,7 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 	json_t *own = xalloc_check(json_copy((json_t *)arguments));
 	struct tool_host self = *host;
 
-	self.client = 0;
-	self.client_tools = NULL;
-	self.on_output = background_on_output;
-	self.on_progress = background_on_progress;
-	self.on_log = on_log;
-	self.on_ask = background_on_ask;
-	self.on_withdraw = background_on_withdraw;
-	self.on_task = on_task;
-	self.on_answer = background_on_answer;
-	self.on_fail = on_fail;
-	self.arg = job;
+	take_host(job, &self);
 	json_object_del(own, BACKGROUND_ARGUMENT);
 	job->caller = host;
 	job->run = job->tool->start(&self, own);
@@ -306,19 +313,46 @@ background_handle(const struct tool_host *host)
 	return host->on_answer == background_on_answer ? job->handle : NULL;
 }
 
+static int
+background_make_room(const struct tool_host *host, struct why *why_r)
+{
+	const struct config *config = host->config;
+	uint64_t own = config->limits.standard.output_bytes, most = config->mcp.job_bytes;
+
+	if (config->mcp.jobs_per_tenant > 0 && own <= most &&
+	    kept_make_room(&jobs, host->tenant, NULL, config->mcp.jobs_per_tenant - 1, most - own))
+		return 0;
+	return why_say(why_r, -EBUSY, BACKGROUND_ARGUMENT, "background: as many jobs run as may; wait "
+		       "for one with the tool job, or cancel one");
+}
+
+int
+background_adopt(struct tool_host *host, const struct tool *tool, struct tool_run *run,
+		 struct tool_host *caller_r, const char **handle_r, struct why *why_r)
+{
+	int r = background_make_room(host, why_r);
+	struct job *job;
+
+	if (r < 0)
+		return r;
+	job = new_job(host, tool);
+	job->run = run;
+	*caller_r = *host;
+	take_host(job, host);
+	kept_add(&jobs, &job->kept, job->tenant, host->base);
+	*handle_r = job->handle;
+	return 0;
+}
+
 int
 background_start(const struct tool_host *host, const struct tool *tool,
 		 const json_t *arguments, const char **handle_r, struct why *why_r)
 {
-	const struct config *config = host->config;
-	uint64_t own = config->limits.standard.output_bytes, most = config->mcp.job_bytes;
+	int r = background_make_room(host, why_r);
 	struct job *job;
 
-	if (config->mcp.jobs_per_tenant == 0 || own > most ||
-	    !kept_make_room(&jobs, host->tenant, NULL, config->mcp.jobs_per_tenant - 1, most - own))
-		return why_say(why_r, -EBUSY, BACKGROUND_ARGUMENT,
-			       "background: as many jobs run as may; wait for one with the tool "
-			       "job, or cancel one");
+	if (r < 0)
+		return r;
 	job = new_job(host, tool);
 	if (!start_run(job, host, arguments)) {
 		free_job(job);
@@ -375,6 +409,8 @@ background_view(const struct job *job, struct job_view *view_r)
 	if (job->outcome)
 		mcp_outcome_read(job->outcome, &view.answer, &view.failure, NULL);
 	*view_r = view;
+	if (job->run && job->tool->waits)
+		(void)job->tool->waits(job->run, view_r->waits, sizeof(view_r->waits));
 }
 
 void

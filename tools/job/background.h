@@ -43,6 +43,12 @@ const char *background_handle(const struct tool_host *host);
 int background_start(const struct tool_host *host, const struct tool *tool,
 		     const json_t *arguments, const char **handle_r, struct why *why_r);
 
+/* Makes a job of a run that has begun as a call, because the run waits for a person. host: of the
+ * run; it becomes the host of the job. 0, *caller_r, which the caller answers at once, and
+ * *handle_r, as in background_start. -EBUSY with why_r: nothing has changed. */
+int background_adopt(struct tool_host *host, const struct tool *tool, struct tool_run *run,
+		     struct tool_host *caller_r, const char **handle_r, struct why *why_r);
+
 /* The tenant's job with this handle; NULL: there is none. Valid until the next turn of the loop. */
 struct job *background_find(const struct tenant *tenant, const char *handle);
 
@@ -58,6 +64,7 @@ struct job_view {
 	uint64_t kept_seconds;			/* how much longer a job that has ended is kept */
 	uint64_t written;			/* bytes of output so far, both streams */
 	uint64_t oldest;			/* offset of the first kept byte */
+	char waits[TOOL_WAITS_MAX];		/* what it waits for, for people; "": for nothing */
 	const struct tool_answer *answer;	/* JOB_DONE; else NULL */
 	const struct tool_failure *failure;	/* JOB_FAILED; else NULL */
 };

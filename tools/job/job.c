@@ -170,6 +170,8 @@ write_look(struct jsonout *out, const struct look *look)
 	jsonout_member_text(out, "job", view->handle);
 	jsonout_member_text(out, "tool", view->tool);
 	jsonout_member_text(out, "state", state_name(view->state));
+	if (*view->waits)
+		jsonout_member_text(out, "waits", view->waits);
 	jsonout_member_uint(out, "elapsed_ms", view->elapsed_ms);
 	jsonout_key(out, "kept_seconds");
 	if (view->state == JOB_RUNNING)
@@ -214,6 +216,8 @@ say_look(FILE *to, const struct look *look)
 		fwrite(look->answer->text, 1, look->answer->text_len, to);
 	if (view->failure)
 		fprintf(to, "%s\n", view->failure->text);
+	if (*view->waits)
+		fprintf(to, "(it %s)\n", view->waits);
 	fprintf(to, "[job %s: %s, %llu ms, %llu bytes of output", view->handle,
 		state_name(view->state), (unsigned long long)view->elapsed_ms,
 		(unsigned long long)view->written);

@@ -69,7 +69,7 @@ decide_ask_operator(struct install *install, const char *why)
 	struct install_result result = { .status = INSTALL_APPROVAL_PENDING,
 					 .packages = install->set };
 	const struct approval *approval;
-	char message[INSTALL_MESSAGE_MAX];
+	char message[INSTALL_MESSAGE_MAX], who[INSTALL_MESSAGE_MAX / 2];
 	struct why trouble = { .text = "" };
 
 	if (consent_ask(install->consent, NULL, NULL, &approval, &trouble) < 0) {
@@ -77,8 +77,8 @@ decide_ask_operator(struct install *install, const char *why)
 		install_deny(install, message);
 		return;
 	}
-	snprintf(message, sizeof(message), "%s: %s has to be approved by %s", why,
-		 approval_id(approval), policy_who_approves(install->host.config));
+	policy_say_who_approves(install->host.config, approval_id(approval), who, sizeof(who));
+	snprintf(message, sizeof(message), "%s: %s", why, who);
 	if (install->host.on_task(install->host.arg, message) == 0 &&
 	    consent_ask(install->consent, decide_on_decided, install, &approval, &trouble) == 0)
 		return;

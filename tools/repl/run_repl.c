@@ -8,11 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <event2/event.h>
+
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "tools/job/background.h"
 #include "tools/packages/needs.h"
 #include "tools/script/outcome_copy.h"
+
+#define JOB_WAIT_S 5		/* a call waits so long behind a job before it is refused */
+#define CALL_WAIT_S 60		/* ... behind another call */
 
 /* ---- description ---- */
 
@@ -160,12 +166,74 @@ waits_for_branch(const struct tool_run *run, char *text_r, size_t size)
 	return true;
 }
 
+/* The job that the call waits for; NULL: it waits for none. */
+static const char *
+job_before(const struct tool_run *run)
+{
+	const char *job = NULL;
+
+	if (!run->turn.session)
+		return NULL;
+	if (run->step != STEP_TURN)
+		return repl_session_other_job(run->turn.session);
+	(void)repl_session_before(&run->turn, &job);
+	return job;
+}
+
 static bool
 run_repl_waits(struct tool_run *run, char *text_r, size_t size)
 {
 	if (run->step == STEP_TURN)
 		return waits_for_turn(run, text_r, size);
-	return run->step != STEP_NEEDS && waits_for_branch(run, text_r, size);
+	return (run->step == STEP_CELL && script_tools_waits(&run->tools, text_r, size)) ||
+	       (run->step != STEP_NEEDS && waits_for_branch(run, text_r, size));
+}
+
+void
+repl_run_refuse_busy(struct tool_run *run)
+{
+	const char *job = job_before(run);
+	char text[256];
+
+	if (job)
+		snprintf(text, sizeof(text), REPL_BUSY_WITH_JOB, job);
+	else
+		snprintf(text, sizeof(text), "nothing was run: the session was busy with other calls for "
+			 "%d s. Make the call again later, or begin another session", CALL_WAIT_S);
+	repl_run_refuse(run, RUN_SESSION_BUSY, text);
+}
+
+static void
+repl_run_wait(struct tool_run *run, int seconds)
+{
+	const struct timeval wait = { .tv_sec = seconds };
+
+	evtimer_add(run->patience, &wait);
+}
+
+/* The call has waited long enough: an answer is of more use to a model than a progress message, and
+ * many clients give up after a minute. */
+static void
+on_impatient(evutil_socket_t fd, short what, void *arg)
+{
+	struct tool_run *run = arg;
+	char text[TOOL_WAITS_MAX];
+	bool too_long = job_before(run) ||
+			clock_ms() - run->waits_since_ms >= CALL_WAIT_S * UINT64_C(1000);
+
+	(void)fd;
+	(void)what;
+	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
+		return;
+	if (!too_long) {
+		repl_run_wait(run, JOB_WAIT_S);
+	} else if (run->step == STEP_TURN) {
+		repl_run_refuse_busy(run);
+	} else if (run->step == STEP_CELL && run->execution &&
+		   !script_tools_waits(&run->tools, text, sizeof(text))) {
+		run->impatient = true;
+		execution_cancel(run->execution, CANCEL_BY_CLIENT);
+	}
 }
 
 void
@@ -174,8 +242,38 @@ repl_run_say_wait(struct tool_run *run)
 	char text[TOOL_WAITS_MAX];
 	struct tool_progress note = { .message = text, .is_note = true };
 
-	if (!run->orphan && run->host.on_progress && run_repl_waits(run, text, sizeof(text)))
+	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
+		return;
+	if (run->host.on_progress)
 		run->host.on_progress(run->host.arg, &note);
+	if (background_handle(&run->host))
+		return;
+	if (!run->patience) {
+		run->patience = xalloc_check(evtimer_new(run->host.base, on_impatient, run));
+		run->waits_since_ms = clock_ms();
+	}
+	repl_run_wait(run, run->arguments.inspect && job_before(run) ? 0 : JOB_WAIT_S);
+}
+
+/* ---- an approval of a call of a tool ---- */
+
+bool
+repl_run_detach(void *arg)
+{
+	struct tool_run *run = arg;
+	char waits[TOOL_WAITS_MAX];
+	struct why why = { .field = "" };
+	struct repl_told told;
+	struct tool_host caller;
+	const char *job;
+
+	if (background_adopt(&run->host, &run_repl_tool, run, &caller, &job, &why) < 0 ||
+	    !script_tools_waits(&run->tools, waits, sizeof(waits)))
+		return false;
+	run->turn.job = job;
+	repl_tell(run->turn.session, &told);
+	run_repl_answer_job(job, waits, &told, &caller);
+	return true;
 }
 
 /* ---- start ---- */
@@ -288,7 +386,7 @@ run_repl_start(const struct tool_host *host, const json_t *json)
 		return start_here(host, json);
 	r = background_start(host, &run_repl_tool, json, &job, &why);
 	if (r == 0)
-		run_repl_answer_job(job, host);
+		run_repl_answer_job(job, NULL, NULL, host);
 	else if (r < 0)
 		run_repl_refuse(RUN_TOO_MANY_JOBS, why.text, NULL, host);
 	return NULL;

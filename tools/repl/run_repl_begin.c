@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "policy/config.h"
+#include "tools/job/background.h"
 #include "tools/packages/needs.h"
 #include "tools/shared/environment.h"
 
@@ -98,7 +99,11 @@ copy_first(struct tool_run *run, struct why *why_r)
 	const struct run_script_arguments *arguments = &run->arguments;
 	struct repl_session *session = run->turn.session;
 	int from = (int)repl_session_snapshot(session), r;
+	const char *job = repl_session_other_job(session);
 
+	/* A copy cannot be taken back while it waits, so it is not begun. */
+	if (job && !background_handle(&run->host) && (arguments->restore || arguments->branch))
+		return why_say(why_r, -EBUSY, "session", REPL_BUSY_WITH_JOB, job);
 	if (arguments->restore)
 		from = repl_session_checkpoint(session, arguments->restore);
 	else if (!repl_session_has_state(session))

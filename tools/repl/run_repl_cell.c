@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include <event2/event.h>
+
 #include "policy/config.h"
 #include "tools/script/outcome_copy.h"
 #include "tools/shared/resources.h"
@@ -21,6 +23,8 @@ repl_run_free(struct tool_run *run)
 	run_script_arguments_done(&run->arguments);
 	json_decref(run->json);
 	outcome_copy_free(run->outcome);
+	if (run->patience)
+		event_free(run->patience);
 	json_decref(run->packages);
 	found_done(&run->found);
 	if (run->over)
@@ -75,6 +79,7 @@ const char *
 repl_run_reason(int error)
 {
 	return error == -ENOSPC ? RUN_SESSION_LIMIT :
+	       error == -EBUSY ? RUN_SESSION_BUSY :
 	       error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
 	       error == -EPERM ? TOOL_DENIED :
 	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE :
@@ -208,7 +213,7 @@ run_repl_cell_on_output(void *arg, enum stream stream, const char *bytes, size_t
 {
 	struct tool_run *run = arg;
 
-	if (!run->orphan)
+	if (!run->orphan && run->host.on_output)
 		run->host.on_output(run->host.arg, stream, bytes, len);
 }
 
@@ -231,7 +236,10 @@ run_repl_cell_on_outcome(void *arg, const struct outcome *outcome)
 		repl_session_unreserve(session, (unsigned int)run->checkpoint);
 	}
 	run->checkpoint = -1;
-	repl_run_finish(run, outcome);
+	if (run->impatient && !run->orphan && outcome->state == STATE_NONE)
+		repl_run_refuse_busy(run);
+	else
+		repl_run_finish(run, outcome);
 }
 
 static void
@@ -293,6 +301,8 @@ offer_cell(struct tool_run *run, struct execution_request *request)
 	script_input_offer(&run->host, request);
 	found_offer(&run->host, request);
 	script_tools_offer(&run->tools, &run->host, &run->input, request);
+	run->tools.detach = repl_run_detach;
+	run->tools.run = run;
 }
 
 /* 0, or negative with why_r: then nothing runs. */
@@ -302,7 +312,8 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	struct run_script_arguments *arguments = &run->arguments;
 	struct repl_session *session = run->turn.session;
 	const struct execution_watcher watcher = {
-		.on_output = run->host.on_output ? run_repl_cell_on_output : NULL,
+		.on_output = run->host.on_output || run->host.config->n_tools > 0
+				     ? run_repl_cell_on_output : NULL,
 		.on_outcome = run_repl_cell_on_outcome,
 		.on_prompt = run_repl_cell_on_prompt,
 		.on_module = run_repl_cell_on_module,

@@ -15,6 +15,10 @@
 struct needs;
 struct outcome_copy;
 
+/* A refusal, with the job's handle. */
+#define REPL_BUSY_WITH_JOB "nothing was run: the session is busy with job %s. Wait for it with the " \
+			   "tool job, cancel it there, or begin another session"
+
 enum step {
 	STEP_TURN,		/* waits for its turn */
 	STEP_NEEDS,		/* packages for a new session are found or installed */
@@ -47,6 +51,10 @@ struct tool_run {
 	int checkpoint;			/* the snapshot for the checkpoint; -1: none */
 	int checkpoint_error;		/* why the checkpoint could not be made; 0: no error */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
+	struct event *patience;		/* until a call that waits is refused; NULL: it has not waited */
+	uint64_t waits_since_ms;
+	bool impatient;			/* STEP_CELL: its cell was cancelled because it has waited too
+					 * long */
 };
 
 /* ---- run_repl.c ---- */
@@ -54,8 +62,15 @@ struct tool_run {
 /* A turn with the callbacks of the run. */
 struct repl_turn repl_run_turn(struct tool_run *run);
 
-/* Tells the client what the call waits for, if it waits. */
+/* If the call waits, tells the client what for, and sees to it that the call does not wait for
+ * long. */
 void repl_run_say_wait(struct tool_run *run);
+
+/* Ends the run, because it would have to wait too long for other calls. */
+void repl_run_refuse_busy(struct tool_run *run);
+
+/* As detach in struct script_tools. */
+bool repl_run_detach(void *run);
 
 /* Does the call only close the session? */
 bool repl_run_only_closes(const struct run_script_arguments *arguments);

@@ -116,7 +116,7 @@ run_script_on_output(void *arg, enum stream stream, const char *bytes, size_t le
 	struct tool_run *run = arg;
 
 	/* Stopping a worker drains its pipes; this output is not used. */
-	if (run->cancelling)
+	if (run->cancelling || !run->host.on_output)
 		return;
 	run->host.on_output(run->host.arg, stream, bytes, len);
 }
@@ -174,6 +174,23 @@ run_script_on_tool(void *arg, const struct execution_tool *tool)
 		script_tools_call(&run->tools, run->execution, tool);
 }
 
+/* A call of the script waits for an operator. */
+static bool
+run_script_detach(void *arg)
+{
+	struct tool_run *run = arg;
+	char waits[TOOL_WAITS_MAX];
+	struct why why = { .field = "" };
+	struct tool_host caller;
+	const char *job;
+
+	if (background_adopt(&run->host, &run_script_tool, run, &caller, &job, &why) < 0 ||
+	    !script_tools_waits(&run->tools, waits, sizeof(waits)))
+		return false;
+	run_script_answer_job(job, waits, NULL, &caller);
+	return true;
+}
+
 static int
 start_execution(struct tool_run *run, struct why *why_r)
 {
@@ -199,7 +216,8 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.environment = *run->environment ? run->environment : NULL,
 	};
 	const struct execution_watcher watcher = {
-		.on_output = run->host.on_output ? run_script_on_output : NULL,
+		.on_output = run->host.on_output || run->host.config->n_tools > 0
+				     ? run_script_on_output : NULL,
 		.on_outcome = run_script_on_outcome,
 		.on_prompt = run_script_on_prompt,
 		.on_module = run_script_on_module,
@@ -216,6 +234,8 @@ start_execution(struct tool_run *run, struct why *why_r)
 		script_input_offer(&run->host, &request);
 	found_offer(&run->host, &request);
 	script_tools_offer(&run->tools, &run->host, &run->input, &request);
+	run->tools.detach = run->kind->asks ? run_script_detach : NULL;
+	run->tools.run = run;
 	if (r == 0)
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
@@ -450,7 +470,7 @@ start_in_background(const struct tool_host *host, const json_t *json)
 	int r = background_start(host, &run_script_tool, json, &job, &why);
 
 	if (r == 0)
-		run_script_answer_job(job, NULL, host);
+		run_script_answer_job(job, NULL, NULL, host);
 	else if (r < 0)
 		run_script_refuse_as(RUN_TOO_MANY_JOBS, why.text, NULL, host);
 }
@@ -466,6 +486,12 @@ run_script_start_run(const struct tool_host *host, const json_t *json)
 		return NULL;
 	}
 	return run_script_start(&kind, host, json);
+}
+
+static bool
+run_script_waits(struct tool_run *run, char *text_r, size_t size)
+{
+	return script_tools_waits(&run->tools, text_r, size);
 }
 
 static void
@@ -497,6 +523,7 @@ const struct tool run_script_tool = {
 	.start = run_script_start_run,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
+	.waits = run_script_waits,
 	.reply = run_script_reply,
 	.once = run_script_once,
 };

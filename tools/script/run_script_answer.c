@@ -59,6 +59,7 @@ struct report {
 	const struct outcome *outcome;	/* NULL: nothing was run */
 	const char *status;
 	const char *job;	/* the job that it runs as; NULL: none */
+	const char *waits;	/* what the job waits for; NULL: for nothing */
 	struct shown stream[STREAM_COUNT];
 	struct shown both;	/* the streams in the order of arrival */
 	struct shown repr, json, error_type, error_message, traceback;
@@ -301,6 +302,8 @@ script_answer_write_structured(struct jsonout *out, const struct report *report)
 	run_calls_write(outcome, out);
 	if (report->job)
 		jsonout_member_text(out, "job", report->job);
+	if (report->waits)
+		jsonout_member_text(out, "waits", report->waits);
 	if (outcome && outcome->status == OUTCOME_OVERLOADED)
 		jsonout_member_uint(out, "retry_after_ms", outcome->retry_after_ms);
 	if (report->supplement)
@@ -496,7 +499,10 @@ script_answer_say(FILE *to, const struct report *report)
 		    report->stream[STREAM_STDERR].len;
 
 	say_error(to, report);
-	if (report->job)
+	if (report->waits)
+		fprintf(to, "The call %s. Tell your user. It goes on as job %s: follow it with the tool "
+			"job.\n", report->waits, report->job);
+	else if (report->job)
 		fprintf(to, "Running in the background as job %s: follow it with the tool job.\n",
 			report->job);
 	if (report->supplement && !report->outcome)
@@ -578,10 +584,11 @@ run_script_refuse_as(const char *reason, const char *text,
 }
 
 void
-run_script_answer_job(const char *job, const struct run_supplement *supplement,
+run_script_answer_job(const char *job, const char *waits, const struct run_supplement *supplement,
 		      const struct tool_host *host)
 {
-	struct report report = { .status = RUN_RUNNING, .job = job, .supplement = supplement };
+	struct report report = { .status = RUN_RUNNING, .job = job, .waits = waits,
+				 .supplement = supplement };
 
 	report.results = run_results_new(NULL, host, &report.results_cost);
 	script_answer_give(&report, host);

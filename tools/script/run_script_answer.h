@@ -47,8 +47,8 @@ void run_script_refuse_as(const char *reason, const char *text,
 			  const struct tool_host *host);
 
 /* Answers that the script continues in the background: calls host->on_answer once. job: the job's
- * handle. supplement: may be NULL. */
-void run_script_answer_job(const char *job, const struct run_supplement *supplement,
-			   const struct tool_host *host);
+ * handle. waits: what it waits for, for people; NULL: for nothing. supplement: may be NULL. */
+void run_script_answer_job(const char *job, const char *waits,
+			   const struct run_supplement *supplement, const struct tool_host *host);
 
 #endif

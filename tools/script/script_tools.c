@@ -11,6 +11,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/handle.h"
 #include "base/jsonbound.h"
 #include "base/own.h"
 #include "base/quote.h"
@@ -30,6 +31,7 @@
 #define STRING(x) STRING_(x)
 #define STRING_(x) #x
 #define TEXT_MAX 512	/* bytes of the service's own sentences */
+#define PATIENCE_S 5	/* a client that cannot be asked is answered after this time */
 
 struct script_call {
 	LIST_ENTRY(script_call) link;
@@ -47,6 +49,7 @@ struct script_call {
 	bool sent;			/* ... the client is asked for it */
 	json_t *shown;			/* it waits for an approval: the text for the approver */
 	bool waits;			/* ... for an operator; else for the session's user */
+	char approval[HANDLE_MAX + 1];	/* ... its id */
 	uint64_t since_us;
 };
 
@@ -161,6 +164,9 @@ script_tools_end(struct script_tools *t)
 
 	if (!t->host)
 		return;
+	if (t->patience)
+		event_free(t->patience);
+	t->patience = NULL;
 	while ((grant = LIST_FIRST(&t->grants))) {
 		LIST_REMOVE(grant, link);
 		free(grant->tool);
@@ -530,19 +536,76 @@ on_decided(void *arg, const struct approval_decision *decision)
 	look_at_consents(t);
 }
 
+bool
+script_tools_waits(const struct script_tools *t, char *text_r, size_t size)
+{
+	const struct script_call *c;
+
+	if (!t->host)
+		return false;
+	LIST_FOREACH(c, &t->calls, link) {
+		if (!c->waits)
+			continue;
+		snprintf(text_r, size, "waits for the approval of %.40s.%.40s: mcp-python approve %s",
+			 c->server->name, c->tool, c->approval);
+		return true;
+	}
+	return false;
+}
+
+/* No operator has decided yet, and the client does not know what its call waits for. */
+static void
+on_impatient(evutil_socket_t fd, short what, void *arg)
+{
+	struct script_tools *t = arg;
+	struct script_call *c, *next;
+	char text[TOOL_WAITS_MAX];
+
+	(void)fd;
+	(void)what;
+	if (!script_tools_waits(t, text, sizeof(text)) || t->detach(t->run))
+		return;
+	for (c = LIST_FIRST(&t->calls); c; c = next) {
+		next = LIST_NEXT(c, link);
+		if (c->waits)
+			script_tools_refuse(c, "the call has to be approved, and nothing can wait for "
+					    "that: as many jobs run as may");
+	}
+	look_at_consents(t);
+}
+
+/* The script waits for an operator: its client is told, as a task or, after a moment, by a job. */
+static void
+have_patience(struct script_tools *t)
+{
+	static const struct timeval wait = { .tv_sec = PATIENCE_S };
+	char text[TOOL_WAITS_MAX];
+
+	if (!t->detach || (t->host->client & CLIENT_ELICITS) ||
+	    !script_tools_waits(t, text, sizeof(text)) || t->host->on_task(t->host->arg, text) == 0)
+		return;
+	if (!t->patience)
+		t->patience = xalloc_check(evtimer_new(t->host->base, on_impatient, t));
+	evtimer_add(t->patience, &wait);
+}
+
 static void
 ask_operator(struct script_call *c)
 {
+	struct script_tools *t = c->tools;
 	own_mem char *item = item_of(c);
 	const char *const items[] = { item };
 	const struct approval_request request = request_of(c, items);
 	const struct approval *approval;
 	struct why why = { .text = "" };
 
-	if (approvals_ask(approvals_of(c->tools), &request, on_decided, c, &approval, &why) < 0)
+	if (approvals_ask(approvals_of(t), &request, on_decided, c, &approval, &why) < 0) {
 		script_tools_refuse(c, why.text);
-	else
-		c->waits = true;
+		return;
+	}
+	c->waits = true;
+	snprintf(c->approval, sizeof(c->approval), "%s", approval_id(approval));
+	have_patience(t);
 }
 
 /* ---- ... in the session ---- */

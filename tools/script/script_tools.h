@@ -30,6 +30,12 @@ struct script_tools {
 					 * 0: none */
 	size_t n_sent;			/* open calls of the client's own tools that were sent to it
 					 */
+	/* A call of the script waits for an operator for a while, and the run's client can neither be
+	 * asked nor follow a task: makes a job of the run, and tells its client. False: there are too
+	 * many jobs. NULL: the run is no such one. */
+	bool (*detach)(void *run);
+	void *run;
+	struct event *patience;		/* until detach is called; NULL: it is not to be called */
 	LIST_HEAD(, script_call) calls;	/* calls without an answer */
 	LIST_HEAD(, script_grant) grants;	/* tools that were approved for the rest of the run */
 };
@@ -38,6 +44,10 @@ struct script_tools {
  * borrowed as long as the run exists. */
 void script_tools_offer(struct script_tools *tools, const struct tool_host *host,
 			struct script_input *input, struct execution_request *request);
+
+/* The approval that the script waits for, as a text for people: "waits for ...". False: it waits for
+ * none. */
+bool script_tools_waits(const struct script_tools *tools, char *text_r, size_t size);
 
 /* Answers the execution, now or later. As on_tool of execution_watcher. */
 void script_tools_call(struct script_tools *tools, struct execution *execution,

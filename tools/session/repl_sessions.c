@@ -259,6 +259,17 @@ repl_session_before(const struct repl_turn *turn, const char **job_r)
 	return n;
 }
 
+const char *
+repl_session_other_job(const struct repl_session *session)
+{
+	const struct repl_session *one = NULL;
+
+	while ((one = repl_session_of(session->origin, one)))
+		if (one != session && one->holder && one->holder->job)
+			return one->holder->job;
+	return NULL;
+}
+
 void
 repl_session_enter_to_close(struct repl_session *session, struct repl_turn *turn)
 {
