@@ -97,6 +97,19 @@ def what_is_there_is_not_installed(ctx):
 
 
 @test
+def what_is_there_counts_for_other_packages(ctx):
+    """An index need not have what the profile has: not what is asked for beside a package of the index, and not
+    what a package of the index requires."""
+    index.add("leaner", "1.0", requires=("pip>=1",))
+    with ctx.client() as client:
+        for needs in (["pip", "gamma"], ["leaner"]):
+            o = client.run("import pip, %s; print(pip.__file__)" % needs[-1], dependencies=needs)
+            equal(o.status, "ok", o)
+            assert "/environment/" not in o.stdout, o
+        equal(install(client, "leaner")["status"], "error", "a set of its own has to be whole")
+
+
+@test
 def environments_are_sealed(ctx):
     probe = """
 import errno, os
@@ -669,6 +682,29 @@ def the_sessions_user_decides_where_they_may(ctx):
                 assert p in asked, asked
         with ctx.client(path=s.socket) as client:
             equal(install(client, "alpha")["status"], "ok")
+
+
+@test
+def the_sets_of_other_servers_ask_too(ctx):
+    """The first feature of the server that exec-sandbox replaces: packages by consent."""
+    calls = (("exec-sandbox", "", "execute_python", {"script": "import alpha", "dependencies": ["alpha"]}, "exit_code: 0"),
+             ("run-python", "[run-python]\ndependencies = alpha\n", "run_python_code", {"python_code": "import alpha"},
+              "<status>success"),
+             ("python-sandbox", "[python-sandbox]\nallowed_imports = alpha\n", "execute_code", {"code":
+              "# /// script\n# dependencies = ['alpha']\n# ///\nimport alpha"}, '"success":true'))
+    for toolset, more, name, arguments, words in calls:
+        own = "[policy]\napprovers = self\n[mcp]\ntoolsets = %s\n%s" % (toolset, more)
+        with new_store() as store, ctx.private(config(index.url, store, own)) as s, \
+                Client.connect(s.socket, None, timeout=ctx.seconds(60)) as client:
+            client.greet("2025-06-18", elicitation={})
+            client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+                "name": name, "arguments": arguments}})
+            form = client.recv()
+            equal(form.get("method"), "elicitation/create", form)
+            assert "alpha 1.0" in form["params"]["message"], form
+            client.send({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "accept", "content": {"allow": True}}})
+            result = client.recv()["result"]
+            assert words in result["content"][0]["text"], (toolset, result)
 
 
 FORGED = ("numbers\nnumpy 1.26.4 from https://index.example/simple, 18000000 bytes, sha256:aaaa\n\n"

@@ -335,6 +335,7 @@ const struct tool execute_python_tool = {
 	.start = start_script,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
+	.reply = run_script_reply,
 };
 
 /* ---- check_environment ---- */

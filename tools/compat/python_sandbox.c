@@ -570,4 +570,5 @@ const struct tool execute_code_tool = {
 	.start = start_execute,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
+	.reply = run_script_reply,
 };

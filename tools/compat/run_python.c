@@ -186,4 +186,5 @@ const struct tool run_python_code_tool = {
 	.start = run_python_start,
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
+	.reply = run_script_reply,
 };

@@ -15,12 +15,14 @@
 
 #include <event2/event.h>
 
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/keeper.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
+#include "policy/chain.h"
 #include "policy/config.h"
 #include "policy/packages.h"
 #include "policy/rules.h"
@@ -322,9 +324,10 @@ install_resolve(struct install *install)
 		return;
 	}
 	request.channel = build ? &channel : NULL;
-	request.argument = argument_of(install, json_pack("{s:O,s:{},s:O,s:b,s:b,s:I}",
+	request.argument = argument_of(install, json_pack("{s:O,s:{},s:O,s:b,s:b,s:b,s:I}",
 		"requirements", install->requirements, "ties", "urls", install->urls, "require_hashes",
-		(int)config->packages.require_hashes, "build", (int)build, "max_bytes",
+		(int)config->packages.require_hashes, "build", (int)build, "fills",
+		(int)install->fills, "max_bytes",
 		(json_int_t)config->packages.max_bytes));
 	r = program_start(&install->host, &request, on_resolved, install, &install->program,
 			  &why);
@@ -335,11 +338,22 @@ install_resolve(struct install *install)
 
 /* ---- beginning ---- */
 
-/* The conditions of a request. An existing set is used only for a request with the same conditions.
+static json_t *
+hash_of(const json_t *environment)
+{
+	own_mem char *text = xalloc_check(json_dumps(environment, JSON_COMPACT | JSON_SORT_KEYS));
+	char hash[CHAIN_DIGITS + 1];
+
+	chain_hash(text, strlen(text), hash);
+	return xalloc_check(json_string(hash));
+}
+
+/* The conditions of a request. environment: the set may depend on what the profile has; NULL: it
+ * does not. An existing set is used only for a request with the same conditions.
  * If policy may refuse the set, the tenant itself is one of them: with another tenant's set the
  * answer would come sooner, and would reveal, before the decision, that the other tenant has it. */
 static json_t *
-conditions_of(const struct install *install)
+conditions_of(const struct install *install, const json_t *environment)
 {
 	const struct config *config = install->host.config;
 	json_t *conditions = xalloc_check(json_copy(install->indexes));
@@ -350,23 +364,36 @@ conditions_of(const struct install *install)
 		json_array_append_new(conditions, json_string("hashes"));
 	if (install_may_build(install))
 		json_array_append_new(conditions, json_string("build"));
+	if (environment)
+		json_array_append_new(conditions, hash_of(environment));
 	if (!packages_allows_all(config))
 		json_array_append_new(conditions,
 				      json_string(tenant_principal(install->host.tenant)));
 	return conditions;
 }
 
+/* The manifest of the set that was made for such a request earlier; NULL: there is none. The name
+ * of the request is kept for the set that is made. */
+static json_t *
+find_set(struct install *install, const json_t *environment)
+{
+	json_t *conditions = conditions_of(install, environment);
+
+	set_request(install->platform, conditions, install->requirements, install->request);
+	json_decref(conditions);
+	return store_find(install->host.config->packages.store, install->request, install->name);
+}
+
 static void
 install_look_up(struct install *install, const json_t *environment)
 {
-	const struct config *config = install->host.config;
-	json_t *conditions = conditions_of(install), *manifest;
+	json_t *manifest;
 
 	install->platform = set_platform(environment);
 	install->python = xstrdup(json_string_value(json_object_get(environment, "program")));
-	set_request(install->platform, conditions, install->requirements, install->request);
-	json_decref(conditions);
-	manifest = store_find(config->packages.store, install->request, install->name);
+	manifest = find_set(install, NULL);
+	if (!manifest && install->fills)
+		manifest = find_set(install, environment);
 	if (!manifest) {
 		install_resolve(install);
 		return;
@@ -469,8 +496,8 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	install->done = done;
 	install->arg = arg;
 	install->profile = request->profile;
+	install->fills = request->fills;
 	install->reason = request->reason ? xstrdup(request->reason) : NULL;
-	install->may_ask = request->may_ask;
 	install->requirements = json_incref((json_t *)request->requirements);
 	install->indexes = indexes_of(host->config);
 	install->urls = urls;

@@ -42,8 +42,8 @@ struct install_request {
 	const json_t *requirements;	/* texts of set_requirement */
 	const char *profile;		/* as environment_profile gave it */
 	const char *reason;		/* a client's words; NULL: none */
-	bool may_ask;			/* questions may be asked by the host: the caller passes the
-					 * replies to install_reply */
+	bool fills;			/* the set only has what the profile lacks: a package of the
+					 * profile that satisfies a dependency is not installed */
 };
 
 typedef void install_done(void *arg, const struct install_result *result);

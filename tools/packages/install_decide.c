@@ -107,7 +107,7 @@ install_decide(struct install *install)
 		install_decide_proceed(install);
 	else if (verdict != POLICY_APPROVE || consent_is_denied(install->consent, &why))
 		install_deny(install, why.text);
-	else if (!install->may_ask || !consent_ask_session(install->consent))
+	else if (!consent_ask_session(install->consent))
 		decide_ask_operator(install, why.text);
 }
 

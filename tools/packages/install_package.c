@@ -312,7 +312,7 @@ static int
 package_begin(struct tool_run *run, const json_t *json, struct why *why_r)
 {
 	struct arguments arguments = { .packages = xalloc_check(json_array()) };
-	struct install_request request = { .may_ask = true };
+	struct install_request request = { .profile = NULL };
 	int r = package_read_arguments(json, &arguments, why_r);
 
 	if (r == 0)

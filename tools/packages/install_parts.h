@@ -33,7 +33,7 @@ struct install {
 	json_t *requirements, *indexes;
 	json_t *urls;			/* of direct references */
 	char *reason;
-	bool may_ask;
+	bool fills;			/* as in the request */
 	struct consent *consent;	/* NULL: no consent is needed */
 	const char *profile;
 	struct event *begin;

@@ -19,7 +19,6 @@ struct needs {
 	struct install *install;
 	needs_known *known;
 	void *arg;
-	bool may_ask;
 	bool *over;		/* within needs_start(): set when the result was told */
 };
 
@@ -109,14 +108,17 @@ on_installed(void *arg, const struct install_result *installed)
 	}
 }
 
+/* What the profile has already is not asked for: an index may lack it. */
 static json_t *
 needs_list_of(const struct findings *findings)
 {
 	json_t *list = xalloc_check(json_array());
 
 	for (size_t i = 0; i < findings->list.n; i++) {
-		char *text = set_requirement(&findings->list.item[i]);
+		char *text = findings->missing[i] ? set_requirement(&findings->list.item[i]) : NULL;
 
+		if (!text)
+			continue;
 		json_array_append_new(list, xalloc_check(json_string(text)));
 		free(text);
 	}
@@ -127,8 +129,7 @@ needs_list_of(const struct findings *findings)
 static void
 install_missing(struct needs *needs, const struct findings *findings)
 {
-	struct install_request request = { .profile = needs->profile,
-					   .may_ask = needs->may_ask };
+	struct install_request request = { .profile = needs->profile, .fills = true };
 	json_t *list = needs_list_of(findings);
 	struct why why = { .field = "" };
 	char *text;
@@ -169,7 +170,7 @@ needs_on_found(void *arg, const struct findings *findings)
 
 int
 needs_start(const struct tool_host *host, const struct requirements_probe *probe,
-	    bool may_ask, needs_known *known, void *arg, struct needs **needs_r, struct why *why_r)
+	    needs_known *known, void *arg, struct needs **needs_r, struct why *why_r)
 {
 	struct needs *needs = xcalloc(1, sizeof(*needs));
 	struct requirements_check *check = NULL;
@@ -178,7 +179,6 @@ needs_start(const struct tool_host *host, const struct requirements_probe *probe
 
 	needs->host = *host;
 	needs->profile = probe->profile;
-	needs->may_ask = may_ask;
 	needs->known = known;
 	needs->arg = arg;
 	needs->over = &over;

@@ -35,13 +35,13 @@ struct needs_result {
 
 typedef void needs_known(void *arg, const struct needs_result *result);
 
-/* Starts the check. may_ask: the client's user may be asked about packages; the tool passes the
- * replies to needs_reply. known is called once: from within this function, and then *needs_r is
+/* Starts the check. The client's user may be asked about packages: the tool passes the replies to
+ * needs_reply. known is called once: from within this function, and then *needs_r is
  * NULL; or from a later turn of the loop. 0; or an error of requirements_start with why_r, and
  * known is not called. The probe is borrowed as by requirements_start; its member compile is not
  * used. */
 int needs_start(const struct tool_host *host, const struct requirements_probe *probe,
-		bool may_ask, needs_known *known, void *arg, struct needs **needs_r,
+		needs_known *known, void *arg, struct needs **needs_r,
 		struct why *why_r);
 void needs_reply(struct needs *needs, const struct tool_reply *reply);
 void needs_cancel(struct needs *needs, enum cancel_reason reason);

@@ -11,6 +11,7 @@ pip downloads the files, so sizes and hashes are those of real files. argv[1] is
     "require_hashes"  must the index give the hash of each file?
     "max_bytes"       the largest size of a source
     "build"           may packages be built from source?
+    "fills"           packages of the profile that satisfy a dependency are not downloaded
     "built"           [{"file", "hash", "package"}]: wheels that were built already
 
 The value of the last expression is the answer: {"packages": [{"name", "version", "hash",
@@ -31,10 +32,11 @@ STOPPED = 9
 # Changes to pip. For each name it uses one index, the first that has the name, even if other
 # indexes have newer versions. It reports where its files come from. It never runs a source, which
 # it would do to learn the dependencies: it stops at the first source, if possible before the
-# download.
+# download. With "fills" it sees the packages of the profile.
 PIP = '''
 import inspect, json, os, sys, urllib.error, urllib.request
 from pip._internal.cli.main import main
+from pip._internal.cli.req_command import RequirementCommand
 from pip._internal.distributions.sdist import SourceDistribution
 from pip._internal.models.search_scope import SearchScope
 from pip._internal.resolution.resolvelib.factory import Factory
@@ -95,6 +97,11 @@ def make_of_wheel(self, link, *arguments, **named):
 def prepare_nothing(self, *args, **kwargs):
     end(%d, version=None, **describe(self.req.link, None))
 
+def make_resolver(cls, *args, **kwargs):
+    return resolver_of(cls, *args, **{**kwargs, "ignore_installed": not asked["fills"]})
+
+resolver_of = RequirementCommand.make_resolver.__func__
+RequirementCommand.make_resolver = classmethod(make_resolver)
 SearchScope.get_index_urls_locations = pages
 setattr(Factory, maker, make_of_wheel)
 SourceDistribution.prepare_distribution_metadata = prepare_nothing
@@ -104,12 +111,12 @@ end(main(asked["arguments"]), wheels=wheels)
 
 class Resolver:
     def __init__(self, requirements, indexes, ties, urls, seconds, require_hashes, max_bytes, build,
-                 built):
+                 built, fills):
         self.requirements, self.indexes, self.ties = requirements, indexes, ties
         self.seconds = seconds
         self.direct = {file_of(url): url for url in urls}
         self.require_hashes, self.max_bytes = require_hashes, max_bytes
-        self.build = build
+        self.build, self.fills = build, fills
         self.built = {wheel["file"]: wheel["package"] for wheel in built}
 
     def ask_pip(self):
@@ -126,7 +133,7 @@ class Resolver:
             "download", "--progress-bar", "off", *kinds, "--index-url", self.indexes[0],
             "--dest", FILES, "--", *map(one_line, self.requirements)]
         asked = {"arguments": arguments, "indexes": self.indexes, "ties": self.ties,
-                 "seconds": self.seconds, "proxy": PROXY}
+                 "seconds": self.seconds, "proxy": PROXY, "fills": self.fills}
         status = subprocess.run([sys.executable, "-c", PIP], input=json.dumps(asked).encode(),
                                 stderr=subprocess.STDOUT).returncode
         if status not in (0, STOPPED):

@@ -286,7 +286,7 @@ repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why 
 	if (!requirements_any(probe.script, probe.script_len, probe.dependencies))
 		return begin_session(run, why_r);
 	run->step = STEP_NEEDS;
-	r = needs_start(&run->host, &probe, true, on_needs, run, &needs, why_r);
+	r = needs_start(&run->host, &probe, on_needs, run, &needs, why_r);
 	if (r == 0 && needs)
 		run->needs = needs;
 	return r;

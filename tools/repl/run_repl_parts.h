@@ -51,10 +51,11 @@ struct tool_run {
 	int checkpoint;			/* the snapshot for the checkpoint; -1: none */
 	int checkpoint_error;		/* why the checkpoint could not be made; 0: no error */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
-	struct event *patience;		/* until a call that waits is refused; NULL: it has not waited */
+	struct event *patience;		/* until a call that waits is refused; NULL: it does not
+					 * wait */
 	uint64_t waits_since_ms;
-	bool impatient;			/* STEP_CELL: its cell was cancelled because it has waited too
-					 * long */
+	bool impatient;			/* STEP_CELL: its cell was cancelled because it has waited
+					 * too long */
 };
 
 /* ---- run_repl.c ---- */

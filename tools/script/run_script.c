@@ -349,8 +349,7 @@ check_first(struct tool_run *run, struct why *why_r)
 
 	run->profile = probe.profile;
 	if (r == 0)
-		r = needs_start(&run->host, &probe, run->kind->asks != NULL,
-				run_script_on_needs, run, &needs, why_r);
+		r = needs_start(&run->host, &probe, run_script_on_needs, run, &needs, why_r);
 	/* Otherwise they are known already, and the run may be over. */
 	if (needs)
 		run->needs = needs;
@@ -494,7 +493,7 @@ run_script_waits(struct tool_run *run, char *text_r, size_t size)
 	return script_tools_waits(&run->tools, text_r, size);
 }
 
-static void
+void
 run_script_reply(struct tool_run *run, const struct tool_reply *replies, size_t n,
 		 const char *state)
 {

@@ -34,16 +34,17 @@ struct script_tool {
 	/* Answers that nothing was run: calls host->on_answer once. reason, text: as in
 	 * run_script_refuse_as. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
-	/* The name of the tool, if its scripts may ask for input; such a tool has the member reply
-	 * (mcp/tool.h). NULL: they may not. */
+	/* The name of the tool, if its scripts may ask for input. NULL: they may not. */
 	const char *asks;
 };
 
-/* The start, cancel and uses (mcp/tool.h) of a tool that runs scripts. */
+/* The start, cancel, uses and reply (mcp/tool.h) of a tool that runs scripts. */
 struct tool_run *run_script_start(const struct script_tool *kind,
 				  const struct tool_host *host, const json_t *json);
 void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
 bool run_script_uses(struct tool_run *run, struct execution_now *now_r);
+void run_script_reply(struct tool_run *run, const struct tool_reply *replies, size_t n,
+		      const char *state);
 
 /* The member once of a tool (mcp/tool.h). */
 const char *run_script_once(const json_t *arguments);

@@ -85,8 +85,8 @@ int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
  * counts, too. *job_r: the job that the first of them is; NULL: it is none. */
 size_t repl_session_before(const struct repl_turn *turn, const char **job_r);
 
-/* The job that has the turn in another session with the same session of the engine, a branch of this
- * one for example. NULL: there is none. */
+/* The job that has the turn in another session with the same session of the engine, such as a
+ * branch of this one. NULL: there is none. */
 const char *repl_session_other_job(const struct repl_session *session);
 
 /* Makes a call wait for its turn in order to close the session. It goes before all calls that wait.
