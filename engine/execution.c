@@ -35,7 +35,7 @@
 #define BURST_BYTES (256 * 1024)	/* the bytes beyond a stream's cap that are read between
 					 * two pauses */
 #define REST_MS 5
-#define GRACE_MS 2000			/* for an interrupted cell to end */
+#define GRACE_MS 2000			/* for what was interrupted to end */
 #define KILL_MS 30000			/* for init to report that the cell was killed */
 #define TELL_MS 2000			/* for a script's init to report files */
 #define OFFERS_MS 60000			/* the most wall time that is excused for keeping files */
@@ -216,7 +216,7 @@ execution_id(const struct execution *e)
 
 /* ---- its clocks and its use ---- */
 
-static void stop_cell(struct execution *e, enum stop_reason reason);
+static void end_run(struct execution *e, enum stop_reason reason);
 
 static void
 on_deadline(evutil_socket_t fd, short what, void *arg)
@@ -227,7 +227,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (e->stopping == INTERRUPTED) {
-		stop_cell(e, STOP_WALL);
+		end_run(e, e->facts.stop);
 		return;
 	}
 	if (e->stopping == KILLED) {
@@ -348,16 +348,14 @@ is_to_say_where(const struct execution *e, enum stop_reason reason)
 static void
 stop_script(struct execution *e, enum stop_reason reason)
 {
-	if (e->stopping == KILLED)
-		return;
-	e->facts.stop = reason;
-	e->stopping = KILLED;
+	enum worker_end how = is_to_say_where(e, reason) ? WORKER_WHERE : WORKER_KILL;
+
 	/* The count comes now: what init does from here on is not charged to the script. */
 	execution_count(e);
 	/* The grant ends before the script: otherwise connections that are cut would look as if the
 	 * script had closed them. */
 	egress_grant_end(give_ptr(e->grant));
-	if (worker_stop(e->worker, is_to_say_where(e, reason)) < 0) {
+	if (worker_stop(e->worker, how) < 0) {
 		execution_lose(e, reason);
 		return;
 	}
@@ -366,23 +364,50 @@ stop_script(struct execution *e, enum stop_reason reason)
 	worker_throttle(e->worker, 2 * TELL_MS);
 }
 
-/* ---- the end of a cell ---- */
-
-/* Begins to stop the cell. The cell ends when the worker's init reports it. */
+/* Kills a script or a cell. The run ends when the worker's init reports it. */
 static void
-stop_cell(struct execution *e, enum stop_reason reason)
+end_run(struct execution *e, enum stop_reason reason)
 {
-	bool at_once = reason != STOP_CANCEL || e->facts.cancel == CANCEL_SESSION_ENDED ||
-		       e->engine->shutting_down;
-	bool interrupt = !at_once && e->stopping == GOES_ON;
+	if (e->stopping == KILLED)
+		return;
+	e->stopping = KILLED;
+	if (e->facts.stop == STOP_NONE || e->repl == NULL)
+		e->facts.stop = reason;
+	if (e->repl == NULL) {
+		stop_script(e, reason);
+		return;
+	}
+	execution_set_deadline_ms(e, KILL_MS);
+	if (!e->engine->cells->stop(e->repl, false, is_to_say_where(e, e->facts.stop)))
+		execution_lose(e, reason);
+}
+
+/* Does what is stopped get KeyboardInterrupt first? A script that is cancelled does not: nobody
+ * reads its answer. */
+static bool
+is_to_interrupt(const struct execution *e, enum stop_reason reason)
+{
+	if (e->repl != NULL && reason == STOP_CANCEL)
+		return e->facts.cancel != CANCEL_SESSION_ENDED && !e->engine->shutting_down;
+	return is_to_say_where(e, reason);
+}
+
+/* Interrupts a script or a cell, which then has GRACE_MS to end by itself. */
+static void
+interrupt_run(struct execution *e, enum stop_reason reason)
+{
+	bool sent;
 
 	if (e->facts.stop == STOP_NONE)
 		e->facts.stop = reason;
-	if (e->stopping == KILLED || (!at_once && !interrupt))
+	if (e->stopping != GOES_ON)
 		return;
-	e->stopping = interrupt ? INTERRUPTED : KILLED;
-	execution_set_deadline_ms(e, interrupt ? GRACE_MS : KILL_MS);
-	if (!e->engine->cells->stop(e->repl, interrupt, is_to_say_where(e, e->facts.stop)))
+	e->stopping = INTERRUPTED;
+	e->facts.interrupted = true;
+	execution_set_deadline_ms(e, GRACE_MS);
+	sent = e->repl != NULL ? e->engine->cells->stop(e->repl, true, false)
+			       : worker_stop(e->worker, WORKER_INTERRUPT) == 0;
+	if (!sent)
 		execution_lose(e, reason);
 }
 
@@ -416,14 +441,17 @@ execution_keep_stake(struct execution *e, struct frame *frame)
 	return 0;
 }
 
-/* Did the cell end because of the interrupt? False: the interrupt came too late. */
+/* Has it ended because of the interrupt? False: a cancellation came too late. A time limit has been
+ * reached in any case. */
 static bool
-was_interrupted(const struct execution *e)
+has_given_way(const struct execution *e)
 {
 	static const char interrupt[] = "KeyboardInterrupt";
 	const struct msg_done *done = &e->done.msg.done;
 
-	return e->facts.stop == STOP_CANCEL && e->facts.raised && done->has_error_type &&
+	if (!e->facts.interrupted || e->facts.stop != STOP_CANCEL)
+		return e->facts.interrupted && e->facts.has_done;
+	return e->facts.raised && done->has_error_type &&
 	       done->error_type.len == strlen(interrupt) &&
 	       memcmp(done->error_type.at, interrupt, strlen(interrupt)) == 0;
 }
@@ -450,7 +478,8 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	output_add(&e->background, STREAM_STDERR, ended->background_stderr.at,
 		   ended->background_stderr.len);
 	e->facts.committed = became == STATE_COMMITTED;
-	if (e->facts.committed && !was_interrupted(e))
+	e->facts.gave_way = e->facts.committed && has_given_way(e);
+	if (e->facts.committed && !e->facts.gave_way)
 		e->facts.stop = STOP_NONE;
 	/* The cell has reported its end, but its changes were not kept, because it was killed: the
 	 * report does not count. */
@@ -532,13 +561,11 @@ execution_stop(struct execution *e, enum stop_reason reason)
 		answer_later(e);
 		break;
 	case EXECUTION_RUNNING:
-		if (e->repl != NULL &&
-		    (!e->engine->shutting_down || e->engine->keeps_sessions)) {
-			stop_cell(e, reason);
-			break;
-		}
-		if (is_to_tell(e, reason))
-			stop_script(e, reason);
+		if (is_to_interrupt(e, reason))
+			interrupt_run(e, reason);
+		else if (e->repl != NULL ? !e->engine->shutting_down || e->engine->keeps_sessions
+					 : is_to_tell(e, reason))
+			end_run(e, reason);
 		else
 			execution_lose(e, reason);
 		break;
@@ -649,6 +676,7 @@ void
 execution_on_done(struct execution *e, struct frame *frame)
 {
 	execution_keep_done(e, frame);
+	e->facts.gave_way = has_given_way(e);
 	results_end(&e->results);
 	execution_finish(e);
 }

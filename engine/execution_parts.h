@@ -41,7 +41,7 @@ enum execution_state {
 /* How far an execution has been stopped. */
 enum stopping {
 	GOES_ON,
-	INTERRUPTED,		/* a cell that got KeyboardInterrupt, and has some time left */
+	INTERRUPTED,		/* it got KeyboardInterrupt, and has some time left */
 	KILLED,			/* init has the order to kill it, and reports the files */
 };
 

@@ -287,9 +287,10 @@ time_message(const struct outcome_facts *f, bool cpu, char *m, size_t size)
 	time_text(cpu ? f->limits->cpu_ms : f->limits->wall_ms, limit, sizeof(limit));
 	time_text(f->cpu_ms, used, sizeof(used));
 	snprintf(m, size,
-		 cpu ? "processor time limit of %s reached; used %s"
-		     : "timeout of %s reached; processor time used %s",
-		 limit, used);
+		 cpu ? "processor time limit of %s reached; used %s%s"
+		     : "timeout of %s reached; processor time used %s%s",
+		 limit, used, f->gave_way ? "; interrupted"
+		 : f->interrupted ? "; killed, because it did not end when it was interrupted" : "");
 }
 
 static void
@@ -395,7 +396,7 @@ outcome_decide(const struct outcome_facts *f, struct outcome_verdict *verdict_r)
 	}
 	if (f->never_ran || f->overloaded) {
 		v.exit_code = -1;
-	} else if (f->has_done && (f->stop == STOP_NONE || f->committed)) {
+	} else if (f->has_done && (f->stop == STOP_NONE || f->committed || f->gave_way)) {
 		v.exit_code = (int)f->done_code;
 	} else if (f->has_exit && WIFEXITED(f->wait_status) && f->stop == STOP_NONE) {
 		v.exit_code = WEXITSTATUS(f->wait_status);

@@ -41,9 +41,11 @@ struct outcome_facts {
 	/* Actions of the supervisor. */
 	enum stop_reason stop;
 	enum cancel_reason cancel;
+	bool interrupted;		/* it got KeyboardInterrupt, and time to end by itself */
 
 	/* Reported by the script's process. */
 	bool has_done, raised;
+	bool gave_way;			/* it has ended by itself because it was interrupted */
 	bool committed;			/* a cell came to its end, and its changes are kept; it may
 					 * have been interrupted */
 	uint32_t done_code;		/* 0 to 255 */

@@ -85,11 +85,14 @@ worker_kill(struct worker *w)
 }
 
 int
-worker_stop(struct worker *w, bool where)
+worker_stop(struct worker *w, enum worker_end how)
 {
+	static const int signal[] = { [WORKER_INTERRUPT] = SIGINT, [WORKER_WHERE] = SIGUSR1,
+				      [WORKER_KILL] = SIGTERM };
+
 	watchdog_look_end(&w->look);
-	return w->pidfd < 0 || syscall(SYS_pidfd_send_signal, w->pidfd, where ? SIGUSR1 : SIGTERM,
-				       NULL, 0) < 0 ? -ESRCH : 0;
+	return w->pidfd < 0 || syscall(SYS_pidfd_send_signal, w->pidfd, signal[how], NULL, 0) < 0
+	       ? -ESRCH : 0;
 }
 
 static void

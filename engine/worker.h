@@ -176,10 +176,15 @@ void worker_output_discard(struct worker *worker);
 
 void worker_output_close(struct worker *worker);
 
-/* Makes the worker's init end all other processes and report files; EXITED follows. where: the
- * script may first report its stacks, which takes a moment. Not for a session's worker. 0, or
- * -ESRCH: the worker is gone. */
-int worker_stop(struct worker *worker, bool where);
+/* Makes the worker's init interrupt the script; or end all other processes and report files; then
+ * EXITED follows. Not for a session's worker. 0, or -ESRCH: the worker is gone. */
+enum worker_end {
+	WORKER_INTERRUPT,	/* KeyboardInterrupt: the script may still end by itself */
+	WORKER_WHERE,		/* it first reports its stacks, which takes a moment */
+	WORKER_KILL,
+};
+
+int worker_stop(struct worker *worker, enum worker_end how);
 
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);

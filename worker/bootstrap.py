@@ -351,7 +351,27 @@ def own_frames(e, code):
         tb = first
         while tb is not None and tb.tb_frame.f_code.co_filename != code.co_filename:
             tb = tb.tb_next
-    e.__traceback__ = tb
+    e.__traceback__ = without_own(tb)
+    chain = [e]
+    while len(chain) < CHAIN_MAX:
+        e = chain[-1].__cause__ or chain[-1].__context__
+        if e is None or e in chain:
+            break
+        e.__traceback__ = without_own(e.__traceback__)
+        chain.append(e)
+
+
+def without_own(tb):
+    """The traceback without the frames of this module."""
+    while tb is not None and tb.tb_frame.f_code.co_filename == OWN_FILE:
+        tb = tb.tb_next
+    at = tb
+    while at is not None and at.tb_next is not None:
+        if at.tb_next.tb_frame.f_code.co_filename == OWN_FILE:
+            at.tb_next = at.tb_next.tb_next
+        else:
+            at = at.tb_next
+    return tb
 
 
 def place_environment(paths):
@@ -1029,7 +1049,7 @@ def line_of(e):
         line = e.lineno
     elif isinstance(e, ImportNotAllowed):
         line = e.line
-    tb = e.__traceback__
+    tb = e.__traceback__ or getattr(e.__context__, "__traceback__", None)
     while tb is not None:
         if tb.tb_frame.f_code.co_filename == FILE:
             line = tb.tb_lineno
@@ -1042,6 +1062,8 @@ def report(e, most):
     kind = type(e)
     try:
         text = format_exception(kind, e, e.__traceback__)
+        if kind is KeyboardInterrupt:
+            text = stacks_of_others() + text
     except BaseException:
         text = None
     try:
@@ -1069,14 +1091,25 @@ def report(e, most):
             plain(text, most)[0], line_of(e))
 
 
+def stacks_of_others():
+    """Where the other threads are. Of use if the main thread waits for one of them."""
+    text, names = "", {thread.ident: thread.name for thread in threads()}
+    for ident, frame in list(sys._current_frames().items())[-STACKS_MAX:]:
+        if ident != MAIN_THREAD.ident:
+            lines = traceback.format_stack(frame, STACK_MAX)
+            shown = [line for line in lines if not THREAD_BEGINS.search(line)]
+            text += "Thread %s (most recent call last):\n%s\n" % (names.get(ident), "".join(shown))
+    return text
+
+
 def own_hook_frames(e):
-    tb = e.__traceback__
-    while tb is not None and tb.tb_frame.f_code.co_filename == OWN_FILE:
-        tb = tb.tb_next
-    e.__traceback__ = tb
+    e.__traceback__ = without_own(e.__traceback__)
 
 
 format_lines = traceback.format_exception
+STACKS_MAX, STACK_MAX = 8, 20  # threads; frames of each
+THREAD_BEGINS = re.compile(r'threading\.py", line \d+, in (_bootstrap|_bootstrap_inner|run)\n')
+CHAIN_MAX = 100  # exceptions that led to one another
 ENTRIES_MAX = 1000  # the last entries, as in CPython's hook in C
 SUGGESTION = re.compile(r"\. Did you mean: '[^'\n]*'\?$")
 
@@ -1163,7 +1196,7 @@ def unraisablehook(unraisable, /):
         except BaseException:
             text += ": <object repr() failed>"
     to_stderr(text + "\n" + format_exception(
-        unraisable.exc_type, unraisable.exc_value, unraisable.exc_traceback))
+        unraisable.exc_type, unraisable.exc_value, without_own(unraisable.exc_traceback)))
 
 
 def thread_excepthook(args, /):

@@ -286,6 +286,7 @@ init_signals(sigset_t *set_r)
 	sigaddset(set_r, SIGCHLD);
 	sigaddset(set_r, SIGTERM);
 	sigaddset(set_r, SIGUSR1);
+	sigaddset(set_r, SIGINT);
 }
 
 static int
@@ -316,10 +317,10 @@ await_signal(int signals, int ms)
 	return (int)info.ssi_signo;
 }
 
-/* Reaps until the script's process has ended. At SIGTERM from the supervisor it is killed, with all
- * other processes. At SIGUSR1 it is first asked where it is, and has WHERE_WAIT_MS to answer. A
- * script that sends init one of these signals ends itself. False: the process is not init's child
- * any more. */
+/* Reaps until the script's process has ended. At SIGINT from the supervisor it is interrupted. At
+ * SIGTERM it is killed, with all other processes. At SIGUSR1 it is first asked where it is, and has
+ * WHERE_WAIT_MS to answer. A script that sends init one of these signals ends itself. False: the
+ * process is not init's child any more. */
 static bool
 wait_for_script(int signals, pid_t script, int *status_r)
 {
@@ -334,7 +335,9 @@ wait_for_script(int signals, pid_t script, int *status_r)
 		if (pid != 0)
 			continue;
 		signal = await_signal(signals, until_ms ? left_ms(until_ms) : -1);
-		if (signal == SIGUSR1 && until_ms == 0) {
+		if (signal == SIGINT) {
+			kill(script, SIGINT);
+		} else if (signal == SIGUSR1 && until_ms == 0) {
 			until_ms = clock_ms() + WHERE_WAIT_MS;
 			where_ask(script);
 		} else if (signal == SIGTERM || (until_ms && clock_ms() >= until_ms)) {

@@ -239,6 +239,8 @@ def exceptions_keep_what_was_done(ctx):
 
 CHECKSUM = "import zlib\nzlib.crc32(memoryview(array).cast('B'))"
 # Large blocks: something is left when there is no room for one more.
+# It does not end when it is interrupted.
+DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass\n"
 EAT = ("def eat():\n    kept = []\n    while True: kept.append(bytearray(20 << 20))\n"
        "eat()")
 BOMB = ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass")
@@ -266,7 +268,7 @@ def an_array_survives_everything(ctx):
             equal(s.value(CHECKSUM, ctx.seconds(60)), want, "after " + o.status)
 
         survived(s.call("raise ValueError(array[0])"), ("error",), "kept")
-        survived(s.call("array[0] = 9\nwhile True: pass", timeout_seconds=1, cpu_seconds=20),
+        survived(s.call("array[0] = 9\n" + DEAF, timeout_seconds=1, cpu_seconds=20),
                  ("timeout",))
         o = s.call(EAT, ctx.seconds(60), timeout_seconds=30)
         assert without_its_memory(o), repr(o)
@@ -343,9 +345,36 @@ def what_a_cell_starts_goes_on(ctx):
 
 
 @test
+def a_timeout_interrupts_first(ctx):
+    """What listens ends by KeyboardInterrupt, and the session keeps what it did; what does not is undone."""
+    with begun(ctx, "import threading, time\ndone = []\nt = threading.Thread(target=time.sleep, args=(1000,), daemon=True)\n"
+                    "t.start()") as s:
+        for how, status in (({"timeout_seconds": 1}, "timeout"), ({"cpu_seconds": 1}, "cpu_limit")):
+            o = s.call("done.clear()\nprint('.', end='')\nwhile True: done.append(1)\n", **how)
+            equal((o.status, o.state, o.exit_code, o.stdout), (status, "kept", 130, "."), repr(o))
+            assert o.error["message"].endswith("; interrupted"), o.error
+            assert "KeyboardInterrupt" in o.error["traceback"], o.error
+            equal(s.value("len(done) > 100, t.is_alive()"), "(True, True)")
+        # What it ends by itself then is a value; the time was reached all the same.
+        o = s.call("try: time.sleep(100)\nexcept KeyboardInterrupt: late = 1\n7", timeout_seconds=1)
+        equal((o.status, o.state, o.result["repr"], s.value("late")), ("timeout", "kept", "7", "1"), repr(o))
+        o = s.call("done.append('x')\n" + DEAF, timeout_seconds=1, cpu_seconds=20)
+        equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
+        assert o.error["message"].endswith("; killed, because it did not end when it was interrupted"), o.error
+        equal(s.value("done[-1]"), "1")
+        o = s.client.run("import atexit\natexit.register(print, 'ended')\nprint('.', end='')\n"
+                         "try: __import__('time').sleep(100)\nfinally: open('f', 'w').write('x')", timeout_seconds=1)
+        equal((o.status, o.exit_code, o.stdout, [f["path"] for f in o.structured["files"]]),
+              ("timeout", 130, ".ended\n", ["f"]), repr(o))
+        o = s.client.run("print('.', end='', flush=True)\n" + DEAF, timeout_seconds=1, cpu_seconds=20)
+        equal((o.status, o.exit_code, o.stdout), ("timeout", 137, "."), repr(o))
+        assert "most recent call first" in o.error["traceback"] and "it did not end" in o.error["message"], o.error
+
+
+@test
 def what_is_lost_with_a_cell_is_named(ctx):
     with begun(ctx, memory_mb=512) as s:
-        for end, statuses in (("while True: pass", ("timeout",)),
+        for end, statuses in ((DEAF, ("timeout",)),
                               (EAT, ("memory_limit", "error")),
                               ("import ctypes; ctypes.string_at(0)", ("crashed",)),
                               ("os._exit(3)", ("error",)),
@@ -514,7 +543,7 @@ def a_session_without_snapshots(ctx):
         refused(client.outcome(Session(client).start("1", snapshot=False, checkpoint="c")),
                 "invalid_arguments", "needs a copy of the state")
         equal(s.value("go.set()\nthread.join()\nx"), "3")
-        for end, statuses in (("while True: pass", ("timeout",)), (EAT, ("memory_limit", "error")),
+        for end, statuses in ((DEAF, ("timeout",)), (EAT, ("memory_limit", "error")),
                               ("import ctypes; ctypes.string_at(0)", ("crashed",)),
                               ("os._exit(3)", ("error",)),
                               ("os.kill(os.getpid(), 9)", ("killed",))):
@@ -1036,7 +1065,7 @@ def files_and_displays(ctx):
         equal(s.client.ask("resources/read", {"uri": made["uri"]})["contents"][0]["text"], "made")
         equal([d["mime_type"] for d in o.structured["displays"]], ["text/plain"])
         equal(o.result["repr"], "'result'")
-        o = s.call("open('late.txt', 'w').write('late')\nwhile True: pass", timeout_seconds=1,
+        o = s.call("open('late.txt', 'w').write('late')\n" + DEAF, timeout_seconds=1,
                    cpu_seconds=20)
         equal((o.status, o.state), ("timeout", "rolled_back"))
         late = next(f for f in o.structured["files"] if f["path"] == "late.txt")

@@ -873,7 +873,7 @@ for call in t.words, t.fail, t.hang, t.die:
         run(c, """
 import threading, tools
 for _ in range(4):
-    threading.Thread(target=tools.legacy.hang).start()
+    threading.Thread(target=tools.legacy.hang, daemon=True).start()
 threading.Event().wait()
 """, "timeout", timeout_seconds=1)
         log.verify()

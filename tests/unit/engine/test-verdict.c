@@ -73,6 +73,10 @@ static const struct a_case cases[] = {
 
 	{ "timeout", F(.stop = STOP_WALL), OUTCOME_TIMEOUT, 137, 9, "timeout of 30 s" },
 	{ "timeout before DONE", F(.stop = STOP_WALL, DONE(0)), OUTCOME_TIMEOUT, 137, 9, NULL },
+	{ "timeout, it gave way", F(.stop = STOP_WALL, .interrupted = true, .gave_way = true,
+	    RAISED("KeyboardInterrupt", "")), OUTCOME_TIMEOUT, 1, 0, "; interrupted" },
+	{ "timeout, it did not listen", F(.stop = STOP_WALL, .interrupted = true), OUTCOME_TIMEOUT, 137, 9,
+	  "; killed, because it did not end when it was interrupted" },
 	{ "cpu", F(.stop = STOP_CPU, .cpu_ms = 10050), OUTCOME_CPU_LIMIT, 137, 9, "10 s reached; used 10.05 s" },
 	{ "SIGXCPU", F(ENDED(SIGNALLED(SIGXCPU)), .cpu_ms = 10000), OUTCOME_CPU_LIMIT, 152, 24, NULL },
 	{ "SIGXCPU by itself", F(ENDED(SIGNALLED(SIGXCPU)), .cpu_ms = 20), OUTCOME_KILLED, 152, 24, NULL },
