@@ -10,7 +10,8 @@
  *     v └──a later request──┐
  *   FAILED ─────────────────┘   everything is denied
  *
- * All other principals are KNOWN from the beginning. */
+ * The same holds for the uid of a peer, of which the owner is known then. All other principals are
+ * KNOWN from the beginning. */
 #include "govern/gate.h"
 
 #include <assert.h>
@@ -18,6 +19,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -41,6 +43,7 @@
 #define BUCKETS 256
 #define FORGET_AFTER_MS (QUOTA_HOUR_SLOT_MS * QUOTA_SLOTS)
 #define LOOK_EVERY_S 60
+#define ALIAS_FORGET_MS 60000		/* one user may have many subordinate uids */
 #define MINOR_PER_MINUTE 120		/* of one tenant, about things that did not happen */
 
 LIST_HEAD(gate_waits, gate_wait);
@@ -49,6 +52,9 @@ struct account {
 	LIST_ENTRY(account) link;
 	struct gate *gate;
 	struct subject subject;
+	bool is_peer;			/* the directory is asked, whatever policy names */
+	uid_t owner;			/* of a known uid: itself, or whose range it is in */
+	bool is_nobodys;		/* no account, and in no user's range */
 	bool known;			/* subject holds the directory's answer */
 	bool renewed;			/* the answer was asked for after the last reload */
 	uint64_t known_ms, failed_ms;	/* time of the answer; time of the last failure */
@@ -72,7 +78,8 @@ struct gate {
 	struct engine_observer observer;
 	const struct config *config;	/* held */
 	struct people people;		/* the people that it names */
-	uint32_t directory_seconds, identity_seconds;	/* as of the start */
+	uint32_t directory_seconds, identity_seconds;	/* as of the start; */
+	bool takes_unknown;		/* as is this: uids of nobody may connect */
 	void (*on_reloaded)(void *arg);	/* NULL: no caller waits for it */
 	void *on_reloaded_arg;
 	LIST_HEAD(, account) account[BUCKETS];
@@ -122,7 +129,8 @@ make_config(struct account *account)
 static bool
 is_asked_about(const struct account *account, uid_t *uid_r)
 {
-	return account->gate->people.any && subject_is_uid(account->subject.principal, uid_r);
+	return subject_is_uid(account->subject.principal, uid_r) &&
+	       (account->is_peer || account->gate->people.any);
 }
 
 static struct account *
@@ -191,12 +199,24 @@ each_account(struct gate *gate, void (*visit)(struct gate *gate, struct account 
 		}
 }
 
+/* Is it a uid that nothing is ever charged to? */
+static bool
+is_alias(const struct account *account)
+{
+	uid_t uid;
+
+	return account->is_peer && subject_is_uid(account->subject.principal, &uid) &&
+	       (account->is_nobodys || account->owner != uid);
+}
+
 static void
 forget_if_unused(struct gate *gate, struct account *account)
 {
+	uint64_t unused_ms = clock_ms() - account->used_ms;
+
 	(void)gate;
 	if (account->executions == 0 && !account->lookup && !account->suspended &&
-	    clock_ms() - account->used_ms > FORGET_AFTER_MS)
+	    unused_ms > (is_alias(account) ? ALIAS_FORGET_MS : FORGET_AFTER_MS))
 		free_account(account);
 }
 
@@ -358,6 +378,8 @@ gate_on_answer(void *arg, int error, const struct directory_person *person)
 	} else {
 		account->known = true;
 		account->known_ms = now_of(gate);
+		account->owner = person->uid;
+		account->is_nobodys = !person->user;
 		subject_learn(&account->subject, &gate->people, person);
 	}
 	make_config(account);
@@ -381,9 +403,23 @@ say_unknown(int error, struct why *why_r)
 {
 	if (!why_r)
 		return error;
+	if (error == -EMLINK)
+		return why_say(why_r, error, "", "denied: your uid may be that of several users of "
+			       "the host, by its ranges of subordinate uids (subuid): tell the "
+			       "operator");
+	if (error == -EACCES)
+		return why_say(why_r, error, "", "denied: your uid has no account on the host, and "
+			       "belongs to no user's range of subordinate uids ([service] "
+			       "unknown_uids)");
 	return why_say(why_r, error, "", "denied: policy does not know who you are, because the "
 		       "host's directory of users %s; try again later",
 		       error == -ETIMEDOUT ? "does not answer" : "cannot be asked");
+}
+
+static bool
+is_refused(const struct account *account)
+{
+	return account->is_peer && account->is_nobodys && !account->gate->takes_unknown;
 }
 
 int
@@ -409,7 +445,7 @@ gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 	if (account->known && account->renewed) {
 		if (now - account->known_ms >= good_ms / 2 && !account->lookup && !failed_now)
 			gate_ask(account, uid);
-		return 0;
+		return is_refused(account) ? say_unknown(-EACCES, why_r) : 0;
 	}
 	if (!account->lookup && failed_now)
 		return say_unknown(account->error, why_r);
@@ -420,6 +456,30 @@ gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 		wait->waits = true;
 	}
 	return -EINPROGRESS;
+}
+
+int
+gate_owner(struct gate *gate, uid_t uid, struct gate_wait *wait, uid_t *owner_r,
+	   struct why *why_r)
+{
+	struct account *account;
+	char principal[32];
+	int r;
+
+	*owner_r = uid;
+	if (!gate || uid == 0 || uid == geteuid())
+		return 0;
+	snprintf(principal, sizeof(principal), "uid:%u", uid);
+	account = gate_find(gate, principal);
+	if (!account->is_peer && !gate->people.any) {
+		account->known = account->renewed = false;	/* the directory was never asked */
+		make_config(account);
+	}
+	account->is_peer = true;
+	r = gate_identify(gate, principal, wait, why_r);
+	if (r == 0)
+		*owner_r = account->owner;
+	return r;
 }
 
 /* ---- configurations in force ---- */
@@ -774,6 +834,7 @@ gate_new(const struct gate_options *options)
 	people_of(options->config, &gate->people);
 	gate->directory_seconds = options->config->service.directory_seconds;
 	gate->identity_seconds = options->config->service.identity_seconds;
+	gate->takes_unknown = options->config->service.unknown_uids == UNKNOWN_UIDS_ALLOW;
 	gate->observer = (struct engine_observer){ .on_start = gate_on_start, .on_end = gate_on_end,
 						   .on_background = gate_on_background,
 						   .on_answered = gate_on_answered,

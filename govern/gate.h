@@ -7,6 +7,9 @@
  * and groups of a uid. That takes time and may fail. So carriers call gate_identify, and wait,
  * before they take a request. An answer of the directory is valid for [service] identity_seconds,
  * and is renewed after half of that time. A principal that is not identified may do nothing.
+ *
+ * A user can become many uids: those of its subordinate ranges. So carriers do not take a peer's
+ * uid for a principal: gate_owner says whose it is.
  */
 #ifndef GOVERN_GATE_H
 #define GOVERN_GATE_H
@@ -15,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "policy/rules.h"
 
@@ -59,6 +63,14 @@ struct gate_wait {
  * NULL: 0. */
 int gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 		  struct why *why_r);
+
+/* The user who is behind a uid that the kernel has named. 0, and *owner_r: uid, or the owner of the
+ * range of subordinate uids that it is in. -EINPROGRESS and other errors as gate_identify;
+ * -EACCES: it is no user's, and [service] unknown_uids does not allow that; -EMLINK: it may be
+ * several users. root, and the user of this process, are who they are without a lookup. gate NULL:
+ * 0, and uid. */
+int gate_owner(struct gate *gate, uid_t uid, struct gate_wait *wait, uid_t *owner_r,
+	       struct why *why_r);
 
 /* Stops waiting. Does nothing if it does not wait. */
 void gate_unwait(struct gate_wait *wait);

@@ -26,7 +26,8 @@ void subject_done(struct subject *subject);
 /* Is the principal a uid of the host? If so, *uid_r is its number. */
 bool subject_is_uid(const char *principal, uid_t *uid_r);
 
-/* Takes the directory's answer to a lookup of the subject's uid with the groups of people. */
+/* Takes the directory's answer to a lookup of the subject's uid with the groups of people. The
+ * owner of a subordinate uid is another subject. */
 void subject_learn(struct subject *subject, const struct people *people,
 		   const struct directory_person *person);
 

@@ -112,7 +112,8 @@ directory_lose_helper(struct directory *directory, int error)
 static void
 take_person(struct directory *directory, const struct msg_person *said)
 {
-	struct directory_person person = { .member = (unsigned char *)said->member.at };
+	struct directory_person person = { .uid = said->uid,
+					   .member = (unsigned char *)said->member.at };
 	struct directory_lookup *lookup;
 	char user[DIRECTORY_USER_MAX + 1];
 

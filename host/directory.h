@@ -9,6 +9,12 @@
  *
  * "There is no such user" and "the directory did not answer" are different results, because a user
  * must not lose groups that policy names when the directory is down.
+ *
+ * A user of the host may have a range of subordinate uids (subuid(5)), and can become each of them
+ * in a user namespace of its own. So a uid of such a range stands for the range's owner, except
+ * root: what root has started under a uid of root's ranges does not get root's rights. A uid with
+ * an account of its own in a range of somebody else, or in ranges of several users, can be more
+ * than one person: -EMLINK.
  */
 #ifndef HOST_DIRECTORY_H
 #define HOST_DIRECTORY_H
@@ -25,12 +31,14 @@ struct event_base;
 
 /* The directory's entry for a uid. */
 struct directory_person {
-	char *user;		/* login name; NULL: no such uid */
+	uid_t uid;		/* of the account: the uid itself, or the owner of its range */
+	char *user;		/* login name of the account; NULL: there is no account */
 	unsigned char *member;	/* one byte for each group of the lookup: 1 or 0 */
 };
 
-/* Asks the C library, and blocks. group: n names; an unknown group has no members. 0 with
- * *person_r, for directory_person_done; or -errno: the directory did not answer. */
+/* Asks the C library and libsubid, and blocks. group: n names; an unknown group has no members. 0
+ * with *person_r, for directory_person_done; -EMLINK: the uid may be several persons; another
+ * -errno: the directory did not answer. */
 int directory_look_up(uid_t uid, const char *const *group, size_t n,
 		      struct directory_person *person_r);
 void directory_person_done(struct directory_person *person);
@@ -52,8 +60,8 @@ void directory_watch(struct directory *directory, struct event_base *base,
 		     void (*on_lost)(void *arg), void *arg);
 
 /* Looks up a uid and whether it is in these groups. Names are copied. on_answer is always called
- * from the loop, once: with error 0 and the person, borrowed for the call; or with -errno.
- * -ETIMEDOUT: it took longer than seconds. */
+ * from the loop, once: with error 0 and the person, borrowed for the call; or with -errno, as
+ * directory_look_up. -ETIMEDOUT: it took longer than seconds. */
 struct directory_lookup *
 directory_ask(struct directory *directory, uid_t uid, const char *const *group, size_t n,
 	      unsigned int seconds,

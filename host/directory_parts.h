@@ -6,6 +6,13 @@
 
 #include "host/directory.h"
 
+/* The owner of the range of subordinate uids that uid is in: 1 and *owner_r; 0: there is none but
+ * root; -EMLINK: there are several; another -errno: it cannot be asked. Blocks. */
+int subordinate_owner(uid_t uid, uid_t *owner_r);
+
+/* Loads libsubid, which has to happen before memory and descriptors are bounded. */
+void subordinate_load(void);
+
 /* The helper: serves lookups on socket until the supervisor closes its end. */
 _Noreturn void directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up);
 

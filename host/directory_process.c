@@ -107,6 +107,25 @@ look_up_groups(const char *user, gid_t first, gid_t **gid_r, size_t *n_r)
 	return 0;
 }
 
+/* The account behind a uid: its own, or that of the owner of its range. An error about ranges does
+ * not matter to an account of its own: nothing says then that it may be somebody else. */
+static int
+look_up_account(uid_t *uid, char **user_r, gid_t *gid_r)
+{
+	uid_t owner = *uid;
+	int owned, r = look_up_user(*uid, user_r, gid_r);
+
+	if (r < 0)
+		return r;
+	owned = subordinate_owner(*uid, &owner);
+	if (*user_r)
+		return owned == -EMLINK || (owned == 1 && owner != *uid) ? -EMLINK : 0;
+	if (owned != 1)
+		return owned;
+	*uid = owner;
+	return look_up_user(owner, user_r, gid_r);
+}
+
 int
 directory_look_up(uid_t uid, const char *const *group, size_t n,
 		  struct directory_person *person_r)
@@ -116,14 +135,14 @@ directory_look_up(uid_t uid, const char *const *group, size_t n,
 	own_mem char *user = NULL;
 	size_t n_gids = 0;
 	gid_t first;
-	int r = look_up_user(uid, &user, &first);
+	int r = look_up_account(&uid, &user, &first);
 
 	if (r == 0 && user && n > 0)
 		r = look_up_groups(user, first, &gid, &n_gids);
 	for (size_t i = 0; r == 0 && user && i < n; i++)
 		r = look_up_group(group[i], user, gid, n_gids, &member[i]);
 	if (r == 0)
-		*person_r = (struct directory_person){ give_ptr(user), give_ptr(member) };
+		*person_r = (struct directory_person){ uid, give_ptr(user), give_ptr(member) };
 	return r;
 }
 
@@ -174,6 +193,7 @@ directory_process_work(void *arg, struct frame *order, struct msg *answer_r)
 	answer_r->person.error = (uint32_t)-r;
 	if (r < 0)
 		return;
+	answer_r->person.uid = person.uid;
 	answer_r->person.has_user = person.user && directory_process_is_name(person.user);
 	answer_r->person.user = msg_str(answer_r->person.has_user ? person.user : "");
 	answer_r->person.member = (struct msg_bin){ (const char *)person.member, who->groups.n };
@@ -215,6 +235,8 @@ directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up)
 
 	if (r == 0)
 		r = helper_keep_only(&socket);
+	if (r == 0 && look_up == directory_look_up)
+		subordinate_load();
 	if (r == 0)
 		r = fence_helper();
 	process.look_up = look_up;

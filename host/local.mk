@@ -8,7 +8,7 @@ libhost_a_SOURCES = \
 	host/cgroup_text.c host/cgroup_text.h \
 	host/child.c host/child.h \
 	host/directory.c host/directory.h \
-	host/directory_parts.h host/directory_process.c \
+	host/directory_parts.h host/directory_process.c host/subordinate.c \
 	host/fence.c host/fence.h \
 	host/fence_files.c host/fence_files.h \
 	host/filestore.c host/filestore.h \

@@ -336,7 +336,8 @@ ask_kernel(struct http_connection *c, struct sockaddr_storage *address_r)
 	struct ucred peer;
 
 	c->caller.by_socket = c->endpoint->by_socket;
-	c->caller.uid = c->server->options.own_uid;
+	c->caller.uid = c->caller.owner = c->server->options.own_uid;
+	c->caller.owner_known = !c->endpoint->by_socket;
 	if (!c->endpoint->by_socket)
 		return getpeername(c->fd, (struct sockaddr *)address_r, &len) < 0 ? -errno : 0;
 	len = sizeof(peer);

@@ -67,7 +67,7 @@ principal_take_header(bool is_proxy, size_t n, const char *name, struct auth_ver
 		snprintf(verdict_r->principal, sizeof(verdict_r->principal), "user:%s", name);
 }
 
-void
+bool
 http_principal(struct auth *auth, const struct http_caller *caller,
 	       const struct evkeyvalq *headers, const struct http_head *head,
 	       struct auth_verdict *verdict_r)
@@ -85,7 +85,10 @@ http_principal(struct auth *auth, const struct http_caller *caller,
 		auth_judge(auth, authorization, verdict_r);
 	else if (is_proxy)
 		principal_refuse(401, "the proxy did not say for whom it asks", verdict_r);
-	else
+	else if (caller->owner_known)
 		snprintf(verdict_r->principal, sizeof(verdict_r->principal), "uid:%u",
-			 caller->uid);
+			 caller->owner);
+	else
+		return false;
+	return true;
 }

@@ -4,7 +4,8 @@
  *
  *   by the trusted header   "user:NAME", if the peer on a unix socket is the proxy
  *   by Authorization        "token:TENANT" or "sub:SUB@ISSUER", if tokens are configured
- *   by the kernel           "uid:UID" of the peer on a unix socket
+ *   by the kernel           "uid:UID" of the peer on a unix socket, or of the user whose range of
+ *                           subordinate uids it is in
  *   without any             on TCP without tokens: "uid:UID" of the user who started the service
  */
 #ifndef HTTP_PRINCIPAL_H
@@ -22,11 +23,13 @@ struct http_head;
 struct http_caller {
 	bool by_socket;		/* a unix socket, with the peer's uid */
 	uid_t uid;		/* the peer's uid; on TCP the service's */
+	uid_t owner;		/* the user whose uid that is; valid if owner_known */
+	bool owner_known;
 };
 
 /* Determines the principal of a request. auth NULL: clients need not authenticate. headers: the
- * list that head was read from. */
-void http_principal(struct auth *auth, const struct http_caller *caller,
+ * list that head was read from. False: nothing is determined, caller->owner has to be known. */
+bool http_principal(struct auth *auth, const struct http_caller *caller,
 		    const struct evkeyvalq *headers, const struct http_head *head,
 		    struct auth_verdict *verdict_r);
 

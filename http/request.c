@@ -297,7 +297,24 @@ may_pass(const struct served *s, enum evhttp_cmd_type verb)
 	return false;
 }
 
-/* Determines the principal, and holds its tenant. False: the request was refused. */
+/* Asks whose the peer's uid is. False: the request is held until that is known, or was refused. */
+static bool
+take_owner(const struct served *s)
+{
+	struct http_caller *caller = &s->c->caller;
+	struct why why = { .text = "" };
+	int r = gate_owner(s->c->server->options.gate, caller->uid, &s->c->identity,
+			   &caller->owner, &why);
+
+	caller->owner_known = r == 0;
+	if (r == -EINPROGRESS)
+		s->c->held = s->request;
+	else if (r < 0)
+		request_refuse(s, r == -EACCES || r == -EMLINK ? 403 : 503, why.text);
+	return r == 0;
+}
+
+/* Determines the principal, and holds its tenant. False: the request is held or was refused. */
 static bool
 take_principal(struct served *s)
 {
@@ -305,7 +322,8 @@ take_principal(struct served *s)
 	struct http_server *server = s->c->server;
 	struct auth_verdict verdict;
 
-	http_principal(server->options.auth, &s->c->caller, headers, &s->head, &verdict);
+	if (!http_principal(server->options.auth, &s->c->caller, headers, &s->head, &verdict))
+		return take_owner(s) && take_principal(s);
 	if (verdict.status == 0) {
 		s->tenant = http_tenant_find(&server->tenants, verdict.principal);
 		tenant_restrict(s->tenant->tenant, verdict.profile);

@@ -101,6 +101,9 @@ enum config_return { RETURN_XML = 1, RETURN_JSON };
 /* The arguments of tools that tools/list shows (mcp/listing.h). */
 enum config_arguments { ARGUMENTS_COMMON = 1, ARGUMENTS_ALL };
 
+/* May clients connect whose uid is no user's of the host? */
+enum config_unknown_uids { UNKNOWN_UIDS_REFUSE = 1, UNKNOWN_UIDS_ALLOW };
+
 /* Which clients get structuredContent and outputSchema. */
 enum config_structured { STRUCTURED_AUTO = 1, STRUCTURED_YES, STRUCTURED_NO };
 
@@ -110,6 +113,7 @@ struct config {
 		char *user;		/* service user when started as root */
 		uint32_t directory_seconds;	/* time limit for the host's directory of users */
 		uint32_t identity_seconds;	/* how long an answer of the directory is valid */
+		uint32_t unknown_uids;	/* enum config_unknown_uids */
 		uint32_t subuid_base;	/* first host uid of the workers' range */
 		uint32_t subuid_count;
 		uint32_t sessions_max;	/* connections at a time, of all tenants */

@@ -68,6 +68,7 @@ static const struct key keys[] = {
 	KEY("service", "user",                NAME,  service.user,                1, 32,         1, "mcp-python"),
 	KEY("service", "directory_seconds",   U32,   service.directory_seconds,   1, 120,        1, "10"),
 	KEY("service", "identity_seconds",    U32,   service.identity_seconds,    1, 86400,      1, "3600"),
+	CHOICE_KEY("service", "unknown_uids", service.unknown_uids, "refuse|allow", "refuse"),
 	KEY("service", "subuid_base",         U32,   service.subuid_base,     65536, 4294836223, 1, "1879048192"),
 	KEY("service", "subuid_count",        U32,   service.subuid_count,        3, 65536,      1, "65536"),
 	KEY("service", "sessions_max",        U32,   service.sessions_max,        1, 65536,      1, "1024"),

@@ -193,6 +193,7 @@ configuration_show(const struct config *config, const char *who, FILE *out)
 	const struct config *theirs;
 	struct subject subject;
 	struct people people;
+	char owner[32];
 	int r = 0;
 	uid_t uid;
 
@@ -202,6 +203,12 @@ configuration_show(const struct config *config, const char *who, FILE *out)
 	subject_init(&subject, principal);
 	if (subject_is_uid(principal, &uid))
 		r = directory_look_up(uid, (const char *const *)people.group, people.n, &person);
+	if (r == 0 && person.member && subject_is_uid(principal, &uid) && person.uid != uid) {
+		fprintf(out, "# uid:%u is a subordinate uid of uid:%u\n", uid, person.uid);
+		snprintf(owner, sizeof(owner), "uid:%u", person.uid);
+		subject_done(&subject);
+		subject_init(&subject, owner);
+	}
 	if (r == 0 && person.member)
 		subject_learn(&subject, &people, &person);
 	directory_person_done(&person);
@@ -210,7 +217,7 @@ configuration_show(const struct config *config, const char *who, FILE *out)
 		subject_done(&subject);
 		return r;
 	}
-	fprintf(out, "# %s", principal);
+	fprintf(out, "# %s", subject.principal);
 	if (subject.user)
 		fprintf(out, " user:%s", subject.user);
 	for (size_t i = 0; i < subject.policy.n_groups; i++)

@@ -467,6 +467,7 @@ accept_clients(struct supervisor *s)
 			r = http_server_listen(s->http, endpoint->fd);
 		else
 			r = listener_new(s->loop, endpoint->fd, s->streams,
+					 governance_gate(s->governance),
 					 &s->listener[s->n_listeners++]);
 		if (r == 0)
 			give_fd(endpoint->fd);

@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "base/accepting.h"
+#include "base/log.h"
 #include "base/stall.h"
 #include "base/watched.h"
 #include "base/why.h"
@@ -42,7 +43,9 @@ struct peer {
 	LIST_ENTRY(peer) link;
 	struct admin *admin;
 	struct bufferevent *buffer;
+	uid_t uid;
 	char principal[32];
+	bool owner_known;		/* the uid is an account's, or nobody can say whose it is */
 	json_t *request;		/* the request to answer; NULL: none, or not JSON */
 	bool is_asked;			/* a request waits until all principals in it are known */
 	struct operator_call *call;	/* whose result is the answer; NULL: none */
@@ -94,6 +97,21 @@ admin_send_line(struct peer *peer, json_t *answer)
 	if (evbuffer_get_length(out) >= WAITING_MAX ||
 	    evbuffer_add_reference(out, text, len + 1, admin_free_text, text) < 0)
 		free(text);
+}
+
+/* Sends the reason at once, as far as the socket takes it, and closes the connection. */
+static void
+turn_away(struct peer *peer, const char *why)
+{
+	char *text = xalloc_check(json_dumps(json_pack("{s:b,s:s}", "ok", 0, "error", why),
+					     JSON_COMPACT));
+	size_t len = strlen(text);
+
+	text[len] = '\n';	/* replaces its NUL */
+	(void)!send(bufferevent_getfd(peer->buffer), text, len + 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	log_line(LOG_WARNING, "operator-refused", "uid=%u why=%s", peer->uid, why);
+	free(text);
+	close_peer(peer);
 }
 
 /* ---- requests ---- */
@@ -386,6 +404,28 @@ admin_has_room(struct peer *peer, bool is_known)
 	return own < STRANGERS_PER_USER || (is_known && !peer->is_stranger);
 }
 
+/* Is the peer's uid that of an account? A subordinate uid does not act for its owner here: an
+ * operator's container is not an operator. If the directory does not answer, the uid alone counts,
+ * which can give it fewer rights. False: it is looked up; or the peer was closed and freed. */
+static bool
+admin_knows_owner(struct peer *peer)
+{
+	struct why why = { .text = "" };
+	uid_t owner = peer->uid;
+	int r = peer->owner_known ? 0 : gate_owner(peer->admin->options.gate, peer->uid,
+						   &peer->identity, &owner, &why);
+
+	if (r == -EINPROGRESS)
+		return false;
+	if (r == 0 && owner != peer->uid)
+		why_say(&why, r = -EACCES, "", "uid %u is a subordinate uid of uid %u: connect as "
+			"that user itself", peer->uid, owner);
+	peer->owner_known = r != -EACCES && r != -EMLINK;
+	if (!peer->owner_known)
+		turn_away(peer, why.text);
+	return peer->owner_known;
+}
+
 /* If the directory does not answer about a user, only its uid counts, which can give it fewer
  * rights. */
 static bool
@@ -404,7 +444,7 @@ all_are_settled(struct peer *peer)
 {
 	const char *id = json_string_value(json_object_get(peer->request, "id"));
 
-	if (!is_settled(peer, peer->principal))
+	if (!admin_knows_owner(peer) || !is_settled(peer, peer->principal))
 		return false;
 	if (!peer->is_admitted && !admin_has_room(peer, true)) {
 		close_peer(peer);
@@ -461,6 +501,8 @@ on_settled(void *arg)
 {
 	struct peer *peer = arg;
 
+	if (!admin_knows_owner(peer))
+		return;
 	if (peer->is_asked && !peer->call)
 		admin_serve(peer);
 }
@@ -525,6 +567,7 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	struct ucred who;
 	socklen_t len = sizeof(who);
 	struct peer *peer;
+	uid_t owner;
 
 	(void)listener;
 	(void)address;
@@ -535,11 +578,13 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	}
 	peer = xcalloc(1, sizeof(*peer));
 	peer->admin = admin;
+	peer->uid = who.uid;
 	snprintf(peer->principal, sizeof(peer->principal), "uid:%u", who.uid);
 	peer->identity.on_known = on_settled;
 	peer->identity.arg = peer;
-	peer->is_admitted = gate_identify(admin->options.gate, peer->principal, NULL, NULL) !=
-			    -EINPROGRESS;
+	peer->is_admitted = gate_owner(admin->options.gate, who.uid, NULL, &owner, NULL) == 0 &&
+			    gate_identify(admin->options.gate, peer->principal, NULL, NULL) !=
+				    -EINPROGRESS;
 	if (!admin_has_room(peer, peer->is_admitted)) {
 		free(peer);
 		close(fd);
@@ -554,6 +599,7 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	bufferevent_enable(peer->buffer, EV_READ | EV_WRITE);
 	LIST_INSERT_HEAD(&admin->peers, peer, link);
 	admin->n++;
+	(void)admin_knows_owner(peer);
 }
 
 static void

@@ -11,7 +11,7 @@ import signal
 import tempfile
 
 from admin import Admin
-from harness import equal, main, test
+from harness import SOMEBODY, equal, main, test
 from mcpclient import LEGACY, Client, connect_as
 from supervisor import Supervisor, descendants
 from waits import changes, until
@@ -134,12 +134,16 @@ def groups_of_a_name_service_hold(ctx):
 
 
 @test(private=True, root=True)
-def where_nobody_is_named_nobody_is_asked(ctx):
-    config = "[tenant uid:%d]\npolicy.run_script = deny\n" % ANN
+def where_nobody_is_named_a_file_is_enough(ctx):
+    """The directory is asked only whose a uid is, which the first of its sources can say."""
+    config = "[tenant uid:%d]\npolicy.run_script = deny\n" % SOMEBODY
     with served(ctx, config) as (s, d):
         d.write("down")
-        equal([status(ctx, s, uid) for uid in (ANN, BEN)], ["denied", "ok"])
-        equal([line for line in d.asked() if not line.startswith("name ")], [])
+        equal([status(ctx, s, uid) for uid in (SOMEBODY, None)], ["denied", "ok"])
+        assert UNKNOWN in refusal(ctx, s, ANN)
+        d.remove("down")
+        equal(wait_admitted(ctx, s, ANN), "ok")
+        equal({line for line in d.asked() if not line.startswith("name ")}, {"user ann"})
 
 
 # ---- it hangs ----

@@ -104,7 +104,7 @@ def a_task_outlives_its_connection_and_is_its_tenants_alone(ctx):
         let_go(ctx, "era-outlives")
         assert finish(p, id)["status"] == "completed"
         if os.getuid() == 0:
-            with peer(ctx, uid=12345) as stranger:
+            with peer(ctx, uid=1) as stranger:
                 for method in ("tasks/get", "tasks/cancel", "tasks/update"):
                     params = {"taskId": id, "inputResponses": {}}
                     assert stranger.code(method, params, capabilities=TASKS) == -32602
@@ -307,7 +307,7 @@ def a_cancelled_call_with_a_key_is_run_again(ctx):
 def keys_are_per_tenant(ctx):
     if os.getuid():
         raise Skip("needs root")
-    with peer(ctx) as p, peer(ctx, uid=12346) as q:
+    with peer(ctx) as p, peer(ctx, uid=2) as q:
         outs = {c.wait(c.script(COUNT % 0, idempotency_key="mine"))["result"]
                 ["structuredContent"]["stdout"] for c in (p, q)}
         assert len(outs) == 2

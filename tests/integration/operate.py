@@ -280,7 +280,7 @@ def a_reload_reads_no_strange_folder(ctx):
         if not status(ctx, d)["enforcement"]["host_files_closed"]:
             raise Skip("the kernel has no Landlock")
         inside = os.path.join(s.dir, "conf.d")
-        os.mkdir(inside)
+        os.makedirs(inside, exist_ok=True)
         for folder, done in ((s.dir, True), (place, False)):
             target = os.path.join(folder, "more")
             with open(target, "w", encoding="ascii") as f:

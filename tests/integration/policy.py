@@ -144,7 +144,7 @@ def a_reload_is_whole_or_nothing(ctx):
 def mistakes_are_shown_with_their_places(ctx):
     with ctx.private("") as s:
         folder = os.path.join(s.dir, "conf.d")
-        os.mkdir(folder)
+        os.makedirs(folder, exist_ok=True)
         for name, text in (("20-b.conf", "[tenant uid:7]\npolicy.run_script = allow\n"),
                            ("10-a.conf", "[tenant uid:7]\npolicy.run_script = deny\n"),
                            ("ignored", "nonsense")):

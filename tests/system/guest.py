@@ -89,6 +89,7 @@ def main():
     guest_tools.disks, guest_tools.soak = o.disks, o.soak
     guest_tools.set_slow({"qemu": 6.0, "uml": 3.0}.get(o.vm, 1.0))
     os.umask(0o022)
+    guest_tools.add_accounts()
     passed = failed = 0
     chosen = [t for t in guest_tools.tests if not o.names or any(n in t.__name__ for n in o.names)]
     if not o.names:	# ordinary programs take a minute here; they run on every host

@@ -23,7 +23,7 @@ UNIT = "mcp-pythond.service"
 DROP_IN = "/run/systemd/system/mcp-pythond.service.d/test.conf"
 CGROUP = "/sys/fs/cgroup/system.slice/" + UNIT
 CONFIG = "/etc/mcp-pythond/mcp-pythond.conf"
-ALICE, BOB = 4001, 4002		# two tenants, known to no passwd file
+ALICE, BOB = 4001, 4002		# two tenants
 SUBUIDS = range(1879048193, 1879048192 + 65536)
 
 slow = 1.0
@@ -36,6 +36,13 @@ tests = []
 def test(fn):
     tests.append(fn)
     return fn
+
+
+def add_accounts():
+    """For the tenants: a uid of nobody is refused."""
+    for uid in range(ALICE, ALICE + 8):
+        if sh("getent", "passwd", str(uid), check=False).returncode:
+            sh("useradd", "--uid", str(uid), "--no-create-home", "tenant%d" % uid)
 
 
 def set_slow(factor):

@@ -182,7 +182,8 @@ static void
 judge(struct auth *auth, const struct request *request, struct auth_verdict *verdict_r)
 {
 	const struct http_caller caller = { .by_socket = request->from != TCP,
-					    .uid = request->from == PROXY ? 0 : 4242 };
+					    .uid = request->from == PROXY ? 0 : 71000,
+					    .owner = 4242, .owner_known = true };
 	struct evkeyval pairs[HEADERS_MAX] = { 0 };
 	struct evkeyvalq list;
 	struct http_head head;
@@ -194,7 +195,7 @@ judge(struct auth *auth, const struct request *request, struct auth_verdict *ver
 		TAILQ_INSERT_TAIL(&list, &pairs[i], next);
 	}
 	assert_null(http_head_read(&list, &head));
-	http_principal(auth, &caller, &list, &head, verdict_r);
+	assert_true(http_principal(auth, &caller, &list, &head, verdict_r));
 }
 
 #define JUDGE(from, ...) \

@@ -26,6 +26,9 @@
 #define ANN "uid:1"
 #define BEN "uid:2"
 #define MINUTE 60000
+#define OF_BEN 71000	/* the first of ben's subordinate uids */
+#define NOBODY 72000
+#define TWO_OWNERS 73000
 
 /* ---- a directory that does as it is told ---- */
 
@@ -42,8 +45,13 @@ look_up(uid_t uid, const char *const *group, size_t n, struct directory_person *
 		pause();
 	if (world->down)
 		return -ECONNREFUSED;
-	*person_r = (struct directory_person){ strdup(uid == 1 ? "ann" : "ben"),
+	if (uid == TWO_OWNERS)
+		return -EMLINK;
+	*person_r = (struct directory_person){ uid, uid == NOBODY ? NULL
+					       : strdup(uid == 1 ? "ann" : "ben"),
 					       calloc(n + 1, 1) };
+	if (uid >= OF_BEN && uid < NOBODY)
+		person_r->uid = 2;
 	for (size_t i = 0; i < n; i++)
 		person_r->member[i] = uid == 1 && world->ann_is_staff &&
 				      strcmp(group[i], "staff") == 0;
@@ -200,6 +208,20 @@ reload(const char *text)
 	config_free(config);
 }
 
+/* Waits as a carrier does for the owner of a uid. 0 or -errno. */
+static int
+owner_of(uid_t uid, uid_t *owner_r, struct why *why)
+{
+	struct waiter waiter = waiter_of();
+	int r;
+
+	waiter.wait.on_known = on_known;
+	waiter.wait.arg = &waiter;
+	while ((r = gate_owner(gate, uid, &waiter.wait, owner_r, why)) == -EINPROGRESS)
+		wait_for(&waiter.woken, waiter.woken + 1);
+	return r;
+}
+
 #define STAFF "[tenant group:staff]\npolicy.run_script = deny\n"
 
 /* ---- tests ---- */
@@ -221,6 +243,51 @@ where_nobody_is_named_nobody_is_asked(void **state)
 	assert_int_equal(verdict_of(BEN), POLICY_ALLOW);
 	assert_int_equal(gate_identify(NULL, ANN, NULL, NULL), 0);
 	assert_int_equal(world->asked, 0);
+}
+
+static void
+a_subordinate_uid_is_its_owner(void **state)
+{
+	struct why why = { .text = "" };
+	uid_t owner = 0;
+
+	(void)state;
+	open_gate("[service]\nidentity_seconds = 600\n");
+	assert_int_equal(owner_of(OF_BEN, &owner, &why), 0);
+	assert_int_equal(owner, 2);
+	assert_int_equal(owner_of(2, &owner, &why), 0);
+	assert_int_equal(owner, 2);
+	assert_int_equal(world->asked, 2);
+	/* root and the service itself are not asked about, also while the directory is down. */
+	world->down = true;
+	assert_int_equal(owner_of(0, &owner, &why), 0);
+	assert_int_equal(owner_of(geteuid(), &owner, &why), 0);
+	assert_int_equal(owner_of(OF_BEN, &owner, &why), 0);
+	assert_int_equal(world->asked, 2);
+	/* An answer that is too old is none. */
+	now += 10 * MINUTE;
+	assert_int_equal(owner_of(OF_BEN, &owner, &why), -ECONNREFUSED);
+	assert_int_equal(gate_owner(NULL, OF_BEN, NULL, &owner, NULL), 0);
+	assert_int_equal(owner, OF_BEN);
+}
+
+static void
+a_uid_of_nobody_or_of_two_is_refused(void **state)
+{
+	struct why why = { .text = "" };
+	uid_t owner = 0;
+
+	(void)state;
+	open_gate("");
+	assert_int_equal(owner_of(NOBODY, &owner, &why), -EACCES);
+	assert_non_null(strstr(why.text, "has no account on the host"));
+	assert_int_equal(owner_of(TWO_OWNERS, &owner, &why), -EMLINK);
+	assert_non_null(strstr(why.text, "several users"));
+	gate_free(gate);
+	open_gate("[service]\nunknown_uids = allow\n");
+	assert_int_equal(owner_of(NOBODY, &owner, &why), 0);
+	assert_int_equal(owner, NOBODY);
+	assert_int_equal(owner_of(TWO_OWNERS, &owner, &why), -EMLINK);
 }
 
 static void
@@ -429,6 +496,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(where_nobody_is_named_nobody_is_asked),
+		TEST(a_subordinate_uid_is_its_owner),
+		TEST(a_uid_of_nobody_or_of_two_is_refused),
 		TEST(requests_wait_until_it_is_known),
 		TEST(a_directory_that_is_down_is_not_no_groups),
 		TEST(what_hangs_is_out_of_time_for_one_alone),

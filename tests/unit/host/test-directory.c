@@ -53,7 +53,7 @@ odd_look_up(uid_t uid, const char *const *group, size_t n, struct directory_pers
 		raise(SIGSEGV);
 		return 0;
 	default:
-		*person_r = (struct directory_person){ strdup("ann"), calloc(n + 1, 1) };
+		*person_r = (struct directory_person){ uid, strdup("ann"), calloc(n + 1, 1) };
 		for (size_t i = 0; i < n; i++)
 			person_r->member[i] = strcmp(group[i], "staff") == 0;
 		return 0;

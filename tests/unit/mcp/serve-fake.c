@@ -56,7 +56,7 @@ main(int argc, char **argv)
 	mcp_options.catalog = &catalog;
 	stream_options.mcp = mcp_new(&mcp_options);
 	streams = stream_set_new(&stream_options);
-	r = listener_new(loop, fd, streams, &listener);
+	r = listener_new(loop, fd, streams, NULL, &listener);
 	if (r == 0)
 		r = loop_signal(loop, SIGTERM, on_signal, loop);
 	if (r == 0)
