@@ -44,6 +44,7 @@
 #define FORGET_AFTER_MS (QUOTA_HOUR_SLOT_MS * QUOTA_SLOTS)
 #define LOOK_EVERY_S 60
 #define ALIAS_FORGET_MS 60000		/* one user may have many subordinate uids */
+#define INTERNAL_PER_EXECUTION 4		/* of the quota executions_per_minute */
 #define MINOR_PER_MINUTE 120		/* of one tenant, about things that did not happen */
 
 LIST_HEAD(gate_waits, gate_wait);
@@ -63,6 +64,7 @@ struct account {
 	struct gate_waits waits;
 	const struct config *config;	/* held */
 	struct quota_window starts;	/* executions, by minute */
+	struct quota_window internal;	/* of the service's own, for the tenant, by minute */
 	struct quota_window cpu;	/* ms, by hour */
 	struct quota_window audit;	/* bytes of records, by hour */
 	struct quota_window minor;	/* records that may be left out, by minute */
@@ -609,46 +611,66 @@ check_audit_quota(struct gate *gate, struct account *account, struct why *why_r)
 	return gate_refuse(gate, account, "audit_bytes_per_hour");
 }
 
+/* A call of the tenant may need some executions of the service's own: to check, resolve, build. So
+ * these have a rate of their own. */
+static int
+check_rate(struct gate *gate, struct account *account, bool internal, struct why *why_r)
+{
+	uint64_t most = (uint64_t)account->config->quota.per_minute *
+			(internal ? INTERNAL_PER_EXECUTION : 1);
+	uint64_t wait = most ? quota_wait_ms(internal ? &account->internal : &account->starts,
+					     QUOTA_MINUTE_SLOT_MS, clock_ms(), most) : 0;
+
+	if (!wait)
+		return 0;
+	why_say(why_r, 0, "executions_per_minute",
+		"quota executions_per_minute: %" PRIu64 " %s were started within a minute; try "
+		"again in %" PRIu64 " seconds", most,
+		internal ? "checks, resolutions and builds for you" : "executions",
+		(wait + 999) / 1000);
+	return gate_refuse(gate, account, "executions_per_minute");
+}
+
+static int
+check_cpu(struct gate *gate, struct account *account, struct why *why_r)
+{
+	uint32_t most = account->config->quota.cpu_seconds_per_hour;
+	uint64_t wait = most ? quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(),
+					     (uint64_t)most * 1000) : 0;
+
+	if (!wait)
+		return 0;
+	why_say(why_r, 0, "cpu_seconds_per_hour",
+		"quota cpu_seconds_per_hour: the %u seconds of processor time of this hour are "
+		"used up; try again in %" PRIu64 " seconds", most, (wait + 999) / 1000);
+	return gate_refuse(gate, account, "cpu_seconds_per_hour");
+}
+
+/* The number that wait and their disk are bounded for the tenant's own executions only: one of the
+ * service's own is a part of a call that has a place already. */
 static int
 check_quotas(struct gate *gate, struct account *account, const struct engine_event *event,
 	     struct why *why_r)
 {
 	const struct config *config = account->config;
-	uint64_t now = clock_ms(), wait;
+	int r = check_rate(gate, account, event->internal, why_r);
 
-	wait = config->quota.per_minute
-	       ? quota_wait_ms(&account->starts, QUOTA_MINUTE_SLOT_MS, now,
-			       config->quota.per_minute) : 0;
-	if (wait) {
-		why_say(why_r, 0, "executions_per_minute",
-			"quota executions_per_minute: %u executions were started within a "
-			"minute; try again in %" PRIu64 " seconds",
-			config->quota.per_minute, (wait + 999) / 1000);
-		return gate_refuse(gate, account, "executions_per_minute");
-	}
-	if (config->quota.queued && is_queue_full(event->tenant, config->quota.queued)) {
+	if (r == 0 && !event->internal && config->quota.queued &&
+	    is_queue_full(event->tenant, config->quota.queued)) {
 		why_say(why_r, 0, "queued", "quota queued: %u of your executions wait already; "
 			"try again when one of them is over", config->quota.queued);
 		return gate_refuse(gate, account, "queued");
 	}
-	wait = config->quota.cpu_seconds_per_hour
-	       ? quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, now,
-			       (uint64_t)config->quota.cpu_seconds_per_hour * 1000) : 0;
-	if (wait) {
-		why_say(why_r, 0, "cpu_seconds_per_hour",
-			"quota cpu_seconds_per_hour: the %u seconds of processor time of "
-			"this hour are used up; try again in %" PRIu64 " seconds",
-			config->quota.cpu_seconds_per_hour, (wait + 999) / 1000);
-		return gate_refuse(gate, account, "cpu_seconds_per_hour");
-	}
-	if (config->quota.disk_bytes &&
+	if (r == 0)
+		r = check_cpu(gate, account, why_r);
+	if (r == 0 && !event->internal && config->quota.disk_bytes &&
 	    account->disk_bytes + event->disk_bytes > config->quota.disk_bytes) {
 		why_say(why_r, 0, "disk_bytes",
 			"quota disk_bytes: your executions that are not over have all the "
 			"disk that is yours; try again when one of them is over");
 		return gate_refuse(gate, account, "disk_bytes");
 	}
-	return 0;
+	return r;
 }
 
 static json_t *
@@ -692,7 +714,7 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 	    !policy_allows_profile(account->config, event->profile))
 		return why_say(why_r, -EACCES, "profile", "profile: %s is not among those "
 			       "that your scripts may run in", event->profile);
-	r = event->internal ? 0 : check_quotas(gate, account, event, why_r);
+	r = check_quotas(gate, account, event, why_r);
 	if (r == 0 && gate->options.audit)
 		r = check_audit_quota(gate, account, why_r);
 	if (r < 0)
@@ -703,8 +725,8 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 			describe_start(gate, event)) < 0)
 		return why_say(why_r, -EIO, "", "the audit log cannot be written, and nothing "
 			       "may run without it: tell the operator");
-	if (!event->internal)
-		quota_add(&account->starts, QUOTA_MINUTE_SLOT_MS, clock_ms(), 1);
+	quota_add(event->internal ? &account->internal : &account->starts, QUOTA_MINUTE_SLOT_MS,
+		  clock_ms(), 1);
 	account->disk_bytes += event->disk_bytes;
 	account->executions++;
 	return 0;

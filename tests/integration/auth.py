@@ -398,6 +398,18 @@ def an_issuers_tokens_are_judged(ctx):
 
 
 @test(private=True)
+def tokens_of_one_person_are_one_tenant(ctx):
+    """Whatever an asker can choose beside the subject: the client, the session, the token, its audience."""
+    with with_issuer(ctx) as (issuer, files, service, place):
+        for claims in ({}, {"client_id": "a"}, {"client_id": "b", "azp": "b"}, {"jti": "1"}, {"sid": "2"},
+                       {"aud": [RESOURCE, "x"]}, {"scope": "mcp:run more"}):
+            with Client(place, issuer.sign(**claims)) as c:
+                equal(c.stdout("print(1)"), "1\n", claims)
+        names = re.findall(r"execution-started tenant=(\S+)", service.log())
+        equal(set(names), {"sub:alice@" + ISSUER})
+
+
+@test(private=True)
 def the_way_to_a_token_is_told(ctx):
     with with_issuer(ctx) as (issuer, _, service, place):
         challenge = refused(ask(place), 401, 'scope="mcp:run"')

@@ -104,6 +104,25 @@ def processor_time_is_counted(ctx):
         result = call(c, "1")
         equal(status_of(result), "quota_exceeded")
         assert "cpu_seconds_per_hour" in text_of(result), result
+        for tool, arguments in (("validate_script", {"script": "import json"}), ("check_environment", {})):
+            result = c.ask("tools/call", {"name": tool, "arguments": arguments})
+            assert result.get("isError") and "cpu_seconds_per_hour" in text_of(result), (tool, result)
+
+
+@test(private=True)
+def what_the_service_runs_for_a_tenant_has_a_rate(ctx):
+    """Of its own: checks do not use up what scripts have."""
+    def check(n):
+        return c.ask("tools/call", {"name": "validate_script", "arguments": {"script": "x = %d" % n}})
+    with ctx.private("[quota]\nexecutions_per_minute = 2\n") as s, ctx.client(path=s.socket) as c:
+        started = time.monotonic()
+        results = [check(n) for n in range(9)]
+        last = call(c, "1")
+        if time.monotonic() - started > 55:
+            raise Skip("the machine is too slow for a quota of a minute")
+        equal([bool(r.get("isError")) for r in results], [False] * 8 + [True])
+        assert "executions_per_minute: 8 checks" in text_of(results[8]), results[8]
+        equal(status_of(last), "ok")
 
 
 @test(private=True)

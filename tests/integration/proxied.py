@@ -237,6 +237,20 @@ def legacy_sessions_stay_on_their_host(ctx):
         assert len({client.last for client in clients}) == 3, [c.last for c in clients]
 
 
+@test(private=True)
+def the_hosts_configuration_in_the_document_is_right(ctx):
+    with open(os.path.join(os.path.dirname(EXAMPLE), "README.md"), encoding="utf-8") as f:
+        blocks = re.findall(r"^```ini\n(.*?)^```", f.read(), re.M | re.S)
+    assert blocks
+    for block in blocks:
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
+            f.write(block)
+            f.flush()
+            done = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"), "--config", f.name,
+                                   "--check-config"], capture_output=True, text=True, check=False)
+            equal(done.returncode, 0, done.stderr)
+
+
 @test(private=True, root=True)
 def repl_sessions_are_found_by_their_handle(ctx):
     with cluster(ctx) as one, one.client() as client:
