@@ -33,9 +33,12 @@
 #include "engine/zygote.h"
 #include "host/cgroup.h"
 #include "host/launcher.h"
+#include "host/tasks.h"
 #include "host/watchdog.h"
 
 #define SHUTDOWN_MOST_MS 1800
+#define SAMPLE_MS 20		/* between two looks at what the kernel does not limit */
+#define SOCKETS_MS 100		/* the same, if that is only what no controller counts */
 #define KEEPING_MOST_MS 5000	/* the time that sessions have, at a shutdown, to come to rest */
 
 static void
@@ -303,8 +306,9 @@ set_up(struct engine *engine)
 		engine->memory_counted = have->memory;
 		engine->pids_counted = have->pids;
 	}
-	if (!engine->memory_counted || !engine->pids_counted)
-		engine->watchdog = watchdog_new(engine->base);
+	engine->sampled = !engine->memory_counted || !engine->pids_counted;
+	engine->watchdog = watchdog_new(engine->base, engine->sampled ? SAMPLE_MS : SOCKETS_MS);
+	engine->tenant_tasks = tasks_bounds(tasks_machine(), UINT64_MAX).tenant;
 	engine_describe_limits(engine);
 	return engine->options.cgroups != NULL
 	       ? cgroup_root_watch(engine->options.cgroups, engine->base) : 0;

@@ -34,9 +34,12 @@ struct engine {
 	struct event_base *base;		/* = options.base */
 	const struct config *config;		/* = options.config */
 
-	/* The limits that the kernel enforces; the watchdog enforces the others. */
+	/* The limits that the kernel enforces; the watchdog enforces the others, and looks after
+	 * what no controller counts (tables.h). */
 	bool memory_counted, pids_counted;
-	struct watchdog *watchdog;		/* NULL: not needed */
+	bool sampled;				/* not both of these */
+	struct watchdog *watchdog;
+	uint32_t tenant_tasks;			/* processes and threads that one tenant may have */
 	struct keeper *keeper;			/* NULL: neither packages, files nor volumes */
 	int children_fd;			/* the kernel's list of this process's children;
 						 * -1: none */

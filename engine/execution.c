@@ -266,8 +266,10 @@ on_check(void *arg)
 	if (e->stopping == KILLED)
 		return;
 	exceeded = execution_measure(e);
-	if (exceeded == STOP_PIDS)
-		execution_stop(e, STOP_PIDS);
+	if (exceeded == STOP_TASKS || exceeded == STOP_SOCKETS)
+		worker_note_tables(w, 0, 0);	/* the tenant's other workers may fit then */
+	if (exceeded == STOP_PIDS || exceeded == STOP_TASKS || exceeded == STOP_SOCKETS)
+		execution_stop(e, exceeded);
 	else if (exceeded == STOP_MEMORY && w->has_volume)
 		execution_stop(e, STOP_MEMORY);
 	else if (exceeded == STOP_MEMORY && !watchdog_look_rests(&w->look) &&
@@ -282,8 +284,7 @@ execution_begin(struct execution *e, struct worker *w)
 	execution_set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
 	results_begin(&e->results);
-	if (e->engine->watchdog != NULL)
-		watchdog_watch(e->engine->watchdog, &e->usage.watchdog, on_check, e);
+	watchdog_watch(e->engine->watchdog, &e->usage.watchdog, on_check, e);
 	execution_set_deadline(e, 0);
 }
 

@@ -12,6 +12,7 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/running.h"
+#include "engine/tables.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 
@@ -110,7 +111,7 @@ usage_count(struct execution *e)
 	if (w->leaf != NULL)
 		cgroup_leaf_counters(w->leaf, !well || e->repl != NULL, &counters);
 	/* Of an execution that has ended well by itself, only the time is counted here. */
-	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {
+	if (w->leaf == NULL || (engine->sampled && !well)) {
 		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 		note_usage(e, &usage);
 	}
@@ -190,10 +191,18 @@ execution_measure(struct execution *e)
 	const struct engine *engine = e->engine;
 	struct worker *w = e->worker;
 	struct watchdog_usage usage;
+	enum stop_reason stop;
 	bool fits;
 
+	if (!engine->sampled) {
+		watchdog_measure_sockets(w->pid, &usage);
+		return tables_note(w, &usage, e->usage.memory_max);
+	}
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	fits = note_usage(e, &usage);
+	stop = tables_note(w, &usage, e->usage.memory_max);
+	if (stop != STOP_NONE)
+		return stop;
 	if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)
 		return STOP_PIDS;
 	return !engine->memory_counted && !fits ? STOP_MEMORY : STOP_NONE;

@@ -54,7 +54,8 @@ void execution_look_at_clocks(struct execution *execution);
 
 /* Measures a running execution for the watchdog. STOP_PIDS: it has too many processes. STOP_MEMORY:
  * it has too much memory, or only seems to, because a page that several processes share counts more
- * than once. STOP_NONE: neither. Limits that a controller enforces are not checked. */
+ * than once. STOP_SOCKETS, STOP_TASKS: see tables.h. STOP_NONE: none of them. Limits that a
+ * controller enforces are not checked. */
 enum stop_reason execution_measure(struct execution *execution);
 
 /* Is the execution within its memory limit? For use without a memory controller. If the sum of the

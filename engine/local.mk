@@ -38,6 +38,8 @@ libengine_a_SOURCES = \
 	engine/running.h \
 	engine/scheduler.c engine/scheduler.h \
 	engine/share.c engine/share.h \
+	engine/tables.c engine/tables.h \
+	engine/tables.c engine/tables.h \
 	engine/survey.c engine/survey.h \
 	engine/tenant.c engine/tenant.h \
 	engine/tenants.h \

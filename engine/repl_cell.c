@@ -159,7 +159,7 @@ take_stock(struct repl *repl, const struct execution *e, struct watchdog_usage *
 	memset(&w->before, 0, sizeof(w->before));
 	if (w->leaf != NULL)
 		cgroup_leaf_counters(w->leaf, true, &w->before);
-	if (w->leaf == NULL || engine->watchdog != NULL) {
+	if (w->leaf == NULL || engine->sampled) {
 		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 		tasks = usage.tasks;
 	}

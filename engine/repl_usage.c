@@ -8,6 +8,7 @@
 #include "engine/execution_parts.h"
 #include "engine/observer.h"
 #include "engine/repl.h"
+#include "engine/tables.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 #include "host/watchdog.h"
@@ -178,10 +179,24 @@ look_after_background(struct repl *repl)
 		look_at_memory(repl);
 }
 
+/* False: the session was ended. */
+static bool
+fit_tables(struct repl *repl)
+{
+	struct watchdog_usage usage;
+
+	watchdog_measure_sockets(repl->worker->pid, &usage);
+	usage.tasks = repl->worker->tasks;
+	if (tables_note(repl->worker, &usage, repl->memory_bytes) == STOP_NONE)
+		return true;
+	repl_end(repl, "it had too many sockets while no cell ran");
+	return false;
+}
+
 void
 repl_look_after(struct repl *repl)
 {
-	if (repl->phase != REPL_IDLE)
+	if (repl->phase != REPL_IDLE || (!repl->frozen && !fit_tables(repl)))
 		return;
 	if (repl->background.runs) {
 		look_after_background(repl);

@@ -26,6 +26,7 @@ struct tenant {
 	char profile[65];		/* the only profile that it may use; "": any */
 	unsigned int holders;
 	unsigned int workers;		/* of every state */
+	uint32_t sockets, tasks;	/* the sums of its workers' (tables.h) */
 	unsigned int repls;		/* sessions */
 	uint64_t active_ms;		/* when it was last used */
 	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */

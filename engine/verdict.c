@@ -80,12 +80,12 @@ ended_well(const struct outcome_facts *f)
 	static bool name(const struct outcome_facts *f) { return (condition); }
 HOLDS(was_overloaded, f->overloaded)
 HOLDS(was_oom_killed, f->oom_kills > 0)
-HOLDS(stopped_for_memory, f->stop == STOP_MEMORY)
+HOLDS(stopped_for_memory, f->stop == STOP_MEMORY || f->stop == STOP_SOCKETS)
 HOLDS(was_cancelled, f->stop == STOP_CANCEL)
 HOLDS(never_ran, f->never_ran)
 HOLDS(had_no_state, f->never_ran && f->by_state)
 HOLDS(stopped_for_output, f->stop == STOP_OUTPUT)
-HOLDS(stopped_for_pids, f->stop == STOP_PIDS)
+HOLDS(stopped_for_pids, f->stop == STOP_PIDS || f->stop == STOP_TASKS)
 HOLDS(broke_protocol, f->stop == STOP_PROTOCOL)
 HOLDS(stopped_for_wall, f->stop == STOP_WALL)
 HOLDS(stopped_for_cpu, f->stop == STOP_CPU)
@@ -241,6 +241,12 @@ memory_message(const struct outcome_facts *f, char *m, size_t size)
 	char limit[32], peak[32];
 	int n;
 
+	if (f->stop == STOP_SOCKETS) {
+		snprintf(m, size, "too many sockets, which take memory of the machine's kernel "
+			 "(connections that nobody has accepted, and closed ones with unread data, "
+			 "count too)");
+		return;
+	}
 	size_text(f->limits->memory_bytes, limit, sizeof(limit));
 	n = snprintf(m, size, "memory limit of %s reached", limit);
 	if (f->peak_memory_bytes > 0) {
@@ -269,8 +275,15 @@ volume_message(const struct outcome_facts *f, char *m, size_t size)
 static void
 pids_message(const struct outcome_facts *f, char *m, size_t size)
 {
-	int n = snprintf(m, size, "limit of %" PRIu32 " processes and threads reached",
-			 f->limits->pids);
+	int n;
+
+	if (f->stop == STOP_TASKS) {
+		snprintf(m, size, "your running scripts have more than half of the processes and "
+			 "threads that this machine can have");
+		return;
+	}
+	n = snprintf(m, size, "limit of %" PRIu32 " processes and threads reached",
+		     f->limits->pids);
 
 	/* A lower peak is a sample that came too late. */
 	if (f->peak_pids >= f->limits->pids)

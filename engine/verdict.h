@@ -20,6 +20,9 @@ enum stop_reason {
 	STOP_OUTPUT,
 	STOP_MEMORY,		/* by the watchdog, if there is no controller for memory */
 	STOP_PIDS,		/* by the watchdog, if there is no controller for pids */
+	STOP_SOCKETS,		/* by the watchdog: kernel memory that no controller counts */
+	STOP_TASKS,		/* by the watchdog: the tenant's processes together, if there is no
+				 * controller for pids */
 	STOP_PROTOCOL,		/* the worker sent a message that is not allowed */
 };
 

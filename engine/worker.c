@@ -109,6 +109,17 @@ close_channels(struct worker *w)
 }
 
 void
+worker_note_tables(struct worker *w, uint32_t sockets, uint32_t tasks)
+{
+	struct tenant *tenant = w->share->tenant;
+
+	tenant->sockets += sockets - w->sockets;
+	tenant->tasks += tasks - w->tasks;
+	w->sockets = sockets;
+	w->tasks = tasks;
+}
+
+void
 worker_end(struct worker *w)
 {
 	const struct worker_user *user = w->user;
@@ -116,6 +127,7 @@ worker_end(struct worker *w)
 	if (w->state == WORKER_ENDING)
 		return;
 	worker_set_state(w, WORKER_ENDING);
+	worker_note_tables(w, 0, 0);
 	watchdog_look_end(&w->look);
 	worker_kill(w);
 	close_channels(w);

@@ -92,11 +92,15 @@ struct worker {
 	struct cgroup_counters before;		/* of a session's worker, at the start of the cell
 						 */
 	uint64_t cpu_baseline_us;
+	uint32_t sockets, tasks;		/* at the last sample; see tables.h */
 	struct frame_reader reader;
 	struct frame_writer writer;
 	bool may_pass;			/* it may pass descriptors on its socket */
 	struct event readable, writable, ended, timer, output[STREAM_COUNT];
 };
+
+/* Notes what the worker takes of tables.h, also in the sums of its tenant; 0 once it is ended. */
+void worker_note_tables(struct worker *worker, uint32_t sockets, uint32_t tasks);
 
 /* Makes a worker for share and asks the zygote for it. 0, or -errno with *step_r (static): the step
  * that failed. */

@@ -3,6 +3,7 @@
  * Owns:    BASE and the directories that it made there. Tenants and leaves: cgroup_leaf.c. */
 #include "host/cgroup_parts.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -303,7 +304,19 @@ cgroup_root_make_tenants(struct cgroup_root *root)
 		close(root->tenants_fd);
 	root->tenants_fd = fd;
 	cgroup_enable_controllers(fd, false, NULL);
+	/* Without the controller this is not an error. */
+	cgroup_write_number(fd, "pids.max", root->tasks.workers);
 	return 0;
+}
+
+static uint64_t
+tasks_of_cgroup(int dir)
+{
+	char text[32];
+
+	/* "max", or there is no controller. */
+	return cgroup_read_at(dir, "pids.max", text, sizeof(text)) > 0 &&
+		       isdigit((unsigned char)text[0]) ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
 /* Makes BASE with its directories. The order matters: without CAP_DAC_OVERRIDE nothing can be
@@ -319,6 +332,7 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	r = open_own(&root->home_fd);
 	if (r < 0)
 		return r;
+	root->tasks = tasks_bounds(tasks_machine(), tasks_of_cgroup(root->home_fd));
 	*step_r = "make its directories and move into supervisor/";
 	r = root->by_hand ? settle_by_hand(root) : settle_in_unit(root);
 	if (r < 0)

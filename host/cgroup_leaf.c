@@ -69,6 +69,15 @@ cgroup_make_directory(int dir, const char *name, int *fd_r)
 	return cgroup_leaf_open_directory(dir, name, fd_r);
 }
 
+int
+cgroup_write_number(int directory, const char *file, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return cgroup_write_at(directory, file, text);
+}
+
 /* ---- tenants and leaves ---- */
 
 /* Makes the tenant's directory, if there is none or it was removed. A removed directory had no
@@ -91,7 +100,8 @@ make_tenant_directory(struct cgroup_tenant *tenant)
 	tenant->fd = fd;
 	tenant->weight = 0;
 	cgroup_enable_controllers(fd, true, NULL);
-	return 0;
+	/* Leaves have limits of their own, whose sum can be above what there is. */
+	return root->controllers.pids ? cgroup_write_number(fd, "pids.max", root->tasks.tenant) : 0;
 }
 
 int
@@ -136,15 +146,6 @@ cgroup_tenant_release(struct cgroup_tenant *tenant)
 	tenant_try_remove(tenant);
 }
 
-static int
-cgroup_leaf_set_number(int directory, const char *file, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	return cgroup_write_at(directory, file, text);
-}
-
 /* In periods of 100 ms, the kernel's default: cgroup-v2.rst, "CPU Interface Files". */
 static int
 set_cpu_max(const struct cgroup_leaf *leaf, uint32_t percent)
@@ -162,9 +163,9 @@ cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 	int r = 0;
 
 	if (have->memory && limits->memory_bytes != leaf->limits.memory_bytes)
-		r = cgroup_leaf_set_number(leaf->fd, "memory.max", limits->memory_bytes);
+		r = cgroup_write_number(leaf->fd, "memory.max", limits->memory_bytes);
 	if (r == 0 && have->pids && limits->pids != leaf->limits.pids)
-		r = cgroup_leaf_set_number(leaf->fd, "pids.max", limits->pids);
+		r = cgroup_write_number(leaf->fd, "pids.max", limits->pids);
 	if (r == 0 && have->cpu && limits->cpu_percent != leaf->limits.cpu_percent)
 		r = set_cpu_max(leaf, limits->cpu_percent);
 	if (r == 0)
@@ -330,7 +331,7 @@ cgroup_tenant_weigh(struct cgroup_tenant *tenant, unsigned int weight)
 
 	if (!tenant->root->controllers.cpu || weight == tenant->weight)
 		return 0;
-	r = cgroup_leaf_set_number(tenant->fd, "cpu.weight", weight);
+	r = cgroup_write_number(tenant->fd, "cpu.weight", weight);
 	if (r == 0)
 		tenant->weight = weight;
 	return r;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "host/cgroup.h"
+#include "host/tasks.h"
 
 struct event;
 
@@ -39,6 +40,7 @@ struct cgroup_root {
 	int home_fd, base_fd, tenants_fd;
 	int inotify_fd;
 	unsigned int count;
+	struct tasks_bounds tasks;
 	bool by_hand;
 	unsigned int enabled_in_own;	/* controllers of this process's own cgroup, as bits, that
 					 * are to be disabled at the end */
@@ -51,6 +53,7 @@ struct cgroup_root {
 ssize_t cgroup_read_at(int dir, const char *file, char *text_r, size_t size);
 int cgroup_write_at(int dir, const char *file, const char *text);
 int cgroup_make_directory(int dir, const char *name, int *fd_r);
+int cgroup_write_number(int dir, const char *file, uint64_t value);
 
 /* Makes BASE/tenants. Called again if the directory was removed: every user with access to it can
  * do this while no tenant has a directory in it. Needs no privilege. 0 or -errno. */

@@ -24,6 +24,7 @@ libhost_a_SOURCES = \
 	host/scope.c host/scope.h \
 	host/secret.c host/secret.h \
 	host/startup.c host/startup.h \
+	host/tasks.c host/tasks.h \
 	host/usage.c host/usage.h \
 	host/usage_parts.h host/usage_process.c \
 	host/watchdog.c host/watchdog.h

@@ -185,15 +185,20 @@ find_cgroups_by_hand(const struct identity *identity, struct cgroup_root **cgrou
 	*cgroups_r = cgroups;
 }
 
-/* Each worker needs five descriptors: the soft limit is raised to the hard limit. */
+/* Each worker needs five descriptors, and all tasks of workers count for the service's user: the
+ * soft limits are raised to the hard limits. */
 static void
-raise_descriptors(void)
+raise_limits(void)
 {
-	struct rlimit limit;
+	static const int raised[] = { RLIMIT_NOFILE, RLIMIT_NPROC };
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
+	for (size_t i = 0; i < sizeof(raised) / sizeof(raised[0]); i++) {
+		struct rlimit limit;
+
+		if (getrlimit(raised[i], &limit) == 0) {
+			limit.rlim_cur = limit.rlim_max;
+			setrlimit(raised[i], &limit);
+		}
 	}
 }
 
@@ -284,7 +289,7 @@ startup_privilege(const struct config *config, bool as_service,
 			       identity.gid, why_r);
 	if (r < 0)
 		return r;
-	raise_descriptors();
+	raise_limits();
 	dump_no_cores();
 	if (as_service)
 		r = cgroup_root_new(true, identity.uid, identity.gid, &cgroups, why_r);

@@ -27,6 +27,7 @@ enum usage_question {
 	USAGE_ALL,	/* as USAGE_MEMBERS, and the sum of the memory of its processes */
 	USAGE_ONE,	/* the memory of pid; each shared page is divided by the number of sharers
 			 */
+	USAGE_SOCKETS,	/* the sockets in the network of pid */
 	USAGE_UID,	/* the uid of pid */
 	USAGE_QUESTIONS,
 };
@@ -48,6 +49,8 @@ struct usage_answer {
 	uint64_t memory_bytes;	/* of all processes, without kept_bytes; a page that several of them
 				 * share counts in each */
 	uint64_t table_bytes, private_bytes, shared_bytes;	/* with USAGE_ONE, of pid */
+	uint32_t sockets;	/* of all kinds, in the network namespace; not with USAGE_ONE */
+	uint64_t protocol_bytes;	/* memory of TCP and UDP, in all network namespaces */
 	uint32_t uid;
 	uint32_t n;
 	struct usage_process {

@@ -173,13 +173,31 @@ socket_bytes(void)
 	return most;
 }
 
-/* Memory that the kernel keeps for a worker beside its processes: the files of its one writable
- * file system, which also hold all shared memory that it can make, and the bytes that may wait
- * in its sockets. False: the file system cannot be seen. */
-static bool
-kept_bytes(pid_t init, uint64_t *bytes_r)
+/* The kernel counts the sockets of each network namespace; the memory of a protocol is counted in
+ * pages, for all of them together. */
+static void
+look_at_sockets(pid_t init, struct usage_answer *answer)
 {
-	char path[64], text[1024];
+	static const char *const protocols[] = { "\nTCP: inuse", "\nUDP: inuse" };
+	char text[1024];
+
+	if (read_proc(init, "net/sockstat", text, sizeof(text)) <= 0)
+		return;
+	answer->sockets = (uint32_t)usage_process_field(text, "sockets: used");
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
+		const char *line = strstr(text, protocols[i]);
+
+		answer->protocol_bytes += line == NULL ? 0 : usage_process_field(line, " mem") *
+					  (uint64_t)sysconf(_SC_PAGESIZE);
+	}
+}
+
+/* Memory that the kernel keeps for a worker in the files of its one writable file system, which
+ * also hold all shared memory that it can make. False: the file system cannot be seen. */
+static bool
+bytes_of_files(pid_t init, uint64_t *bytes_r)
+{
+	char path[64];
 	struct statfs fs;
 
 	snprintf(path, sizeof(path), "/proc/%d/root/run", (int)init);
@@ -187,9 +205,6 @@ kept_bytes(pid_t init, uint64_t *bytes_r)
 		return false;
 	*bytes_r = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize +
 		   (fs.f_files - fs.f_ffree) * INODE_BYTES;
-	if (read_proc(init, "net/sockstat", text, sizeof(text)) > 0 &&
-	    strncmp(text, "sockets:", 8) == 0)
-		*bytes_r += usage_process_field(text, " used") * socket_bytes();
 	return true;
 }
 
@@ -269,12 +284,17 @@ usage_look(const struct usage_asked *asked, struct usage_answer *answer_r)
 	case USAGE_MEMBERS:
 	case USAGE_ALL:
 		find_members(asked, answer_r);
-		answer_r->files = kept_bytes(asked->pid, &answer_r->kept_bytes);
+		answer_r->files = bytes_of_files(asked->pid, &answer_r->kept_bytes);
+		look_at_sockets(asked->pid, answer_r);
+		answer_r->kept_bytes += answer_r->sockets * socket_bytes();
 		if (asked->question == USAGE_ALL)
 			sum_up(answer_r);
 		break;
 	case USAGE_ONE:
 		look_at_one(asked->pid, answer_r);
+		break;
+	case USAGE_SOCKETS:
+		look_at_sockets(asked->pid, answer_r);
 		break;
 	case USAGE_UID:
 		if (read_proc(asked->pid, "status", text, sizeof(text)) > 0)

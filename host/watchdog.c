@@ -14,7 +14,6 @@
 #include "host/cgroup.h"
 #include "host/usage.h"
 
-#define INTERVAL_US 20000
 #define PIECE_US 5000		/* of one turn of the loop, for each of the two timers */
 
 static void
@@ -53,11 +52,11 @@ watchdog_ask(enum usage_question question, pid_t init, const struct cgroup_leaf 
 }
 
 static void
-ask_one(pid_t pid, struct usage_answer *answer_r)
+ask_one(enum usage_question question, pid_t pid, struct usage_answer *answer_r)
 {
 	struct usage_asked asked;
 
-	asked.question = USAGE_ONE;
+	asked.question = question;
 	asked.pid = pid;
 	asked.n = 0;
 	usage_ask(&asked, answer_r);
@@ -149,6 +148,19 @@ watchdog_measure(pid_t init, const struct cgroup_leaf *leaf, struct watchdog_see
 		.kept_bytes = answer.kept_bytes,
 		.tasks = answer.tasks,
 		.cpu_us = leaf == NULL ? all_cpu_us(&answer, seen) : 0,
+		.sockets = answer.sockets,
+		.protocol_bytes = answer.protocol_bytes,
+	};
+}
+
+void
+watchdog_measure_sockets(pid_t init, struct watchdog_usage *usage_r)
+{
+	struct usage_answer answer;
+
+	ask_one(USAGE_SOCKETS, init, &answer);
+	*usage_r = (struct watchdog_usage){
+		.sockets = answer.sockets, .protocol_bytes = answer.protocol_bytes,
 	};
 }
 
@@ -160,7 +172,7 @@ watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf)
 
 	watchdog_ask(USAGE_MEMBERS, init, leaf, &members);
 	for (uint32_t i = 0; i < members.n; i++) {
-		ask_one(members.process[i].pid, &one);
+		ask_one(USAGE_ONE, members.process[i].pid, &one);
 		bytes += one.private_bytes;
 	}
 	return bytes;
@@ -213,6 +225,7 @@ struct watchdog {
 	TAILQ_HEAD(, watchdog_link) links;	/* ordered by their last check, oldest first */
 	TAILQ_HEAD(, watchdog_look) looks;	/* ordered by the last process that was read */
 	unsigned int round;
+	uint64_t interval_us;
 	struct effort effort;			/* of this round so far */
 };
 
@@ -258,19 +271,21 @@ watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
 	pause = effort_pause_us(&watchdog->effort);
 	watchdog->round++;
 	watchdog->effort = (struct effort){ 0 };
-	watchdog_arm(&watchdog->tick, pause > INTERVAL_US ? pause : INTERVAL_US);
+	watchdog_arm(&watchdog->tick,
+		     pause > watchdog->interval_us ? pause : watchdog->interval_us);
 }
 
 static void watchdog_on_reading(evutil_socket_t fd, short what, void *arg);
 
 struct watchdog *
-watchdog_new(struct event_base *base)
+watchdog_new(struct event_base *base, unsigned int interval_ms)
 {
 	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
 
 	if (watchdog == NULL)
 		xalloc_fail(0);
 	watchdog->round = 1;
+	watchdog->interval_us = interval_ms * 1000;
 	TAILQ_INIT(&watchdog->links);
 	TAILQ_INIT(&watchdog->looks);
 	evtimer_assign(&watchdog->tick, base, watchdog_on_tick, watchdog);
@@ -301,7 +316,7 @@ watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link, void (*che
 	};
 	TAILQ_INSERT_HEAD(&watchdog->links, link, link);
 	if (!evtimer_pending(&watchdog->tick, NULL))
-		watchdog_arm(&watchdog->tick, INTERVAL_US);
+		watchdog_arm(&watchdog->tick, watchdog->interval_us);
 }
 
 void
@@ -343,7 +358,7 @@ look_read_next(struct watchdog_look *look)
 		look->bytes = look->sum_bytes;
 		return false;
 	}
-	ask_one(look->member[look->at++], &one);
+	ask_one(USAGE_ONE, look->member[look->at++], &one);
 	look->sum_bytes += one.table_bytes + one.private_bytes +
 			   (look->files_seen ? 0 : one.shared_bytes);
 	return true;

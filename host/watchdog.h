@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The watchdog replaces the memory and pids controllers where they are missing: while something
- * runs, it samples the use of the worker's processes. It is only for a service that was started by
- * hand; under systemd the controllers are required.
+ * runs, it samples the use of the worker's processes. That is only for a service that was started
+ * by hand; under systemd the controllers are required. There it samples sockets alone, which no
+ * controller counts (engine/tables.h).
  *
  * A sample shows less than the kernel's counters: a peak between two samples is missed. RLIMIT_DATA
  * and RLIMIT_NPROC bound such peaks.
@@ -27,6 +28,8 @@ struct watchdog_usage {
 	uint64_t kept_bytes;	/* the part of memory_bytes that is in no process */
 	uint64_t cpu_us;	/* 0 if there is a leaf, which counts it itself */
 	uint32_t tasks;		/* processes and threads, init included */
+	uint32_t sockets;	/* in its network namespace */
+	uint64_t protocol_bytes;	/* memory of TCP and UDP, of all programs of the machine */
 };
 
 /* The results of earlier samples of the same worker's processes, by pid. Zeroed: empty. */
@@ -48,6 +51,9 @@ void watchdog_seen_done(struct watchdog_seen *seen);
 void watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
 		      struct watchdog_seen *seen, struct watchdog_usage *usage_r);
 
+/* Reads the last two fields; the others are 0. */
+void watchdog_measure_sockets(pid_t init, struct watchdog_usage *usage_r);
+
 /* The growth of memory since before: an upper bound, because each process counts the pages that it
  * still shares with its parent. */
 uint64_t watchdog_memory_since(const struct watchdog_usage *before,
@@ -59,10 +65,10 @@ uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
 
 /* ---- the timer ---- */
 
-/* Makes a watchdog. It checks every watched object about every 20 ms. The checks of one turn of the
- * loop take a few milliseconds; the object whose last check is the oldest comes first. It uses at
- * most a tenth of a processor, and on a busy machine at most half of the loop's time. */
-struct watchdog *watchdog_new(struct event_base *base);
+/* Makes a watchdog. It checks every watched object about every interval_ms. The checks of one turn
+ * of the loop take a few milliseconds; the object whose last check is the oldest comes first. It
+ * uses at most a tenth of a processor, and on a busy machine at most half of the loop's time. */
+struct watchdog *watchdog_new(struct event_base *base, unsigned int interval_ms);
 void watchdog_free(struct watchdog *watchdog);
 
 /* Embedded in the watched object. */

@@ -5,11 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -110,20 +114,80 @@ loopback_up(void)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
 }
 
-/* By default the buffers of one TCP connection can grow to megabytes. Here its receive and its send
- * buffer can each grow to half the size of another socket's buffer. */
+/* What the kernel keeps for connections that nobody has accepted, that were closed, or that are
+ * incomplete is charged to no cgroup, and TCP's memory and orphans are bounded for all network
+ * namespaces together. So each connection may keep little, and not for long: see engine/tables.h.
+ * The default buffers of TCP grow to megabytes; here they have half the size of another socket's.
+ */
+static const struct {
+	const char *file, *value;
+} settings[] = {
+	{ "net/ipv4/tcp_rmem", "4096 65536 106496" },
+	{ "net/ipv4/tcp_wmem", "4096 65536 106496" },
+	{ "net/core/somaxconn", "128" },		/* connections that wait for accept() */
+	{ "net/ipv4/tcp_max_syn_backlog", "128" },
+	{ "net/ipv4/tcp_orphan_retries", "1" },
+	{ "net/ipv4/tcp_fin_timeout", "5" },
+	{ "net/ipv4/tcp_max_tw_buckets", "4096" },
+	{ "net/ipv4/ipfrag_low_thresh", "196608" }, { "net/ipv4/ipfrag_high_thresh", "262144" },
+	{ "net/ipv6/ip6frag_low_thresh", "196608" }, { "net/ipv6/ip6frag_high_thresh", "262144" },
+};
+
+/* A /proc/sys: files below net/ are those of the network that the process which opens them is in.
+ */
+static int sysctls = -1;
+
+/* In a child in its own pid namespace: mounts a procfs of that namespace, nowhere. Its descriptors
+ * are the parent's, too. Returns the descriptor of its directory sys, or -1. */
 static int
-bound_buffers(void)
+mount_sysctls(void)
 {
-	static const char *const files[] = {
-		"/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem",
-	};
-	static const char sizes[] = "4096 65536 106496";
+	own_fd int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC), mount = -1;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		own_fd int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+	if (context >= 0 && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	return mount < 0 ? -1 : openat(mount, "sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
 
-		if (fd < 0 || write(fd, sizes, sizeof(sizes) - 1) < 0)
+/* Where the host's /proc has no sys, or none that may be written to, as in a unit with
+ * ProcSubset=pid. Returns a descriptor or -1. */
+static int
+own_sysctls(void)
+{
+	int status = 0;
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0) {
+		int fd = mount_sysctls();
+
+		_exit(fd < 0 || fd > 255 ? 0 : fd);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) > 0 ? WEXITSTATUS(status) : -1;
+}
+
+int
+networks_prepare(void)
+{
+	bool writable = access("/proc/sys/net/ipv4/tcp_rmem", W_OK) == 0;
+
+	sysctls = writable ? -1 : own_sysctls();
+	if (sysctls < 0)
+		sysctls = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return sysctls < 0 ? -errno : 0;
+}
+
+static int
+bound_network(void)
+{
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		own_fd int fd = openat(sysctls, settings[i].file, O_WRONLY | O_CLOEXEC);
+
+		/* A kernel without IPv6 lacks the last ones. */
+		if (fd < 0 && errno == ENOENT && i > 1)
+			continue;
+		if (fd < 0 || write(fd, settings[i].value, strlen(settings[i].value)) < 0)
 			return -errno;
 	}
 	return 0;
@@ -146,7 +210,7 @@ networks_find_place(void)
 }
 
 static int
-networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
+networks_make(uint64_t owner, uint64_t worker, const char **what_r)
 {
 	struct network *n;
 	int r, fd;
@@ -156,9 +220,9 @@ networks_make(uint64_t owner, uint64_t worker, bool small_buffers, const char **
 		return -errno;
 	*what_r = "loopback";
 	r = loopback_up();
-	if (r == 0 && small_buffers) {
+	if (r == 0) {
 		*what_r = "buffers of TCP";
-		r = bound_buffers();
+		r = bound_network();
 		if (r == -EROFS)
 			*what_r = "buffers of TCP (in a container, add --security-opt unmask=ALL; "
 				  "docker: systempaths=unconfined)";
@@ -198,10 +262,10 @@ enter_resting(uint64_t owner, uint64_t worker)
 }
 
 int
-networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
+networks_enter(uint64_t owner, uint64_t worker, const char **what_r)
 {
 	return enter_resting(owner, worker)
-		? 0 : networks_make(owner, worker, small_buffers, what_r);
+		? 0 : networks_make(owner, worker, what_r);
 }
 
 void

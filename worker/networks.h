@@ -23,11 +23,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Once, before the others. 0 or -errno. */
+int networks_prepare(void);
+
 /* Moves the calling process, which must have one thread, into a network for the owner's worker: a
- * kept one that is free, or a new one. small_buffers: a TCP connection's receive and send buffer
- * can each have at most half the size of another socket's buffer. 0, or -errno and the step that
- * failed. */
-int networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r);
+ * kept one that is free, or a new one, whose connections may keep little memory of the kernel's.
+ * 0, or -errno and the step that failed. */
+int networks_enter(uint64_t owner, uint64_t worker, const char **what_r);
 
 /* To be called when no process of the worker exists any more. keep: the network is kept for its
  * owner if it is empty; otherwise it is closed. Does nothing if the worker has none. */

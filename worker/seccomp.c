@@ -104,9 +104,9 @@
 #define EIGHT_OPTIONS(level, first, why) \
 	{ ROW("setsockopt", SECCOMP_ALLOW, why), \
 	  .when = { IS(1, level), BITS(2, ~(uint64_t)7, first) } }
-#define BUFFER_SIZE(option)		/* elsewhere as any other, within net.core's maxima */ \
-	OPTION_(WHERE_NOT_COUNTED, SECCOMP_PRETEND, SOL_SOCKET, option, \
-		"kernel memory; as good as the default")
+#define BUFFER_SIZE(option) \
+	OPTION_(EVERYWHERE, SECCOMP_PRETEND, SOL_SOCKET, option, \
+		"kernel memory, some of which nothing counts; as good as the default")
 #define SOCKET(family, type, protocol, why) \
 	{ ROW("socket", SECCOMP_ALLOW, why), \
 	  .when = { IS(0, family), BITS(1, ~SOCKET_FLAGS, type), IS(2, protocol) } }

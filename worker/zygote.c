@@ -244,7 +244,10 @@ zygote_prepare(const struct msg_configure *configure, struct jail *jail,
 			return -errno;
 		jail->groups_kept = true;
 	}
-	r = jail_prepare(configure, jail, what);
+	*what = "/proc/sys";
+	r = networks_prepare();
+	if (r == 0)
+		r = jail_prepare(configure, jail, what);
 	if (r == 0)
 		/* Where no controller counts the memory of such a mapping, only Landlock can
 		 * prevent it. */
@@ -371,7 +374,7 @@ on_spawn(const struct jail *jail, const struct frame *frame)
 	}
 	r = jail_no_core_handler(&what);
 	if (r == 0)
-		r = networks_enter(spawn->owner, spawn->worker, !jail->memory_counted, &what);
+		r = networks_enter(spawn->owner, spawn->worker, &what);
 	if (r < 0) {
 		spawn_failed(spawn->worker, what, -r);
 		return;

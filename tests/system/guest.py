@@ -26,6 +26,7 @@ import guest_admin  # noqa: F401
 import guest_operators  # noqa: F401
 import guest_soak  # noqa: F401
 import guest_volumes  # noqa: F401
+import guest_tables  # noqa: F401
 
 SUITES = ("workload.py", "hostile.py", "limits.py")
 # Emulation is slow: what takes seconds elsewhere must not reach the standard 30 s here.

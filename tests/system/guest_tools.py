@@ -132,12 +132,12 @@ def sleepers(group, what):
     return found
 
 
-def start_running(c, script):
+def start_running(c, script, **more):
     """Starts a script that says "running"; returns its id when it has said so."""
     id = c.request("tools/call", {
         "name": "run_script", "_meta": {"progressToken": 7},
         "arguments": {"script": "print('running', flush=True)\n" + script,
-                      "timeout_seconds": 300}})
+                      "timeout_seconds": 300, **more}})
     until("it says that it runs", wait=c.pump, condition=lambda: c.answers or any(
         "running" in n["params"].get("message", "") for n in c.notices))
     assert not c.answers, "ended early: %r" % c.outcome(id)

@@ -206,6 +206,7 @@ ENGINE_TESTS = \
 	tests/unit/host/test-launcher \
 	tests/unit/engine/test-load \
 	tests/unit/engine/test-mounts \
+	tests/unit/engine/test-tables \
 	tests/unit/engine/test-verdict \
 	tests/unit/engine/test-output \
 	tests/unit/engine/test-waits \
@@ -253,6 +254,9 @@ tests_unit_engine_test_mounts_LDADD = $(ENGINE_TEST_LDADD)
 # A keeper that takes every order.
 tests_unit_engine_test_mounts_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=keeper_is_there -Wl,--wrap=keeper_attach_files
+tests_unit_engine_test_tables_SOURCES = tests/unit/engine/test-tables.c
+tests_unit_engine_test_tables_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_tables_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_verdict_SOURCES = tests/unit/engine/test-verdict.c
 tests_unit_engine_test_verdict_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_verdict_LDADD = $(ENGINE_TEST_LDADD)

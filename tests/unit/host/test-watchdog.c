@@ -199,7 +199,7 @@ look_at(pid_t pid, unsigned int *pieces_r)
 	static const struct timeval at_once;
 	size_t at = 0;
 	struct event_base *base = event_base_new();
-	struct watchdog *watchdog = watchdog_new(base);
+	struct watchdog *watchdog = watchdog_new(base, 20);
 	struct watchdog_look look = { 0 };
 	unsigned int done = 0;
 	struct event *turn = event_new(base, -1, EV_PERSIST, in_a_turn, NULL);
@@ -359,7 +359,7 @@ checks_that_wait_are_soon_repeated(void **state)
 {
 	static const struct timeval less_than_ten_times = { .tv_sec = 2 };
 	struct event_base *base = event_base_new();
-	struct watchdog *watchdog = watchdog_new(base);
+	struct watchdog *watchdog = watchdog_new(base, 20);
 	struct watchdog_link link = { 0 };
 
 	(void)state;
