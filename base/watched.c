@@ -21,7 +21,9 @@ static event_callback_fn read_of_libevent;	/* the same for all bufferevents of s
 bool
 watched_refuse(int socket)
 {
-	return passrights_set(socket, false) == -ENOPROTOOPT;
+	int r = passrights_set(socket, false);
+
+	return r < 0 && r != -EOPNOTSUPP;
 }
 
 static void

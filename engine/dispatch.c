@@ -28,7 +28,9 @@ dispatch_workers(struct tenant *tenant, unsigned int profile)
 		if (r == 0)
 			continue;
 		sched_queue_put_back(&tenant->queue, item);
-		if (r != -EAGAIN)
+		if (execution_lacks(r))
+			execution_refuse(e, strerror(-r));
+		else if (r != -EAGAIN)
 			execution_fail(e, r == -ENOTCONN
 					  ? "there is no keeper of its packages or files now"
 					  : strerror(-r));

@@ -585,6 +585,20 @@ execution_fail(struct execution *e, const char *text)
 }
 
 void
+execution_refuse(struct execution *e, const char *text)
+{
+	e->facts.overloaded = true;
+	e->retry_after_ms = sched_queue_retry_ms(&e->tenant->queue);
+	execution_fail(e, text);
+}
+
+bool
+execution_lacks(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS;
+}
+
+void
 execution_cancel(struct execution *e, enum cancel_reason reason)
 {
 	if (e->state == EXECUTION_DUE)

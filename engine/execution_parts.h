@@ -134,6 +134,14 @@ void execution_lose(struct execution *execution, enum stop_reason reason);
 /* Ends a waiting execution because the jail of its profile cannot be built. text names the wall. */
 void execution_fail(struct execution *execution, const char *text);
 
+/* Ends a waiting execution as overloaded: the service has too little of something now. text: says
+ * of what. */
+void execution_refuse(struct execution *execution, const char *text);
+
+/* Does an error of a system call mean that the service has no descriptor or memory left for what a
+ * call needs? Then nothing is wrong with the worker. */
+bool execution_lacks(int error);
+
 /* Events of its worker. All except the first end the execution. */
 void execution_on_output(struct execution *execution, enum stream stream,
 			 const void *bytes, size_t len);

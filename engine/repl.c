@@ -415,6 +415,22 @@ start_drop(struct repl *repl, struct repl_job *job)
 		repl_end(repl, "its last state was given up");
 }
 
+/* Starts the cell of the first job, which counts as running already, or refuses it. */
+static void
+repl_turn_cell(struct repl *repl, struct repl_job *job)
+{
+	struct execution *e = job->execution;
+	int r;
+
+	TAILQ_REMOVE(&repl->jobs, job, link);
+	r = repl_start_cell(repl, e);
+	if (r == 0)
+		return;
+	TAILQ_INSERT_HEAD(&repl->jobs, job, link);
+	sched_queue_put_back(&repl->tenant->queue, &e->item);
+	execution_refuse(e, strerror(-r));
+}
+
 void
 repl_turn(struct repl *repl)
 {
@@ -431,8 +447,7 @@ repl_turn(struct repl *repl)
 				       "large files are more than a session can have");
 		} else if (sched_queue_take_item(&repl->tenant->queue,
 						 &job->execution->item) == 0) {
-			TAILQ_REMOVE(&repl->jobs, job, link);
-			repl_start_cell(repl, job->execution);
+			repl_turn_cell(repl, job);
 		} else {
 			/* The tenant already runs as much as it may. */
 			return;

@@ -135,6 +135,37 @@ make_channel(struct repl *repl, int *theirs_r)
 
 /* ---- its beginning ---- */
 
+/* What a cell needs of the kernel. It is made before anything changes: if there is too little, the
+ * session stays as it is. */
+struct cell_parts {
+	int theirs;		/* the cell's end of the channel */
+	int in;			/* its standard input; -1: none */
+};
+
+static int
+make_parts(struct repl *repl, struct execution *e, struct cell_parts *parts)
+{
+	int r = make_channel(repl, &parts->theirs);
+
+	if (r < 0)
+		return r;
+	if (e->request.stdin_text.at != NULL) {
+		parts->in = execution_make_stdin(e);
+		r = parts->in < 0 ? parts->in : 0;
+	}
+	if (r == 0)
+		execution_grant_network(e);
+	if (r == 0 && e->grant != NULL)
+		r = worker_pass_descriptors(repl->worker, true);	/* LISTENER */
+	if (r == 0)
+		return 0;
+	close(parts->theirs);
+	if (parts->in >= 0)
+		close(parts->in);
+	repl_close_channel(repl);
+	return r;
+}
+
 /* How many of the tasks that exist before a cell are not charged to it: init; one for each state;
  * and tasks that earlier cells have left, but at most as many as one cell may have. Without this
  * bound, each cell could add as many tasks as its limit allows. */
@@ -174,20 +205,16 @@ take_stock(struct repl *repl, const struct execution *e, struct watchdog_usage *
 }
 
 static int
-send_run(struct repl *repl, struct execution *e, uint32_t tasks)
+send_run(struct repl *repl, struct execution *e, int in, uint32_t tasks)
 {
 	struct msg msg = { .type = MSG_RUN };
-	int in = -1, r = 0;
+	int r = 0;
 
 	msg.run = execution_run_message(e);
 	msg.run.has_cell = e->request.cell != 0;
 	msg.run.cell = e->request.cell;
 	if (!repl->engine->pids_counted)
 		msg.run.processes = tasks + e->limits.pids;
-	if (e->request.stdin_text.at != NULL) {
-		in = execution_make_stdin(e);
-		r = in < 0 ? in : 0;
-	}
 	for (size_t i = 0; r == 0 && i < e->request.n_inputs; i++) {
 		struct msg input = { .type = MSG_INPUT, .input = e->request.input[i] };
 
@@ -275,10 +302,11 @@ take_background(const struct repl *repl, struct execution *e)
 	worker_output_discard(w);
 }
 
-void
+int
 repl_start_cell(struct repl *repl, struct execution *e)
 {
 	struct worker *w = repl->worker;
+	struct cell_parts parts = { -1, -1 };
 	struct cgroup_limits limits = {
 		.cpu_percent = repl->engine->standard.cpu_percent,
 	};
@@ -287,11 +315,13 @@ repl_start_cell(struct repl *repl, struct execution *e)
 							.memory_bytes = repl->memory_bytes,
 							.inspect = e->request.inspect,
 							.background = e->request.background } };
-	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
 	uint64_t uncounted, used, kept, memory_max;
 	uint32_t tasks;
+	int r = make_parts(repl, e, &parts);
 
+	if (r < 0)
+		return r;
 	repl_set_phase(repl, REPL_CELL);
 	repl->execution = e;
 	repl->ready = false;
@@ -311,22 +341,22 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	limits.pids = tasks + e->limits.pids;
 	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);
-	if (r == 0)
-		r = make_channel(repl, &theirs);
 	execution_start_clock(e);
 	execution_begin(e, w);
 	take_background(repl, e);
 	worker_run_cell(w, e);
-	execution_grant_network(e);
 	cell.cell.network = e->grant != NULL;
-	if (cell.cell.network)
-		worker_pass_descriptors(w, true);	/* LISTENER */
 	if (r == 0)
-		r = repl_send(repl, &cell, theirs);
+		r = repl_send(repl, &cell, parts.theirs);
+	else
+		close(parts.theirs);
 	if (r == 0)
-		r = send_run(repl, e, tasks);
+		r = send_run(repl, e, parts.in, tasks);
+	else if (parts.in >= 0)
+		close(parts.in);
 	if (r < 0)
 		execution_lose(e, STOP_PROTOCOL);
+	return 0;
 }
 
 int

@@ -183,8 +183,9 @@ uint64_t repl_uncounted(struct repl *repl);
 
 /* ---- repl_cell.c ---- */
 
-/* Runs the cell of the first job. The job is taken out of the list. */
-void repl_start_cell(struct repl *repl, struct execution *execution);
+/* Runs a cell whose job was taken out of the list. 0; or -errno: what it needs could not be made,
+ * and nothing has changed. */
+int repl_start_cell(struct repl *repl, struct execution *execution);
 
 /* Members of struct repl_stage. */
 int repl_send_cell(struct repl *repl, const struct msg *msg, int fd);

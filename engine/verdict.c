@@ -382,7 +382,8 @@ write_message(const struct outcome_facts *f, const struct outcome_verdict *v, ch
 		cancel_message(f, m, size);
 		break;
 	case OUTCOME_OVERLOADED:
-		snprintf(m, size, "too many calls are waiting; try again later");
+		snprintf(m, size, "%.400s; try again later",
+			 f->jail_text ? f->jail_text : "too many calls are waiting");
 		break;
 	case OUTCOME_JAIL_FAILED:
 		snprintf(m, size,

@@ -358,12 +358,13 @@ worker_on_timer(evutil_socket_t fd, short what, void *arg)
 
 /* ---- its socket ---- */
 
-void
+int
 worker_pass_descriptors(struct worker *w, bool may)
 {
-	w->may_pass = may || watched_refuse(w->control);
-	if (may)
-		passrights_set(w->control, true);
+	int r = may ? passrights_set(w->control, true) : 0;
+
+	w->may_pass = may ? r == 0 || r == -ENOPROTOOPT : watched_refuse(w->control);
+	return w->may_pass || !may ? 0 : r;
 }
 
 static int
@@ -573,7 +574,7 @@ worker_run(struct worker *w, const struct worker_load *load)
 	int r = 0;
 
 	if (load->run->network)
-		worker_pass_descriptors(w, true);	/* LISTENER */
+		r = worker_pass_descriptors(w, true);	/* LISTENER */
 	for (size_t i = 0; r == 0 && i < load->n_inputs; i++) {
 		struct msg input = { .type = MSG_INPUT, .input = load->input[i] };
 

@@ -144,8 +144,9 @@ struct worker *worker_adopt(struct engine *engine, struct share *share, uint64_t
 			    uint32_t slot, pid_t pid, int pidfd, int control,
 			    const int pipe[STREAM_COUNT], struct cgroup_leaf *leaf);
 
-/* Sets whether the worker may pass descriptors. Only its message LISTENER has any. */
-void worker_pass_descriptors(struct worker *worker, bool may);
+/* Sets whether the worker may pass descriptors. Only its message LISTENER has any. 0 or -errno:
+ * it may not. */
+int worker_pass_descriptors(struct worker *worker, bool may);
 
 /* Sends a message to a session's worker. The descriptor (-1: none) belongs to the worker from now
  * on. 0, or -errno: the worker cannot be used any more. */

@@ -378,6 +378,36 @@ for row in (("streams", b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', b'{"jsonr
           "descriptors_run_out_" + row[0])
 
 
+def call(connection, name, **arguments):
+    connection.send(request("c", "tools/call", {"name": name, "arguments": arguments}))
+    return structured(connection)
+
+
+@alone
+def calls_that_find_no_descriptor_are_overloaded(directory):
+    """A session stays as it is, and no worker is blamed."""
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"),
+                            limits=(128, 128)).ready()
+    first, second = supervisor.connect(), supervisor.connect()
+    opened = call(first, "run_repl", code="x = 41")
+    assert opened["status"] == "ok", opened
+    check_works(second)
+    crowd = crowd_out(supervisor, supervisor.path)
+    for connection, name, arguments in (
+            (first, "run_repl", {"session": opened["session"], "code": "x = 0"}),
+            (second, "run_script", {"script": "print(input())", "stdin": "a line"})):
+        refused = call(connection, name, **arguments)
+        assert refused["status"] == "overloaded", refused
+        assert "Too many open files; try again later" in json.dumps(refused), refused
+    limit_descriptors(supervisor.process.pid, 128)
+    again = call(first, "run_repl", session=opened["session"], code="x + 1")
+    assert again["status"] == "ok" and again["result"]["json"] == 42, again
+    check_works(second)
+    for one in crowd:
+        one.close()
+    assert supervisor.end() == 0
+
+
 @alone
 def sessions_are_limited(directory):
     config = os.path.join(directory, "c.conf")
