@@ -6,6 +6,10 @@
  * defines epoll_wait() and poll(). In programs that use turns.h, the linker uses them in place of
  * the C library's functions, also for libevent. They do the same, and call stall.h. Before the loop
  * begins, turns_guard() tests whether libevent really calls them.
+ *
+ * It also defines epoll_ctl(): if the kernel has no memory for a registration, or the user has as many
+ * as fs.epoll.max_user_watches allows, the registration is repeated until it succeeds. So event_add()
+ * of a descriptor does not fail for a cause that passes; up to 256 registrations wait.
  */
 #ifndef BASE_TURNS_H
 #define BASE_TURNS_H

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loop of libevent's is guarded against what strangers pass. passrights_set() is of a kernel
  * that does not know it, or no descriptor could be passed. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,6 +32,30 @@ passrights_set(int socket, bool may)
 	(void)socket;
 	(void)may;
 	return -ENOPROTOOPT;
+}
+
+/* The kernel has no memory for so many registrations. */
+static unsigned int to_refuse, refused;
+
+long
+syscall(long number, ...)
+{
+	long (*real)(long, ...), value[6];
+	void *at = dlsym(RTLD_NEXT, "syscall");
+	va_list more;
+
+	memcpy(&real, &at, sizeof(real));
+	va_start(more, number);
+	for (int i = 0; i < 6; i++)
+		value[i] = va_arg(more, long);
+	va_end(more);
+	if (number == SYS_epoll_ctl && to_refuse > 0) {
+		to_refuse--;
+		refused++;
+		errno = ENOMEM;
+		return -1;
+	}
+	return real(number, value[0], value[1], value[2], value[3], value[4], value[5]);
 }
 
 struct rig {
@@ -153,6 +180,53 @@ what_lies_unread_is_no_wait_either(void **state)
 	assert_true(clock_ms() - rig.start_ms < HANG_MS);
 }
 
+static void
+on_byte(evutil_socket_t fd, short what, void *arg)
+{
+	char byte;
+
+	(void)what;
+	assert_int_equal(read((int)fd, &byte, 1), 1);
+	event_base_loopbreak(arg);
+}
+
+/* Events come although their registration was refused, also with other conditions than at first. */
+static void
+a_refused_registration_is_repeated(void **state)
+{
+	struct loop *loop = loop_new(false);
+	struct event_base *base = loop_base(loop);
+	struct event *event, *writable;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	event = event_new(base, pair[0], EV_READ | EV_PERSIST, on_byte, base);
+	writable = event_new(base, pair[0], EV_WRITE, on_byte, base);
+	to_refuse = 5;
+	refused = 0;
+	assert_int_equal(event_add(event, NULL), 0);
+	assert_int_equal(event_add(writable, NULL), 0);
+	assert_int_equal(event_del(writable), 0);
+	assert_int_equal(write(pair[1], "x", 1), 1);
+	event_base_dispatch(base);
+	assert_int_equal(to_refuse, 0);
+	assert_int_equal(refused, 5);
+	/* What no longer waits is not registered again. */
+	to_refuse = 1;
+	event_del(event);
+	assert_int_equal(to_refuse, 0);
+	to_refuse = 1;
+	assert_int_equal(event_add(event, NULL), 0);
+	event_del(event);
+	event_free(event);
+	event_free(writable);
+	close(pair[0]);
+	close(pair[1]);
+	assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 1);
+	loop_free(loop);
+}
+
 int
 main(void)
 {
@@ -160,6 +234,7 @@ main(void)
 		cmocka_unit_test(a_stranger_in_epoll),
 		cmocka_unit_test(a_stranger_in_poll),
 		cmocka_unit_test(what_lies_unread_is_no_wait_either),
+		cmocka_unit_test(a_refused_registration_is_repeated),
 	};
 
 	log_init(LOG_ERR);
