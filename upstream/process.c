@@ -208,8 +208,9 @@ process_flush(struct process *p)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* A pipe without a reader: its end is seen elsewhere. */
-		if (n < 0 && errno != EAGAIN)
+		/* A pipe without a reader: its end is seen elsewhere. After other errors, such as
+		 * ENOMEM, the write is tried again. */
+		if (n < 0 && errno == EPIPE)
 			evbuffer_drain(p->waiting, evbuffer_get_length(p->waiting));
 		else if (n <= 0)
 			break;
