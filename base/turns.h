@@ -7,9 +7,9 @@
  * the C library's functions, also for libevent. They do the same, and call stall.h. Before the loop
  * begins, turns_guard() tests whether libevent really calls them.
  *
- * It also defines epoll_ctl(): if the kernel has no memory for a registration, or the user has as many
- * as fs.epoll.max_user_watches allows, the registration is repeated until it succeeds. So event_add()
- * of a descriptor does not fail for a cause that passes; up to 256 registrations wait.
+ * It also defines epoll_ctl(): if the kernel has no memory for a registration, or the user has as
+ * many as fs.epoll.max_user_watches allows, the registration is repeated until it succeeds. So
+ * event_add() of a descriptor does not fail for a cause that passes; up to 256 of them wait.
  */
 #ifndef BASE_TURNS_H
 #define BASE_TURNS_H

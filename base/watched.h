@@ -10,8 +10,8 @@
 struct bufferevent;
 
 /* Makes a stranger's socket refuse descriptors. True: the kernel cannot do this, or has failed to,
- * so reads of the socket have to be watched. False: the socket refuses descriptors, or is not a unix socket and
- * cannot carry any.
+ * so reads of the socket have to be watched. False: the socket refuses descriptors, or is not a
+ * unix socket and cannot carry any.
  */
 bool watched_refuse(int socket);
 
