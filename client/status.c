@@ -76,6 +76,19 @@ print_named(const char *name, const char *text)
 	putchar('\n');
 }
 
+/* Only what is away is printed. */
+static void
+print_helpers(const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		if (strcmp(admin_text(one, "state"), "away") == 0)
+			printf("helper       %s: AWAY: %s\n", admin_text(one, "helper"),
+			       admin_text(one, "trouble"));
+	}
+}
+
 static void
 print_governance(const json_t *answer)
 {
@@ -134,6 +147,7 @@ print_summary(const json_t *answer, const char *path)
 	       admin_count(executions, "refused"));
 	printf("jobs         %ld running, %ld kept for their answer\n", admin_count(jobs, "running"),
 	       admin_count(jobs, "kept"));
+	print_helpers(json_object_get(answer, "helpers"));
 	print_governance(answer);
 }
 

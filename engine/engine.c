@@ -418,6 +418,12 @@ engine_take_profile(struct engine *engine, unsigned int profile)
 }
 
 void
+engine_adopt_strays(struct engine *engine)
+{
+	worker_adopt_strays(engine);
+}
+
+void
 engine_renew_credentials(struct engine *engine)
 {
 	upstream_renew_credentials(engine->upstream);

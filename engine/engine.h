@@ -56,6 +56,10 @@ const char *engine_packages(const struct engine *engine);
  * ones. 0: there is no such profile. */
 uint64_t engine_generation(const struct engine *engine, const char *profile);
 
+/* To be called when processes may exist of which nobody knows, because their launcher was lost.
+ * They are killed and reaped. */
+void engine_adopt_strays(struct engine *engine);
+
 /* To be called when files of credentials and secrets may have changed. */
 void engine_renew_credentials(struct engine *engine);
 

@@ -13,6 +13,7 @@
 #include "engine/options.h"
 #include "engine/worker_slots.h"
 #include "host/cgroup.h"
+#include "host/watchdog.h"
 #include "policy/config.h"
 
 struct execution;
@@ -41,6 +42,7 @@ struct engine {
 	struct watchdog *watchdog;
 	uint32_t tenant_tasks;			/* processes and threads that one tenant may have */
 	struct keeper *keeper;			/* NULL: neither packages, files nor volumes */
+	struct watchdog_usage baseline;		/* of a new worker, as last measured */
 	int children_fd;			/* the kernel's list of this process's children;
 						 * -1: none */
 	struct cgroup_limits standard;		/* a leaf's limits, made from the standard ones */

@@ -213,11 +213,15 @@ worker_fail(struct worker *w, const char *text)
 static void
 become_warm(struct worker *w)
 {
-	const struct engine *engine = w->engine;
+	struct engine *engine = w->engine;
 
 	event_del(&w->timer);
 	if (!engine->memory_counted || !engine->pids_counted || w->leaf == NULL) {
-		watchdog_measure(w->pid, w->leaf, &w->seen, &w->baseline);
+		/* New workers are alike. */
+		if (watchdog_measure(w->pid, w->leaf, &w->seen, &w->baseline))
+			engine->baseline = w->baseline;
+		else
+			w->baseline = engine->baseline;
 		w->cpu_baseline_us = w->baseline.cpu_us;
 	}
 	if (w->leaf != NULL)

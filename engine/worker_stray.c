@@ -22,6 +22,7 @@
 #include "engine/pool.h"
 #include "engine/upstream.h"
 #include "engine/zygote.h"
+#include "host/helper.h"
 #include "host/launcher.h"
 
 struct worker_stray {
@@ -84,13 +85,9 @@ is_known(const struct engine *engine, pid_t pid)
 	const struct pool_profile *own;
 	const struct worker *w;
 
-	if (launcher_pid(engine->options.launcher) == pid ||
-	    egress_pid(engine->egress) == pid || upstream_pid(engine->upstream) == pid ||
-	    keeper_pid(engine->keeper) == pid)
+	if (helper_is_one(pid) || egress_pid(engine->egress) == pid ||
+	    upstream_pid(engine->upstream) == pid || keeper_pid(engine->keeper) == pid)
 		return true;
-	for (size_t i = 0; i < ENGINE_OTHERS; i++)
-		if (engine->options.other_child[i] == pid)
-			return true;
 	LIST_FOREACH(stray, &engine->pool->strays, link)
 		if (stray->pid == pid)
 			return true;

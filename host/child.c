@@ -101,7 +101,8 @@ child_end(struct child *c)
 	event_del(&c->readable);
 	event_del(&c->writable);
 	event_del(&c->timer);
-	syscall(SYS_pidfd_send_signal, c->launch.pidfd, SIGKILL, NULL, 0);
+	if (c->launch.pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, c->launch.pidfd, SIGKILL, NULL, 0);
 	if (c->kind->on_ending != NULL)
 		c->kind->on_ending(c->arg);
 }
@@ -136,7 +137,8 @@ child_go_down(struct child *c, const siginfo_t *info)
 			   info->si_status);
 	}
 	child_release(c);
-	c->kind->on_down(c->arg);
+	if (!c->done)
+		c->kind->on_down(c->arg);
 }
 
 static void
@@ -152,6 +154,9 @@ child_reap(struct child *c)
 {
 	siginfo_t info = { 0 };
 
+	launcher_finish(&c->order);
+	if (c->state == CHILD_DOWN)
+		return;		/* it was never made */
 	child_wait_for(c, &info);
 	child_go_down(c, &info);
 }
@@ -173,8 +178,10 @@ child_done(struct child *c)
 {
 	siginfo_t info;
 
+	c->done = true;
 	let_end(c);
 	child_end(c);
+	launcher_finish(&c->order);
 	if (c->state == CHILD_ENDING)
 		child_wait_for(c, &info);
 	child_release(c);
@@ -198,7 +205,8 @@ child_lose(struct child *c, int error)
 static int
 child_flush(struct child *c)
 {
-	int r = frame_writer_flush(&c->writer, c->launch.control);
+	int r = c->launch.control < 0 ? 0	/* sent when it is there */
+		: frame_writer_flush(&c->writer, c->launch.control);
 
 	if (r > 0)
 		event_add(&c->writable, NULL);
@@ -309,34 +317,53 @@ child_init(struct child *c, const struct child_kind *kind, struct event_base *ba
 	evtimer_assign(&c->timer, base, child_on_timer, c);
 }
 
+static void
+child_attach(struct child *c)
+{
+	if (!c->kind->passes)
+		watched_refuse(c->launch.control);
+	event_assign(&c->readable, c->base, c->launch.control, EV_READ | EV_PERSIST,
+		     child_on_readable, c);
+	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, child_on_writable, c);
+	event_assign(&c->ended, c->base, c->launch.pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
+	event_add(&c->ended, NULL);
+}
+
+static void
+child_on_launched(void *arg, int error, const char *what, struct launch *launch)
+{
+	struct child *c = arg;
+
+	if (error < 0) {
+		child_note(c, error, "cannot start %s: %s: %s", c->kind->name, what,
+			   strerror(-error));
+		child_go_down(c, NULL);
+		return;
+	}
+	c->launch = *launch;
+	child_attach(c);
+	if (c->state != CHILD_STARTING) {	/* ended before it was there */
+		syscall(SYS_pidfd_send_signal, c->launch.pidfd, SIGKILL, NULL, 0);
+		return;
+	}
+	event_add(&c->readable, NULL);
+	error = child_flush(c);
+	if (error < 0)
+		child_lose(c, error);
+}
+
 void
 child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 {
-	const char *what;
-	int r;
-
 	c->text[0] = '\0';
 	c->error = 0;
 	c->lost = false;
 	c->has_served = false;
 	frame_reader_init(&c->reader, c->kind->from);
 	frame_writer_init(&c->writer, c->kind->writer_max);
-	r = launcher_start(launcher, c->kind->launch, profile, &c->launch, &what);
-	if (r < 0) {
-		child_note(c, r, "cannot start %s: %s: %s", c->kind->name, what, strerror(-r));
-		child_go_down(c, NULL);
-		return;
-	}
-	if (!c->kind->passes)
-		watched_refuse(c->launch.control);
 	child_set_state(c, CHILD_STARTING);
-	event_assign(&c->readable, c->base, c->launch.control, EV_READ | EV_PERSIST,
-		     child_on_readable, c);
-	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, child_on_writable, c);
-	event_assign(&c->ended, c->base, c->launch.pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
-	event_add(&c->readable, NULL);
-	event_add(&c->ended, NULL);
 	child_arm(c, c->kind->start_seconds * 1000);
+	launcher_start(launcher, c->kind->launch, profile, &c->order, child_on_launched, c);
 }
 
 void

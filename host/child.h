@@ -58,13 +58,15 @@ struct child {
 	struct event_base *base;
 	void *arg;
 	enum child_state state;
+	bool done;			/* child_done was called */
 	bool has_served;		/* child_is_ready was called since the last child_start */
 	bool lost;			/* its socket was closed or broken, so it has ended or is
 					 * being ended */
 	unsigned int failed_starts;	/* for child_backoff_ms; only the owner resets it */
 	int error;			/* negative errno; with text */
 	char text[1200];		/* why it does not run; "": no reason yet */
-	struct launch launch;
+	struct launch launch;		/* empty while the launcher has not answered */
+	struct launch_order order;
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event readable, writable, ended, timer;

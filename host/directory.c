@@ -9,22 +9,27 @@
 #include <sys/queue.h>
 
 #include <event2/event.h>
+#include <event2/event_struct.h>
 
 #include "base/log.h"
 #include "base/passrights.h"
 #include "base/xalloc.h"
 #include "host/directory_parts.h"
+#include "host/forker.h"
 #include "host/helper.h"
 #include "proto/frame.h"
 
+#define TRIES 2				/* a lookup that ends the helper is not sent for ever */
 #define GRACE_S 2			/* beyond the helper's own time limit */
 #define WAITING_BYTES (32 * 1024 * 1024)	/* lookups that the helper has not read yet */
 
-/* WAITS ──send──> ASKED ──PERSON, time limit, end of the helper──> answered from the loop */
+/* WAITS ──send──> ASKED ──PERSON, time limit──> answered from the loop
+ *                 ASKED ──end of the helper──> WAITS, at most TRIES times */
 struct directory_lookup {
 	TAILQ_ENTRY(directory_lookup) link;
 	struct directory *directory;
 	bool asked;
+	unsigned int tries;
 	uint64_t id;
 	uid_t uid;
 	char **group;
@@ -41,12 +46,9 @@ TAILQ_HEAD(directory_lookups, directory_lookup);
 struct directory {
 	struct event_base *base;
 	struct helper helper;
-	bool lost;
-	void (*on_lost)(void *arg);
-	void *arg;
 	struct frame_reader reader;
 	struct frame_writer writer;
-	struct event *readable, *writable;
+	struct event readable, writable;
 	struct directory_lookups waiting, asked;
 	unsigned int n_asked;
 	uint64_t last_id;
@@ -91,22 +93,59 @@ directory_fail_later(struct directory_lookup *lookup, int error)
 
 /* ---- the helper ---- */
 
-/* The helper answers nothing any more: all lookups fail. */
+static void directory_send_waiting(struct directory *directory);
+static void directory_on_readable(evutil_socket_t fd, short what, void *arg);
+static void directory_on_writable(evutil_socket_t fd, short what, void *arg);
+
+static void
+directory_open(struct directory *directory)
+{
+	const int socket = directory->helper.socket;
+
+	passrights_set(socket, false);
+	frame_reader_done(&directory->reader);
+	frame_writer_done(&directory->writer);
+	frame_reader_init(&directory->reader, FROM_DIRECTORY);
+	frame_writer_init(&directory->writer, WAITING_BYTES);
+	event_assign(&directory->readable, directory->base, socket, EV_READ | EV_PERSIST,
+		     directory_on_readable, directory);
+	event_assign(&directory->writable, directory->base, socket, EV_WRITE,
+		     directory_on_writable, directory);
+	event_add(&directory->readable, NULL);
+}
+
+static void
+directory_on_made(void *arg)
+{
+	struct directory *directory = arg;
+
+	directory_open(directory);
+	helper_is_back(&directory->helper);
+	directory_send_waiting(directory);
+}
+
+/* The helper is made again, and asked again. */
 static void
 directory_lose_helper(struct directory *directory, int error)
 {
-	struct directory_lookup *lookup;
+	struct directory_lookup *lookup, *before;
 
-	if (directory->lost)
-		return;
-	log_line(LOG_ERR, "directory-lost", "err=%s lookups=%u", strerrorname_np(-error),
-		 directory->n_asked);
-	directory->lost = true;
-	event_del(directory->readable);
-	event_del(directory->writable);
-	TAILQ_FOREACH(lookup, &directory->asked, link)
-		directory_fail_later(lookup, error);
-	directory->on_lost(directory->arg);
+	event_del(&directory->readable);
+	event_del(&directory->writable);
+	for (lookup = TAILQ_LAST(&directory->asked, directory_lookups); lookup; lookup = before) {
+		before = TAILQ_PREV(lookup, directory_lookups, link);
+		if (lookup->error)
+			continue;
+		if (lookup->tries == TRIES) {
+			directory_fail_later(lookup, error);
+			continue;
+		}
+		TAILQ_REMOVE(&directory->asked, lookup, link);
+		TAILQ_INSERT_HEAD(&directory->waiting, lookup, link);
+		lookup->asked = false;
+		directory->n_asked--;
+	}
+	helper_renew(&directory->helper, directory->base, error, directory_on_made, directory);
 }
 
 static void
@@ -134,8 +173,6 @@ take_person(struct directory *directory, const struct msg_person *said)
 	directory_settle(lookup, -(int)said->error, said->error ? NULL : &person);
 }
 
-static void directory_send_waiting(struct directory *directory);
-
 static void
 directory_on_readable(evutil_socket_t fd, short what, void *arg)
 {
@@ -144,8 +181,7 @@ directory_on_readable(evutil_socket_t fd, short what, void *arg)
 	int r = 1;
 
 	(void)what;
-	while (!directory->lost &&
-	       (r = frame_reader_read(&directory->reader, (int)fd, &frame)) == 1) {
+	while ((r = frame_reader_read(&directory->reader, (int)fd, &frame)) == 1) {
 		take_person(directory, &frame.msg.person);
 		frame_done(&frame);
 	}
@@ -164,7 +200,7 @@ directory_on_writable(evutil_socket_t fd, short what, void *arg)
 	if (r < 0)
 		directory_lose_helper(directory, r);
 	else if (r == 1)
-		event_add(directory->writable, NULL);
+		event_add(&directory->writable, NULL);
 }
 
 /* ---- asking ---- */
@@ -192,39 +228,39 @@ directory_send_waiting(struct directory *directory)
 {
 	struct directory_lookup *lookup;
 
-	while (directory->n_asked < DIRECTORY_AT_ONCE &&
+	while (directory->helper.socket >= 0 && directory->n_asked < DIRECTORY_AT_ONCE &&
 	       (lookup = TAILQ_FIRST(&directory->waiting))) {
 		const struct timeval most = { .tv_sec = lookup->seconds + GRACE_S };
-		int r = directory->lost ? -EPIPE : 0;
+		int r;
 
 		TAILQ_REMOVE(&directory->waiting, lookup, link);
 		TAILQ_INSERT_TAIL(&directory->asked, lookup, link);
 		lookup->asked = true;
 		directory->n_asked++;
+		lookup->tries++;
 		evtimer_add(lookup->due, &most);
-		if (r == 0)
-			r = put_lookup(directory, lookup);
+		r = put_lookup(directory, lookup);
 		if (r < 0)
 			directory_fail_later(lookup, r);
 	}
-	if (!directory->lost && frame_writer_waits(&directory->writer))
-		event_add(directory->writable, NULL);
+	if (directory->helper.socket >= 0 && frame_writer_waits(&directory->writer))
+		event_add(&directory->writable, NULL);
 }
 
-/* Reports a lookup that could not be sent, or that is long after its time limit. (The helper should
- * have reported the second case itself.) */
+/* Reports a lookup that could not be sent, or that is long after its time limit. The helper should
+ * have reported the second case itself: it is made again. */
 static void
 directory_on_due(evutil_socket_t fd, short what, void *arg)
 {
 	struct directory_lookup *lookup = arg;
 	struct directory *directory = lookup->directory;
+	const bool late = !lookup->error && lookup->asked && directory->helper.socket >= 0;
 
 	(void)fd;
 	(void)what;
-	if (!lookup->error)
+	directory_settle(lookup, lookup->error ? lookup->error : -ETIMEDOUT, NULL);
+	if (late)
 		directory_lose_helper(directory, -ETIMEDOUT);
-	else
-		directory_settle(lookup, lookup->error, NULL);
 	directory_send_waiting(directory);
 }
 
@@ -245,6 +281,8 @@ directory_ask(struct directory *directory, uid_t uid, const char *const *group, 
 		lookup->group[i] = xstrdup(group[i]);
 	lookup->due = xalloc_check(evtimer_new(directory->base, directory_on_due, lookup));
 	TAILQ_INSERT_TAIL(&directory->waiting, lookup, link);
+	if (directory->helper.socket < 0)
+		evtimer_add(lookup->due, &(struct timeval){ .tv_sec = seconds + GRACE_S });
 	directory_send_waiting(directory);
 	return lookup;
 }
@@ -265,14 +303,9 @@ directory_new(directory_look_up_fn *look_up, struct directory **directory_r)
 
 	TAILQ_INIT(&directory->waiting);
 	TAILQ_INIT(&directory->asked);
-	frame_reader_init(&directory->reader, FROM_DIRECTORY);
-	frame_writer_init(&directory->writer, WAITING_BYTES);
-	r = helper_fork(&directory->helper);
-	if (r == 1)
-		directory_live(directory->helper.socket, directory->helper.pid,
-			       look_up ? look_up : directory_look_up);
-	if (r == 0)
-		passrights_set(directory->helper.socket, false);
+	directory->helper.socket = directory->helper.pidfd = -1;
+	directory_plan(look_up);
+	r = helper_fork(&directory->helper, HELPER_DIRECTORY);
 	if (r < 0)
 		directory_free(directory);
 	else
@@ -281,18 +314,19 @@ directory_new(directory_look_up_fn *look_up, struct directory **directory_r)
 }
 
 void
-directory_watch(struct directory *directory, struct event_base *base,
-		void (*on_lost)(void *arg), void *arg)
+directory_plan(directory_look_up_fn *look_up)
+{
+	static directory_look_up_fn *planned;
+
+	planned = look_up ? look_up : directory_look_up;
+	helper_plan(HELPER_DIRECTORY, directory_live, &planned);
+}
+
+void
+directory_watch(struct directory *directory, struct event_base *base)
 {
 	directory->base = base;
-	directory->on_lost = on_lost;
-	directory->arg = arg;
-	directory->readable = xalloc_check(event_new(base, directory->helper.socket,
-						     EV_READ | EV_PERSIST, directory_on_readable,
-						     directory));
-	directory->writable = xalloc_check(event_new(base, directory->helper.socket, EV_WRITE,
-						     directory_on_writable, directory));
-	event_add(directory->readable, NULL);
+	directory_open(directory);
 }
 
 void
@@ -306,11 +340,11 @@ directory_free(struct directory *directory)
 		lookup_free(lookup);
 	while ((lookup = TAILQ_FIRST(&directory->asked)))
 		lookup_free(lookup);
-	if (directory->readable) {
-		event_free(directory->readable);
-		event_free(directory->writable);
+	if (directory->base) {
+		event_del(&directory->readable);
+		event_del(&directory->writable);
 	}
-	helper_end(&directory->helper);
+	helper_done(&directory->helper);
 	frame_reader_done(&directory->reader);
 	frame_writer_done(&directory->writer);
 	free(directory);

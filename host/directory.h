@@ -46,18 +46,19 @@ void directory_person_done(struct directory_person *person);
 typedef int directory_look_up_fn(uid_t uid, const char *const *group, size_t n,
 				 struct directory_person *person_r);
 
-/* Forks the helper. To be called before a client's first byte is read. look_up: the function that
- * does the lookups; NULL: directory_look_up. 0 or -errno. */
+/* To be called before the fork servers are forked (forker.h). look_up: the function that does the
+ * lookups; NULL: directory_look_up. */
+void directory_plan(directory_look_up_fn *look_up);
+
+/* Plans and forks the helper. To be called before a client's first byte is read. 0 or -errno. */
 int directory_new(directory_look_up_fn *look_up, struct directory **directory_r);
 
 /* Ends the helper; lookups are dropped. NULL is fine. */
 void directory_free(struct directory *directory);
 
-/* To be called before the first lookup. on_lost is called once, from the loop, when the helper has
- * ended or does not keep its time limits. The helper cannot be replaced: from then on all lookups
- * fail. */
-void directory_watch(struct directory *directory, struct event_base *base,
-		     void (*on_lost)(void *arg), void *arg);
+/* To be called before the first lookup. A helper that has ended or does not keep its time limits is
+ * made again; the lookups that it had are repeated. */
+void directory_watch(struct directory *directory, struct event_base *base);
 
 /* Looks up a uid and whether it is in these groups. Names are copied. on_answer is always called
  * from the loop, once: with error 0 and the person, borrowed for the call; or with -errno, as

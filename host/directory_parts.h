@@ -13,7 +13,8 @@ int subordinate_owner(uid_t uid, uid_t *owner_r);
 /* Loads libsubid, which has to happen before memory and descriptors are bounded. */
 void subordinate_load(void);
 
-/* The helper: serves lookups on socket until the supervisor closes its end. */
-_Noreturn void directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up);
+/* The helper: a helper_live_fn. look_up: a pointer to a directory_look_up_fn. Serves lookups on
+ * socket until the supervisor closes its end. */
+_Noreturn void directory_live(const void *look_up, int socket, pid_t supervisor);
 
 #endif

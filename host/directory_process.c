@@ -225,7 +225,7 @@ directory_process_conclude(void *arg, const struct frame *order, int error,
 }
 
 _Noreturn void
-directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up)
+directory_live(const void *look_up, int socket, pid_t supervisor)
 {
 	static const struct jobs_calls calls = {
 		directory_process_obey, directory_process_work, directory_process_conclude,
@@ -235,11 +235,11 @@ directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up)
 
 	if (r == 0)
 		r = helper_keep_only(&socket);
-	if (r == 0 && look_up == directory_look_up)
+	process.look_up = *(directory_look_up_fn *const *)look_up;
+	if (r == 0 && process.look_up == directory_look_up)
 		subordinate_load();
 	if (r == 0)
 		r = fence_helper();
-	process.look_up = look_up;
 	process.jobs = (struct jobs){ .calls = &calls, .arg = &process, .answer = MSG_PERSON,
 				      .socket = socket, .most = DIRECTORY_AT_ONCE };
 	if (r == 0)

@@ -241,6 +241,7 @@ fence_supervisor(const char **what_r)
 static const char *const usage_calls[] = {
 	"read", "close", "fstat", "newfstatat", "getdents64", "lseek", "statfs", "sendto", "recvfrom",
 	"brk", "munmap", "mremap", "madvise", "futex", "rt_sigreturn", "restart_syscall", "exit_group",
+	"clock_nanosleep", "nanosleep",
 	"getpid", "gettid", "rt_sigprocmask",	/* of abort() */
 };
 
@@ -273,7 +274,7 @@ fence_usage(void)
 /* Calls that reach other processes, kernel code that nothing here needs, and the machine itself.
  * The workers' filters refuse them too; this filter also holds in zygotes and the keeper. */
 static const char *const refused[] = {
-	"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp",
+	"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd",
 	"process_madvise", "process_mrelease", "migrate_pages", "move_pages",
 	"bpf", "perf_event_open", "io_uring_setup", "io_uring_enter", "io_uring_register",
 	"userfaultfd", "fanotify_init", "fanotify_mark", "lookup_dcookie", "open_by_handle_at",
@@ -368,19 +369,40 @@ refuse_sockets(scmp_filter_ctx ctx)
 	return r;
 }
 
-int
-fence_family(void)
+/* kcmp: refused too. */
+static int
+fence_common(scmp_filter_ctx ctx, bool kcmp)
 {
-	scmp_filter_ctx ctx = refusing_nothing();
 	int r = ctx ? fence_refuse(ctx, refused, N(refused)) : -ENOMEM;
 
-	if (r == 0)
-		r = refuse_sockets(ctx);
+	if (r == 0 && kcmp)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kcmp), 0);
+	return r == 0 ? refuse_sockets(ctx) : r;
+}
+
+static int
+fence_of_common(bool kcmp)
+{
+	scmp_filter_ctx ctx = refusing_nothing();
+	int r = fence_common(ctx, kcmp);
+
 	if (r == 0)
 		r = fence_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	return r;
+}
+
+int
+fence_family(void)
+{
+	return fence_of_common(true);
+}
+
+int
+fence_forker(void)
+{
+	return fence_of_common(false);
 }
 
 /* ---- a helper's and its jobs' ---- */
@@ -389,15 +411,13 @@ int
 fence_helper(void)
 {
 	scmp_filter_ctx ctx = refusing_nothing();
-	int r = ctx ? fence_refuse(ctx, refused, N(refused)) : -ENOMEM;
+	int r = fence_common(ctx, true);
 
 	if (r == 0)
 		r = fence_refuse(ctx, refused_to_helper, N(refused_to_helper));
 	if (r == 0)
 		r = fence_add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused_to_helper,
 				   N(rows_refused_to_helper));
-	if (r == 0)
-		r = refuse_sockets(ctx);
 	/* A filter cannot see the flags of clone3; the C library falls back to clone. */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);

@@ -21,6 +21,10 @@ int fence_usage(void);
  * add filters of their own, so the list has only calls that none of them needs. 0 or -errno. */
 int fence_family(void);
 
+/* For a fork server (forker.h), whose helpers inherit it: as fence_family, but kcmp is allowed,
+ * which the usage helper needs. 0 or -errno. */
+int fence_forker(void);
+
 /* For a helper with jobs (jobs.h): refuses what fence_family refuses, and also new programs,
  * namespaces, mounts, and signals other than SIGKILL. It is a list of refused calls, not of allowed
  * ones, because modules of name services are loaded later and may use the network. 0 or -errno. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the helper's process, the socket to it, the index and the jobs.
- * Reads:   FILE_ENDED, and at the start STORED_FILE, from the helper. */
+ * Reads:   FILE_ENDED, and from each new helper STORED_FILE and STORE_READY. */
 #include "host/filestore.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <event2/event.h>
+#include <event2/event_struct.h>
 
 #include "base/clock.h"
 #include "base/id.h"
@@ -21,6 +22,7 @@
 #include "base/passrights.h"
 #include "base/xalloc.h"
 #include "host/filestore_parts.h"
+#include "host/forker.h"
 #include "host/helper.h"
 #include "proto/frame.h"
 
@@ -47,6 +49,7 @@ struct stored {
 	uint64_t size, until_s;
 	unsigned char sha256[FILESTORE_SHA256];
 	unsigned int holds;
+	bool seen;			/* in the index of a new helper */
 };
 
 TAILQ_HEAD(stored_list, stored);
@@ -72,7 +75,7 @@ struct filestore_hold {
 TAILQ_HEAD(shelf_list, shelf);
 
 /* WAITS ──STORE_FILE, FETCH_FILE──> ACTIVE ──FILE_ENDED, end of the helper──> end
- * WAITS ──place_seconds──> end with -EBUSY
+ * WAITS ──place_seconds──> end with -EBUSY, or -EPIPE if there is no helper
  *   any of them ──filestore_cancel──> gone; while it is ACTIVE the helper still answers */
 struct filestore_job {
 	TAILQ_ENTRY(filestore_job) link;
@@ -95,10 +98,11 @@ struct filestore {
 	struct filestore_bounds bounds;
 	struct event_base *base;
 	struct helper helper;
-	bool lost;
+	bool listing;			/* a new helper sends its index */
 	struct frame_reader reader;
 	struct frame_writer writer;
-	struct event *readable, *writable, *sweep, *pace;
+	struct event readable, writable;
+	struct event *sweep, *pace;
 	struct shelf_list shelves;
 	struct filestore_jobs jobs;	/* in the order in which they were made */
 	size_t n_active, n_slow;
@@ -200,11 +204,18 @@ filestore_unshelve(struct filestore *store, struct shelf *shelf, struct stored *
 	stored_free(file);
 }
 
+/* Can the helper take orders? If not, it is being made again, and what was ordered is dropped. */
+static bool
+filestore_is_up(const struct filestore *store)
+{
+	return store->helper.socket >= 0 && !store->listing;
+}
+
 static void
 send_orders(struct filestore *store)
 {
-	if (!store->lost && store->writable && frame_writer_waits(&store->writer))
-		event_add(store->writable, NULL);
+	if (filestore_is_up(store) && store->base && frame_writer_waits(&store->writer))
+		event_add(&store->writable, NULL);
 }
 
 static void
@@ -214,9 +225,8 @@ drop_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
 			   .drop_file = { .name = msg_str(file->name),
 					  .principal = msg_str(shelf->principal) } };
 
-	/* A file whose removal cannot be ordered now is removed at the next start, because it has
-	 * expired then. */
-	if (!store->lost)
+	/* A file whose removal cannot be ordered now is removed when the next helper lists it. */
+	if (filestore_is_up(store))
 		(void)frame_writer_put(&store->writer, &msg, NULL, 0);
 	filestore_unshelve(store, shelf, file);
 	send_orders(store);
@@ -386,7 +396,8 @@ filestore_on_due(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	filestore_settle(job, job->error ? job->error : -EBUSY);
+	filestore_settle(job, job->error ? job->error
+			      : filestore_is_up(job->store) ? -EBUSY : -EPIPE);
 }
 
 /* A file with the same address is replaced: its tenant has changed it. */
@@ -440,20 +451,130 @@ take_ended(struct filestore *store, const struct msg_file_ended *ended)
 
 /* ---- the helper ---- */
 
+static void filestore_on_readable(evutil_socket_t fd, short what, void *arg);
+static void filestore_on_writable(evutil_socket_t fd, short what, void *arg);
+
+static void
+filestore_open(struct filestore *store)
+{
+	const int socket = store->helper.socket;
+
+	event_assign(&store->readable, store->base, socket, EV_READ | EV_PERSIST,
+		     filestore_on_readable, store);
+	event_assign(&store->writable, store->base, socket, EV_WRITE, filestore_on_writable, store);
+	event_add(&store->readable, NULL);
+}
+
+static void
+filestore_on_made(void *arg)
+{
+	struct filestore *store = arg;
+	struct shelf *shelf;
+	struct stored *file;
+
+	passrights_set(store->helper.socket, false);
+	frame_reader_done(&store->reader);
+	frame_writer_done(&store->writer);
+	frame_reader_init(&store->reader, FROM_FILESTORE);
+	frame_writer_init(&store->writer, WAITING_BYTES);
+	store->listing = true;
+	TAILQ_FOREACH(shelf, &store->shelves, link)
+		TAILQ_FOREACH(file, &shelf->files, link)
+			file->seen = false;
+	filestore_open(store);
+}
+
+/* Active jobs fail; the others wait for the new helper, and so do all that come meanwhile. */
 static void
 filestore_lose_helper(struct filestore *store, int error)
 {
 	struct filestore_job *job;
 
-	if (store->lost)
-		return;
-	log_line(LOG_ERR, "files-lost", "err=%s jobs=%zu", strerrorname_np(-error),
-		 store->n_active);
-	store->lost = true;
-	event_del(store->readable);
-	event_del(store->writable);
+	event_del(&store->readable);
+	event_del(&store->writable);
+	store->listing = false;
 	TAILQ_FOREACH(job, &store->jobs, link)
-		filestore_fail_later(job, -EPIPE);
+		if (job->active)
+			filestore_fail_later(job, -EPIPE);
+	helper_renew(&store->helper, store->base, error, filestore_on_made, store);
+}
+
+/* ---- the index of a new helper ---- */
+
+static struct stored *
+find_by_name(const struct shelf *shelf, const struct msg_str *name)
+{
+	struct stored *file;
+
+	TAILQ_FOREACH(file, &shelf->files, link)
+		if (memcmp(file->name, name->at, FILE_NAME) == 0)
+			break;
+	return file;
+}
+
+/* A file that this process does not know is removed: it was dropped while there was no helper, or
+ * its owner was told that it was not kept. */
+static void
+filestore_see(struct filestore *store, const struct msg_stored_file *said)
+{
+	own_mem char *principal = xmemdup0(said->principal.at, said->principal.len);
+	const struct shelf *shelf = find_shelf(store, principal);
+	struct stored *file = shelf ? find_by_name(shelf, &said->name) : NULL;
+	struct msg msg = { .type = MSG_DROP_FILE,
+			   .drop_file = { .name = said->name, .principal = said->principal } };
+
+	if (file)
+		file->seen = true;
+	else
+		(void)frame_writer_put(&store->writer, &msg, NULL, 0);
+}
+
+/* Forgets the files that are not on the disk any more. Their holders keep them until they let them
+ * go. */
+static void
+filestore_forget_unseen(struct filestore *store)
+{
+	struct shelf *shelf, *next_shelf;
+	struct stored *file, *next;
+
+	for (shelf = TAILQ_FIRST(&store->shelves); shelf; shelf = next_shelf) {
+		next_shelf = TAILQ_NEXT(shelf, link);
+		for (file = TAILQ_FIRST(&shelf->files); file; file = next) {
+			next = TAILQ_NEXT(file, link);
+			if (!file->seen)
+				remove_stored(store, shelf, file);
+		}
+		drop_empty(store, shelf);
+	}
+}
+
+static int
+filestore_take_listing(struct filestore *store, const struct msg *msg)
+{
+	if (msg->type == MSG_STORED_FILE) {
+		filestore_see(store, &msg->stored_file);
+		return 0;
+	}
+	if (msg->type != MSG_STORE_READY)
+		return -EBADMSG;
+	/* -EWOULDBLOCK: jobs of the helper before it have not ended yet. */
+	if (msg->store_ready.error != 0)
+		return -(int)msg->store_ready.error;
+	store->listing = false;
+	helper_is_back(&store->helper);
+	filestore_forget_unseen(store);
+	return 0;
+}
+
+static int
+filestore_take(struct filestore *store, const struct msg *msg)
+{
+	if (store->listing)
+		return filestore_take_listing(store, msg);
+	if (msg->type != MSG_FILE_ENDED)
+		return -EBADMSG;
+	take_ended(store, &msg->file_ended);
+	return 0;
 }
 
 static void
@@ -461,15 +582,14 @@ filestore_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct filestore *store = arg;
 	struct frame frame = { 0 };
-	int r = 1;
+	int r;
 
 	(void)what;
-	while (!store->lost && (r = frame_reader_read(&store->reader, (int)fd, &frame)) == 1) {
-		if (frame.msg.type == MSG_FILE_ENDED)
-			take_ended(store, &frame.msg.file_ended);
-		else
-			filestore_lose_helper(store, -EBADMSG);
+	while ((r = frame_reader_read(&store->reader, (int)fd, &frame)) == 1) {
+		r = filestore_take(store, &frame.msg);
 		frame_done(&frame);
+		if (r < 0)
+			break;
 	}
 	if (r < 0)
 		filestore_lose_helper(store, r);
@@ -486,7 +606,7 @@ filestore_on_writable(evutil_socket_t fd, short what, void *arg)
 	if (r < 0)
 		filestore_lose_helper(store, r);
 	else if (r == 1)
-		event_add(store->writable, NULL);
+		event_add(&store->writable, NULL);
 }
 
 /* ---- the beginning of jobs ---- */
@@ -509,15 +629,12 @@ put_order(struct filestore_job *job, int fd)
 	return frame_writer_put(&job->store->writer, &msg, &fd, 1);
 }
 
-/* May the job start? Makes room for a file that comes in. 0; -EPIPE: the helper is lost; or an
- * error of filestore_make_room. */
+/* May the job start? Makes room for a file that comes in. 0 or an error of filestore_make_room. */
 static int
 may_start(struct filestore_job *job)
 {
 	struct filestore *store = job->store;
 
-	if (store->lost)
-		return -EPIPE;
 	if (!job->coming)
 		return 0;
 	job->coming->until_s = now_s() + store->bounds.keep_seconds;
@@ -582,7 +699,8 @@ filestore_start_waiting(struct filestore *store)
 {
 	struct filestore_job *job, *next;
 
-	for (job = TAILQ_FIRST(&store->jobs); job && store->n_active < FILESTORE_JOBS; job = next) {
+	for (job = TAILQ_FIRST(&store->jobs);
+	     job && filestore_is_up(store) && store->n_active < FILESTORE_JOBS; job = next) {
 		int r;
 
 		next = TAILQ_NEXT(job, link);
@@ -669,7 +787,7 @@ filestore_cancel(struct filestore_job *job)
 	struct filestore *store = job->store;
 	struct msg msg = { .type = MSG_DROP_JOB, .drop_job.job = job->number };
 
-	if (!job->active || job->error || store->lost ||
+	if (!job->active || job->error || !filestore_is_up(store) ||
 	    frame_writer_put(&store->writer, &msg, NULL, 0) < 0) {
 		job_free(job);
 		return;
@@ -692,7 +810,7 @@ bool
 filestore_find(struct filestore *store, const char *principal, const char *uri,
 	       struct filestore_file *file_r)
 {
-	const struct shelf *shelf = store->lost ? NULL : find_shelf(store, principal);
+	const struct shelf *shelf = find_shelf(store, principal);
 	const struct stored *file = shelf ? find_stored(shelf, uri) : NULL;
 
 	if (!file || file->until_s <= now_s())
@@ -705,7 +823,7 @@ bool
 filestore_next(struct filestore *store, const char *principal, const char *after,
 	       struct filestore_file *file_r)
 {
-	const struct shelf *shelf = store->lost ? NULL : find_shelf(store, principal);
+	const struct shelf *shelf = find_shelf(store, principal);
 	const struct stored *file, *best = NULL;
 	uint64_t now = now_s();
 
@@ -737,7 +855,7 @@ filestore_remove(struct filestore *store, const char *principal, const char *uri
 struct filestore_hold *
 filestore_hold(struct filestore *store, const char *principal, const char *uri)
 {
-	struct shelf *shelf = store->lost ? NULL : find_shelf(store, principal);
+	struct shelf *shelf = find_shelf(store, principal);
 	struct stored *file = shelf ? find_stored(shelf, uri) : NULL;
 	const struct msg_str name = msg_str(principal);
 	struct filestore_hold *hold;
@@ -864,9 +982,9 @@ filestore_new(const char *directory, const struct filestore_bounds *bounds,
 	TAILQ_INIT(&store->jobs);
 	frame_reader_init(&store->reader, FROM_FILESTORE);
 	frame_writer_init(&store->writer, WAITING_BYTES);
-	r = helper_fork(&store->helper);
-	if (r == 1)
-		filestore_live(store->helper.socket, store->helper.pid, directory);
+	store->helper.socket = store->helper.pidfd = -1;
+	filestore_plan(directory);
+	r = helper_fork(&store->helper, HELPER_FILES);
 	if (r == 0) {
 		passrights_set(store->helper.socket, false);
 		r = read_index(store);
@@ -879,18 +997,20 @@ filestore_new(const char *directory, const struct filestore_bounds *bounds,
 }
 
 void
+filestore_plan(const char *directory)
+{
+	helper_plan(HELPER_FILES, filestore_live, directory);
+}
+
+void
 filestore_watch(struct filestore *store, struct event_base *base)
 {
 	static const struct timeval each = { .tv_sec = SWEEP_S };
 
 	store->base = base;
-	store->readable = xalloc_check(event_new(base, store->helper.socket, EV_READ | EV_PERSIST,
-						 filestore_on_readable, store));
-	store->writable = xalloc_check(
-		event_new(base, store->helper.socket, EV_WRITE, filestore_on_writable, store));
 	store->sweep = xalloc_check(event_new(base, -1, EV_PERSIST, on_sweep, store));
 	store->pace = xalloc_check(evtimer_new(base, filestore_on_pace, store));
-	event_add(store->readable, NULL);
+	filestore_open(store);
 	event_add(store->sweep, &each);
 }
 
@@ -910,13 +1030,13 @@ filestore_free(struct filestore *store)
 		shelf->spent_ms = 0;
 		drop_empty(store, shelf);
 	}
-	if (store->readable) {
-		event_free(store->readable);
-		event_free(store->writable);
+	if (store->base) {
+		event_del(&store->readable);
+		event_del(&store->writable);
 		event_free(store->sweep);
 		event_free(store->pace);
 	}
-	helper_end(&store->helper);
+	helper_done(&store->helper);
 	frame_reader_done(&store->reader);
 	frame_writer_done(&store->writer);
 	free(store);

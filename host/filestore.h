@@ -48,10 +48,13 @@ struct filestore_file {
 	uint64_t until_s;		/* of the real-time clock */
 };
 
-/* Forks the helper and reads the index. To be called before a client's first byte is read.
- * directory: an absolute path; the directory is made if only the last part is missing. It must
- * belong to this user, other users must not be able to write to it, and only one supervisor may use
- * it at a time. 0 or -errno. */
+/* To be called before the fork servers are forked (forker.h). directory is borrowed. */
+void filestore_plan(const char *directory);
+
+/* Plans and forks the helper, and reads the index. To be called before a client's first byte is
+ * read. directory: an absolute path, borrowed; the directory is made if only the last part is
+ * missing. It must belong to this user, other users must not be able to write to it, and only one
+ * supervisor may use it at a time. 0 or -errno. */
 int filestore_new(const char *directory, const struct filestore_bounds *bounds,
 		  struct filestore **store_r);
 
@@ -59,7 +62,7 @@ int filestore_new(const char *directory, const struct filestore_bounds *bounds,
 void filestore_free(struct filestore *store);
 
 /* To be called before the first job. From then on files that expire are removed. If the helper
- * ends, this is logged, all jobs fail, and no file is found any more. */
+ * ends, it is made again: active jobs fail with -EPIPE, others wait, and the index stays. */
 void filestore_watch(struct filestore *store, struct event_base *base);
 
 /* The helper's process; 0 for NULL. */
@@ -80,6 +83,7 @@ struct filestore_calls {
 	 * -ESTALE    fewer bytes came than were announced, or the file is gone
 	 * -ETIMEDOUT it took too long
 	 * -EBUSY     other jobs used all places for place_seconds, so it has not begun
+	 * -EPIPE     the helper was lost, or is away
 	 * or another -errno. The job is freed. */
 	void (*end)(void *arg, int error);
 	void *arg;

@@ -9,8 +9,9 @@
 
 #define FILESTORE_JOBS 32	/* children that the helper has at the same time */
 
-/* The helper: sends the index, then serves jobs on socket until the supervisor closes its end. */
-_Noreturn void filestore_live(int socket, pid_t supervisor, const char *directory);
+/* The helper: a helper_live_fn. directory: its path. Sends the index, then serves jobs on socket
+ * until the supervisor closes its end. */
+_Noreturn void filestore_live(const void *directory, int socket, pid_t supervisor);
 
 /* ---- filestore_disk.c: these functions wait for the disk ---- */
 

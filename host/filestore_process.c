@@ -114,7 +114,7 @@ filestore_introduce(int socket, const char *directory, int *root_r)
 }
 
 _Noreturn void
-filestore_live(int socket, pid_t supervisor, const char *directory)
+filestore_live(const void *directory, int socket, pid_t supervisor)
 {
 	static const struct jobs_calls calls = {
 		filestore_process_obey, filestore_process_work, filestore_process_conclude,

@@ -14,57 +14,250 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <event2/event.h>
+
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "base/xalloc.h"
 
 #define SOCKET_FD (STDERR_FILENO + 1)	/* the helper's socket, where nothing else is kept */
 
+static const struct {
+	const char *name;
+	int type;		/* of its socket */
+	const char *without;
+} kinds[] = {
+	[HELPER_LAUNCHER] = { "launcher", SOCK_STREAM,
+			      "until it is made again, no zygote can be started" },
+	[HELPER_DIRECTORY] = { "directory", SOCK_STREAM,
+			       "until it is made again, lookups of users wait" },
+	[HELPER_USAGE] = { "usage", SOCK_SEQPACKET,
+			   "until it is made again, the use of workers is not sampled" },
+	[HELPER_FILES] = { "files", SOCK_STREAM,
+			   "until it is made again, files to be kept or read wait" },
+	[HELPER_FORKER] = { "forker", SOCK_STREAM,
+			    "until it is made again, one process is left that makes helpers" },
+};
+
+static struct {
+	helper_live_fn *live;
+	const void *arg;
+} plans[HELPER_KIND_COUNT];
+
+/* A process that was killed and is not reaped yet. */
+struct ending {
+	TAILQ_ENTRY(ending) link;
+	pid_t pid;
+	int pidfd;
+	struct event *ended;
+};
+
+static TAILQ_HEAD(, helper) all = TAILQ_HEAD_INITIALIZER(all);
+static TAILQ_HEAD(, ending) endings = TAILQ_HEAD_INITIALIZER(endings);
+static struct helper_state states[HELPER_KIND_COUNT];
+
 /* ---- in the supervisor ---- */
 
-int
-helper_fork(struct helper *helper)
+const char *
+helper_name(enum helper_kind kind)
 {
-	pid_t supervisor = getpid();
-	sigset_t all, before;
+	return kinds[kind].name;
+}
+
+const char *
+helper_without(enum helper_kind kind)
+{
+	return kinds[kind].without;
+}
+
+struct helper_state
+helper_state(enum helper_kind kind)
+{
+	return states[kind];
+}
+
+void
+helper_set_away(struct helper *helper, bool away)
+{
+	if (helper->away == away)
+		return;
+	helper->away = away;
+	states[helper->kind].away += away ? 1u : -1u;
+	states[helper->kind].lost += away;
+}
+
+void
+helper_plan(enum helper_kind kind, helper_live_fn *live, const void *arg)
+{
+	plans[kind].live = live;
+	plans[kind].arg = arg;
+}
+
+_Noreturn void
+helper_live(enum helper_kind kind, int socket, pid_t supervisor)
+{
+	if (plans[kind].live)
+		plans[kind].live(plans[kind].arg, socket, supervisor);
+	_exit(EXIT_FAILURE);
+}
+
+int
+helper_pair(enum helper_kind kind, int pair_r[2])
+{
+	int error;
+
+	if (socketpair(AF_UNIX, kinds[kind].type | SOCK_CLOEXEC, 0, pair_r) < 0)
+		return -errno;
+	if (fcntl(pair_r[0], F_SETFL, O_NONBLOCK) == 0)
+		return 0;
+	error = errno;
+	close(pair_r[0]);
+	close(pair_r[1]);
+	return -error;
+}
+
+void
+helper_took(struct helper *helper, pid_t pid, int pidfd, int socket)
+{
+	helper->pid = pid;
+	helper->pidfd = pidfd;
+	helper->socket = socket;
+	helper->made_ms = clock_ms();
+	TAILQ_INSERT_TAIL(&all, helper, link);
+	states[helper->kind].up++;
+}
+
+int
+helper_fork(struct helper *helper, enum helper_kind kind)
+{
+	pid_t supervisor = getpid(), pid;
+	sigset_t blocked, before;
 	int pair[2], error;
 
-	*helper = (struct helper){ .pidfd = -1, .socket = -1 };
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
+	helper->kind = kind;
+	helper->pid = 0;
+	helper->pidfd = helper->socket = -1;
+	error = helper_pair(kind, pair);
+	if (error < 0)
+		return error;
 	/* The supervisor's handlers must not run in the helper. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	helper->pid = fork();
+	sigfillset(&blocked);
+	sigprocmask(SIG_SETMASK, &blocked, &before);
+	pid = fork();
 	error = errno;
-	if (helper->pid == 0) {
-		*helper = (struct helper){ .pid = supervisor, .pidfd = -1, .socket = pair[1] };
-		return 1;
+	if (pid == 0) {
+		close(pair[0]);
+		helper_live(kind, pair[1], supervisor);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(pair[1]);
-	helper->socket = pair[0];
-	if (helper->pid < 0)
+	if (pid < 0) {
+		close(pair[0]);
 		return -error;
-	helper->pidfd = (int)syscall(SYS_pidfd_open, helper->pid, 0);
-	if (helper->pidfd < 0 || fcntl(helper->socket, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	return 0;
+	}
+	helper_took(helper, pid, (int)syscall(SYS_pidfd_open, pid, 0), pair[0]);
+	return helper->pidfd < 0 ? -errno : 0;
+}
+
+static void
+reap(int pidfd)
+{
+	siginfo_t info;
+
+	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) < 0 && errno == EINTR)
+		;
+}
+
+/* Kills the process and forgets it. Its pidfd, which the caller closes; -1: there is no process. */
+static int
+helper_let_go(struct helper *helper)
+{
+	int pidfd = helper->pidfd;
+
+	if (helper->socket >= 0)
+		close(helper->socket);
+	if (helper->pid != 0) {
+		TAILQ_REMOVE(&all, helper, link);
+		states[helper->kind].up--;
+	}
+	if (pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	helper->pid = 0;
+	helper->pidfd = helper->socket = -1;
+	return pidfd;
 }
 
 void
 helper_end(struct helper *helper)
 {
-	siginfo_t info;
+	own_fd int pidfd = helper_let_go(helper);
 
-	if (helper->socket >= 0)
-		close(helper->socket);
-	if (helper->pidfd >= 0) {
-		syscall(SYS_pidfd_send_signal, helper->pidfd, SIGKILL, NULL, 0);
-		while (waitid(P_PIDFD, (id_t)helper->pidfd, &info, WEXITED) < 0 && errno == EINTR)
-			;
-		close(helper->pidfd);
+	if (pidfd >= 0)
+		reap(pidfd);
+}
+
+static void
+ending_free(struct ending *ending)
+{
+	TAILQ_REMOVE(&endings, ending, link);
+	event_free(ending->ended);
+	close(ending->pidfd);
+	free(ending);
+}
+
+static void
+helper_on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	siginfo_t info = { 0 };
+
+	(void)what;
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid != 0)
+		ending_free(arg);
+}
+
+void
+helper_drop(struct helper *helper, struct event_base *base)
+{
+	struct ending *ending;
+	pid_t pid = helper->pid;
+	int pidfd = helper_let_go(helper);
+
+	if (pidfd < 0)
+		return;
+	ending = xcalloc(1, sizeof(*ending));
+	ending->pid = pid;
+	ending->pidfd = pidfd;
+	ending->ended = xalloc_check(event_new(base, pidfd, EV_READ | EV_PERSIST, helper_on_ended,
+					       ending));
+	TAILQ_INSERT_TAIL(&endings, ending, link);
+	event_add(ending->ended, NULL);
+}
+
+void
+helper_reap_all(void)
+{
+	struct ending *ending;
+
+	while ((ending = TAILQ_FIRST(&endings))) {
+		reap(ending->pidfd);
+		ending_free(ending);
 	}
-	*helper = (struct helper){ .pidfd = -1, .socket = -1 };
+}
+
+bool
+helper_is_one(pid_t pid)
+{
+	const struct helper *helper;
+	const struct ending *ending;
+
+	TAILQ_FOREACH(helper, &all, link)
+		if (helper->pid == pid)
+			return true;
+	TAILQ_FOREACH(ending, &endings, link)
+		if (ending->pid == pid)
+			return true;
+	return false;
 }
 
 /* ---- in the helper ---- */
@@ -106,7 +299,29 @@ helper_keep_only(int *socket)
 	if (*socket != SOCKET_FD && dup3(*socket, SOCKET_FD, O_CLOEXEC) < 0)
 		return -errno;
 	*socket = SOCKET_FD;
-	return close_range(SOCKET_FD + 1, ~0u, 0) < 0 ? -errno : 0;
+	return helper_keep(socket, 1);
+}
+
+static int
+helper_by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+int
+helper_keep(int *fd, size_t n)
+{
+	unsigned int from = STDERR_FILENO + 1;
+
+	qsort(fd, n, sizeof(*fd), helper_by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (fd[i] < (int)from)
+			continue;
+		if (fd[i] > (int)from && close_range(from, (unsigned int)fd[i] - 1, 0) < 0)
+			return -errno;
+		from = (unsigned int)fd[i] + 1;
+	}
+	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
 }
 
 _Noreturn void

@@ -1,30 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that are forked from the supervisor and then run on their own: the launcher, the
- * directory helper, the usage helper and the file helper. Each has one socket to the supervisor.
+/* Helpers: processes that are forked from the supervisor and then run on their own. They are the
+ * launcher, the directory helper, the usage helper, the file helper and the fork servers. Each has
+ * one socket to the supervisor.
  *
  * They are forked at start-up, before a client's first byte is read, so they hold no data of a
- * client. The supervisor's fence (fence.h) allows no fork later, so a lost helper cannot be
- * replaced.
+ * client. The supervisor's fence (fence.h) allows no fork later. So a helper that is lost is made
+ * again by a fork server (forker.h), which was forked at start-up too.
  */
 #ifndef HOST_HELPER_H
 #define HOST_HELPER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
-/* One side's view of the other. */
+#include "proto/message.h"
+
+struct event;
+struct event_base;
+
+/* What the helpers of one kind do, in the forked process: arg is that of helper_plan, and socket
+ * blocks. Does not return. */
+typedef void helper_live_fn(const void *arg, int socket, pid_t supervisor);
+
+/* Sets what the helpers of this kind do from now on. arg has to live as long as the process. */
+void helper_plan(enum helper_kind kind, helper_live_fn *live, const void *arg);
+
+/* The supervisor's side of a helper. Zeroed except for -1: there is none. */
 struct helper {
-	pid_t pid;		/* of the other side */
-	int pidfd;		/* of the helper; -1 in the helper itself */
-	int socket;		/* to the other side; -1: none */
+	enum helper_kind kind;
+	pid_t pid;		/* 0: none */
+	int pidfd, socket;	/* -1: none */
+	TAILQ_ENTRY(helper) link;	/* of all that exist; pid is not 0 */
+	/* of forker.c: */
+	bool away;			/* from helper_renew to helper_is_back */
+	TAILQ_ENTRY(helper) waiting;	/* for a fork server */
+	bool waits;
+	struct event *due;		/* for the next try; NULL: it was never lost */
+	unsigned int tries;		/* since the last one that lived long enough */
+	uint64_t made_ms;
+	void (*on_made)(void *arg);
+	void *arg;
 };
 
-/* Forks a helper. Returns 1 in the helper, whose socket blocks; there all signals are blocked until
- * helper_settle. Returns 0 in the supervisor, whose socket does not block. -errno: there is no
- * helper. After 0 and -errno the caller has to call helper_end. */
-int helper_fork(struct helper *helper);
+/* Forks a helper. The supervisor's end of its socket does not block. 0 or -errno; after both the
+ * caller has to call helper_end. In the helper it does not return. */
+int helper_fork(struct helper *helper, enum helper_kind kind);
 
 /* Kills the helper, waits for its end and closes what belongs to it. */
 void helper_end(struct helper *helper);
+
+/* As helper_end, but does not wait: the process is reaped from the loop. */
+void helper_drop(struct helper *helper, struct event_base *base);
+
+/* Waits for the ends of all helpers that were dropped. */
+void helper_reap_all(void);
+
+/* Is this process a helper, or was it one and is not reaped yet? */
+bool helper_is_one(pid_t pid);
+
+/* ---- what operators see ---- */
+
+/* One word, as in the log: "usage". Static. */
+const char *helper_name(enum helper_kind kind);
+
+/* What does not work while a helper of this kind is away: a sentence. Static. */
+const char *helper_without(enum helper_kind kind);
+
+struct helper_state {
+	unsigned int up;	/* processes of this kind */
+	unsigned int away;	/* that were lost, and do not work again yet */
+	uint64_t lost;		/* how many were lost since the start */
+};
+
+struct helper_state helper_state(enum helper_kind kind);
+
+/* ---- for fork servers ---- */
+
+/* Counts the helper as lost, or as working again. */
+void helper_set_away(struct helper *helper, bool away);
+
+/* Makes the two ends of a socket for a helper of this kind: the supervisor's, which does not block,
+ * and the helper's. 0 or -errno. */
+int helper_pair(enum helper_kind kind, int pair_r[2]);
+
+/* In the forked process: does what is planned for this kind. */
+_Noreturn void helper_live(enum helper_kind kind, int socket, pid_t supervisor);
+
+/* Takes over a process that a fork server has made. */
+void helper_took(struct helper *helper, pid_t pid, int pidfd, int socket);
 
 /* ---- in the helper ---- */
 
@@ -37,6 +103,9 @@ int helper_settle(const char *name, pid_t supervisor);
 /* Closes every descriptor but the first three and the socket, which becomes number 3. 0 or
  * -errno. */
 int helper_keep_only(int *socket);
+
+/* Closes every descriptor but the first three and those n. Sorts fd. 0 or -errno. */
+int helper_keep(int *fd, size_t n);
 
 /* Ends the helper. error: the result of its loop. -EPIPE and -ECONNRESET are the normal end: the
  * supervisor has ended, which closes its socket. Any other error is logged; event is the name of

@@ -9,38 +9,56 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "base/why.h"
+#include "base/xalloc.h"
+#include "host/forker.h"
 #include "host/helper.h"
 #include "host/launch.h"
 #include "host/launcher_parts.h"
 #include "host/outer.h"
 #include "proto/frame.h"
 
+#define LAUNCH_PATIENCE_S 3	/* for the first order; then the launcher counts as lost */
 #define LAUNCHED_FDS 3		/* the most descriptors of an answer */
+
+static const struct timeval launch_patience = { .tv_sec = LAUNCH_PATIENCE_S };
+
+/* A profile that the launcher was told to learn. */
+struct learned {
+	char *name;
+	unsigned int profile;	/* its number for the rest of the service */
+	int number;		/* the launcher's number; -errno: a new launcher could not learn it
+				 */
+};
 
 struct launcher {
 	struct helper helper;
 	struct frame_reader reader;
-	struct event readable;
-	bool watched, lost;
-	void (*on_lost)(void *arg);
-	void *arg;
+	struct event_base *base;		/* NULL: not watched yet */
+	struct event readable, late;
+	TAILQ_HEAD(, launch_order) orders;	/* unanswered, in their order */
+	struct learned learned[CONFIG_PROFILES_MAX];
+	size_t n_learned, n_again;	/* n_again: what a new launcher has learned of them */
 	uint32_t slots;
 	bool has_egress;
+	void (*on_back)(void *arg);
+	void *arg;
 	int spare[LAUNCHED_FDS];	/* reserved for an answer's descriptors; -1: not reserved
 					 * now */
 	char what[257];			/* the step that failed last */
 };
 
 /* Reserves descriptors for the next answer. Without them, clients that use up all descriptors
- * would make an answer look like a breach of the protocol, which ends the service. */
+ * would make an answer look like a breach of the protocol, which ends the launcher. */
 static void
 spare_fds(struct launcher *l)
 {
@@ -59,6 +77,162 @@ give_spare_fds(struct launcher *l)
 	}
 }
 
+/* ---- asking ---- */
+
+static void launcher_lose(struct launcher *l, int error);
+
+/* For a breach of the protocol that the caller reports itself. */
+static int
+launcher_break(struct launcher *l, int error)
+{
+	launcher_lose(l, error);
+	return error;
+}
+
+/* Takes the order out of the queue, and calls its owner. error: 0, or -errno with the name of the
+ * step that failed. */
+static void
+order_end(struct launcher *l, struct launch_order *order, int error, const char *what,
+	  struct launch *launch)
+{
+	TAILQ_REMOVE(&l->orders, order, link);
+	order->launcher = NULL;
+	if (l->base)
+		event_del(&l->late);
+	if (l->base && !TAILQ_EMPTY(&l->orders))
+		event_add(&l->late, &launch_patience);
+	order->on_launched(order->arg, error, what, launch);
+}
+
+/* The answer to the first order. 0 or -EBADMSG. */
+static int
+launcher_take_launched(struct launcher *l, struct frame *frame)
+{
+	const struct msg_launched *launched = &frame->msg.launched;
+	struct launch_order *order = TAILQ_FIRST(&l->orders);
+	struct launch launch;
+
+	if (!order || frame->msg.type != MSG_LAUNCHED ||
+	    (launched->error == 0 && (frame->fds.n != 3 || launched->pid < 2)))
+		return -EBADMSG;
+	launch_init(&launch);
+	if (launched->error != 0) {
+		snprintf(l->what, sizeof(l->what), "%.*s", (int)launched->what.len,
+			 launched->what.at);
+	} else {
+		launch = (struct launch){ (pid_t)launched->pid, frame_take_fd(frame, 0),
+					  frame_take_fd(frame, 1), frame_take_fd(frame, 2) };
+	}
+	order_end(l, order, -(int)launched->error, l->what, &launch);
+	return 0;
+}
+
+/* Waits for the next message. 1; -ETIMEDOUT; or another -errno. */
+static int
+launcher_await(struct launcher *l, uint64_t end_ms, struct frame *frame_r)
+{
+	struct pollfd line = { .fd = l->helper.socket, .events = POLLIN };
+	uint64_t now_ms;
+	int r;
+
+	while ((r = frame_reader_read(&l->reader, l->helper.socket, frame_r)) == 0) {
+		now_ms = clock_ms();
+		if (now_ms >= end_ms)
+			return -ETIMEDOUT;
+		if (poll(&line, 1, (int)(end_ms - now_ms) + 1) < 0 && errno != EINTR)
+			return -errno;
+	}
+	return r;
+}
+
+/* Waits until the launcher has answered all orders. 0 or -errno. */
+static int
+launcher_await_orders(struct launcher *l, uint64_t end_ms)
+{
+	struct frame frame = { 0 };
+	int r = 0;
+
+	while (r == 0 && !TAILQ_EMPTY(&l->orders)) {
+		r = launcher_await(l, end_ms, &frame);
+		if (r == 1)
+			r = launcher_take_launched(l, &frame);
+		frame_done(&frame);
+	}
+	return r;
+}
+
+static int
+launcher_send(struct launcher *l, const struct msg *msg)
+{
+	give_spare_fds(l);
+	return frame_send(l->helper.socket, msg, NULL, 0);
+}
+
+/* Sends a message and waits for its answer. */
+static int
+launcher_ask(struct launcher *l, const struct msg *question, enum msg_type answer,
+	     struct frame *frame_r)
+{
+	const uint64_t end_ms = clock_ms() + LAUNCHER_PATIENCE_MS;
+	int r;
+
+	if (l->helper.socket < 0)
+		return -ENOTCONN;
+	r = launcher_await_orders(l, end_ms);
+	if (r == 0)
+		r = launcher_send(l, question);
+	if (r == 0)
+		r = launcher_await(l, end_ms, frame_r);
+	if (r == 1 && frame_r->msg.type != answer) {
+		frame_done(frame_r);
+		r = -EBADMSG;
+	}
+	spare_fds(l);
+	return r < 0 ? launcher_break(l, r) : 0;
+}
+
+static const struct learned *
+find_learned(const struct launcher *l, unsigned int profile)
+{
+	for (size_t i = 0; i < l->n_learned; i++)
+		if (l->learned[i].profile == profile)
+			return &l->learned[i];
+	return NULL;
+}
+
+void
+launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
+	       struct launch_order *order,
+	       void (*on_launched)(void *arg, int error, const char *what, struct launch *launch),
+	       void *arg)
+{
+	const struct learned *learned = kind == LAUNCH_ZYGOTE ? find_learned(l, profile) : NULL;
+	int number = learned ? learned->number : (int)profile;
+	struct msg msg = { .type = MSG_LAUNCH,
+			   .launch = { kind, number < 0 ? 0 : (unsigned int)number } };
+	int r = l->helper.socket < 0 || l->n_again < l->n_learned ? -ENOTCONN
+		: number < 0 ? number : launcher_send(l, &msg);
+
+	spare_fds(l);
+	*order = (struct launch_order){ .launcher = l, .on_launched = on_launched, .arg = arg };
+	TAILQ_INSERT_TAIL(&l->orders, order, link);
+	if (r < 0)
+		order_end(l, order, r, number < 0 ? "learn the profile again"
+						  : "ask the launcher, which is away", NULL);
+	else if (l->base && !event_pending(&l->late, EV_TIMEOUT, NULL))
+		event_add(&l->late, &launch_patience);
+}
+
+void
+launcher_finish(struct launch_order *order)
+{
+	struct launcher *l = order->launcher;
+	int r = l ? launcher_await_orders(l, clock_ms() + LAUNCHER_PATIENCE_MS) : 0;
+
+	if (r < 0)
+		launcher_lose(l, r);
+}
+
 /* ---- life ---- */
 
 int
@@ -71,12 +245,13 @@ launcher_new(const struct launcher_options *options, struct launcher **launcher_
 	if (l == NULL)
 		return -ENOMEM;
 	*l = (struct launcher){ .slots = options->outer->slots,
-				.has_egress = options->egress_fd >= 0 };
+				.has_egress = options->egress_fd >= 0,
+				.helper = { .pidfd = -1, .socket = -1 } };
+	TAILQ_INIT(&l->orders);
 	memset(l->spare, -1, sizeof(l->spare));
 	frame_reader_init(&l->reader, FROM_LAUNCHER);
-	r = helper_fork(&l->helper);
-	if (r == 1)
-		launcher_live(options, l->helper.pid, l->helper.socket);
+	helper_plan(HELPER_LAUNCHER, launcher_live, options);
+	r = helper_fork(&l->helper, HELPER_LAUNCHER);
 	if (r < 0) {
 		launcher_free(l);
 		return why_say(why_r, r, "", "launcher: cannot start it: %s", strerror(-r));
@@ -91,36 +266,62 @@ launcher_free(struct launcher *l)
 {
 	if (l == NULL)
 		return;
-	if (l->watched)
+	if (l->base) {
 		event_del(&l->readable);
+		event_del(&l->late);
+	}
 	give_spare_fds(l);
-	helper_end(&l->helper);
+	helper_done(&l->helper);
 	frame_reader_done(&l->reader);
+	for (size_t i = 0; i < l->n_learned; i++)
+		free(l->learned[i].name);
 	free(l);
 }
 
-/* No answer is expected here: this is the launcher's end, or a breach of the protocol. */
+/* An answer, the launcher's end, or a breach of the protocol. */
 static void
 launcher_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct launcher *l = arg;
+	struct frame frame = { 0 };
+	int r = frame_reader_read(&l->reader, (int)fd, &frame);
 
+	(void)what;
+	if (r == 1)
+		r = launcher_take_launched(l, &frame);
+	frame_done(&frame);
+	spare_fds(l);
+	if (r < 0)
+		launcher_lose(l, r);
+}
+
+static void
+launcher_on_late(evutil_socket_t fd, short what, void *arg)
+{
 	(void)fd;
 	(void)what;
-	l->lost = true;
-	event_del(&l->readable);
-	l->on_lost(l->arg);
+	launcher_lose(arg, -ETIMEDOUT);
+}
+
+static void
+launcher_open(struct launcher *l)
+{
+	frame_reader_done(&l->reader);
+	frame_reader_init(&l->reader, FROM_LAUNCHER);
+	spare_fds(l);
+	event_assign(&l->readable, l->base, l->helper.socket, EV_READ | EV_PERSIST,
+		     launcher_on_readable, l);
+	event_add(&l->readable, NULL);
 }
 
 void
-launcher_watch(struct launcher *l, struct event_base *base, void (*on_lost)(void *arg), void *arg)
+launcher_watch(struct launcher *l, struct event_base *base, void (*on_back)(void *arg), void *arg)
 {
-	l->on_lost = on_lost;
+	l->base = base;
+	l->on_back = on_back;
 	l->arg = arg;
-	l->watched = true;
-	event_assign(&l->readable, base, l->helper.socket, EV_READ | EV_PERSIST,
-		     launcher_on_readable, l);
-	event_add(&l->readable, NULL);
+	evtimer_assign(&l->late, base, launcher_on_late, l);
+	launcher_open(l);
 }
 
 pid_t
@@ -141,86 +342,10 @@ launcher_has_egress(const struct launcher *l)
 	return l->has_egress;
 }
 
-/* ---- asking ---- */
-
-/* The owner is told from the loop, not from within its call of this module. */
+/* 0, or -errno with why_r. */
 static int
-launcher_lose(struct launcher *l, int error)
-{
-	l->lost = true;
-	if (l->watched)
-		event_active(&l->readable, EV_READ, 0);
-	return error;
-}
-
-static int
-launcher_receive(struct launcher *l, struct frame *frame_r)
-{
-	uint64_t end = clock_us() + LAUNCHER_PATIENCE_MS * 1000ull, now;
-	struct pollfd line = { .fd = l->helper.socket, .events = POLLIN };
-	int r;
-
-	while ((r = frame_reader_read(&l->reader, l->helper.socket, frame_r)) == 0) {
-		now = clock_us();
-		if (now >= end)
-			return -ETIMEDOUT;
-		if (poll(&line, 1, (int)((end - now) / 1000) + 1) < 0 && errno != EINTR)
-			return -errno;
-	}
-	return r < 0 ? r : 0;
-}
-
-/* Sends a message and waits for its answer. */
-static int
-launcher_ask(struct launcher *l, const struct msg *question, enum msg_type answer,
-	     struct frame *frame_r)
-{
-	int r;
-
-	if (l->lost)
-		return -ENOTCONN;
-	give_spare_fds(l);
-	r = frame_send(l->helper.socket, question, NULL, 0);
-	if (r == 0)
-		r = launcher_receive(l, frame_r);
-	if (r == 0 && frame_r->msg.type != answer) {
-		frame_done(frame_r);
-		r = -EBADMSG;
-	}
-	spare_fds(l);
-	return r < 0 ? launcher_lose(l, r) : 0;
-}
-
-int
-launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
-	       struct launch *launch, const char **what_r)
-{
-	struct msg msg = { .type = MSG_LAUNCH, .launch = { kind, profile } };
-	const struct msg_launched *launched;
-	struct frame frame = { 0 };
-	int r = launcher_ask(l, &msg, MSG_LAUNCHED, &frame);
-
-	*what_r = "ask the launcher";
-	if (r < 0)
-		return r;
-	launched = &frame.msg.launched;
-	r = -(int)launched->error;
-	if (r == 0 && (frame.fds.n != 3 || launched->pid < 2))
-		r = launcher_lose(l, -EBADMSG);
-	if (r == 0) {
-		*launch = (struct launch){ (pid_t)launched->pid, frame_take_fd(&frame, 0),
-					   frame_take_fd(&frame, 1), frame_take_fd(&frame, 2) };
-	} else if (launched->error != 0) {
-		snprintf(l->what, sizeof(l->what), "%.*s", (int)launched->what.len,
-			 launched->what.at);
-		*what_r = l->what;
-	}
-	frame_done(&frame);
-	return r;
-}
-
-int
-launcher_learn(struct launcher *l, const char *name, unsigned int *profile_r, struct why *why_r)
+launcher_learn_again(struct launcher *l, const char *name, unsigned int *number_r,
+		     struct why *why_r)
 {
 	struct msg msg = { .type = MSG_LEARN, .learn.profile = msg_str(name) };
 	const struct msg_learned *learned;
@@ -231,11 +356,78 @@ launcher_learn(struct launcher *l, const char *name, unsigned int *profile_r, st
 		return why_say(why_r, r, "", "the launcher: %s", strerror(-r));
 	learned = &frame.msg.learned;
 	r = -(int)learned->error;
-	*profile_r = learned->profile;
+	*number_r = learned->profile;
 	if (r < 0)
 		why_say(why_r, r, "", "%.*s", (int)learned->why.len, learned->why.at);
 	frame_done(&frame);
 	return r;
+}
+
+int
+launcher_learn(struct launcher *l, const char *name, unsigned int *profile_r, struct why *why_r)
+{
+	struct learned *learned = l->learned;
+	unsigned int number;
+	int r = launcher_learn_again(l, name, &number, why_r);
+
+	if (r < 0)
+		return r;
+	while (learned < l->learned + l->n_learned && strcmp(learned->name, name) != 0)
+		learned++;
+	if (learned == l->learned + l->n_learned) {
+		*learned = (struct learned){ .name = xstrdup(name), .profile = number };
+		l->n_learned++;
+		l->n_again++;
+	}
+	learned->number = (int)number;
+	*profile_r = learned->profile;
+	return 0;
+}
+
+/* A new launcher knows the profiles of the start. It learns what the one before it had learned. */
+static void
+launcher_on_made(void *arg)
+{
+	struct launcher *l = arg;
+	struct log_quoted quoted;
+
+	launcher_open(l);
+	while (l->n_again < l->n_learned && l->helper.socket >= 0) {
+		struct learned *learned = &l->learned[l->n_again++];
+		struct why why = { .text = "" };
+		unsigned int number = 0;
+		int r = launcher_learn_again(l, learned->name, &number, &why);
+
+		learned->number = r < 0 ? r : (int)number;
+		if (r < 0)
+			log_line(LOG_ERR, "profile-not-learned", "profile=%s text=%s",
+				 learned->name, log_quote(&quoted, why.text, strlen(why.text)));
+	}
+	if (l->helper.socket < 0)
+		return;
+	helper_is_back(&l->helper);
+	if (l->on_back)
+		l->on_back(l->arg);
+}
+
+/* Orders fail; those who gave them try again. */
+static void
+launcher_lose(struct launcher *l, int error)
+{
+	struct launch_order *order;
+
+	if (l->helper.socket < 0)
+		return;
+	if (l->base) {
+		event_del(&l->readable);
+		event_del(&l->late);
+		helper_renew(&l->helper, l->base, error, launcher_on_made, l);
+	} else {
+		helper_end(&l->helper);
+	}
+	l->n_again = 0;
+	while ((order = TAILQ_FIRST(&l->orders)))
+		order_end(l, order, -ENOTCONN, "ask the launcher, which was lost", NULL);
 }
 
 int
@@ -249,7 +441,7 @@ launcher_adopt(struct launcher *l, pid_t pid)
 		return r;
 	r = -(int)frame.msg.adopted.error;
 	if (r == 0)
-		r = frame.fds.n == 1 ? frame_take_fd(&frame, 0) : launcher_lose(l, -EBADMSG);
+		r = frame.fds.n == 1 ? frame_take_fd(&frame, 0) : launcher_break(l, -EBADMSG);
 	frame_done(&frame);
 	return r;
 }

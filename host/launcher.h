@@ -7,21 +7,22 @@
  * It has a table of the programs and of the first message to each, so the supervisor can name a
  * program but change nothing about it.
  *
- * If the launcher ends, the service answers the running calls and ends, too.
+ * A launcher that has ended, or does not answer, is made again (forker.h).
  */
 #ifndef HOST_LAUNCHER_H
 #define HOST_LAUNCHER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
+#include "host/outer.h"
+#include "policy/config.h"
 #include "proto/message.h"
 
-struct config;
 struct event_base;
 struct launcher;
-struct outer_namespace;
 struct why;
 
 /* The objects that the launcher uses; all borrowed. */
@@ -42,6 +43,24 @@ struct launcher_options {
 	void *read_arg;			/* must not change after launcher_new */
 };
 
+/* The descriptors that a launcher needs, as numbers; -1: not needed. How many there are. */
+#define LAUNCHER_DESCRIPTORS (CONFIG_PROFILES_MAX + 6)
+static inline size_t
+launcher_descriptors(const struct launcher_options *options, int fd_r[LAUNCHER_DESCRIPTORS])
+{
+	size_t n = 0;
+
+	fd_r[n++] = options->outer->user_fd;
+	fd_r[n++] = options->outer->mount_fd;
+	fd_r[n++] = options->worker_fd;
+	fd_r[n++] = options->keeper_fd;
+	fd_r[n++] = options->egress_fd;
+	fd_r[n++] = options->tools_fd;
+	for (size_t i = 0; options->interpreter_fd && i < options->config->n_profiles; i++)
+		fd_r[n++] = options->interpreter_fd[i];
+	return n;
+}
+
 /* Forks the launcher. To be called before a client's first byte is read. 0 or -errno with why_r. */
 int launcher_new(const struct launcher_options *options, struct launcher **launcher_r,
 		 struct why *why_r);
@@ -49,10 +68,11 @@ int launcher_new(const struct launcher_options *options, struct launcher **launc
 /* Kills the launcher and waits for its end. NULL is fine. */
 void launcher_free(struct launcher *launcher);
 
-/* From now on on_lost is called, once and from the loop, when the launcher has ended or broken its
- * protocol. */
+/* From now on the launcher is made again when it has ended, has broken its protocol, or has not
+ * answered for some seconds. It then learns again what it was told to learn. on_back is called
+ * after that; processes that the one before it has made may be unknown. */
 void launcher_watch(struct launcher *launcher, struct event_base *base,
-		    void (*on_lost)(void *arg), void *arg);
+		    void (*on_back)(void *arg), void *arg);
 
 pid_t launcher_pid(const struct launcher *launcher);
 
@@ -79,14 +99,31 @@ void launch_done(struct launch *launch);
  * called when the process has ended. */
 bool launch_trouble(const struct launch *launch, const char **step_r, int *error_r);
 
-/* Starts a program. profile: of a zygote; otherwise 0. Blocks for the time of a fork, at most
- * LAUNCHER_PATIENCE_MS. 0, or -errno with the name of the step in *what_r (valid until the next
- * call). */
-int launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
-		   struct launch *launch, const char **what_r);
+/* An order that is not answered yet; embedded in its owner, and must not move. */
+struct launch_order {
+	TAILQ_ENTRY(launch_order) link;
+	struct launcher *launcher;	/* NULL: there is no order */
+	void (*on_launched)(void *arg, int error, const char *what, struct launch *launch);
+	void *arg;
+};
 
-#define LAUNCHER_PATIENCE_MS 5000	/* a fork never takes so long: after this time the launcher
-					 * counts as lost */
+/* Starts a program. profile: of a zygote; otherwise 0. on_launched is called once, also from
+ * within: with error 0 and launch, which belongs to the callee; or with -errno and what, the name
+ * of the step that failed (valid during the call). It may be called from within other calls of this
+ * module that wait for an answer. */
+void launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
+		    struct launch_order *order,
+		    void (*on_launched)(void *arg, int error, const char *what,
+					struct launch *launch),
+		    void *arg);
+
+/* Waits until on_launched was called, at most LAUNCHER_PATIENCE_MS. Does nothing if there is no
+ * order. */
+void launcher_finish(struct launch_order *order);
+
+#define LAUNCHER_PATIENCE_MS 1000	/* for answers that the loop waits for: at a reload, for a
+					 * stray process, and at the end. After this time the
+					 * launcher counts as lost */
 
 /* Makes the launcher read the configuration again, and replace its copy of the profile of this
  * name. Zygotes that are started afterwards use the new copy. *profile_r: the profile's number for

@@ -12,7 +12,8 @@
  * If each tenant of a profile has its own zygote, each tenant may have this number. */
 #define LAUNCHER_ALIVE_MAX 2
 
-/* The launcher: serves orders on socket, which blocks, until the supervisor closes its end. */
-_Noreturn void launcher_live(const struct launcher_options *options, pid_t supervisor, int socket);
+/* The launcher: a helper_live_fn. options: struct launcher_options. Serves orders on socket, until
+ * the supervisor closes its end. */
+_Noreturn void launcher_live(const void *options, int socket, pid_t supervisor);
 
 #endif

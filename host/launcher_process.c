@@ -570,39 +570,15 @@ launcher_process_on_adopt(const struct launcher_process *l, const struct msg_ado
 
 /* ---- life ---- */
 
-static int
-launcher_process_by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* Closes listening sockets, files and clients, which are the supervisor's alone. */
 static int
 keep_only_own(const struct launcher_process *l)
 {
-	const struct launcher_options *options = l->options;
-	int keep[CONFIG_PROFILES_MAX + 7];
-	size_t n = 0;
-	unsigned int from = STDERR_FILENO + 1;
+	int keep[LAUNCHER_DESCRIPTORS + 1];
+	size_t n = launcher_descriptors(l->options, keep);
 
 	keep[n++] = l->socket;
-	keep[n++] = options->outer->user_fd;
-	keep[n++] = options->outer->mount_fd;
-	keep[n++] = options->worker_fd;
-	keep[n++] = options->keeper_fd;
-	keep[n++] = options->egress_fd;
-	keep[n++] = options->tools_fd;
-	for (size_t i = 0; options->interpreter_fd && i < options->config->n_profiles; i++)
-		keep[n++] = options->interpreter_fd[i];
-	qsort(keep, n, sizeof(*keep), launcher_process_by_number);
-	for (size_t i = 0; i < n; i++) {
-		if (keep[i] < (int)from)
-			continue;
-		if (keep[i] > (int)from && close_range(from, (unsigned int)keep[i] - 1, 0) < 0)
-			return -errno;
-		from = (unsigned int)keep[i] + 1;
-	}
-	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
+	return helper_keep(keep, n);
 }
 
 static int
@@ -617,8 +593,8 @@ launcher_process_serve(struct launcher_process *l, const struct msg *msg)
 	return -EBADMSG;
 }
 
-_Noreturn void
-launcher_live(const struct launcher_options *options, pid_t supervisor, int socket)
+void
+launcher_live(const void *options, int socket, pid_t supervisor)
 {
 	struct launcher_process l = { .options = options, .supervisor = supervisor,
 				      .socket = socket };

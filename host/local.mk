@@ -13,6 +13,8 @@ libhost_a_SOURCES = \
 	host/fence_files.c host/fence_files.h \
 	host/filestore.c host/filestore.h \
 	host/filestore_disk.c host/filestore_parts.h host/filestore_process.c \
+	host/forker.c host/forker.h \
+	host/forker_parts.h host/forker_process.c \
 	host/helper.c host/helper.h \
 	host/jobs.c host/jobs.h \
 	host/launch.c host/launch.h \

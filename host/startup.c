@@ -19,6 +19,7 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "host/cgroup.h"
+#include "host/forker.h"
 #include "host/launcher.h"
 #include "host/outer.h"
 #include "host/privilege.h"
@@ -266,7 +267,14 @@ make_launcher(const struct config *config, const struct outer_namespace *outer,
 		.memory_counted = cgroups != NULL && cgroup_root_controllers(cgroups)->memory,
 	};
 
-	return launcher_new(&options, launcher_r, why_r);
+	int fd[LAUNCHER_DESCRIPTORS], r = launcher_new(&options, launcher_r, why_r);
+
+	if (r < 0)
+		return r;
+	/* They have a copy of the options. */
+	r = forkers_start(fd, launcher_descriptors(&options, fd));
+	return r < 0 ? why_say(why_r, r, "", "fork servers: cannot start them: %s", strerror(-r))
+		     : 0;
 }
 
 int

@@ -4,61 +4,40 @@
 #include "host/usage.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/passrights.h"
 #include "base/xalloc.h"
+#include "host/forker.h"
+#include "host/helper.h"
 #include "host/usage_parts.h"
+#include "proto/frame.h"
 
+#define PATIENCE_MS 50		/* for one answer; as STALL_MS */
+#define UID_PATIENCE_MS 2000	/* at the start and the end, when no client is served */
+#define LOST_MS 4000		/* a helper that owes an answer for so long is replaced */
+
+/* NONE ──question──> ASKED ──answer──> NONE
+ *                    ASKED ──PATIENCE_MS──> LATE ──answer──> HELD ──the same question──> NONE
+ *                                           LATE ──LOST_MS──> the helper is replaced, NONE
+ * While an answer is LATE no question is sent. An answer that is HELD is given to whoever asks the
+ * same again: a worker that makes its measurement slow is measured all the same. */
 static struct {
-	pid_t pid;
-	int socket;
-	struct event *ended;
-	void (*on_lost)(void *arg);
-	void *arg;
-} helper = { .socket = -1 };
-
-#define PATIENCE_S 10		/* for one answer; even an expensive one takes a fraction of it */
-
-/* Bytes or -errno. The guard of the loop interrupts a long wait, which is then continued. */
-static ssize_t
-usage_receive(struct usage_answer *answer_r)
-{
-	const uint64_t end_ms = clock_ms() + PATIENCE_S * 1000;
-	ssize_t n;
-
-	do
-		n = recv(helper.socket, answer_r, sizeof(*answer_r), 0);
-	while (n < 0 && errno == EINTR && clock_ms() < end_ms);
-	return n < 0 ? -errno : n;
-}
-
-static int
-usage_exchange(const struct usage_asked *asked, struct usage_answer *answer_r)
-{
-	ssize_t n;
-
-	do
-		n = send(helper.socket, asked, usage_asked_size(asked), MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	n = usage_receive(answer_r);
-	if (n < 0)
-		return (int)n;
-	return n >= (ssize_t)offsetof(struct usage_answer, process) &&
-	       answer_r->n <= USAGE_MEMBERS_MAX &&
-	       (size_t)n == usage_answer_size(answer_r) ? 0 : -EPIPE;
-}
+	bool started;
+	struct helper helper;
+	struct event_base *base;
+	struct event *readable, *lost;
+	bool late, held;
+	struct usage_asked asked;	/* LATE or HELD: the question */
+	struct usage_answer answer;	/* HELD */
+} usage = { .helper = { .pidfd = -1, .socket = -1 } };
 
 static void
 usage_clear(struct usage_answer *answer)
@@ -66,17 +45,163 @@ usage_clear(struct usage_answer *answer)
 	memset(answer, 0, offsetof(struct usage_answer, process));
 }
 
-void
+/* ---- the helper ---- */
+
+static void
+usage_on_made(void *arg)
+{
+	(void)arg;
+	(void)passrights_set(usage.helper.socket, false);
+	event_assign(usage.readable, usage.base, usage.helper.socket, EV_READ | EV_PERSIST,
+		     event_get_callback(usage.readable), NULL);
+	event_add(usage.readable, NULL);
+	helper_is_back(&usage.helper);
+}
+
+static void
+usage_lose(int error)
+{
+	usage.late = usage.held = false;
+	/* Before the loop runs, and in unit tests, nobody replaces it. */
+	if (!usage.base) {
+		close(usage.helper.socket);
+		usage.helper.socket = -1;
+		return;
+	}
+	event_del(usage.readable);
+	event_del(usage.lost);
+	helper_renew(&usage.helper, usage.base, error, usage_on_made, NULL);
+}
+
+/* 1: *answer_r has the answer; 0: it has not come yet; or -errno. */
+static int
+usage_receive(struct usage_answer *answer_r)
+{
+	ssize_t n = recv(usage.helper.socket, answer_r, sizeof(*answer_r), MSG_DONTWAIT);
+
+	if (n < 0)
+		return frame_is_transient(-errno) ? 0 : -errno;
+	return n >= (ssize_t)offsetof(struct usage_answer, process) &&
+	       answer_r->n <= USAGE_MEMBERS_MAX &&
+	       (size_t)n == usage_answer_size(answer_r) ? 1 : -EPIPE;
+}
+
+/* As usage_receive, but waits. */
+static int
+usage_await(struct usage_answer *answer_r, unsigned int ms)
+{
+	struct pollfd line = { .fd = usage.helper.socket, .events = POLLIN };
+	const uint64_t end_ms = clock_ms() + ms;
+	uint64_t now_ms;
+	int r;
+
+	while ((r = usage_receive(answer_r)) == 0 && (now_ms = clock_ms()) < end_ms)
+		if (poll(&line, 1, (int)(end_ms - now_ms)) < 0 && errno != EINTR)
+			return -errno;
+	return r;
+}
+
+/* 1, 0: the question cannot be sent now; or -errno. */
+static int
+usage_send(const struct usage_asked *asked)
+{
+	ssize_t n;
+
+	do
+		n = send(usage.helper.socket, asked, usage_asked_size(asked),
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return 1;
+	return frame_is_transient(-errno) ? 0 : -errno;
+}
+
+static void
+usage_wait_on(const struct usage_asked *asked)
+{
+	static const struct timeval lost = { .tv_sec = LOST_MS / 1000 };
+
+	usage.late = true;
+	memcpy(&usage.asked, asked, usage_asked_size(asked));
+	if (usage.lost)
+		event_add(usage.lost, &lost);
+}
+
+/* Something is here although no answer is awaited in this turn: a late answer, or the end. */
+static void
+usage_on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	int r = usage_receive(&usage.answer);
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	if (r == 1 && !usage.late)
+		r = -EBADMSG;
+	if (r < 0) {
+		usage_lose(r);
+		return;
+	}
+	if (r == 0)
+		return;
+	event_del(usage.lost);
+	usage.late = false;
+	usage.held = true;
+}
+
+static void
+usage_on_lost(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	usage_lose(-ETIMEDOUT);
+}
+
+/* ---- asking ---- */
+
+static bool
+usage_take_held(const struct usage_asked *asked, struct usage_answer *answer_r)
+{
+	if (!usage.held || asked->question != usage.asked.question ||
+	    asked->pid != usage.asked.pid)
+		return false;
+	usage.held = false;
+	memcpy(answer_r, &usage.answer, usage_answer_size(&usage.answer));
+	return true;
+}
+
+static bool
+usage_exchange(const struct usage_asked *asked, struct usage_answer *answer_r, unsigned int ms)
+{
+	int r;
+
+	usage_clear(answer_r);
+	if (!usage.started) {
+		usage_look(asked, answer_r);
+		return true;
+	}
+	if (usage.helper.socket < 0 || usage.late)
+		return false;
+	if (usage_take_held(asked, answer_r))
+		return true;
+	r = usage_send(asked);
+	if (r == 1) {
+		r = usage_await(answer_r, ms);
+		if (r == 0)
+			usage_wait_on(asked);
+	}
+	if (r < 0)
+		usage_lose(r);
+	if (r != 1)
+		usage_clear(answer_r);
+	return r == 1;
+}
+
+bool
 usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r)
 {
-	usage_clear(answer_r);
-	if (helper.socket < 0)
-		usage_look(asked, answer_r);
-	else if (usage_exchange(asked, answer_r) < 0) {
-		usage_clear(answer_r);
-		/* A helper that hangs counts as lost, too; the loop sees the end of the socket. */
-		shutdown(helper.socket, SHUT_RDWR);
-	}
+	return usage_exchange(asked, answer_r, PATIENCE_MS);
 }
 
 uid_t
@@ -85,76 +210,63 @@ usage_uid(pid_t pid)
 	const struct usage_asked asked = { .question = USAGE_UID, .pid = pid };
 	struct usage_answer answer;
 
-	usage_ask(&asked, &answer);
+	/* The answer to an earlier question comes first. */
+	if (usage.late && usage_await(&answer, UID_PATIENCE_MS) == 1)
+		usage.late = false;
+	usage_exchange(&asked, &answer, UID_PATIENCE_MS);
 	return answer.uid;
+}
+
+/* ---- beginning and end ---- */
+
+void
+usage_plan(void)
+{
+	helper_plan(HELPER_USAGE, usage_live, NULL);
 }
 
 int
 usage_start(void)
 {
-	pid_t supervisor = getpid(), pid;
-	int pair[2];
+	int r;
 
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	(void)passrights_set(pair[0], false);
-	(void)setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	pid = fork();
-	if (pid == 0)
-		usage_live(pair[1], supervisor);
-	close(pair[1]);
-	if (pid < 0) {
-		int error = errno;
-
-		close(pair[0]);
-		return -error;
+	usage_plan();
+	r = helper_fork(&usage.helper, HELPER_USAGE);
+	if (r < 0) {
+		helper_end(&usage.helper);
+		return r;
 	}
-	helper.pid = pid;
-	helper.socket = pair[0];
+	(void)passrights_set(usage.helper.socket, false);
+	usage.started = true;
 	return 0;
 }
 
-static void
-usage_on_ended(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	(void)arg;
-	event_del(helper.ended);
-	log_line(LOG_ERR, "usage-lost", "text=\"the service ends: without its helper it cannot "
-		 "measure workers\"");
-	helper.on_lost(helper.arg);
-}
-
-/* The helper sends answers only, so its socket is readable when it has ended. */
 void
-usage_watch(struct event_base *base, void (*on_lost)(void *arg), void *arg)
+usage_watch(struct event_base *base)
 {
-	helper.on_lost = on_lost;
-	helper.arg = arg;
-	helper.ended = xalloc_check(event_new(base, helper.socket, EV_READ, usage_on_ended, NULL));
-	event_add(helper.ended, NULL);
+	usage.base = base;
+	usage.readable = xalloc_check(event_new(base, usage.helper.socket, EV_READ | EV_PERSIST,
+						usage_on_readable, NULL));
+	usage.lost = xalloc_check(evtimer_new(base, usage_on_lost, NULL));
+	event_add(usage.readable, NULL);
 }
 
 pid_t
 usage_pid(void)
 {
-	return helper.pid;
+	return usage.helper.pid;
 }
 
 void
 usage_stop(void)
 {
-	if (helper.socket < 0)
+	if (!usage.started)
 		return;
-	if (helper.ended != NULL)
-		event_free(helper.ended);
-	close(helper.socket);
-	while (waitpid(helper.pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	helper.ended = NULL;
-	helper.socket = -1;
-	helper.pid = 0;
+	if (usage.base) {
+		event_free(usage.readable);
+		event_free(usage.lost);
+	}
+	helper_done(&usage.helper);
+	usage.base = NULL;
+	usage.started = usage.late = usage.held = false;
 }

@@ -7,7 +7,7 @@
  * (fence_files.h), and a helper process reads these files for it. The helper is forked at start-up,
  * without privilege and with one socket. A question is a few process ids, an answer is numbers. The
  * supervisor waits for the answer, which takes a few microseconds more than reading the files
- * itself.
+ * itself. It does not wait long: an answer that is late counts as "not measured in this round".
  *
  * If there is no helper, as in unit tests and before it is started, the process reads the files
  * itself.
@@ -59,26 +59,30 @@ struct usage_answer {
 	} process[USAGE_MEMBERS_MAX];	/* in USAGE_ALL and USAGE_MEMBERS */
 };
 
-/* Asks the helper, and waits for the answer. All numbers are 0 if the helper is lost. */
-void usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r);
+/* Asks the helper, and waits for the answer, for at most 50 ms. False: not measured now, because
+ * the helper is away or late. Then all numbers are 0. */
+bool usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r);
 
 /* As usage_ask, but this process itself reads the files. */
 void usage_look(const struct usage_asked *asked, struct usage_answer *answer_r);
 
-/* The host's uid of a process; 0: unknown. */
+/* The host's uid of a process; 0: unknown. May wait for two seconds, so it is for the start and the
+ * end of the service. */
 uid_t usage_uid(pid_t pid);
 
 /* ---- the helper; a process has one ---- */
 
 struct event_base;
 
+/* To be called before the fork servers are forked (forker.h). */
+void usage_plan(void);
+
 /* Forks the helper. To be called after privilege is dropped, and before a client's first byte is
  * read. 0 or -errno. */
 int usage_start(void);
 
-/* From now on on_lost is called, once and from the loop, when the helper has ended. The helper
- * cannot be replaced. */
-void usage_watch(struct event_base *base, void (*on_lost)(void *arg), void *arg);
+/* From now on a helper that is lost, or does not answer for some seconds, is made again. */
+void usage_watch(struct event_base *base);
 
 pid_t usage_pid(void);	/* 0: none */
 void usage_stop(void);	/* does nothing if there is none */

@@ -18,7 +18,7 @@ usage_answer_size(const struct usage_answer *answer)
 	return offsetof(struct usage_answer, process) + answer->n * sizeof(answer->process[0]);
 }
 
-/* Answers on socket, in the forked process, until its peer is gone. */
-_Noreturn void usage_live(int socket, pid_t supervisor);
+/* The helper: a helper_live_fn. Answers on socket until its peer is gone. */
+_Noreturn void usage_live(const void *unused, int socket, pid_t supervisor);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/own.h"
 #include "host/fence.h"
 #include "host/helper.h"
+#include "proto/frame.h"
 
 #define INODE_BYTES 1024	/* roughly what a file of a tmpfs takes beside its pages */
 #define SOCKET_BYTES (208 * 1024) /* the minimum: both buffers of TCP, see worker/jail.c */
@@ -310,12 +311,12 @@ usage_look(const struct usage_asked *asked, struct usage_answer *answer_r)
 static int
 usage_process_take(int socket, struct usage_asked *asked)
 {
+	unsigned int tries = 0;
 	ssize_t n;
 
 	asked->n = 0;
-	do
-		n = recv(socket, asked, sizeof(*asked), 0);
-	while (n < 0 && errno == EINTR);
+	while ((n = recv(socket, asked, sizeof(*asked), 0)) < 0 && frame_wait_out(-errno, &tries))
+		;
 	if (n <= 0)
 		return n < 0 ? -errno : -EPIPE;
 	return n >= (ssize_t)offsetof(struct usage_asked, member) &&
@@ -323,21 +324,32 @@ usage_process_take(int socket, struct usage_asked *asked)
 	       asked->question < USAGE_QUESTIONS ? 0 : -EBADMSG;
 }
 
+static int
+usage_process_answer(int socket, const struct usage_answer *answer)
+{
+	unsigned int tries = 0;
+
+	while (send(socket, answer, usage_answer_size(answer), MSG_NOSIGNAL) < 0)
+		if (!frame_wait_out(-errno, &tries))
+			return -errno;
+	return 0;
+}
+
 _Noreturn void
-usage_live(int socket, pid_t supervisor)
+usage_live(const void *unused, int socket, pid_t supervisor)
 {
 	static struct usage_asked asked;
 	static struct usage_answer answer;
 	int r = helper_settle("mcp-usage", supervisor);
 
+	(void)unused;
 	if (r == 0)
 		r = helper_keep_only(&socket);
 	if (r == 0)
 		r = fence_usage();
 	while (r == 0 && (r = usage_process_take(socket, &asked)) == 0) {
 		usage_look(&asked, &answer);
-		if (send(socket, &answer, usage_answer_size(&answer), MSG_NOSIGNAL) < 0)
-			r = -errno;
+		r = usage_process_answer(socket, &answer);
 	}
 	/* The supervisor closes its end when it ends. */
 	_exit(r == -EPIPE || r == -ECONNRESET ? EXIT_SUCCESS : EXIT_FAILURE);

@@ -14,6 +14,7 @@
 #include "host/cgroup.h"
 #include "host/usage.h"
 
+#define WAIT_US 20000		/* until a helper that is away or late is asked again */
 #define PIECE_US 5000		/* of one turn of the loop, for each of the two timers */
 
 static void
@@ -32,8 +33,8 @@ watchdog_add_pids(struct usage_asked *asked, const char *text)
 }
 
 /* Asks about the processes of a worker: those in its leaf or, without a leaf (NULL), init and its
- * descendants. */
-static void
+ * descendants. False: not measured now. */
+static bool
 watchdog_ask(enum usage_question question, pid_t init, const struct cgroup_leaf *leaf,
 	     struct usage_answer *answer_r)
 {
@@ -45,13 +46,13 @@ watchdog_ask(enum usage_question question, pid_t init, const struct cgroup_leaf 
 	asked.n = 0;
 	if (leaf != NULL && cgroup_leaf_read(leaf, "cgroup.procs", text, sizeof(text)) > 0)
 		watchdog_add_pids(&asked, text);
-	if (leaf != NULL && asked.n == 0)
-		*answer_r = (struct usage_answer){ 0 };
-	else
-		usage_ask(&asked, answer_r);
+	if (leaf == NULL || asked.n > 0)
+		return usage_ask(&asked, answer_r);
+	*answer_r = (struct usage_answer){ 0 };
+	return true;
 }
 
-static void
+static bool
 ask_one(enum usage_question question, pid_t pid, struct usage_answer *answer_r)
 {
 	struct usage_asked asked;
@@ -59,7 +60,7 @@ ask_one(enum usage_question question, pid_t pid, struct usage_answer *answer_r)
 	asked.question = question;
 	asked.pid = pid;
 	asked.n = 0;
-	usage_ask(&asked, answer_r);
+	return usage_ask(&asked, answer_r);
 }
 
 static uint64_t
@@ -136,13 +137,16 @@ watchdog_seen_done(struct watchdog_seen *seen)
 	*seen = (struct watchdog_seen){ 0 };
 }
 
-void
+bool
 watchdog_measure(pid_t init, const struct cgroup_leaf *leaf, struct watchdog_seen *seen,
 		 struct watchdog_usage *usage_r)
 {
 	struct usage_answer answer;
 
-	watchdog_ask(USAGE_ALL, init, leaf, &answer);
+	if (!watchdog_ask(USAGE_ALL, init, leaf, &answer)) {
+		*usage_r = seen->last;
+		return false;
+	}
 	*usage_r = (struct watchdog_usage){
 		.memory_bytes = answer.kept_bytes + answer.memory_bytes,
 		.kept_bytes = answer.kept_bytes,
@@ -151,6 +155,8 @@ watchdog_measure(pid_t init, const struct cgroup_leaf *leaf, struct watchdog_see
 		.sockets = answer.sockets,
 		.protocol_bytes = answer.protocol_bytes,
 	};
+	seen->last = *usage_r;
+	return true;
 }
 
 void
@@ -158,7 +164,7 @@ watchdog_measure_sockets(pid_t init, struct watchdog_usage *usage_r)
 {
 	struct usage_answer answer;
 
-	ask_one(USAGE_SOCKETS, init, &answer);
+	(void)ask_one(USAGE_SOCKETS, init, &answer);
 	*usage_r = (struct watchdog_usage){
 		.sockets = answer.sockets, .protocol_bytes = answer.protocol_bytes,
 	};
@@ -170,9 +176,11 @@ watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf)
 	struct usage_answer members, one;
 	uint64_t bytes = 0;
 
-	watchdog_ask(USAGE_MEMBERS, init, leaf, &members);
+	if (!watchdog_ask(USAGE_MEMBERS, init, leaf, &members))
+		return 0;
 	for (uint32_t i = 0; i < members.n; i++) {
-		ask_one(USAGE_ONE, members.process[i].pid, &one);
+		if (!ask_one(USAGE_ONE, members.process[i].pid, &one))
+			return 0;
 		bytes += one.private_bytes;
 	}
 	return bytes;
@@ -207,7 +215,8 @@ effort_add(struct effort *sum, const struct effort *start)
 	struct effort now = effort_now();
 
 	sum->wall_us += now.wall_us - start->wall_us;
-	sum->cpu_us += now.cpu_us - start->cpu_us;
+	/* A helper that was replaced meanwhile begins at 0. */
+	sum->cpu_us += now.cpu_us > start->cpu_us ? now.cpu_us - start->cpu_us : 0;
 }
 
 /* The pause after some work that limits such work to a tenth of a processor's time, and to half of
@@ -330,12 +339,13 @@ watchdog_forget(struct watchdog_link *link)
 
 /* ---- memory with shared pages counted once ---- */
 
-static void
+static bool
 look_find_members(struct watchdog_look *look)
 {
 	struct usage_answer members;
 
-	watchdog_ask(USAGE_MEMBERS, look->init, look->leaf, &members);
+	if (!watchdog_ask(USAGE_MEMBERS, look->init, look->leaf, &members))
+		return false;
 	look->files_seen = members.files;
 	free(look->member);
 	look->member = malloc((members.n + 1) * sizeof(*look->member));
@@ -346,36 +356,44 @@ look_find_members(struct watchdog_look *look)
 	look->n = members.n;
 	look->at = 0;
 	look->sum_bytes = 0;
+	return true;
 }
 
-/* Reads the next process. False: all processes are read and summed up. */
-static bool
+enum look_step {
+	LOOK_HAS_MORE,
+	LOOK_IS_COMPLETE,
+	LOOK_WAITS,		/* nothing was measured: the helper is away or late */
+};
+
+/* Reads the next process. */
+static enum look_step
 look_read_next(struct watchdog_look *look)
 {
 	struct usage_answer one;
 
 	if (look->at == look->n) {
 		look->bytes = look->sum_bytes;
-		return false;
+		return LOOK_IS_COMPLETE;
 	}
-	ask_one(USAGE_ONE, look->member[look->at++], &one);
+	if (!ask_one(USAGE_ONE, look->member[look->at], &one))
+		return LOOK_WAITS;
+	look->at++;
 	look->sum_bytes += one.table_bytes + one.private_bytes +
 			   (look->files_seen ? 0 : one.shared_bytes);
-	return true;
+	return LOOK_HAS_MORE;
 }
 
 /* Runs in the turn after the freezing, which is not complete when the write returns. */
-static bool
+static enum look_step
 look_go_on(struct watchdog_look *look)
 {
 	const struct effort start = effort_now();
-	bool more;
+	enum look_step step = LOOK_WAITS;
 
-	if (look->member == NULL)
-		look_find_members(look);
-	more = look_read_next(look);
+	if (look->member != NULL || look_find_members(look))
+		step = look_read_next(look);
 	effort_add(&look->effort, &start);
-	return more;
+	return step;
 }
 
 static void
@@ -383,19 +401,24 @@ watchdog_on_reading(evutil_socket_t fd, short what, void *arg)
 {
 	struct watchdog *watchdog = arg;
 	uint64_t start = clock_us(), took = 0;
+	enum look_step step = LOOK_HAS_MORE;
 	struct watchdog_look *look;
 
 	(void)fd;
 	(void)what;
-	while ((look = TAILQ_FIRST(&watchdog->looks)) != NULL && took < PIECE_US) {
+	while ((look = TAILQ_FIRST(&watchdog->looks)) != NULL && took < PIECE_US &&
+	       step != LOOK_WAITS) {
 		TAILQ_REMOVE(&watchdog->looks, look, link);
 		TAILQ_INSERT_TAIL(&watchdog->looks, look, link);
-		if (!look_go_on(look)) {
+		step = look_go_on(look);
+		if (step == LOOK_IS_COMPLETE) {
 			watchdog_look_end(look);
 			look->done(look->arg);
 		}
 		took = clock_us() - start;
 	}
+	if (step == LOOK_WAITS && took < WAIT_US)
+		took = WAIT_US;
 	if (!TAILQ_EMPTY(&watchdog->looks))
 		watchdog_arm(&watchdog->reading, took);
 }
@@ -404,15 +427,18 @@ bool
 watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 	      const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg), void *arg)
 {
+	enum look_step step = LOOK_HAS_MORE;
+
 	watchdog_look_end(look);
 	*look = (struct watchdog_look){
 		.init = init, .leaf = leaf, .bytes = look->bytes, .done = done, .arg = arg,
 	};
-	while (look->effort.wall_us < PIECE_US)
-		if (!look_go_on(look)) {
-			watchdog_look_end(look);
-			return true;
-		}
+	while (look->effort.wall_us < PIECE_US && step == LOOK_HAS_MORE)
+		step = look_go_on(look);
+	if (step == LOOK_IS_COMPLETE) {
+		watchdog_look_end(look);
+		return true;
+	}
 	/* The look takes longer, so it begins again, with a frozen process tree. */
 	free(look->member);
 	look->member = NULL;

@@ -41,14 +41,16 @@ struct watchdog_seen {
 	} *process;			/* by pid, ascending */
 	size_t n;
 	uint64_t gone_us;	/* of processes that have ended */
+	struct watchdog_usage last;
 };
 
 void watchdog_seen_done(struct watchdog_seen *seen);
 
 /* Measures a worker. init: the pid of its first process, as this process sees it. leaf: its
  * processes are measured; NULL: there is no leaf, and init and its descendants are measured. A
- * process that ends meanwhile is left out. */
-void watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
+ * process that ends meanwhile is left out. False: it could not be measured now (usage.h), and
+ * *usage_r is the result of the last time; zeroed: there was none. */
+bool watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
 		      struct watchdog_seen *seen, struct watchdog_usage *usage_r);
 
 /* Reads the last two fields; the others are 0. */

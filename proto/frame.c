@@ -8,13 +8,48 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base/own.h"
 #include "base/xalloc.h"
 
+#define PAUSE_FIRST_MS 10
+#define PAUSE_MOST_MS 1000
 #define BODY_FIRST 4096		/* bytes allocated for a body before any of it has arrived */
 
 static const unsigned char header_room[FRAME_HEADER];
+
+/* ---- transient errors ---- */
+
+bool
+frame_is_transient(int error)
+{
+	return error == -EAGAIN || error == -EWOULDBLOCK || error == -EINTR ||
+	       error == -ENOBUFS || error == -ENOMEM;
+}
+
+unsigned int
+frame_pause_ms(unsigned int *tries_io)
+{
+	unsigned int ms = PAUSE_FIRST_MS << (*tries_io < 10 ? *tries_io : 10);
+
+	++*tries_io;
+	return ms < PAUSE_MOST_MS ? ms : PAUSE_MOST_MS;
+}
+
+bool
+frame_wait_out(int error, unsigned int *tries_io)
+{
+	unsigned int ms;
+	struct timespec pause;
+
+	if (!frame_is_transient(error))
+		return false;
+	ms = frame_pause_ms(tries_io);
+	pause = (struct timespec){ ms / 1000, (long)(ms % 1000) * 1000000 };
+	nanosleep(&pause, NULL);
+	return true;
+}
 
 void
 frame_done(struct frame *frame)

@@ -37,6 +37,22 @@ void frame_done(struct frame *frame);
 /* Takes the descriptor with number i out of the frame. The caller owns it. -1: there is none. */
 int frame_take_fd(struct frame *frame, size_t i);
 
+/* ---- transient errors ---- */
+
+/* Is this error (-errno) of a local socket one that passes: the socket is full or empty, a signal
+ * came, or the kernel has no memory for a message now (ENOBUFS, ENOMEM: where a cgroup bounds
+ * memory, buffers of sockets are charged to it)? Then nothing was sent or received, and the same
+ * call can be made again later. */
+bool frame_is_transient(int error);
+
+/* The pause before the next try, in milliseconds; it doubles up to a second. *tries_io: 0 before
+ * the first pause. */
+unsigned int frame_pause_ms(unsigned int *tries_io);
+
+/* For a process that has nothing else to do: after a transient error sleeps for that pause, and
+ * returns true. False: the error does not pass. */
+bool frame_wait_out(int error, unsigned int *tries_io);
+
 /* ---- receiving ---- */
 
 /* The reader of one peer's frames. Its memory grows with the bytes that have arrived, not with the

@@ -113,6 +113,16 @@ enum launch_kind {
 	LAUNCH_KIND_COUNT
 };
 
+/* The kinds of helpers: processes that are forked copies of the supervisor (host/helper.h). */
+enum helper_kind {
+	HELPER_LAUNCHER,
+	HELPER_DIRECTORY,
+	HELPER_USAGE,
+	HELPER_FILES,
+	HELPER_FORKER,
+	HELPER_KIND_COUNT
+};
+
 /* Forms in which an object is shown; worker/rich.py has them in this order. */
 enum display_kind {
 	DISPLAY_PNG,
@@ -205,6 +215,7 @@ enum msg_from {
 	FROM_TOOLS,
 	FROM_KEEPER,
 	FROM_PREDECESSOR,	/* the supervisor before this one */
+	FROM_FORKER,
 	FROM_LAUNCHER,
 	FROM_DIRECTORY,
 	FROM_FILESTORE,

@@ -13,6 +13,7 @@ enum exit_code {
 	EXIT_FINE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
+	EXIT_AGAIN = EX_TEMPFAIL,	/* a failure; the next service takes the sessions */
 	EXIT_CONFIGURATION = EX_CONFIG,
 };
 

@@ -9,7 +9,8 @@
  * let the engine answer running calls as cancelled, send those answers, exit. A second signal
  * does not wait.
  *
- * Exit codes: 0 ended on request; 1 failure; 2 wrong arguments; 78 wrong configuration. */
+ * Exit codes: 0 ended on request; 1 failure; 2 wrong arguments; 75 failure, and the next service
+ * takes the sessions over; 78 wrong configuration. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,6 +41,7 @@
 #include "govern/metrics.h"
 #include "host/directory.h"
 #include "host/filestore.h"
+#include "host/forker.h"
 #include "host/launcher.h"
 #include "host/startup.h"
 #include "host/usage.h"
@@ -216,6 +218,10 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	r = startup_open_programs(s->config, s->as_service, &programs, why_r);
 	programs.read = read_again;
 	programs.read_arg = &s->source;
+	directory_plan(NULL);
+	usage_plan();
+	if (s->config->files.directory)
+		filestore_plan(s->config->files.directory);
 	if (r == 0)
 		r = startup_privilege(s->config, s->as_service, &programs, &s->launcher,
 				      &s->cgroups, why_r);
@@ -391,38 +397,29 @@ main_fail(struct supervisor *s, const char *event, int error, const char *text)
 		loop_stop(s->loop);
 }
 
-/* Stops the service after the loss of a process that cannot be replaced. Running calls are
- * answered; systemd starts another service. */
+/* Stops the service because a helper is lost that cannot be made again. Running calls are answered,
+ * and sessions are handed over, as at every end that is ordered: this process and the sessions are
+ * sound. systemd starts another service. */
 static void
-end_early(struct supervisor *s)
+on_forkers_lost(void *arg)
 {
-	s->exit_code = EXIT_FAILED;
-	/* Sessions that would be kept are removed after a failure. */
-	s->keeps_sessions = false;
+	struct supervisor *s = arg;
+
+	log_line(LOG_ERR, "forkers-lost", "text=\"the service ends: a helper is lost, and no "
+		 "process is left that could make it again\"");
+	s->exit_code = s->keeps_sessions ? EXIT_AGAIN : EXIT_FAILED;
 	if (!s->stopping)
 		supervisor_stop(s);
 }
 
+/* The launcher before this one may have made processes of which nobody knows. */
 static void
-on_launcher_lost(void *arg)
+on_launcher_back(void *arg)
 {
-	log_line(LOG_ERR, "launcher-lost", "text=\"the service ends: without the launcher no "
-		 "process can be started\"");
-	end_early(arg);
-}
+	struct supervisor *s = arg;
 
-/* host/directory.c has logged it. */
-static void
-on_directory_lost(void *arg)
-{
-	end_early(arg);
-}
-
-/* host/usage.c has logged it. */
-static void
-on_usage_lost(void *arg)
-{
-	end_early(arg);
+	if (!s->stopping)
+		engine_adopt_strays(s->engine);
 }
 
 /* ---- serving ---- */
@@ -569,9 +566,6 @@ supervisor_build(struct supervisor *s)
 	struct engine_options engine = { .config = s->config,
 					 .launcher = s->launcher,
 					 .filestore = s->filestore,
-					 .other_child = { directory_pid(s->directory),
-							  filestore_pid(s->filestore),
-							  usage_pid() },
 					 .cgroups = s->cgroups };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
@@ -595,8 +589,9 @@ supervisor_build(struct supervisor *s)
 		r = loop_signal(s->loop, signals[i], main_on_signal, s);
 	if (r < 0)
 		return r;
-	directory_watch(s->directory, engine.base, on_directory_lost, s);
-	usage_watch(engine.base, on_usage_lost, s);
+	forkers_watch(engine.base, on_forkers_lost, s);
+	directory_watch(s->directory, engine.base);
+	usage_watch(engine.base);
 	if (s->filestore)
 		filestore_watch(s->filestore, engine.base);
 	governance_start(s->governance, engine.base, s->directory);
@@ -629,7 +624,7 @@ supervisor_build(struct supervisor *s)
 	});
 	s->keeps_sessions = handover_is_possible(s->as_service, s->cgroups != NULL);
 	s->notify = notify_new(s->loop, main_describe, s);
-	launcher_watch(s->launcher, engine.base, on_launcher_lost, s);
+	launcher_watch(s->launcher, engine.base, on_launcher_back, s);
 	engine_when_ready(s->engine, main_on_ready, s);
 	return 0;
 }
@@ -681,6 +676,7 @@ tear_down(struct supervisor *s)
 		event_free(s->deadline);
 	cgroup_root_free(s->cgroups);
 	launcher_free(s->launcher);
+	forkers_stop();
 	loop_free(s->loop);	/* after all that has an event in it */
 	endpoints_free(s->endpoints);
 	config_free(s->config);

@@ -29,14 +29,15 @@ unit_is_system_service(void)
 enum exit_code
 unit_sweep(void)
 {
-	const char *result = getenv("SERVICE_RESULT");
+	const char *result = getenv("SERVICE_RESULT"), *status = getenv("EXIT_STATUS");
+	const bool hands_over = status && strtol(status, NULL, 10) == EXIT_AGAIN;
 	int r;
 
 	if (!result) {
 		fputs("mcp-pythond: --sweep is for ExecStopPost= of a unit\n", stderr);
 		return EXIT_USAGE;
 	}
-	r = strcmp(result, "success") == 0 ? 0 : cgroup_end_service();
+	r = strcmp(result, "success") == 0 || hands_over ? 0 : cgroup_end_service();
 	if (r < 0)
 		log_line(LOG_ERR, "sweep-failed", "err=%s", strerrorname_np(-r));
 	return r < 0 ? EXIT_FAILED : EXIT_FINE;

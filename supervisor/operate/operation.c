@@ -15,6 +15,7 @@
 #include "govern/gate.h"
 #include "govern/metrics.h"
 #include "host/fence_files.h"
+#include "host/helper.h"
 #include "http/server.h"
 #include "policy/config.h"
 #include "supervisor/operate/governance.h"
@@ -340,6 +341,25 @@ operation_reloads(const struct operation *o)
 			 "failed", (json_int_t)told->failed);
 }
 
+/* One member for each kind of helper that this service has, or has lost. */
+static json_t *
+operation_helpers(void)
+{
+	json_t *list = json_array();
+
+	for (unsigned int kind = 0; kind < HELPER_KIND_COUNT; kind++) {
+		const struct helper_state state = helper_state(kind);
+
+		if (state.up == 0 && state.away == 0)
+			continue;
+		json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:I}", "helper",
+			helper_name(kind), "state", state.away > 0 ? "away" : "up", "trouble",
+			text_or_null(state.away > 0 ? helper_without(kind) : NULL), "lost",
+			(json_int_t)state.lost));
+	}
+	return list;
+}
+
 json_t *
 operation_status(const struct operation *o)
 {
@@ -357,6 +377,7 @@ operation_status(const struct operation *o)
 		(json_int_t)approvals_pending(gate_approvals(gate))));
 	operation_put(answer, "egress", operation_egress(o));
 	operation_put(answer, "tool_servers", tool_servers(o));
+	operation_put(answer, "helpers", operation_helpers());
 	operation_put(answer, "audit", operation_audit(o));
 	operation_put(answer, "reload", operation_reloads(o));
 	return answer;

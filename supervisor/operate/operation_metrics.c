@@ -15,6 +15,7 @@
 #include "govern/gate.h"
 #include "govern/metrics.h"
 #include "govern/openmetrics.h"
+#include "host/helper.h"
 #include "http/server.h"
 #include "policy/config.h"
 #include "supervisor/operate/governance.h"
@@ -53,6 +54,25 @@ write_service(const struct operation *o, FILE *out)
 	gauge(out, NAME("start_time_seconds"), "seconds", "When it began, since the epoch.",
 	      (uint64_t)o->started);
 	gauge(out, NAME("uptime_seconds"), "seconds", "Since then.", operation_uptime_s(o));
+}
+
+static void
+write_helpers(FILE *out)
+{
+	openmetrics_family(out, NAME("helper_up"), "gauge", NULL,
+			   "1: the helper process works; 0: it was lost, and is being made again.");
+	for (unsigned int kind = 0; kind < HELPER_KIND_COUNT; kind++) {
+		const struct helper_state state = helper_state(kind);
+
+		if (state.up > 0 || state.away > 0)
+			openmetrics_uint(out, NAME("helper_up"), state.away == 0, "helper",
+					 helper_name(kind), NULL);
+	}
+	openmetrics_family(out, NAME("helper_losses"), "counter", NULL,
+			   "How often a helper process was lost.");
+	for (unsigned int kind = 0; kind < HELPER_KIND_COUNT; kind++)
+		openmetrics_uint(out, NAME("helper_losses_total"), helper_state(kind).lost,
+				 "helper", helper_name(kind), NULL);
 }
 
 static void
@@ -212,6 +232,7 @@ operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
 	if (!out)
 		xalloc_fail(0);
 	write_service(o, out);
+	write_helpers(out);
 	operation_metrics_write_profiles(o, out);
 	write_now(o, tenants, out);
 	write_governance(o, out);

@@ -41,30 +41,41 @@ static struct {
 
 /* ---- in place of the launcher: one process, which does nothing ---- */
 
-int
-launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
-	       struct launch *launch, const char **what_r)
+void
+launcher_finish(struct launch_order *order)
 {
+	(void)order;
+}
+
+void
+launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
+	       struct launch_order *order,
+	       void (*on_launched)(void *arg, int error, const char *what, struct launch *launch),
+	       void *arg)
+{
+	struct launch launch;
 	int pair[2];
 
 	(void)launcher;
+	(void)order;
 	MUST(kind == LAUNCH_KEEPER && profile == 0);
-	*what_r = "start it twice";
-	if (rig.started)
-		return -EBUSY;
+	if (rig.started) {
+		on_launched(arg, -EBUSY, "start it twice", NULL);
+		return;
+	}
 	rig.started = true;
 	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-	*launch = (struct launch){ .pid = fork(), .control = pair[0], .trouble = -1 };
-	if (launch->pid == 0) {
+	launch = (struct launch){ .pid = fork(), .control = pair[0], .trouble = -1 };
+	if (launch.pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close_range(0, ~0U, 0);
 		for (;;)
 			pause();
 	}
-	launch->pidfd = (int)syscall(SYS_pidfd_open, launch->pid, 0);
-	MUST(launch->pidfd >= 0);
+	launch.pidfd = (int)syscall(SYS_pidfd_open, launch.pid, 0);
+	MUST(launch.pidfd >= 0);
 	rig.line = pair[1];
-	return 0;
+	on_launched(arg, 0, "", &launch);
 }
 
 void

@@ -4,8 +4,8 @@
  *
  * - A started process has a pid and three descriptors; an adopted one has one descriptor. After an
  *   error there is none, and the failed step is UTF-8.
- * - No question follows one that was not answered.
- * - The owner is told once that the launcher is lost.
+ * - Each order to start a program is answered once.
+ * - The launcher is lost in the end, and is made again.
  * - All received descriptors are closed in the end. */
 #include "fuzz.h"
 
@@ -17,6 +17,7 @@
 #include <event2/event.h>
 
 #include "base/utf8.h"
+#include "host/helper.h"
 #include "host/launcher.h"
 #include "host/launcher_parts.h"
 #include "host/outer.h"
@@ -27,7 +28,7 @@
 #define QUESTIONS 4
 
 void
-launcher_live(const struct launcher_options *options, pid_t supervisor, int socket)
+launcher_live(const void *options, int socket, pid_t supervisor)
 {
 	(void)options;
 	(void)supervisor;
@@ -60,20 +61,26 @@ answer(int socket, const uint8_t *at, size_t size, const int *fds, size_t n_fds)
 	MUST(shutdown(socket, SHUT_WR) == 0);
 }
 
-static void
-start(struct launcher *launcher, unsigned int profile)
-{
-	struct launch launch;
-	const char *what = NULL;
-	int r;
+static unsigned int n_ordered, n_launched;
 
-	launch_init(&launch);
-	r = launcher_start(launcher, LAUNCH_ZYGOTE, profile, &launch, &what);
-	MUST(r < 0 || (launch.pid >= 2 && is_open(launch.pidfd) && is_open(launch.control) &&
-		       is_open(launch.trouble)));
-	MUST(r == 0 || (launch.pidfd == -1 && launch.control == -1 && launch.trouble == -1));
-	MUST(utf8_prefix(what, strlen(what)) == strlen(what));
-	launch_done(&launch);
+static void
+on_launched(void *arg, int error, const char *what, struct launch *launch)
+{
+	(void)arg;
+	n_launched++;
+	MUST(error <= 0 && utf8_prefix(what, strlen(what)) == strlen(what));
+	if (error < 0)
+		return;
+	MUST(launch->pid >= 2 && is_open(launch->pidfd) && is_open(launch->control) &&
+	     is_open(launch->trouble));
+	launch_done(launch);
+}
+
+static void
+start(struct launcher *launcher, unsigned int profile, struct launch_order *order)
+{
+	n_ordered++;
+	launcher_start(launcher, LAUNCH_ZYGOTE, profile, order, on_launched, NULL);
 }
 
 static void
@@ -86,28 +93,9 @@ adopt(struct launcher *launcher)
 		close(fd);
 }
 
-/* The number of valid messages up to the first invalid one. */
-static size_t
-count_messages(const uint8_t *at, size_t size)
-{
-	struct frame_reader reader;
-	struct frame frame = { 0 };
-	size_t used, n = 0;
-
-	frame_reader_init(&reader, FROM_LAUNCHER);
-	while (frame_reader_feed(&reader, at, size, &used, &frame) == 1) {
-		frame_done(&frame);
-		at += used;
-		size -= used;
-		n++;
-	}
-	frame_reader_done(&reader);
-	return n;
-}
-
-/* The supervisor sends LAUNCH and ADOPT only, and at most one unanswered question. */
+/* The supervisor sends LAUNCH and ADOPT only. */
 static void
-check_questions(int socket, size_t messages)
+check_questions(int socket)
 {
 	struct frame_reader reader;
 	struct frame frame = { 0 };
@@ -117,35 +105,31 @@ check_questions(int socket, size_t messages)
 	frame_reader_init(&reader, FROM_SUPERVISOR);
 	while (frame_reader_read(&reader, socket, &frame) == 1) {
 		MUST(frame.msg.type == MSG_LAUNCH || frame.msg.type == MSG_ADOPT);
-		MUST(++n <= messages + 1);
+		MUST(++n <= QUESTIONS);
 		frame_done(&frame);
 	}
 	frame_reader_done(&reader);
 }
 
 static void
-on_lost(void *arg)
-{
-	++*(unsigned int *)arg;
-}
-
-static void
 ask(struct launcher *launcher, uint8_t which)
 {
+	struct launch_order order[QUESTIONS];
+	const uint64_t lost = helper_state(HELPER_LAUNCHER).lost;
 	static struct event_base *base;
-	unsigned int lost = 0;
 
 	if (!base)
 		base = event_base_new();
-	launcher_watch(launcher, base, on_lost, &lost);
+	n_ordered = n_launched = 0;
+	launcher_watch(launcher, base, NULL, NULL);
 	for (unsigned int i = 0; i < QUESTIONS; i++)
 		if (which & 1U << i)
 			adopt(launcher);
 		else
-			start(launcher, i);
-	for (int i = 0; i < 3; i++)
-		event_base_loop(base, EVLOOP_NONBLOCK);
-	MUST(lost == 1);
+			start(launcher, i, &order[i]);
+	while (helper_state(HELPER_LAUNCHER).lost == lost || n_launched < n_ordered)
+		event_base_loop(base, EVLOOP_ONCE);
+	MUST(n_launched == n_ordered);
 }
 
 int
@@ -170,8 +154,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	frames_set_versions(answers, size - 1);
 	answer(socket, answers, size - 1, fds, data[0] >> 6);
 	ask(launcher, data[0]);
-	check_questions(socket, count_messages(answers, size - 1));
+	check_questions(socket);
 	launcher_free(launcher);
+	helper_reap_all();
 	close(socket);
 
 	/* end of file: all copies of the writing end are closed */

@@ -1108,14 +1108,18 @@ def others_are_not_kept_waiting(ctx):
 
 @test
 def a_lost_helper(ctx):
-    """Without it nothing is kept, and everything else goes on."""
+    """It is made again, and knows the files of before."""
     with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
         uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
         helpers = subprocess.run(["pgrep", "-P", str(s.pid), "-x", "mcp-files"], capture_output=True, text=True)
         os.kill(int(helpers.stdout), 9)
-        until("it is gone", lambda: not is_there(client, uri))
-        o = client.run(WRITE % ("large.bin", 9))
-        equal((o.status, files_of(o)["large.bin"]["kept"]), ("ok", False), o)
+        s.wait_logged("helper-made helper=files")
+        assert is_there(client, uri)
+        o = client.run(WRITE % ("more.bin", 9))
+        assert o.status == "ok" and "uri" in files_of(o)["more.bin"], o
+        assert is_there(client, uri)
+        assert "helper-lost helper=files" in s.log(), s.log()
 
 
-main(__doc__)
+if __name__ == "__main__":
+    main(__doc__)

@@ -15,7 +15,7 @@ import time
 
 from harness import LEGACY, MODERN, Skip, equal, main, test
 from mcpclient import Client, Closed
-from supervisor import (Supervisor, cgroup_of, children, comm, describe, descendants, is_alive, process_table, read_text,
+from supervisor import (HELPERS, Supervisor, cgroup_of, children, comm, describe, descendants, is_alive, process_table, read_text,
                         wait_gone)
 from waits import until
 
@@ -259,7 +259,7 @@ def depth(pid):
 def zygotes(s):
     """Processes below the supervisor that are not in a pid namespace of their own."""
     return [(pid, start) for pid, start in descendants(s.pid)
-            if depth(pid) == 0 and comm(pid) not in ("mcp-launcher", "mcp-directory", "mcp-files", "mcp-usage")]
+            if depth(pid) == 0 and comm(pid) not in HELPERS]
 
 
 def inits(s):
@@ -288,55 +288,6 @@ def killed_zygote_is_replaced(ctx):
         o = client.outcome(running)
         equal((o.status, o.stdout), ("ok", "lived on\n"), repr(o))
         assert zygotes(s), "no zygote"
-
-
-@test(private=True)
-def a_lost_launcher_ends_the_service(ctx):
-    """Nothing could be started any more: what runs is answered, and systemd starts another."""
-    s = Supervisor(ctx.options.build)
-    with s, Client.connect(s.socket) as client:
-        running = client.start_script("import time\nprint('x', flush=True)\ntime.sleep(300)",
-                                      timeout_seconds=400)
-        client.run("1")
-        below = descendants(s.pid)
-        (launcher,) = [pid for pid, _ in below if comm(pid) == "mcp-launcher"]
-        os.kill(launcher, signal.SIGKILL)
-        equal(client.outcome(running, ctx.seconds(30)).status, "cancelled", "status")
-        equal(s.process.wait(ctx.seconds(15)), 1, "exit status")
-        equal(wait_gone(below, ctx.seconds(10)), [], "left")
-        assert "launcher-lost" in s.log(), s.log()
-        s.process = None
-
-
-@test(private=True)
-def a_stopped_launcher_ends_the_service(ctx):
-    """One that does not answer is as good as lost: the service waits for it five seconds."""
-    s = Supervisor(ctx.options.build)
-    with s, Client.connect(s.socket) as client:
-        client.run("1")
-        below = descendants(s.pid)
-        (launcher,) = [pid for pid, _ in below if comm(pid) == "mcp-launcher"]
-        os.kill(launcher, signal.SIGSTOP)
-        for pid, _ in zygotes(s):
-            os.kill(pid, signal.SIGKILL)
-        equal(s.process.wait(ctx.seconds(30)), 1, "exit status")
-        equal(wait_gone(below, ctx.seconds(10)), [], "left")
-        s.process = None
-
-
-@test(private=True)
-def a_lost_usage_helper_ends_the_service(ctx):
-    """Limits that are sampled would not be kept any more."""
-    s = Supervisor(ctx.options.build)
-    with s, Client.connect(s.socket) as client:
-        client.run("1")
-        below = descendants(s.pid)
-        (helper,) = [pid for pid, _ in below if comm(pid) == "mcp-usage"]
-        os.kill(helper, signal.SIGKILL)
-        equal(s.process.wait(ctx.seconds(30)), 1, "exit status")
-        equal(wait_gone(below, ctx.seconds(10)), [], "left")
-        assert "usage-lost" in s.log(), s.log()
-        s.process = None
 
 
 @test(private=True)

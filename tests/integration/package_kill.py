@@ -26,8 +26,6 @@ from watch import Watch
 
 ROUNDS, MOST = 50, 200	# --count for others
 
-VITAL = ("mcp-launcher", "mcp-directory", "mcp-usage")	# the service ends with them
-
 
 class Round:
     """A service with a store and an audit log of before, and an installation in it."""
@@ -88,7 +86,7 @@ class Round:
         """Half of them are the service itself; else something that it has started. vital: with
         which all of it ends."""
         below = [pid for pid, _ in descendants(self.supervisor.pid)]
-        self.vital = {self.supervisor.pid, *(pid for pid in below if comm(pid) in VITAL)}
+        self.vital = {self.supervisor.pid}
         keeper = keeper_of(self.supervisor.pid)
         own = [keeper[0]] + [pid for pid, _ in descendants(keeper[0])] if keeper else []
         return dice.choice([[self.supervisor.pid], [self.supervisor.pid], own or below,

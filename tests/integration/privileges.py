@@ -377,7 +377,7 @@ def by_kind(ctx):
         inner, name = inner_pid(pid), fields_of(pid).get("Name", "").strip()
         if inner == pid:
             kinds[{"mcp-launcher": "launcher", "mcp-directory": "directory", "mcp-files": "files",
-                   "mcp-usage": "usage",
+                   "mcp-usage": "usage", "mcp-forker": "forker",
                    "python-zygote": "zygote"}.get(name, name)] = pid
         elif inner in (1, 2) and pid in ready_processes(ctx):
             kinds["init" if inner == 1 else "script"] = pid
@@ -389,7 +389,7 @@ def what_each_process_has(ctx):
     """Prints the privileges for the log, and compares them with the expected ones."""
     if os.getuid():
         raise Skip("only root may look at the descriptors of others")
-    wanted = {"supervisor", "launcher", "directory", "usage", "zygote", "init", "script"}
+    wanted = {"supervisor", "launcher", "forker", "directory", "usage", "zygote", "init", "script"}
     lines = []
     with ctx.client() as client:
         busy(ctx, client, 2)
@@ -410,19 +410,20 @@ def what_each_process_has(ctx):
                 has_guard(pid), kinds_of(held(pid))))
         for kind in shown:	# 0 would start a core handler that is a program
             equal(core_limit(kinds[kind]), "1", "core of the " + kind)
-        for kind in ("supervisor", "launcher", "directory", "usage"):
+        for kind in ("supervisor", "launcher", "forker", "directory", "usage"):
             equal(is_dumpable(kinds[kind]), False, "dumpable " + kind)
         for kind in ("supervisor", "zygote"):
             assert has_guard(kinds[kind]), "the %s waits as long as a peer likes" % kind
         # What name services send is parsed where nothing else is.
         equal(kinds_of(held(kinds["directory"])), "socket*1")
         equal(kinds_of(held(kinds["usage"])), "socket*1")
-        # The ways into the workers' namespaces are the launcher's alone.
+        # The ways into the workers' namespaces are the launcher's, and the fork servers' for it.
         for target in held(kinds["supervisor"]):
             assert not re.match(r"(user|mnt):\[", target), "the supervisor holds " + target
-        for target in held(kinds["launcher"]):
-            assert re.match(r"socket:|(user|mnt):\[|.*/mcp-python-(worker|egress)|anon_inode:\[pidfd",
-                            target), "the launcher holds " + target
+        for kind in ("launcher", "forker"):
+            for target in held(kinds[kind]):
+                assert re.match(r"socket:|(user|mnt):\[|.*/mcp-python-(worker|egress)|anon_inode:\[pidfd",
+                                target), "the %s holds %s" % (kind, target)
     print("\n".join("        " + line for line in lines), flush=True)
 
 

@@ -20,6 +20,10 @@ from waits import Timeout, libc, until
 PR_SET_CHILD_SUBREAPER = 36
 
 
+# The processes of a service that are forked from it: host/helper.h.
+HELPERS = ("mcp-forker", "mcp-launcher", "mcp-directory", "mcp-files", "mcp-usage")
+
+
 def adopt_orphans():
     """Whatever loses its parent below us becomes our child, so that nothing can hide."""
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):

@@ -289,6 +289,14 @@ bound_text(uint64_t bytes)
 				     mib ? "MiB" : "KiB") < 0 ? NULL : text);
 }
 
+/* Is this an error of the directory or the disk on which the service keeps files? */
+static bool
+is_of_disk(int error)
+{
+	return error == -ENOENT || error == -EROFS || error == -EIO || error == -EACCES ||
+	       error == -EPERM || error == -ENOTDIR || error == -EUCLEAN;
+}
+
 /* A sentence for people, models and programs; malloc'd. NULL: the file is kept. */
 static char *
 why_not_kept(const struct run_results *r, const struct outcome_file *file)
@@ -315,6 +323,11 @@ why_not_kept(const struct run_results *r, const struct outcome_file *file)
 			     "sessions use the older ones: close those sessions, or %s", all, instead);
 	else if (file->error == -ENOSPC)
 		n = asprintf(&text, "the service has no more room for files: tell its operator");
+	else if (file->error == -EPIPE)
+		n = asprintf(&text, "the service's store of files is away for a moment: call again");
+	else if (is_of_disk(file->error))
+		n = asprintf(&text, "the service's disk for files does not work (%s): tell its operator",
+			     strerror(-file->error));
 	else if (file->error == -EBUSY)
 		n = asprintf(&text, "too many files were being kept: call again later");
 	else if (file->error == -ESTALE)

@@ -28,6 +28,7 @@
 #include "base/turns.h"
 #include "base/why.h"
 #include "engine/engine.h"
+#include "host/forker.h"
 #include "host/launcher.h"
 #include "host/startup.h"
 #include "policy/config.h"
@@ -248,6 +249,7 @@ rig_tear_down(void **state)
 	engine_free(rig.engine);
 	cgroup_root_free(rig.cgroups);
 	launcher_free(rig.launcher);
+	forkers_stop();
 	event_base_free(rig.base);
 	config_free(rig.config);
 	if (rig_count_fds() == rig.fds_before)

@@ -65,16 +65,25 @@ launch_trouble(const struct launch *launch, const char **step_r, int *error_r)
 	return false;
 }
 
-int
-launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
-	       struct launch *launch, const char **what_r)
+void
+launcher_finish(struct launch_order *order)
 {
+	(void)order;
+}
+
+void
+launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
+	       struct launch_order *order,
+	       void (*on_launched)(void *arg, int error, const char *what, struct launch *launch),
+	       void *arg)
+{
+	struct launch launch;
 	int pair[2];
 	pid_t pid;
 
 	(void)launcher;
 	(void)profile;
-	(void)what_r;
+	(void)order;
 	assert_int_equal(kind, LAUNCH_ZYGOTE);
 	assert_true(n_started < STARTS_MAX);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -86,10 +95,10 @@ launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int pr
 			pause();
 	}
 	assert_true(pid > 0);
-	*launch = (struct launch){ pid, (int)syscall(SYS_pidfd_open, pid, 0), pair[0], -1 };
+	launch = (struct launch){ pid, (int)syscall(SYS_pidfd_open, pid, 0), pair[0], -1 };
 	started[n_started++] = (struct start){ pid, pair[1] };
 	event_base_loopbreak(base);
-	return 0;
+	on_launched(arg, 0, "", &launch);
 }
 
 /* ---- one zygote, and what its owner has heard ---- */

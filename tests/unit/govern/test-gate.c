@@ -72,13 +72,6 @@ clock_of_test(void)
 	return now;
 }
 
-static void
-never(void *arg)
-{
-	(void)arg;
-	fail();
-}
-
 static struct config *
 read_text(const char *text)
 {
@@ -119,7 +112,7 @@ set_up(void **state)
 	reloaded = 0;
 	if (directory_new(look_up, &directory) < 0)
 		return -1;
-	directory_watch(directory, base, never, NULL);
+	directory_watch(directory, base);
 	return 0;
 }
 

@@ -27,6 +27,8 @@
 #include "base/why.h"
 #include "host/cgroup.h"
 #include "host/launcher.h"
+#include "host/forker.h"
+#include "host/helper.h"
 #include "host/launcher_parts.h"
 #include "host/outer.h"
 #include "host/startup.h"
@@ -74,19 +76,40 @@ tear_down(void **state)
 {
 	(void)state;
 	launcher_free(rig.launcher);
+	forkers_stop();
 	cgroup_root_free(rig.cgroups);
 	config_free(rig.config);
 	event_base_free(rig.base);
 	return 0;
 }
 
+struct launched {
+	struct launch *launch;
+	int error;
+};
+
+static void
+on_launched(void *arg, int error, const char *what, struct launch *launch)
+{
+	struct launched *launched = arg;
+
+	(void)what;
+	launched->error = error;
+	if (error == 0)
+		*launched->launch = *launch;
+}
+
 static int
 start(enum launch_kind kind, unsigned int profile, struct launch *launch)
 {
-	const char *what;
+	struct launched launched = { launch, 1 };
+	struct launch_order order;
 
 	launch_init(launch);
-	return launcher_start(rig.launcher, kind, profile, launch, &what);
+	launcher_start(rig.launcher, kind, profile, &order, on_launched, &launched);
+	launcher_finish(&order);
+	assert_true(launched.error <= 0);
+	return launched.error;
 }
 
 /* It ends with its line, and what it has forked before it. */
@@ -210,25 +233,46 @@ only_children_are_adopted(void **state)
 }
 
 static void
-on_lost(void *arg)
+on_back(void *arg)
 {
 	*(bool *)arg = true;
 }
 
-/* Last: what runs can be ended in order, but nothing is started any more. */
+/* Last: from now on the loop watches it. The next launcher starts what the one before it was told
+ * to learn, by the same number. */
 static void
-its_end_is_noticed(void **state)
+it_is_made_again(void **state)
 {
-	own_fd int pidfd = (int)syscall(SYS_pidfd_open, launcher_pid(rig.launcher), 0);
+	struct why why = { .text = "" };
+	unsigned int profile = 0;
+	bool back = false;
 	struct launch launch;
-	bool lost = false;
 
 	(void)state;
-	launcher_watch(rig.launcher, rig.base, on_lost, &lost);
-	assert_int_equal(syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0), 0);
-	rig_turn_until(&lost);
+	assert_int_equal(launcher_learn(rig.launcher, "more", &profile, &why), 0);
+	forkers_watch(rig.base, NULL, NULL);
+	launcher_watch(rig.launcher, rig.base, on_back, &back);
+	assert_int_equal(kill(launcher_pid(rig.launcher), SIGKILL), 0);
+	rig_turn_until(&back);
+	assert_int_equal(helper_state(HELPER_LAUNCHER).lost, 1);
+	zygote_starts(0);
+	zygote_starts(profile);
+	/* One that stands still is replaced too; an order that it has fails. */
+	assert_int_equal(kill(launcher_pid(rig.launcher), SIGSTOP), 0);
 	assert_true(start(LAUNCH_ZYGOTE, 0, &launch) < 0);
-	assert_true(launcher_adopt(rig.launcher, getpid()) < 0);
+	back = false;
+	rig_turn_until(&back);
+	zygote_starts(profile);
+	/* A fork server that is killed is made again by the other one. */
+	for (unsigned int i = 1; i <= 4; i++) {
+		assert_int_equal(kill(forker_pid(i % 2), SIGKILL), 0);
+		while (helper_state(HELPER_FORKER).lost < i || helper_state(HELPER_FORKER).away > 0)
+			event_base_loop(rig.base, EVLOOP_ONCE);
+	}
+	back = false;
+	assert_int_equal(kill(launcher_pid(rig.launcher), SIGKILL), 0);
+	rig_turn_until(&back);
+	zygote_starts(0);
 }
 
 /* ---- without a supervisor in between ---- */
@@ -253,7 +297,7 @@ told(const void *bytes, size_t len, const int *fd)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	pid = fork();
 	if (pid == 0)
-		launcher_live(&options, supervisor, pair[1]);
+		launcher_live(&options, pair[1], supervisor);
 	close(pair[1]);
 	sent = fdpass_send(pair[0], bytes, len, fd, fd != NULL, 0);
 	/* Newer kernels say so to who passes a descriptor. */
@@ -301,7 +345,7 @@ run_group(void)
 		cmocka_unit_test(no_more_than_two_live),
 		cmocka_unit_test(only_children_are_adopted),
 		cmocka_unit_test(what_is_learned_is_configured),
-		cmocka_unit_test(its_end_is_noticed),
+		cmocka_unit_test(it_is_made_again),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

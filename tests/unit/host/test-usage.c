@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The usage helper answers what this process would find by itself, and its end is survived. */
+/* The usage helper answers what this process would find by itself, and is made again when it is
+ * lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,8 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
+#include "host/helper.h"
 #include "host/usage.h"
 
 #define HELD (8 << 20)
@@ -159,32 +162,93 @@ memory_of_a_child_that_shares_it_counts_once(void **state)
 	assert_in_range(memory, HELD, 2 * HELD - SLACK);
 }
 
+/* The loop ends when the helper is made again, or with the last of these turns. */
 static void
-note(void *arg)
+turn_until_replaced(struct event_base *base, pid_t old)
 {
-	++*(int *)arg;
+	const uint64_t end_ms = clock_ms() + 30000;
+
+	while ((usage_pid() == old || usage_pid() == 0) && clock_ms() < end_ms)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_true(usage_pid() != old && usage_pid() != 0);
 }
 
+/* It is made again. Until then nothing is measured, and nobody waits. */
 static void
-end_of_helper_is_seen(void **state)
+lost_helper_is_made_again(void **state)
 {
 	struct event_base *base = event_base_new();
 	struct usage_asked asked = { .question = USAGE_ALL, .pid = worker };
-	struct usage_answer answer;
-	int lost = 0;
+	static struct usage_answer answer;
+	siginfo_t info;
+	pid_t old;
 
 	(void)state;
 	assert_int_equal(usage_start(), 0);
-	usage_watch(base, note, &lost);
-	event_base_loop(base, EVLOOP_NONBLOCK);
-	assert_int_equal(lost, 0);
-	assert_int_equal(kill(usage_pid(), SIGKILL), 0);
-	event_base_dispatch(base);
-	assert_int_equal(lost, 1);
-	usage_ask(&asked, &answer);
+	usage_watch(base);
+	old = usage_pid();
+	assert_int_equal(kill(old, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)old, &info, WEXITED | WNOWAIT), 0);
+	assert_false(usage_ask(&asked, &answer));
 	assert_int_equal(answer.n, 0);
 	assert_int_equal(answer.tasks, 0);
+	assert_int_equal(helper_state(HELPER_USAGE).away, 1);
+	turn_until_replaced(base, old);
+	assert_int_equal(helper_state(HELPER_USAGE).away, 0);
+	assert_true(usage_ask(&asked, &answer));
+	assert_true(answer.tasks > 0);
 	usage_stop();
+	helper_reap_all();
+	event_base_free(base);
+}
+
+/* A helper that stands still costs one short wait. Its late answer is for whoever asks the same. */
+static void
+late_answer_is_kept(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct usage_asked asked = { .question = USAGE_ALL, .pid = worker };
+	struct usage_asked other = { .question = USAGE_ONE, .pid = worker };
+	static struct usage_answer answer;
+	uint64_t before_ms;
+
+	(void)state;
+	assert_int_equal(usage_start(), 0);
+	usage_watch(base);
+	assert_int_equal(kill(usage_pid(), SIGSTOP), 0);
+	assert_false(usage_ask(&asked, &answer));
+	before_ms = clock_ms();
+	for (int i = 0; i < 100; i++)
+		assert_false(usage_ask(&other, &answer));
+	assert_true(clock_ms() - before_ms < 2000);	/* 100 waits would take 5 s */
+	assert_int_equal(kill(usage_pid(), SIGCONT), 0);
+	event_base_loop(base, EVLOOP_ONCE);
+	assert_true(usage_ask(&other, &answer));
+	assert_int_equal(answer.tasks, 0);
+	assert_true(usage_ask(&asked, &answer));
+	assert_true(answer.tasks > 0);
+	usage_stop();
+	event_base_free(base);
+}
+
+static void
+stopped_helper_is_replaced(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct usage_asked asked = { .question = USAGE_ALL, .pid = worker };
+	static struct usage_answer answer;
+	pid_t old;
+
+	(void)state;
+	assert_int_equal(usage_start(), 0);
+	usage_watch(base);
+	old = usage_pid();
+	assert_int_equal(kill(old, SIGSTOP), 0);
+	assert_false(usage_ask(&asked, &answer));
+	turn_until_replaced(base, old);
+	assert_true(usage_ask(&asked, &answer));
+	usage_stop();
+	helper_reap_all();
 	event_base_free(base);
 }
 
@@ -195,7 +259,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(helper_sees_the_same, begin, end),
 		cmocka_unit_test_setup_teardown(memory_of_a_child_that_shares_it_counts_once,
 						begin_with_sharer, end),
-		cmocka_unit_test_setup_teardown(end_of_helper_is_seen, begin, end),
+		cmocka_unit_test_setup_teardown(lost_helper_is_made_again, begin, end),
+		cmocka_unit_test_setup_teardown(late_answer_is_kept, begin, end),
+		cmocka_unit_test_setup_teardown(stopped_helper_is_replaced, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
