@@ -13,11 +13,13 @@ TREE_RULES = \
 	tests/check-license \
 	tests/check-map tests/check-map-fails.sh \
 	tests/check-schemas tests/check-schemas-fails.sh \
+	tests/check-size tests/check-size-fails.sh \
 	tests/check-threats
 dist_check_SCRIPTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
 TESTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
 EXTRA_DIST += tests/README.md tests/check-all tests/check-podman tests/check-pythons tests/check-releases \
-	tests/conformance tests/corpus tests/faults tests/in-root.sh tests/integration tests/schema tests/system \
+	tests/conformance tests/corpus tests/faults tests/hooks tests/in-root.sh tests/integration tests/schema \
+	tests/system \
 	tests/tree.py
 
 rules: all
