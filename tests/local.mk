@@ -11,6 +11,7 @@ TREE_RULES = \
 	tests/check-format tests/check-format-fails.sh \
 	tests/check-layers tests/check-layers-fails.sh \
 	tests/check-license \
+	tests/check-links tests/check-links-fails.sh \
 	tests/check-map tests/check-map-fails.sh \
 	tests/check-schemas tests/check-schemas-fails.sh \
 	tests/check-size tests/check-size-fails.sh \
