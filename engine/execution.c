@@ -98,7 +98,8 @@ new_execution(struct engine *engine, struct tenant *tenant,
 	id_new(e->id + 2);
 	e->usage.memory_max = e->limits.memory_bytes;
 	e->facts.limits = &e->limits;
-	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
+	e->facts.disk_bytes = config_disk_bytes(engine->config,
+						&engine->config->profile[profile]);
 	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;
 	e->facts.watchdog_memory = !engine->memory_counted;
 	e->facts.watchdog_pids = !engine->pids_counted;
@@ -161,7 +162,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		r = request_choose_profile(tenant, request->profile, &index, why_r);
 	}
 	if (r == 0)
-		r = request_check_inputs(request, &engine->config->profile[index], why_r);
+		r = request_check_inputs(request, engine->config, index, why_r);
 	if (r == 0)
 		r = execution_mounts_take(&mounts, engine, tenant, request,
 					  request->repl != NULL ? &terms : NULL, why_r);

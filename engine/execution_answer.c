@@ -186,7 +186,9 @@ event_of(const struct execution *e)
 		.script_len = e->request.script.len,
 		.profile = profile->name,
 		/* The disk of a session was charged with the session, not with the cell. */
-		.disk_bytes = e->item.kind == SCHED_CELLS ? 0 : profile->disk_bytes,
+		.disk_bytes = e->item.kind == SCHED_CELLS ? 0
+			      : e->facts.disk_bytes < e->limits.memory_bytes
+			      ? e->facts.disk_bytes : e->limits.memory_bytes,
 		.limits = &e->limits,
 		.internal = e->request.internal,
 		.waited_us = execution_waited_us(e),

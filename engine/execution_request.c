@@ -143,9 +143,10 @@ request_copy_done(struct request_copy *copy)
 /* ---- checks ---- */
 
 int
-request_check_inputs(const struct execution_request *request,
-		     const struct config_profile *profile, struct why *why_r)
+request_check_inputs(const struct execution_request *request, const struct config *config,
+		     unsigned int index, struct why *why_r)
 {
+	const struct config_profile *profile = &config->profile[index];
 	uint64_t bytes = 0, inodes = 0;
 
 	for (size_t i = 0; i < request->n_inputs; i++) {
@@ -156,7 +157,7 @@ request_check_inputs(const struct execution_request *request,
 		for (size_t k = 0; k < input->path_len; k++)
 			inodes += input->path[k] == '/';
 	}
-	if (bytes <= profile->disk_bytes / 2 && inodes <= profile->disk_inodes / 2)
+	if (bytes <= config_disk_bytes(config, profile) / 2 && inodes <= profile->disk_inodes / 2)
 		return 0;
 	return why_say(why_r, -EFBIG, "files",
 		       "files: they take more than half of the disk that a script has here");

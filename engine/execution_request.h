@@ -11,7 +11,7 @@
 #include "engine/request.h"
 #include "proto/message.h"
 
-struct config_profile;
+struct config;
 struct tenant;
 struct why;
 
@@ -48,7 +48,7 @@ void request_copy_close_channel(struct request_copy *copy);
 /* Checks that the inputs, rounded up to pages and with a directory for each slash, fill at most
  * half of the space that a script of this profile may write to. 0, or -EFBIG with why_r. */
 int request_check_inputs(const struct execution_request *request,
-			 const struct config_profile *profile, struct why *why_r);
+			 const struct config *config, unsigned int profile, struct why *why_r);
 
 /* The profile of that name (NULL: the default one), if the tenant may use it. 0, or -ENOENT or
  * -EACCES with why_r. */

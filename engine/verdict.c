@@ -140,7 +140,10 @@ disk_full(const struct outcome_facts *f)
 {
 	return signal_of(f) == SIGXFSZ ||
 	       (verdict_raised(f, "OSError") &&
-		(message_has_errno(f, ENOSPC) || message_has_errno(f, EDQUOT)));
+		(message_has_errno(f, ENOSPC) || message_has_errno(f, EDQUOT))) ||
+	       (f->has_done && f->raised && f->error_message != NULL &&
+		(strstr(f->error_message, strerror(ENOSPC)) != NULL ||
+		 strcmp(f->error_message, "database or disk is full") == 0));
 }
 
 static bool
@@ -257,6 +260,9 @@ memory_message(const struct outcome_facts *f, char *m, size_t size)
 	}
 	if (f->state_bytes > 0)
 		state_message(f, m + n, size - (size_t)n);
+	else
+		snprintf(m + n, size - (size_t)n, "; files in /workspace and /tmp count: use less "
+			 "at once, or ask for a larger memory_mb");
 }
 
 /* Adds a sentence about the limits of the volume, for bytes and for files: the kernel has one error
@@ -361,8 +367,9 @@ write_message(const struct outcome_facts *f, const struct outcome_verdict *v, ch
 		break;
 	case OUTCOME_DISK_LIMIT:
 		size_text(f->disk_bytes, text, sizeof(text));
-		snprintf(m, size, "disk limit of %s or %" PRIu64 " files reached", text,
-			 f->disk_inodes);
+		snprintf(m, size, "disk limit of %s or %" PRIu64 " files reached, of /workspace, "
+			 "/tmp and HOME together; remove files, or have the operator raise it "
+			 "([profile] disk_bytes, disk_inodes)", text, f->disk_inodes);
 		if (f->volume_bytes > 0)
 			volume_message(f, m, size);
 		break;

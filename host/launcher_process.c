@@ -79,7 +79,7 @@ launcher_process_configure(const struct launcher_options *options,
 		.modules = strs_of(&profile->modules),
 		.paths = strs_of(&profile->paths),
 		.memory_bytes = options->config->limits.standard.memory_bytes,
-		.disk_bytes = profile->disk_bytes,
+		.disk_bytes = config_disk_bytes(options->config, profile),
 		.disk_inodes = profile->disk_inodes,
 		.volume_bytes = options->config->workspace.volume
 			? options->config->workspace.volume_bytes : 0,

@@ -56,7 +56,7 @@ struct config_profile {
 	char *interpreter;		/* its [interpreter NAME]; NULL: the usual one */
 	struct config_list modules;	/* imported in the zygote */
 	struct config_list paths;	/* bound read-only beside the built-in list */
-	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */
+	uint64_t disk_bytes;		/* see config_disk_bytes */
 	uint64_t disk_inodes;
 	bool terminals;			/* scripts can make pseudo-terminals */
 	bool zygote_per_tenant;		/* each tenant has a zygote of its own */
@@ -375,6 +375,12 @@ bool config_has_auth(const struct config *config);
  */
 const struct config_interpreter *config_interpreter_of(const struct config *config,
 						       const struct config_profile *profile);
+
+#define DISK_BYTES_MIN 65536
+
+/* The bytes of /workspace, /tmp, /dev/shm and HOME together: what memory a call may ask for, unless
+ * the profile has a bound of its own. */
+uint64_t config_disk_bytes(const struct config *config, const struct config_profile *profile);
 
 const struct config_profile *config_find_profile(const struct config *config,
 						 const char *name);

@@ -124,6 +124,15 @@ add_tools(struct config *config, const char *name)
 	memcpy(tools->name, name, strlen(name) + 1);
 }
 
+uint64_t
+config_disk_bytes(const struct config *config, const struct config_profile *profile)
+{
+	uint64_t bytes = profile->disk_bytes > 0 ? profile->disk_bytes
+						 : config->limits.cap.memory_bytes;
+
+	return bytes > DISK_BYTES_MIN ? bytes : DISK_BYTES_MIN;
+}
+
 const struct config_profile *
 config_find_profile(const struct config *config, const char *name)
 {

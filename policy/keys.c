@@ -285,7 +285,7 @@ static const struct key keys[] = {
 	PROFILE_KEY("interpreter", WORD,    interpreter, 1, 32,              ""),
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
-	PROFILE_KEY("disk_bytes",  BYTES,   disk_bytes,  65536, 1024 * GiB,  "256M"),
+	PROFILE_KEY("disk_bytes",  BYTES,   disk_bytes,  0, 1024 * GiB,      "0"),
 	PROFILE_KEY("disk_inodes", U64,     disk_inodes, 64,    100000000,   "65536"),
 	PROFILE_KEY("terminals",   BOOL,    terminals,   0, 1,               "no"),
 	PROFILE_KEY("zygote_per_tenant", BOOL, zygote_per_tenant, 0, 1,      "no"),

@@ -51,6 +51,15 @@ static const char *const shown[] = {
 	"/usr/lib/" MULTIARCH,
 	"/usr/lib64/",
 	"/usr/lib/locale",
+	/* Paths that OpenSSL, ncurses and Tcl have compiled in; `machine -k compiled_in` asks the
+	 * libraries of a host. */
+	"/usr/lib/ssl/",
+	"/etc/pki/tls/",
+	"/etc/pki/tls/certs/",
+	"/etc/pki/ca-trust/extracted",
+	"/usr/lib/terminfo",
+	"/usr/share/terminfo",
+	"/usr/share/tcltk",
 	"/usr/share/zoneinfo",
 	"/usr/share/matplotlib",
 	"/usr/share/fonts",
@@ -286,6 +295,31 @@ copy_entries(int root, const char *dir)
 	return r;
 }
 
+static int show_path(int root, const char *path);
+
+/* Shows the libraries that lie in /usr/lib itself, which is not shown as a whole. */
+static int
+show_libraries(int root)
+{
+	DIR *list = opendir("/usr/lib");
+	struct dirent *entry;
+	int r = 0;
+
+	while (list && r == 0 && (entry = readdir(list))) {
+		char path[sizeof("/usr/lib/") + NAME_MAX];
+
+		if (strncmp(entry->d_name, "lib", 3) != 0 || !strstr(entry->d_name, ".so"))
+			continue;
+		snprintf(path, sizeof(path), "/usr/lib/%s", entry->d_name);
+		r = show_path(root, path);
+		if (r == -ENOENT || r == -EACCES)
+			r = 0;
+	}
+	if (list)
+		closedir(list);
+	return r;
+}
+
 /* Shows one built-in path. -ENOENT: the host lacks it. */
 static int
 show_path(int root, const char *path)
@@ -451,6 +485,9 @@ show_built_in(int root, const char **what_r)
 		if (r < 0 && r != -ENOENT)
 			return mounts_failed(what_r, "show", shown[i], r);
 	}
+	r = show_libraries(root);
+	if (r < 0)
+		return mounts_failed(what_r, "show libraries in", "/usr/lib", r);
 	r = show_python(root, basename(PYTHON_PROGRAM));
 	if (r < 0 && r != -ENOENT)
 		return mounts_failed(what_r, "show", PYTHON_PROGRAM, r);

@@ -318,11 +318,36 @@ def output_is_cut_in_the_middle(ctx):
         assert MIB * 0.9 <= kept <= MIB * 1.1, kept
 
 
-@test
+DISK = "[profile basic]\ndisk_bytes = 64M\n"
+
+
+@test(private=True)
 def disk_limit(ctx):
-    o = provoke(ctx, "disk_limit", "f = open('f', 'wb', buffering=0)\n"
-                "for i in range(2000): f.write(b'x' * (1 << 20))", memory_mb=1024)
-    assert "256" in o.error["message"], o.error["message"]
+    """The operator's bound is named, and what to do, whichever library meets it."""
+    with ctx.private(DISK) as service, ctx.client(path=service.socket) as client:
+        for script in ("f = open('f', 'wb', buffering=0)\nfor i in range(2000): f.write(b'x' * (1 << 20))",
+                       "import sqlite3\nc = sqlite3.connect('d')\nc.execute('create table t(x)')\n"
+                       "for i in range(200): c.execute('insert into t values(zeroblob(1000000))')",
+                       "try:\n    with open('f', 'wb', buffering=0) as f:\n        while True: f.write(bytes(1 << 20))\n"
+                       "except OSError as e: raise RuntimeError('cannot save: %s' % e)"):
+            o = client.run(script)
+            equal(o.status, "disk_limit", repr(o))
+            assert "disk limit of 64 MiB or 65536 files reached" in o.error["message"], o.error["message"]
+            assert "remove files, or have the operator raise it" in o.error["message"], o.error["message"]
+
+
+@test(single=True)
+def files_have_the_memory_of_the_call(ctx):
+    """By default the disk is no smaller than the memory that a call asks for."""
+    fill = "f = open('%s/f', 'wb', buffering=0)\nfor i in range(%d): k = f.write(b'x' * (1 << 20))\nf.tell() >> 20"
+    with ctx.client() as client:
+        o = client.run(fill % ("/workspace", 300), timeout_seconds=60)
+        equal((o.status, o.result["repr"]), ("ok", "300"), repr(o))
+        o = client.run(fill % ("/tmp", 600), memory_mb=1024, timeout_seconds=60)
+        equal((o.status, o.result["repr"]), ("ok", "600"), repr(o))
+        o = client.run(fill % ("/tmp", 3000), memory_mb=128, timeout_seconds=60)
+        equal(o.status, "memory_limit", repr(o))
+        assert "files in /workspace and /tmp count" in o.error["message"], o.error
 
 
 @test
@@ -331,12 +356,12 @@ def disk_limit_of_inodes(ctx):
             memory_mb=1024)
 
 
-@test
+@test(private=True)
 def disk_full_survived_is_ok(ctx):
     script = ("try:\n    with open('/tmp/f', 'wb', buffering=0) as f:\n        while True:\n"
               "            f.write(b'x' * (1 << 20))\nexcept OSError as e:\n    print(e.strerror)\n"
               "import os\nos.unlink('/tmp/f')\nopen('g', 'w').write('fits again')")
-    with ctx.client() as client:
+    with ctx.private(DISK) as service, ctx.client(path=service.socket) as client:
         o = client.run(script, memory_mb=1024)
         equal((o.status, o.stdout), ("ok", "No space left on device\n"), repr(o))
 

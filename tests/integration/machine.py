@@ -5,7 +5,10 @@ and libraries that look at them work.
 
 A suite of tests/integration/run. That nothing of the host is among them is unit/worker/test-jail's."""
 
+import glob
 import os
+import re
+import subprocess
 
 from harness import Skip, equal, main, test, tests
 from repl import Session, begun
@@ -286,6 +289,38 @@ shell.expect(pexpect.EOF)
 shell.close()
 print(shell.exitstatus)
 """
+
+
+# Paths of the host that libraries name, and that no jail shows: accounts and other facts of the host, and what
+# only programs of the host use.
+OF_THE_HOST = re.compile(r"/etc/(\.pwd\.lock|g?shadow|fstab|gai\.conf|bindresvport\.blacklist|inputrc|localtime|netconfig|"
+                         r"networks|rpc|shells|terminfo|timezone|machine-id|os-release|debian_version|selinux|xdg|systemd.*|apt)$"
+                         r"|/(usr/)?lib/(systemd|debug|gcc|ssl/private|blt)|/usr/share/(X11|locale|man|fontconfig)|/var/")
+
+
+@test
+def compiled_in_paths_are_shown(ctx):
+    """Asks the libraries of Python's own modules which paths they have compiled in. The jail has those that
+    the host has: OpenSSL's authorities, descriptions of terminals, Tcl's library."""
+    with ctx.client() as client:
+        modules = client.run("import sysconfig, glob, sys, os\nglob.glob(sysconfig.get_path('stdlib') + '/lib-dynload/*.so')"
+                             " + [os.path.realpath(sys.executable)]").result["json"]
+        if not all(map(os.path.exists, modules)):
+            raise Skip("the Python under test has a root of its own")
+        needed = subprocess.run(["ldd", *modules], capture_output=True, text=True).stdout
+        found = set()
+        for library in {os.path.realpath(path) for path in re.findall(r"=> (/\S+)", needed)}:
+            with open(library, "rb") as f:
+                found |= {m[1].decode().rstrip("/") for m in re.finditer(
+                    rb"(?<=[\x00-\x1f:;])(/(?:usr/lib|usr/share|lib|etc)/[\w.+/-]+)(?=[\x00:;])", f.read())}
+        there = sorted(path for path in found if os.path.exists(path) and not OF_THE_HOST.match(path))
+        assert len(there) > 10, there
+        o = client.run("import os\n[path for path in %r if not os.path.exists(path)]" % there)
+        equal(o.result["json"], [], repr(o))
+        o = client.run("import ssl, curses, os, glob\ncurses.setupterm('xterm')\n"
+                       "[ssl.create_default_context().cert_store_stats()['x509_ca'], sorted(glob.glob('/usr/lib/lib*.so*'))]")
+        assert o.result["json"][0] > 50, repr(o)
+        equal(o.result["json"][1], sorted(glob.glob("/usr/lib/lib*.so*")))
 
 
 if __name__ == "__main__":

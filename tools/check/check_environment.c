@@ -182,7 +182,7 @@ write_profiles(struct jsonout *out, const struct tool_host *host, bool modules)
 		jsonout_member_uint(out, "preloaded_modules", profile->modules.n);
 		if (modules)
 			write_modules(out, profile);
-		jsonout_member_uint(out, "disk_bytes", profile->disk_bytes);
+		jsonout_member_uint(out, "disk_bytes", config_disk_bytes(config, profile));
 		jsonout_close(out, '}');
 	}
 	jsonout_close(out, ']');

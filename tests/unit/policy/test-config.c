@@ -73,7 +73,7 @@ the_built_in_values_hold(void **state)
 	assert_int_equal(config->n_profiles, 1);
 	assert_ptr_equal(config_find_profile(config, "basic"), &config->profile[0]);
 	assert_null(config_find_profile(config, "other"));
-	assert_int_equal(config->profile[0].disk_bytes, 256 << 20);
+	assert_int_equal(config_disk_bytes(config, &config->profile[0]), 2048ULL << 20);
 	assert_int_equal(config->profile[0].disk_inodes, 65536);
 	assert_true(config->profile[0].modules.n > 20);
 	assert_null(config->profile[0].modules.item[config->profile[0].modules.n]);
@@ -129,7 +129,7 @@ a_file_goes_over_the_built_in_values(void **state)
 	assert_string_equal(p->modules.item[4], "collections.abc");
 	p = config_find_profile(config, "data-2.x");
 	assert_non_null(p);
-	assert_int_equal(p->disk_bytes, 1 << 30);
+	assert_int_equal(config_disk_bytes(config, p), 1 << 30);
 	assert_int_equal(p->paths.n, 2);
 	assert_string_equal(p->paths.item[1], "/srv/models");
 	assert_true(p->modules.n > 20);
@@ -233,7 +233,7 @@ static const struct bad_case {
 	  "FILE:2: line_max_bytes: \"1T\" is not a number of bytes (K, M or G may follow) from "
 	  "65536 to 1073741824\n"
 	  "FILE:4: disk_bytes: \"1MB\" is not a number of bytes (K, M or G may follow) from "
-	  "65536 to 1099511627776\n" },
+	  "0 to 1099511627776\n" },
 	{ "2^64 by suffix", "[service]\nline_max_bytes = 17179869184G\n",
 	  "FILE:2: line_max_bytes: \"17179869184G\" is not a number of bytes (K, M or G may "
 	  "follow) from 65536 to 1073741824\n" },
