@@ -14,6 +14,7 @@ libpolicy_a_SOURCES = \
 	policy/marker.c policy/marker.h \
 	policy/network.c policy/network.h \
 	policy/packages.c policy/packages.h \
+	policy/fair.c policy/fair.h \
 	policy/people.c policy/people.h \
 	policy/pep723.c policy/pep723.h \
 	policy/quota.c policy/quota.h \

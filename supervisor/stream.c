@@ -13,6 +13,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/rota.h"
@@ -50,6 +51,7 @@ struct stream {
 	bool input_ended;		/* the client has closed its writing side, or reading has
 					 * stopped */
 	const char *refusal;		/* why further input is discarded; NULL: it is not */
+	uint64_t active_ms;		/* when the last line came or went */
 	bool closed;			/* waits to be freed */
 };
 
@@ -133,6 +135,7 @@ stream_close(struct stream *s, const char *why)
 		s->set->first = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
+	stream_account_closes(&s->set->accounts, s->account);
 	loop_free_later(s->set->options.loop, stream_free, s);
 }
 
@@ -266,6 +269,7 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 		free(line);
 		return;
 	}
+	s->active_ms = clock_ms();
 	written = write_at_once(s, line, len);
 	if (written == len) {
 		free(line);
@@ -377,6 +381,7 @@ stream_take_line(struct stream *s, size_t len, size_t taken)
 	const char *text;
 
 	s->searched = 0;
+	s->active_ms = clock_ms();
 	if (len > 0) {
 		text = (const char *)evbuffer_pullup(input, (ev_ssize_t)len);
 		if (!s->has_spoken && intake_is_asked(text, len))
@@ -634,6 +639,45 @@ stream_start(struct stream *s, int in, int out, bool borrow)
 	bufferevent_enable(s->in, EV_READ);
 }
 
+/* Has the client nothing under way? */
+static bool
+is_idle(const struct stream *s)
+{
+	return s->admitted && !s->refusal && !s->intake && !s->paused && !is_held(s) &&
+	       mcp_stream_in_flight(s->mcp) == 0 && evbuffer_get_length(stream_input_of(s)) == 0 &&
+	       evbuffer_get_length(stream_output_of(s)) == 0;
+}
+
+/* Closes the stream that has been idle longest of the uid with the most streams, for uid. */
+static bool
+make_room(const struct stream_set *set, uid_t uid)
+{
+	const struct stream_account *largest = stream_account_largest(&set->accounts, uid);
+	struct stream *oldest = NULL;
+
+	for (struct stream *s = largest ? set->first : NULL; s; s = s->next)
+		if (s->account == largest && is_idle(s) &&
+		    (!oldest || s->active_ms <= oldest->active_ms))
+			oldest = s;
+	if (oldest)
+		stream_close(oldest, "makes-room");
+	return oldest;
+}
+
+/* Counts a new stream of the uid, if need be in the place of another one. */
+static int
+open_account(struct stream_set *set, uid_t uid, struct stream_account **account_r)
+{
+	const struct config *config = set->options.config;
+	int r;
+
+	do
+		r = stream_account_open(&set->accounts, uid, config->service.sessions_max,
+					config->service.sessions_per_tenant, account_r);
+	while (r == -EUSERS && make_room(set, uid));
+	return r;
+}
+
 int
 stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 {
@@ -642,8 +686,7 @@ stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 	struct stream_account *account;
 	struct stream *s;
 	char principal[32];
-	int r = stream_account_open(&set->accounts, uid, config->service.sessions_max,
-				     config->service.sessions_per_tenant, &account);
+	int r = open_account(set, uid, &account);
 
 	if (r < 0)
 		return r;
@@ -651,12 +694,14 @@ stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 	if (gate_identify(gate, principal, NULL, NULL) == 0 &&
 	    account->admitted >= gate_sessions_max(gate, principal,
 						   config->service.sessions_per_tenant)) {
+		stream_account_closes(&set->accounts, account);
 		stream_account_close(&set->accounts, account);
 		return -EDQUOT;
 	}
 	s = xcalloc(1, sizeof(*s));
 	s->set = set;
 	s->account = account;
+	s->active_ms = clock_ms();
 	s->tenant = engine_tenant(set->options.engine, uid);
 	s->next = set->first;
 	if (s->next)

@@ -52,7 +52,9 @@ void stream_set_free(struct stream_set *set);
 
 /* Serves a client. in and out may be the same descriptor, and must be non-blocking; the stream
  * closes them, unless borrow is set. 0; -EUSERS: there are too many streams in total; -EDQUOT: this
- * uid has too many. After an error the descriptors still belong to the caller. */
+ * uid has its share (policy/fair.h) or its bound. If there is no place, and another uid has two or
+ * more streams more, the one that has been idle longest of the uid with the most is closed. After
+ * an error the descriptors still belong to the caller. */
 int stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid);
 
 /* Stops reading; each stream is closed when its calls in flight were answered and the answers were

@@ -6,19 +6,34 @@
 #include <errno.h>
 
 #include "base/xalloc.h"
+#include "policy/fair.h"
+
+static struct stream_account *
+find_account(const struct stream_accounts *accounts, uid_t uid)
+{
+	struct stream_account *account = accounts->first;
+
+	while (account && account->uid != uid)
+		account = account->next;
+	return account;
+}
+
+static size_t
+open_streams(const struct stream_account *account)
+{
+	return account ? account->streams - account->closing : 0;
+}
 
 int
 stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_max,
 		     size_t per_uid_max, struct stream_account **account_r)
 {
-	struct stream_account *account = accounts->first;
+	struct stream_account *account = find_account(accounts, uid);
+	int r = fair_take(streams_max, accounts->streams - accounts->closing, open_streams(account),
+			  per_uid_max);
 
-	if (accounts->streams >= streams_max)
-		return -EUSERS;
-	while (account && account->uid != uid)
-		account = account->next;
-	if (account && account->streams >= per_uid_max)
-		return -EDQUOT;
+	if (r < 0)
+		return r;
 	if (!account) {
 		account = xcalloc(1, sizeof(*account));
 		account->uid = uid;
@@ -31,13 +46,34 @@ stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_
 	return 0;
 }
 
+const struct stream_account *
+stream_account_largest(const struct stream_accounts *accounts, uid_t uid)
+{
+	const struct stream_account *largest = accounts->first;
+
+	for (const struct stream_account *one = largest; one; one = one->next)
+		if (open_streams(one) > open_streams(largest))
+			largest = one;
+	return open_streams(largest) > open_streams(find_account(accounts, uid)) + 1 ? largest
+										     : NULL;
+}
+
+void
+stream_account_closes(struct stream_accounts *accounts, struct stream_account *account)
+{
+	account->closing++;
+	accounts->closing++;
+}
+
 void
 stream_account_close(struct stream_accounts *accounts,
 		      struct stream_account *account)
 {
 	struct stream_account **link = &accounts->first;
 
-	assert(account->streams > 0 && accounts->streams > 0);
+	assert(account->closing > 0 && accounts->closing > 0);
+	account->closing--;
+	accounts->closing--;
 	accounts->streams--;
 	if (--account->streams)
 		return;

@@ -13,6 +13,7 @@ struct stream_account {
 	struct stream_account *next;
 	uid_t uid;
 	size_t streams;
+	size_t closing;			/* of these: closed, and not freed yet */
 	size_t admitted;		/* streams whose user is known, and that may make calls */
 	size_t buffered_bytes;
 };
@@ -20,13 +21,22 @@ struct stream_account {
 struct stream_accounts {
 	struct stream_account *first;
 	size_t streams;		/* of all uids */
+	size_t closing;
 };
 
-/* Counts a new stream. 0, or -EUSERS or -EDQUOT as in stream_open. */
+/* Counts a new stream, if the uid has not got its share (policy/fair.h). 0, or -EUSERS or -EDQUOT
+ * as in stream_open. */
 int stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_max,
 			 size_t per_uid_max, struct stream_account **account_r);
 
-/* Counts a closed stream. The last one frees the account. */
+/* The account with the most streams, if it has at least two more than uid has; otherwise NULL. */
+const struct stream_account *stream_account_largest(const struct stream_accounts *accounts,
+						     uid_t uid);
+
+/* A stream of the account is closed, and its place is free; stream_account_close follows. */
+void stream_account_closes(struct stream_accounts *accounts, struct stream_account *account);
+
+/* Counts a freed stream. The last one frees the account. */
 void stream_account_close(struct stream_accounts *accounts,
 			   struct stream_account *account);
 

@@ -191,7 +191,7 @@ def holds_every_connection_it_can_get(ctx):
 
 
 IDLE, ACTIVE = 5000, 200
-MANY = "[service]\nsessions_max = 8192\nsessions_per_tenant = 8192\n" + CONFIG
+MANY = "[service]\nsessions_max = 16384\nsessions_per_tenant = 8192\n" + CONFIG
 IDLE_BYTES = 32 << 10		# of the service, for each idle session; some 2 KiB were measured
 
 

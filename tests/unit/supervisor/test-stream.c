@@ -509,6 +509,7 @@ streams_are_counted_by_uid_and_in_all(void **state)
 {
 	struct rig *rig = rig_new();
 	int fd[4], r;
+	char c;
 
 	(void)state;
 	fd[0] = connect_client(rig, 1000, &r);
@@ -517,18 +518,45 @@ streams_are_counted_by_uid_and_in_all(void **state)
 	assert_int_equal(r, -EDQUOT);
 	fd[2] = connect_client(rig, 1001, &r);
 	assert_int_equal(r, 0);
+	/* No place: 1000 has two, and nothing has happened for longest on that of the rig. */
 	fd[3] = connect_client(rig, 1002, &r);
+	assert_int_equal(r, 0);
+	WAIT(rig, stream_set_count(rig->set) == 3);
+	WAIT(rig, read(rig->fd, &c, 1) == 0);
+	close(connect_client(rig, 1003, &r));
 	assert_int_equal(r, -EUSERS);
-	assert_int_equal(stream_set_count(rig->set), 3);
 	close(fd[0]);
 	close(fd[1]);
 	close(fd[3]);
-	WAIT(rig, stream_set_count(rig->set) == 2);
-	assert_int_equal(fake_engine_record()->tenants_held, 2);
+	WAIT(rig, stream_set_count(rig->set) == 1);
+	assert_int_equal(fake_engine_record()->tenants_held, 1);
 	fd[0] = connect_client(rig, 1000, &r);
 	assert_int_equal(r, 0);
 	close(fd[0]);
 	close(fd[2]);
+	rig_free(rig);
+}
+
+/* Of a table that is large enough for shares. */
+static void
+a_uid_has_as_many_as_are_left(void **state)
+{
+	struct rig *rig = rig_new();
+	int n[3] = { 0 }, fd[3][40], r;
+
+	(void)state;
+	rig->config->service.sessions_max = rig->config->service.sessions_per_tenant = 40;
+	for (uid_t uid = 0; uid < 3; uid++)
+		do
+			fd[uid][n[uid]] = connect_client(rig, 1000 + uid, &r);
+		while (r == 0 && ++n[uid] < 40);
+	assert_int_equal(n[0] + 1, 20);		/* one is the rig's */
+	assert_int_equal(n[1], 10);
+	assert_int_equal(n[2], 5);
+	for (uid_t uid = 0; uid < 3; uid++)
+		for (int i = 0; i <= n[uid]; i++)
+			close(fd[uid][i]);
+	WAIT(rig, stream_set_count(rig->set) == 1);
 	rig_free(rig);
 }
 
@@ -628,6 +656,7 @@ main(void)
 		cmocka_unit_test(who_does_not_read_is_not_read_from),
 		cmocka_unit_test(output_is_bounded),
 		cmocka_unit_test(streams_are_counted_by_uid_and_in_all),
+		cmocka_unit_test(a_uid_has_as_many_as_are_left),
 		cmocka_unit_test(draining_answers_what_runs),
 		cmocka_unit_test(two_descriptors_make_a_stream),
 		cmocka_unit_test(a_reader_of_the_pipe_that_leaves_cancels),

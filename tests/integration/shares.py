@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Finite tables of the service: one or several tenants take all that they can get of a table, and
+another one works."""
+
+import contextlib
+
+from harness import SOMEBODY, equal, main, test
+from mcpclient import LEGACY, Client
+
+FIRST, SECOND = 1, 2		# accounts everywhere
+TABLE = 32
+CONNECTIONS = "[service]\nsessions_max = %d\nsessions_per_tenant = %d\n" % (TABLE, TABLE)
+HOLD = "import threading; threading.Event().wait()"
+
+
+def works(c):
+    equal(c.run("print(6 * 7)").stdout, "42\n")
+
+
+def take_all(ctx, stack, s, uid, use=lambda c: None):
+    """The connections of the user that were admitted, of as many as the table has."""
+    taken = []
+    for _ in range(TABLE):
+        c = stack.enter_context(Client.connect(s.socket, None, uid, ctx.seconds(60)))
+        c.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": LEGACY[-1], "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
+        if "result" in c.recv():
+            use(c)
+            taken.append(c)
+    return taken
+
+
+@test(private=True, root=True)
+def idle_connections_keep_nobody_out(ctx):
+    with ctx.private(CONNECTIONS) as s, contextlib.ExitStack() as stack:
+        equal(len(take_all(ctx, stack, s, FIRST)), TABLE // 2)
+        equal([len(take_all(ctx, stack, s, uid)) for uid in range(SECOND, SECOND + 4)], [8, 4, 2, 1])
+        with ctx.client(path=s.socket, uid=6) as c:
+            works(c)
+            assert "makes-room" not in s.log()
+            # The table is full. Who has the most gives a place.
+            with ctx.client(path=s.socket, uid=SOMEBODY) as other:
+                works(other)
+                s.wait_logged("session-closed tenant=uid:%d carrier=stream why=makes-room" % FIRST)
+                works(c)
+
+
+@test(private=True, root=True)
+def busy_connections_keep_nobody_out(ctx):
+    """Of those with a call under way none is closed for others."""
+    def call(c):
+        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        c.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "run_script", "arguments": {"script": HOLD, "timeout_seconds": 300}}})
+    with ctx.private(CONNECTIONS + "[pool]\ntenant_running_max = 2\n") as s, contextlib.ExitStack() as stack:
+        first = take_all(ctx, stack, s, FIRST, call)
+        second = take_all(ctx, stack, s, SECOND, call)
+        equal((len(first), len(second)), (TABLE // 2, TABLE // 4))
+        with ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            works(c)
+        assert "makes-room" not in s.log()
+
+
+if __name__ == "__main__":
+    main(__doc__)
