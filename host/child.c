@@ -18,6 +18,7 @@
 
 #include <event2/event.h>
 
+#include "base/log.h"
 #include "base/watched.h"
 
 #define BACKOFF_FIRST_MS 100
@@ -101,6 +102,7 @@ child_end(struct child *c)
 	event_del(&c->readable);
 	event_del(&c->writable);
 	event_del(&c->timer);
+	event_del(&c->again);
 	if (c->launch.pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, c->launch.pidfd, SIGKILL, NULL, 0);
 	if (c->kind->on_ending != NULL)
@@ -114,6 +116,7 @@ child_release(struct child *c)
 	event_del(&c->writable);
 	event_del(&c->ended);
 	event_del(&c->timer);
+	event_del(&c->again);
 	frame_reader_done(&c->reader);
 	frame_writer_done(&c->writer);
 	launch_done(&c->launch);
@@ -202,14 +205,37 @@ child_lose(struct child *c, int error)
 	child_end(c);
 }
 
+/* The kernel has no memory for a message now: the line rests, and is tried again. */
+static void
+child_pause(struct child *c)
+{
+	struct timeval pause = { 0 };
+	unsigned int ms;
+
+	if (event_pending(&c->again, EV_TIMEOUT, NULL))
+		return;
+	if (c->pauses == 0)
+		log_line(LOG_WARNING, "line-rests", "child=\"%s\" text=\"the kernel has no memory "
+			 "for messages; they are tried again\"", c->kind->name);
+	ms = frame_pause_ms(&c->pauses);
+	pause.tv_sec = ms / 1000;
+	pause.tv_usec = ms % 1000 * 1000;
+	event_del(&c->readable);
+	event_add(&c->again, &pause);
+}
+
 static int
 child_flush(struct child *c)
 {
 	int r = c->launch.control < 0 ? 0	/* sent when it is there */
 		: frame_writer_flush(&c->writer, c->launch.control);
 
-	if (r > 0)
+	if (r > 0 && c->writer.starved)
+		child_pause(c);
+	else if (r > 0)
 		event_add(&c->writable, NULL);
+	else
+		c->pauses = 0;
 	return r < 0 ? r : 0;
 }
 
@@ -258,6 +284,23 @@ child_on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (r < 0)
 		child_lose(c, r);
+	else if (c->reader.starved)
+		child_pause(c);
+}
+
+/* After a pause. */
+static void
+child_on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *c = arg;
+	int r = child_flush(c);
+
+	(void)fd;
+	(void)what;
+	if (r < 0)
+		child_lose(c, r);
+	else
+		event_add(&c->readable, NULL);
 }
 
 /* The loop may report the end of the process before its last messages. These are read first,
@@ -315,6 +358,7 @@ child_init(struct child *c, const struct child_kind *kind, struct event_base *ba
 	event_assign(&c->writable, base, -1, 0, child_on_writable, c);
 	event_assign(&c->ended, base, -1, 0, child_on_ended, c);
 	evtimer_assign(&c->timer, base, child_on_timer, c);
+	evtimer_assign(&c->again, base, child_on_again, c);
 }
 
 static void
@@ -359,6 +403,7 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 	c->error = 0;
 	c->lost = false;
 	c->has_served = false;
+	c->pauses = 0;
 	frame_reader_init(&c->reader, c->kind->from);
 	frame_writer_init(&c->writer, c->kind->writer_max);
 	child_set_state(c, CHILD_STARTING);

@@ -69,7 +69,8 @@ struct child {
 	struct launch_order order;
 	struct frame_reader reader;
 	struct frame_writer writer;
-	struct event readable, writable, ended, timer;
+	unsigned int pauses;		/* since the line has worked last */
+	struct event readable, writable, ended, timer, again;
 };
 
 /* Makes a child that is down. kind must outlive it. */

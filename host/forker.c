@@ -176,8 +176,12 @@ forker_ask(struct forker *forker, struct helper *helper)
 {
 	static const struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
 	const struct msg msg = { .type = MSG_MAKE, .make.kind = helper->kind };
-	int r = frame_send(forker->helper.socket, &msg, NULL, 0);
+	int r = frame_send_now(forker->helper.socket, &msg);
 
+	if (frame_is_transient(r)) {
+		helper_try_later(helper);
+		return 0;
+	}
 	forker->asked = true;
 	forker->order = helper;
 	evtimer_add(forker->late, &patience);

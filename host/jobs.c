@@ -120,7 +120,7 @@ jobs_read_answer(struct jobs *jobs, struct job *job)
 	size_t used;
 	int r;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && frame_is_transient(-errno))
 		return 0;
 	/* A child that ends without an answer was killed, or has crashed. */
 	if (n <= 0)
@@ -177,13 +177,14 @@ jobs_turn(struct jobs *jobs, struct frame_reader *reader)
 {
 	struct pollfd line[JOBS_MAX + 1];
 	struct pollfd *supervisor = &line[jobs->most];
+	unsigned int tries = 0;
 	int r;
 
 	for (size_t i = 0; i < jobs->most; i++)
 		line[i] = (struct pollfd){ jobs->job[i].pid ? jobs->job[i].pipe : -1, POLLIN, 0 };
 	*supervisor = (struct pollfd){ jobs->n < jobs->most ? jobs->socket : -1, POLLIN, 0 };
 	if (poll(line, jobs->most + 1, patience_ms(jobs)) < 0)
-		return errno == EINTR ? 0 : -errno;
+		return frame_wait_out(-errno, &tries) ? 0 : -errno;
 	r = end_late(jobs);
 	for (size_t i = 0; r == 0 && i < jobs->most; i++)
 		if (line[i].revents && jobs->job[i].pid != 0)

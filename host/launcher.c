@@ -165,7 +165,7 @@ static int
 launcher_send(struct launcher *l, const struct msg *msg)
 {
 	give_spare_fds(l);
-	return frame_send(l->helper.socket, msg, NULL, 0);
+	return frame_send_now(l->helper.socket, msg);
 }
 
 /* Sends a message and waits for its answer. */
@@ -188,7 +188,9 @@ launcher_ask(struct launcher *l, const struct msg *question, enum msg_type answe
 		r = -EBADMSG;
 	}
 	spare_fds(l);
-	return r < 0 ? launcher_break(l, r) : 0;
+	if (r < 0 && !frame_is_transient(r))
+		launcher_lose(l, r);
+	return r < 0 ? r : 0;
 }
 
 static const struct learned *

@@ -60,8 +60,8 @@ fdpass_send_patiently(int socket, const void *bytes, size_t len,
 	uint64_t until = clock_ms() + FDPASS_PATIENCE_MS;
 	ssize_t sent;
 
-	while ((sent = fdpass_send(socket, bytes, len, fd, n, flags)) == -ETOOMANYREFS &&
-	       clock_ms() < until)
+	while (((sent = fdpass_send(socket, bytes, len, fd, n, flags)) == -ETOOMANYREFS ||
+		sent == -ENOBUFS || sent == -ENOMEM) && clock_ms() < until)
 		nanosleep(&pause, NULL);
 	return sent;
 }

@@ -30,8 +30,9 @@ void fdpass_close(struct fdpass_set *set);
 ssize_t fdpass_send(int socket, const void *bytes, size_t len,
 		    const int *fd, size_t n, int flags);
 
-/* As fdpass_send, but if the user has too many descriptors in flight in sockets (ETOOMANYREFS,
- * unix(7)), waits for at most FDPASS_PATIENCE_MS. The limit is the number that the sender may have
+/* As fdpass_send, but waits for at most FDPASS_PATIENCE_MS if the kernel has no memory for the
+ * message (ENOBUFS, ENOMEM), or if the user has too many descriptors in flight in sockets
+ * (ETOOMANYREFS, unix(7)). The limit of these is the number that the sender may have
  * open. If all workers share one uid, a script can cause this error for a while. */
 ssize_t fdpass_send_patiently(int socket, const void *bytes, size_t len,
 			      const int *fd, size_t n, int flags);

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -197,14 +198,32 @@ receive_some(struct frame_reader *reader, int socket, struct frame *frame_r)
 	return reader_advance(reader, (size_t)n, frame_r);
 }
 
+/* After a transient error: shall a blocking read go on? It waits first. */
+static bool
+reader_goes_on(struct frame_reader *reader, int socket, int error, unsigned int *tries_io)
+{
+	int flags;
+
+	if (error == -EAGAIN || error == -EWOULDBLOCK)
+		return false;
+	reader->starved = true;
+	flags = fcntl(socket, F_GETFL);
+	return (flags < 0 || (flags & O_NONBLOCK) == 0) && frame_wait_out(error, tries_io);
+}
+
 int
 frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r)
 {
+	unsigned int tries = 0;
 	int r = reader->error;
 
-	while (r == 0)
+	reader->starved = false;
+	while (r == 0) {
 		r = receive_some(reader, socket, frame_r);
-	if (r == -EAGAIN || r == -EWOULDBLOCK)
+		if (frame_is_transient(r))
+			r = reader_goes_on(reader, socket, r, &tries) ? 0 : -EAGAIN;
+	}
+	if (r == -EAGAIN)
 		return 0;
 	return r < 0 ? reader_fail(reader, r) : r;
 }
@@ -298,6 +317,20 @@ frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds)
 		r = send_rest(fdpass_send_patiently, socket, &bytes, &sent, fd, n_fds, 0);
 	codec_buffer_done(&bytes);
 	return r;
+}
+
+int
+frame_send_now(int socket, const struct msg *msg)
+{
+	struct codec_buffer bytes = { 0 };
+	size_t sent = 0;
+	int r;
+
+	r = frame_encode(msg, 0, &bytes);
+	if (r == 0)
+		r = send_rest(fdpass_send, socket, &bytes, &sent, NULL, 0, MSG_DONTWAIT);
+	codec_buffer_done(&bytes);
+	return r < 0 && sent > 0 ? -EPIPE : r;
 }
 
 int
@@ -413,7 +446,8 @@ frame_writer_flush(struct frame_writer *writer, int socket)
 		int r = send_rest(fdpass_send, socket, &out->bytes, &out->sent, out->fds.fd,
 				  out->fds.n, MSG_DONTWAIT);
 
-		if (r == -EAGAIN || r == -EWOULDBLOCK)
+		writer->starved = frame_is_transient(r) && r != -EAGAIN && r != -EWOULDBLOCK;
+		if (frame_is_transient(r))
 			return 1;
 		if (r < 0)
 			return r;

@@ -66,6 +66,7 @@ struct frame_reader {
 	size_t body_len, body_size, body_total;
 	struct fdpass_set fds;
 	int error;		/* of an earlier call; every further call returns it */
+	bool starved;		/* the last call has ended because the kernel had no memory */
 };
 
 void frame_reader_init(struct frame_reader *reader, enum msg_from from);
@@ -73,7 +74,8 @@ void frame_reader_done(struct frame_reader *reader);
 
 /* Reads until one frame is complete. Waits on a blocking socket. Returns
  *   1            *frame_r has the frame; the caller calls frame_done
- *   0            no more bytes now (only on a non-blocking socket); call again later
+ *   0            no more bytes now (only on a non-blocking socket); call again later, and after a
+ *                pause if reader->starved (a blocking socket waits out transient errors itself)
  *   -EPIPE       the peer closed its end, between two frames
  *   -ECONNRESET  the peer closed its end in the middle of a frame
  *   -EBADMSG     the peer broke the protocol
@@ -101,6 +103,10 @@ int frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffe
  * came from frame_encode. */
 int frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds);
 
+/* As frame_send, but does not wait, for messages without descriptors of at most some KiB. A
+ * transient error (frame_is_transient) means that nothing was sent. */
+int frame_send_now(int socket, const struct msg *msg);
+
 /* As frame_send(), for a message that has secrets and no descriptors: copies of the secrets are
  * overwritten before their memory is freed. */
 int frame_send_secret(int socket, const struct msg *msg);
@@ -111,6 +117,7 @@ struct frame_writer {
 	size_t bytes;		/* that wait, including FRAME_WRITER_OVERHEAD for each frame */
 	size_t bytes_max;
 	size_t fds;		/* that wait */
+	bool starved;		/* the last flush has ended because the kernel had no memory */
 };
 
 /* The most descriptors that may wait in one writer. They are bounded because they are open in this
@@ -130,7 +137,8 @@ int frame_writer_put(struct frame_writer *writer, const struct msg *msg,
 		     const int *fd, size_t n_fds);
 
 /* Sends as much as the socket takes without waiting. 0: all is sent; 1: more waits, to be called
- * again when the socket is writable; or -errno, and the stream cannot be used any more. */
+ * again when the socket is writable, and after a pause if writer->starved; or -errno, and the
+ * stream cannot be used any more. */
 int frame_writer_flush(struct frame_writer *writer, int socket);
 
 static inline bool

@@ -15,9 +15,13 @@ all-local: $(UNITS_MADE)
 
 systemd/mcp-pythond.service: systemd/mcp-pythond.service.in Makefile
 systemd/mcp-pythond-user.service: systemd/mcp-pythond-user.service.in Makefile
+# systemd 254 and later let the pause before a restart grow.
 $(UNITS_MADE):
 	$(AM_V_GEN)$(MKDIR_P) systemd && \
-	$(SED) -e 's|@sbindir[@]|$(sbindir)|g' $(srcdir)/$@.in >$@.tmp && mv $@.tmp $@
+	if $(PKG_CONFIG) --atleast-version=254 libsystemd; \
+	then steps='s|^@steps[@]||' pause=100ms; else steps='/^@steps[@]/d' pause=1s; fi && \
+	$(SED) -e 's|@sbindir[@]|$(sbindir)|g' -e "s|@restart_sec[@]|$$pause|" -e "$$steps" \
+		$(srcdir)/$@.in >$@.tmp && mv $@.tmp $@
 
 # A configuration that is there already is the administrator's, and stays.
 mcpconfdir = $(sysconfdir)/mcp-pythond

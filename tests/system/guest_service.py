@@ -429,20 +429,62 @@ def priorities_are_answered():
         assert (o.status, o.stdout) == ("ok", "no higher\n"), repr(o)
 
 
+def helper_pids(name):
+    found = []
+    for pid in pids(CGROUP + "/supervisor"):
+        with contextlib.suppress(FileNotFoundError):	# it has ended
+            if read("/proc/%d/comm" % pid) == name + "\n":
+                found.append(pid)
+    return found
+
+
 @test
-def a_lost_launcher_is_a_restart():
-    """What runs is answered, and systemd starts another."""
+def a_lost_helper_is_made_again():
+    """What runs goes on, and the service is the same."""
+    first = main_pid()
+    for name in ("mcp-launcher", "mcp-usage", "mcp-directory", "mcp-forker"):
+        with client(ALICE) as a:
+            id = start_running(a, "import time\ntime.sleep(2)\nprint('done')")
+            before = helper_pids(name)
+            os.kill(before[0], signal.SIGKILL)
+            until("%s is made again" % name, lambda: len(helper_pids(name)) == len(before) and
+                  before[0] not in helper_pids(name), seconds(10))
+            assert a.outcome(id, seconds(60)).stdout.endswith("done\n"), name
+    assert main_pid() == first
+
+
+def cell(client, **arguments):
+    return client.ask("tools/call", {"name": "run_repl", "arguments": arguments}, seconds(60))["structuredContent"]
+
+
+@test
+def without_fork_servers_sessions_are_handed_over():
+    """The next lost helper ends the service, which systemd starts again."""
     first = main_pid()
     with client(ALICE) as a:
-        id = start_running(a, "import time\ntime.sleep(300)")
-        (launcher,) = [p for p in pids(CGROUP + "/supervisor")
-                       if read("/proc/%d/comm" % p) == "mcp-launcher\n"]
-        os.kill(launcher, signal.SIGKILL)
-        assert a.outcome(id, seconds(60)).status == "cancelled"
+        session = cell(a, code="x = 41")["session"]
+    for pid in [*helper_pids("mcp-forker"), *helper_pids("mcp-directory")]:
+        os.kill(pid, signal.SIGKILL)
+    until("another service runs", lambda: main_pid() not in (0, first), seconds(60))
     with client(ALICE) as a:
-        o = a.run("print('again')", seconds(60))
-        assert o.stdout == "again\n", repr(o)
-    assert main_pid() not in (0, first)
+        o = cell(a, session=session, code="print(x + 1)")
+        assert (o["status"], o["stdout"]) == ("ok", "42\n"), o
+
+
+@test
+def ten_crashes_in_a_row():
+    """The service is started again each time, and its socket stays."""
+    assert show("StartLimitIntervalUSec") == "0", show("StartLimitIntervalUSec")
+    restarts = int(show("NRestarts"))
+    for _ in range(10):
+        pid = until("it runs", lambda: show("ActiveState") in ("active", "activating") and main_pid(), seconds(60))
+        os.kill(pid, signal.SIGSEGV)
+        until("that process has ended", lambda: show("MainPID") != str(pid), seconds(30))
+    with client() as c:
+        o = c.run("print(6 * 7)", seconds(120))
+    assert (o.status, o.stdout) == ("ok", "42\n"), repr(o)
+    assert show("ActiveState", "mcp-pythond.socket") == "active"
+    assert int(show("NRestarts")) >= restarts + 10, show("NRestarts")
 
 
 @test

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,35 @@
 #include "host/launcher.h"
 #include "policy/config.h"
 #include "proto/frame.h"
+
+/* ---- a kernel without memory for messages ---- */
+
+static struct failing {
+	unsigned int times;	/* how many of the next calls fail */
+	int error;
+} failing_send, failing_receive;
+
+static bool
+fails(struct failing *failing)
+{
+	if (failing->times == 0)
+		return false;
+	failing->times--;
+	errno = failing->error;
+	return true;
+}
+
+ssize_t
+sendmsg(int socket, const struct msghdr *header, int flags)
+{
+	return fails(&failing_send) ? -1 : syscall(SYS_sendmsg, socket, header, flags);
+}
+
+ssize_t
+recvmsg(int socket, struct msghdr *header, int flags)
+{
+	return fails(&failing_receive) ? -1 : syscall(SYS_recvmsg, socket, header, flags);
+}
 
 /* ---- a launcher that starts processes which do nothing ---- */
 
@@ -282,6 +312,36 @@ the_old_one_serves_until_the_new_one_is_ready(void **state)
 	assert_int_equal(zygote_pid(zygote), started[2].pid);
 }
 
+/* The line to it rests then, and goes on: no zygote is lost, and no message. */
+static void
+no_memory_for_messages_passes(void **state)
+{
+	struct frame_reader reader;
+	struct frame frame = { 0 };
+	uint64_t generation;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	generation = zygote_generation(zygote);
+	failing_send = (struct failing){ 3, ENOBUFS };
+	ask_for_worker(1);
+	UNTIL(failing_send.times == 0);
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	assert_int_equal(fcntl(started[0].line, F_SETFL, O_NONBLOCK), 0);
+	while (frame_reader_read(&reader, started[0].line, &frame) == 0)
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+	assert_int_equal(frame.msg.type, MSG_SPAWN);
+	assert_int_equal(frame.msg.spawn.worker, 1);
+	frame_done(&frame);
+	frame_reader_done(&reader);
+	failing_receive = (struct failing){ 3, ENOMEM };
+	say_spawned(0, 1);
+	assert_int_equal(failing_receive.times, 0);
+	assert_true(zygote_is_alive(zygote, generation));
+	assert_int_equal(heard.lost + heard.failed, 0);
+}
+
 /* Its end and its last message may be seen in the same turn. */
 static void
 one_that_fails_says_why(void **state)
@@ -448,6 +508,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ZYGOTE(the_old_one_serves_until_the_new_one_is_ready),
+		ZYGOTE(no_memory_for_messages_passes),
 		ZYGOTE(one_that_has_made_no_worker_is_kept),
 		ZYGOTE(names_are_names),
 		ZYGOTE(one_that_fails_says_why),

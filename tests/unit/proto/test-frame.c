@@ -9,10 +9,12 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -23,6 +25,37 @@
 
 static int pair[2], before;
 static struct frame_reader reader;	/* reads pair[1] */
+
+/* ---- a kernel without memory for messages ---- */
+
+static struct failing {
+	unsigned int times;	/* how many of the next calls fail */
+	int error;
+} failing_send, failing_receive;
+
+static bool
+fails(struct failing *failing)
+{
+	if (failing->times == 0)
+		return false;
+	failing->times--;
+	errno = failing->error;
+	return true;
+}
+
+ssize_t
+sendmsg(int socket, const struct msghdr *header, int flags)
+{
+	return fails(&failing_send) ? -1 : syscall(SYS_sendmsg, socket, header, flags);
+}
+
+ssize_t
+recvmsg(int socket, struct msghdr *header, int flags)
+{
+	return fails(&failing_receive) ? -1 : syscall(SYS_recvmsg, socket, header, flags);
+}
+
+/* ---- tests ---- */
 
 static int
 count_open(void)
@@ -534,6 +567,47 @@ a_gone_peer_is_told(void **state)
 	assert_int_equal(frame_send(pair[0], &msg, NULL, 0), -EPIPE);
 }
 
+/* Nothing is lost: a blocking end waits, and the other is told to call again. */
+static void
+transient_errors_pass(void **state)
+{
+	static const int errors[] = { ENOBUFS, ENOMEM };
+	struct msg msg = { .type = MSG_ADOPT, .adopt.pid = 77 };
+	struct frame_writer writer;
+	struct frame frame = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(fcntl(pair[1], F_SETFL, 0), 0);
+		failing_send = failing_receive = (struct failing){ 3, errors[i] };
+		frame_reader_done(&reader);
+		frame_reader_init(&reader, FROM_SUPERVISOR);
+		assert_int_equal(frame_send(pair[0], &msg, NULL, 0), 0);
+		assert_int_equal(frame_reader_read(&reader, pair[1], &frame), 1);
+		assert_int_equal(frame.msg.adopt.pid, 77);
+		frame_done(&frame);
+		assert_int_equal(failing_send.times + failing_receive.times, 0);
+
+		assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
+		failing_send = failing_receive = (struct failing){ 1, errors[i] };
+		assert_int_equal(frame_send_now(pair[0], &msg), -errors[i]);
+		frame_writer_init(&writer, FRAME_MAX);
+		assert_int_equal(frame_writer_put(&writer, &msg, NULL, 0), 0);
+		failing_send.times = 1;
+		assert_int_equal(frame_writer_flush(&writer, pair[0]), 1);
+		assert_true(writer.starved);
+		assert_int_equal(frame_writer_flush(&writer, pair[0]), 0);
+		assert_false(writer.starved);
+		assert_int_equal(frame_reader_read(&reader, pair[1], &frame), 0);
+		assert_true(reader.starved);
+		assert_int_equal(frame_reader_read(&reader, pair[1], &frame), 1);
+		frame_done(&frame);
+		assert_int_equal(frame_reader_read(&reader, pair[1], &frame), 0);
+		assert_false(reader.starved);
+		frame_writer_done(&writer);
+	}
+}
+
 int
 main(void)
 {
@@ -555,6 +629,7 @@ main(void)
 		TEST(a_writer_is_bounded_in_bytes),
 		TEST(a_writer_is_bounded_in_descriptors_and_closes_them),
 		TEST(a_gone_peer_is_told),
+		TEST(transient_errors_pass),
 	};
 
 	return cmocka_run_group_tests_name("frame", tests, NULL, NULL);
