@@ -75,12 +75,25 @@ http_check_socket(int fd, bool open, struct why *why_r)
 /* ---- connections ---- */
 
 static void
+endpoint_pause(struct http_endpoint *endpoint, int error)
+{
+	evconnlistener_disable(endpoint->listener);
+	accepting_pause(&endpoint->accepting, error);
+}
+
+static void
 adopt_all(struct http_endpoint *endpoint)
 {
 	struct http_connection *c;
 
-	while ((c = LIST_FIRST(&endpoint->newborn)))
+	while ((c = LIST_FIRST(&endpoint->newborn))) {
+		int fd = (int)bufferevent_getfd(c->bev);
+
 		http_connection_adopt(c);
+		if (endpoint->bound && accepting_is_reserved(&endpoint->accepting, fd) &&
+		    !accepting_is_paused(&endpoint->accepting))
+			endpoint_pause(endpoint, EMFILE);
+	}
 }
 
 static void
@@ -91,7 +104,8 @@ server_on_adopt(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	adopt_all(endpoint);
-	if (endpoint->accepted >= ACCEPTS_PER_TURN && endpoint->bound)
+	if (endpoint->accepted >= ACCEPTS_PER_TURN && endpoint->bound &&
+	    !accepting_is_paused(&endpoint->accepting))
 		evconnlistener_enable(endpoint->listener);
 	endpoint->accepted = 0;
 }
@@ -149,10 +163,9 @@ on_accept_error(struct evconnlistener *listener, void *evhttp)
 	struct http_endpoint *endpoint;
 
 	(void)evhttp;
-	evconnlistener_disable(listener);
 	LIST_FOREACH(endpoint, &accepting_endpoints, link)
 		if (endpoint->listener == listener)
-			accepting_pause(&endpoint->accepting, error);
+			endpoint_pause(endpoint, error);
 }
 
 static void
@@ -172,7 +185,7 @@ server_set_up(struct http_endpoint *endpoint)
 
 	endpoint->http = xalloc_check(evhttp_new(base));
 	endpoint->adopt = xalloc_check(evtimer_new(base, server_on_adopt, endpoint));
-	accepting_init(&endpoint->accepting, base, server_on_resume, endpoint);
+	accepting_init(&endpoint->accepting, base, server_on_resume, endpoint, true);
 	evhttp_set_allowed_methods(endpoint->http, EVERY_VERB & ~EVHTTP_REQ_CONNECT);
 	evhttp_set_default_content_type(endpoint->http, NULL);
 	evhttp_set_max_headers_size(endpoint->http, HTTP_HEAD_MAX);

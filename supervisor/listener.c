@@ -123,6 +123,13 @@ listener_serve(struct listener *l, int accepted)
 }
 
 static void
+listener_pause(struct listener *l, int error)
+{
+	accepting_pause(&l->accepting, error);
+	event_del(l->readable);
+}
+
+static void
 listener_on_connection(evutil_socket_t fd, short what, void *arg)
 {
 	struct listener *l = arg;
@@ -133,11 +140,14 @@ listener_on_connection(evutil_socket_t fd, short what, void *arg)
 
 		if (accepted >= 0) {
 			listener_serve(l, accepted);
+			if (!accepting_is_reserved(&l->accepting, accepted))
+				continue;
+			listener_pause(l, EMFILE);
+			return;
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
-			accepting_pause(&l->accepting, errno);
-			event_del(l->readable);
+			listener_pause(l, errno);
 			return;
 		}
 	}
@@ -166,7 +176,7 @@ listener_new(struct loop *loop, int fd, struct stream_set *set, struct gate *gat
 	l->set = set;
 	l->gate = gate;
 	LIST_INIT(&l->arrivals);
-	accepting_init(&l->accepting, loop_base(loop), listener_on_resume, l);
+	accepting_init(&l->accepting, loop_base(loop), listener_on_resume, l, true);
 	l->readable = xalloc_check(event_new(loop_base(loop), fd, EV_READ | EV_PERSIST,
 					     listener_on_connection, l));
 	if (event_add(l->readable, NULL) < 0) {

@@ -651,7 +651,7 @@ admin_new(const struct admin_options *options)
 	admin = xcalloc(1, sizeof(*admin));
 	admin->options = *options;
 	LIST_INIT(&admin->peers);
-	accepting_init(&admin->accepting, options->base, on_resume, admin);
+	accepting_init(&admin->accepting, options->base, on_resume, admin, false);
 	for (size_t i = 0; i < ADMIN_SOCKETS; i++) {
 		if (options->fd[i] < 0)
 			continue;

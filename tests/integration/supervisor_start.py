@@ -329,14 +329,15 @@ def limit_descriptors(pid, most):
                    **({"user": who.st_uid, "group": who.st_gid} if who else {}))
 
 
-def crowd_out(supervisor, place):
-    """Takes the service's last descriptors with connections to a place, until an accept() fails."""
-    pid, seen = supervisor.process.pid, len(supervisor.log)
-    highest = max(map(int, os.listdir(f"/proc/{pid}/fd")))
-    limit_descriptors(pid, highest + 1)
-    crowd = [connect_to(place) for _ in range(60)]
-    supervisor.wait_log(b"accept-waits err=EMFILE", seen)
-    return crowd
+def take_descriptors(supervisor):
+    """When its pool is full, which needs descriptors: it gets no new one from now on."""
+    pid, looks = supervisor.process.pid, []
+
+    def is_still():
+        looks.append(sorted(os.listdir(f"/proc/{pid}/fd")))
+        return len(looks) > 10 and all(look == looks[-1] for look in looks[-10:])
+    until("the pool is full", is_still)
+    limit_descriptors(pid, 3)
 
 
 def descriptors_run_out(directory, which, question, reply):
@@ -350,7 +351,9 @@ def descriptors_run_out(directory, which, question, reply):
     place = {"streams": supervisor.path, "http": http, "metrics": ("127.0.0.1", port),
              "admin": admin}[which]
     first = supervisor.connect()
-    crowd = crowd_out(supervisor, place)
+    take_descriptors(supervisor)
+    crowd, seen = [connect_to(place) for _ in range(60)], len(supervisor.log)
+    supervisor.wait_log(b"accept-waits err=EMFILE", seen)
     before = ticks(supervisor.process.pid)
     first.send(request("p", "ping"))
     assert answer(first) == {"jsonrpc": "2.0", "id": "p", "result": {}}
@@ -392,7 +395,7 @@ def calls_that_find_no_descriptor_are_overloaded(directory):
     opened = call(first, "run_repl", code="x = 41")
     assert opened["status"] == "ok", opened
     check_works(second)
-    crowd = crowd_out(supervisor, supervisor.path)
+    take_descriptors(supervisor)
     for connection, name, arguments in (
             (first, "run_repl", {"session": opened["session"], "code": "x = 0"}),
             (second, "run_script", {"script": "print(input())", "stdin": "a line"})):
@@ -403,9 +406,39 @@ def calls_that_find_no_descriptor_are_overloaded(directory):
     again = call(first, "run_repl", session=opened["session"], code="x + 1")
     assert again["status"] == "ok" and again["result"]["json"] == 42, again
     check_works(second)
+    assert supervisor.end() == 0
+
+
+def connections_leave_a_reserve(directory, by_http):
+    """Connections never take the descriptors that calls need, nor those of operators."""
+    http, admin, config = (os.path.join(directory, name) for name in ("http", "admin", "c.conf"))
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"[admin]\nsocket = {admin}\n")
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"),
+                            "--http-socket", http, "--config", config, limits=(192, 192)).ready()
+    first = supervisor.connect()
+    check_works(first)
+    pid, seen = supervisor.process.pid, len(supervisor.log)
+    crowd = [connect_to(http if by_http else supervisor.path) for _ in range(220)]
+    supervisor.wait_log(b"accept-waits err=EMFILE", seen)
+    used = len(os.listdir(f"/proc/{pid}/fd"))
+    assert 150 <= used < 188, f"{used} descriptors"
+    outcome = call(first, "run_script", script="print(input())", stdin="a line")
+    assert outcome["status"] == "ok" and outcome["stdout"] == "a line\n", outcome
+    opened = call(first, "run_repl", code="x = 1")
+    assert opened["status"] == "ok", opened
+    done = subprocess.run([os.path.join(BUILD, "mcp-python"), "status", "--admin-socket", admin],
+                          capture_output=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 0, done
     for one in crowd:
         one.close()
+    check_works(supervisor.connect())
     assert supervisor.end() == 0
+
+
+for row in ((False, "by_streams"), (True, "by_http")):
+    alone(lambda directory, row=row: connections_leave_a_reserve(directory, row[0]),
+          "connections_leave_a_reserve_" + row[1])
 
 
 @alone
