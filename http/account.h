@@ -33,7 +33,8 @@ struct http_tenant {
 	struct http_tenants *all;
 	char *principal;		/* auth/auth.h */
 	struct tenant *tenant;		/* the engine's */
-	size_t holders;			/* sessions, and requests being served */
+	size_t holders;			/* sessions, connections, requests being served */
+	size_t connections;		/* whose last request was the tenant's */
 	size_t sessions;
 	size_t bytes;
 	size_t replay_bytes;		/* http/replay.h */

@@ -28,10 +28,12 @@
 #include "base/watched.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
+#include "policy/fair.h"
 #include "tools/shared/links.h"
 
 #define READ_AHEAD (64 * 1024)	/* bytes beside a body: its framing, and pipelined requests */
 #define DISCARD_MAX (64 * 1024)
+#define STRANGERS_PART 4	/* of the table: for connections without a request yet */
 #define READ_PER_TURN 4096	/* bytes: thousands of chunks of one byte take long to parse */
 #define WRITE_PER_TURN (256 * 1024)
 
@@ -222,6 +224,94 @@ http_connection_flushes(struct http_connection *c, struct evhttp_request *reques
 	connection_set_state(c, HTTP_FLUSHES);
 }
 
+/* ---- whose it is ---- */
+
+/* Clients on TCP without tokens are all the same tenant, and their addresses alone are counted. */
+static bool
+is_authenticated(const struct http_connection *c)
+{
+	struct auth *auth = c->server->options.auth;
+
+	return c->caller.by_socket || (auth && auth_has_tokens(auth));
+}
+
+static void
+leave_strangers(struct http_connection *c)
+{
+	if (!c->is_stranger)
+		return;
+	c->is_stranger = false;
+	TAILQ_REMOVE(&c->server->strangers, c, stranger_link);
+	c->server->n_strangers--;
+}
+
+/* Until a request was authenticated, a connection may be anybody's. All these share a part of the
+ * table, in which the oldest one makes room. */
+static void
+join_strangers(struct http_connection *c)
+{
+	struct http_server *server = c->server;
+	size_t size = server->options.config->http.connections_max;
+	struct http_connection *oldest;
+
+	if (!is_authenticated(c))
+		return;
+	c->is_stranger = true;
+	TAILQ_INSERT_TAIL(&server->strangers, c, stranger_link);
+	server->n_strangers++;
+	if (size < FAIR_LEAST || server->n_strangers <= size / STRANGERS_PART)
+		return;
+	oldest = TAILQ_FIRST(&server->strangers);
+	log_line(LOG_WARNING, "http-refused", "why=says-not-who connections=%zu",
+		 server->peers.connections);
+	leave_strangers(oldest);
+	http_connection_end(oldest, 503);
+}
+
+static void
+leave_holder(struct http_connection *c)
+{
+	if (!c->holder)
+		return;
+	c->holder->connections--;
+	http_tenant_let_go(c->holder);
+	c->holder = NULL;
+}
+
+bool
+http_connection_take(struct http_connection *c, struct http_tenant *tenant)
+{
+	size_t size = c->server->options.config->http.connections_max;
+
+	if (c->holder == tenant || !is_authenticated(c))
+		return true;
+	if (fair_take(size, c->server->peers.connections - 1, tenant->connections, size) < 0)
+		return false;
+	leave_strangers(c);
+	leave_holder(c);
+	http_tenant_hold(tenant);
+	tenant->connections++;
+	c->holder = tenant;
+	return true;
+}
+
+/* Closes the connection that has waited longest of the tenant with the most. */
+static bool
+connection_make_room(struct http_server *server)
+{
+	struct http_connection *c, *oldest = NULL;
+
+	LIST_FOREACH(c, &server->connections, link)
+		if (c->holder && c->holder->connections > 1 && c->state == HTTP_WAITS &&
+		    (!oldest || c->holder->connections >= oldest->holder->connections))
+			oldest = c;
+	if (!oldest)
+		return false;
+	log_line(LOG_NOTICE, "http-close", "tenant=%s why=makes-room", oldest->holder->principal);
+	evhttp_connection_free(oldest->evcon);
+	return true;
+}
+
 /* ---- the end ---- */
 
 /* A client that has only closed its writing side is not gone. On a unix socket the kernel tells
@@ -253,6 +343,8 @@ connection_leave(struct http_connection *c)
 	LIST_REMOVE(c, link);
 	server->by_fd[c->fd] = NULL;
 	evtimer_del(c->clock);
+	leave_strangers(c);
+	leave_holder(c);
 	if (c->peer) {
 		evbuffer_remove_cb(connection_input_of(c), connection_on_input, c);
 		evbuffer_remove_cb(connection_output_of(c), connection_on_output, c);
@@ -356,9 +448,14 @@ connection_admit(struct http_connection *c)
 
 	if (r < 0)
 		return r;
-	return http_peer_join(&c->server->peers, c->endpoint->by_socket ? NULL : &address,
-			      c->caller.uid, config->http.connections_max,
-			      config->http.connections_per_peer, &c->peer);
+	do
+		r = http_peer_join(&c->server->peers, c->endpoint->by_socket ? NULL : &address,
+				   c->caller.uid, config->http.connections_max,
+				   config->http.connections_per_peer, &c->peer);
+	while (r == -EUSERS && connection_make_room(c->server));
+	if (r == 0)
+		join_strangers(c);
+	return r;
 }
 
 static void

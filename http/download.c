@@ -262,6 +262,7 @@ download_start(struct http_connection *c, struct evhttp_request *request,
 				     .offset = offset, .left = len, .fd = -1 };
 	memcpy(d->sha256, found->file.sha256, sizeof(d->sha256));
 	http_tenant_hold(tenant);
+	(void)http_connection_take(c, tenant);	/* it is nobody's no more */
 	c->download = d;
 	next_part(d);
 }

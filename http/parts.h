@@ -72,6 +72,8 @@ struct http_server {
 	struct http_connection **by_fd;		/* n_fds of them; NULL: none */
 	size_t n_fds;
 	struct http_peers peers;
+	TAILQ_HEAD(, http_connection) strangers;	/* oldest first */
+	size_t n_strangers;
 	struct http_tenants tenants;
 	struct http_sessions *sessions;
 	struct http_params *params;
@@ -104,6 +106,9 @@ struct http_connection {
 	int fd;
 	struct http_caller caller;
 	struct http_peer *peer;			/* NULL: the connection was refused */
+	TAILQ_ENTRY(http_connection) stranger_link;
+	bool is_stranger;			/* no request on it was authenticated yet */
+	struct http_tenant *holder;		/* held: of its last request; NULL: not counted */
 	size_t charged_in, charged_out;		/* bytes that are charged to peer */
 	enum http_state state;
 	struct event *clock;			/* closes the connection: at the time limit of the
@@ -138,6 +143,10 @@ void http_connection_adopt(struct http_connection *c);
 /* To be called when a request was received. evhttp still has its body, of body_bytes; the bytes in
  * the connection's own buffer belong to the next request. */
 void http_connection_serves(struct http_connection *c, size_t body_bytes);
+
+/* Counts the connection for the tenant of its request, instead of an earlier one. False: the tenant
+ * has as many as are left for others (policy/fair.h). */
+bool http_connection_take(struct http_connection *c, struct http_tenant *tenant);
 
 /* To be called when the whole answer was given to evhttp, which reports when it is sent. */
 void http_connection_flushes(struct http_connection *c, struct evhttp_request *request);

@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "base/jsonout.h"
+#include "base/log.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -54,6 +55,15 @@ static void
 request_refuse(const struct served *s, int status, const char *text)
 {
 	reply_error(s, status, JSONRPC_INVALID_REQUEST, text, NULL, NULL);
+}
+
+static void
+request_refuse_connection(const struct served *s)
+{
+	log_line(LOG_WARNING, "http-refused", "tenant=%s why=has-its-share", s->tenant->principal);
+	http_reply_header(s->request, "Connection", "close");
+	http_reply_header(s->request, "Retry-After", "1");
+	request_refuse(s, 503, "too many connections of this user");
 }
 
 static void
@@ -455,6 +465,8 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 		return;
 	if (!request_is_identified(&s))
 		;
+	else if (!http_connection_take(c, s.tenant))
+		request_refuse_connection(&s);
 	else if (verb == EVHTTP_REQ_POST)
 		serve_post(&s);
 	else if (s.head.mcp_twice)

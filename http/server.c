@@ -84,11 +84,15 @@ endpoint_pause(struct http_endpoint *endpoint, int error)
 static void
 adopt_all(struct http_endpoint *endpoint)
 {
-	struct http_connection *c;
+	struct http_connection *c, *next;
 
+	/* The oldest first, which is the last of the list: there are at most ACCEPTS_PER_TURN. */
 	while ((c = LIST_FIRST(&endpoint->newborn))) {
-		int fd = (int)bufferevent_getfd(c->bev);
+		int fd;
 
+		while ((next = LIST_NEXT(c, link)))
+			c = next;
+		fd = (int)bufferevent_getfd(c->bev);
 		http_connection_adopt(c);
 		if (endpoint->bound && accepting_is_reserved(&endpoint->accepting, fd) &&
 		    !accepting_is_paused(&endpoint->accepting))
@@ -263,6 +267,7 @@ http_server_new(const struct http_server_options *options)
 	server->base = loop_base(options->loop);
 	LIST_INIT(&server->connections);
 	LIST_INIT(&server->peers.list);
+	TAILQ_INIT(&server->strangers);
 	LIST_INIT(&server->tenants.list);
 	server->tenants.engine = options->engine;
 	server->sessions = http_sessions_new(&sessions);

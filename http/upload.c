@@ -291,6 +291,7 @@ open_link(struct http_upload *u, const char *path)
 	is_upload = strncmp(link.uri, prefix, strlen(prefix)) == 0;
 	if (is_upload) {
 		u->tenant = http_tenant_find(&c->server->tenants, link.principal);
+		(void)http_connection_take(c, u->tenant);	/* it is nobody's no more */
 		u->state = WAITS;
 		bufferevent_disable(c->bev, EV_READ);
 		u->upload = upload_new_at(u->tenant->tenant, link.uri + strlen(prefix), u->size,

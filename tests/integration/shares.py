@@ -6,6 +6,8 @@ another one works."""
 import contextlib
 
 from harness import SOMEBODY, equal, main, test
+from http_client import Closed, Connection, Session, encode, modern, modern_headers
+from http_suite import http_private
 from mcpclient import LEGACY, Client
 
 FIRST, SECOND = 1, 2		# accounts everywhere
@@ -60,6 +62,54 @@ def busy_connections_keep_nobody_out(ctx):
         with ctx.client(path=s.socket, uid=SOMEBODY) as c:
             works(c)
         assert "makes-room" not in s.log()
+
+
+# ---- HTTP ----
+
+PLACES = "connections_max = %d\nconnections_per_peer = %d\n" % (TABLE, TABLE)
+
+
+def ask(connection):
+    """The status of an answer; None: the connection was closed without one."""
+    message = modern("server/discover")
+    try:
+        return connection.ask(headers=modern_headers(message), body=encode(message)).status
+    except Closed:
+        return None
+
+
+def ask_all(stack, path, uid):
+    """How many connections, of as many as the table has, have got an answer and stay open."""
+    statuses = [ask(stack.enter_context(Connection(path, uid=uid))) for _ in range(TABLE)]
+    assert set(statuses) <= {200, 503}, statuses
+    return statuses.count(200)
+
+
+@test(private=True, root=True)
+def idle_http_connections_keep_nobody_out(ctx):
+    with http_private(ctx, PLACES, unix=True) as (s, path), contextlib.ExitStack() as stack:
+        equal([ask_all(stack, path, uid) for uid in (FIRST, SECOND)], [TABLE // 2, TABLE // 4])
+        with Session(path, uid=SOMEBODY) as c:
+            equal(c.ask("ping"), {})
+        s.wait_logged("tenant=uid:%d why=has-its-share" % FIRST)
+
+
+@test(private=True, root=True)
+def http_connections_of_nobody_keep_nobody_out(ctx):
+    """They say nothing, and begin requests without an end; the oldest of them make room."""
+    with http_private(ctx, PLACES, unix=True) as (s, path), contextlib.ExitStack() as stack:
+        with Connection(path, uid=SOMEBODY) as before:
+            equal(ask(before), 200)
+            for uid in (FIRST, SECOND, 3):
+                for n in range(TABLE):
+                    c = stack.enter_context(Connection(path, uid=uid))
+                    if n % 2:
+                        with contextlib.suppress(Closed):
+                            c.send_raw(b"POST /mcp HTTP/1.1\r\nHost: x\r\n")
+            with Session(path, uid=SOMEBODY) as c:
+                equal(c.ask("ping"), {})
+            equal(ask(before), 200)
+        s.wait_logged("why=says-not-who")
 
 
 if __name__ == "__main__":
