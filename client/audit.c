@@ -22,6 +22,7 @@
 #include "policy/chain.h"
 
 #define DROPPED "\"event\":\"dropped\""
+#define REPLACED "\"event\":\"replaced\""
 #define AUDIT_FILE "/var/lib/mcp-pythond/records/audit.jsonl"
 
 static const char help[] =
@@ -59,22 +60,25 @@ struct walk {
 	struct chain_link first;
 	uint64_t beginning_told;	/* the number of the record that accounts for the missing
 					 * beginning; 0: none */
+	bool was_replaced;		/* it says that somebody else has removed the beginning */
 	unsigned int wrong;
 };
 
 /* ---- one line ---- */
 
-/* Does the record say that the service removed a file whose last record came right before the first
- * record that was read? */
+/* Does the record say that a file is gone whose last record came right before the first record that
+ * was read? */
 static bool
 tells_beginning(const struct walk *walk, const char *line, size_t len)
 {
-	json_t *record = memmem(line, len, DROPPED, strlen(DROPPED))
+	json_t *record = memmem(line, len, DROPPED, strlen(DROPPED)) ||
+			 memmem(line, len, REPLACED, strlen(REPLACED))
 			 ? json_loadb(line, len, 0, NULL) : NULL;
 	const char *hash = json_string_value(json_object_get(record, "last_hash"));
 	const char *event = json_string_value(json_object_get(record, "event"));
 	json_int_t n = json_integer_value(json_object_get(record, "last_record"));
-	bool tells = hash && event && strcmp(event, "dropped") == 0 && n > 0 &&
+	bool tells = hash && event && n > 0 &&
+		     (strcmp(event, "dropped") == 0 || strcmp(event, "replaced") == 0) &&
 		     (uint64_t)n == walk->first.n - 1 && strcmp(hash, walk->first.prev) == 0;
 
 	json_decref(record);
@@ -104,8 +108,10 @@ verify_line(void *arg, const struct audit_line *line)
 	}
 	walk->any = true;
 	walk->last = link;
-	if (walk->first.n > 1 && tells_beginning(walk, line->text, line->len))
+	if (walk->first.n > 1 && tells_beginning(walk, line->text, line->len)) {
 		walk->beginning_told = link.n;
+		walk->was_replaced = memmem(line->text, line->len, REPLACED, strlen(REPLACED));
+	}
 }
 
 /* A missing beginning was removed by the service if a record of the chain says that the removed
@@ -116,8 +122,9 @@ tell_beginning(const struct walk *walk)
 	if (walk->first.n == 1)
 		return;
 	if (walk->beginning_told)
-		printf("begins with record %" PRIu64 ": record %" PRIu64 " says that the service "
-		       "removed what was before it\n", walk->first.n, walk->beginning_told);
+		printf("begins with record %" PRIu64 ": record %" PRIu64 " says that %s "
+		       "removed what was before it\n", walk->first.n, walk->beginning_told,
+		       walk->was_replaced ? "SOMEBODY ELSE" : "the service");
 	else
 		printf("begins with record %" PRIu64 ": what was before it is not here, and no "
 		       "record says that the service removed it\n", walk->first.n);

@@ -187,7 +187,14 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	*execution_r = e;
 	tenant->active_ms = clock_ms();
 	profile = tenant->share[index].profile;
-	if (engine->shutting_down || !pool_may_serve(&tenant->share[index]) ||
+	if (engine->shutting_down) {
+		e->facts.stop = STOP_CANCEL;
+		e->facts.cancel = CANCEL_SHUTDOWN;
+		execution_set_state(e, EXECUTION_DUE);
+		answer_later(e);
+		return 0;
+	}
+	if (!pool_may_serve(&tenant->share[index]) ||
 	    sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);

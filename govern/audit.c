@@ -105,6 +105,8 @@ static const struct {
 		"58b459b273ac4a3b8a5ca35225252e5f" },
 	[AUDIT_BROKEN] = { "broken", LOG_ERR, false,
 		"b6bfaa1955534b26a898dd346b9bbd7d" },
+	[AUDIT_REPLACED] = { "replaced", LOG_ERR, false,
+		"5b0f3f0f0a8d4a1e9a7c61b2c3d94e57" },
 	[AUDIT_DROPPED] = { "dropped", LOG_NOTICE, false,
 		"af8f7461fb54408d8e2e8ec44b52c29d" },
 	[AUDIT_LOST] = { "lost", LOG_ERR, false,
@@ -123,6 +125,7 @@ struct audit {
 	struct audit_file file;		/* fd -1: none */
 	bool has_file, journal, source, stops;
 	bool failing;
+	bool gone;			/* the file was removed, and could not be made again */
 	bool is_tight;			/* the disk may lack room for the files at their full
 					 * size */
 	bool is_nearly_full;		/* the oldest file is dropped soon; reported once */
@@ -414,6 +417,46 @@ tell_lost(struct audit *audit)
 	return r;
 }
 
+/* What is known of the records before a file that begins in the middle of the chain. */
+static int
+tell_replaced(struct audit *audit, const struct chain_link *last)
+{
+	json_t *more = json_pack("{s:I,s:s}", "last_record", (json_int_t)last->n, "last_hash",
+				 last->hash);
+	int r = audit_append(audit, AUDIT_REPLACED, NULL, NULL, more);
+
+	json_decref(more);
+	if (r == 0)
+		send_to_journal(audit, AUDIT_REPLACED, NULL, NULL, "", "");
+	return r;
+}
+
+/* Notices a file that was removed or replaced by somebody else, and makes a new one, in which the
+ * chain goes on. */
+static void
+look_at_file(struct audit *audit)
+{
+	const struct chain_link last = audit->file.last;
+	int r;
+
+	if (audit_file_is_there(&audit->file)) {
+		audit->gone = false;
+		return;
+	}
+	r = audit_file_replace(&audit->file);
+	if (r == 0)
+		r = tell_replaced(audit, &last);
+	if (!audit->gone || r == 0)
+		log_line(LOG_ERR, "audit-replaced", "err=ENOENT last=%" PRIu64 " new-file=%s "
+			 "text=\"the file was removed or replaced by somebody else\"", last.n,
+			 r < 0 ? strerrorname_np(-r) : "made");
+	audit->gone = r < 0;
+	if (r < 0)
+		audit->failing = true;
+	if (r == 0 && audit->sources)
+		memset(audit->sources, 0, SOURCES * sizeof(*audit->sources));
+}
+
 static int
 write_to_file(struct audit *audit, enum audit_event event, const char *tenant,
 	      const char *execution, json_t *more, uint64_t *bytes_r)
@@ -423,8 +466,10 @@ write_to_file(struct audit *audit, enum audit_event event, const char *tenant,
 
 	if (!audit->has_file)
 		return 0;
+	if (audit->gone)
+		look_at_file(audit);
 	rotate_if_full(audit);
-	r = tell_lost(audit);
+	r = audit->gone ? -ENOENT : tell_lost(audit);
 	before = audit->file.size;
 	if (r == 0)
 		r = audit_append(audit, event, tenant, execution, more);
@@ -534,6 +579,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	audit_file_flush(&audit->file);
+	look_at_file(audit);
 	if (++audit->ticks % LOOK_TICKS == 0)
 		look_at_disk(audit);
 }
@@ -544,6 +590,8 @@ tell_found(struct audit *audit)
 	if (audit->file.broken)
 		audit_write(audit, AUDIT_BROKEN, NULL, NULL,
 			    json_pack("{s:I}", "aside", (json_int_t)audit->file.rotated));
+	if (audit->file.missing && tell_replaced(audit, &audit->file.last) == 0)
+		log_line(LOG_ERR, "audit-missing", "after=%" PRIu64, audit->file.last.n - 1);
 	if (audit->file.torn)
 		audit_write(audit, AUDIT_MENDED, NULL, NULL,
 			    json_pack("{s:I}", "bytes", (json_int_t)audit->file.torn));

@@ -64,6 +64,7 @@ enum audit_event {
 	AUDIT_ROTATED,
 	AUDIT_MENDED,			/* an incomplete line, after a crash, was removed */
 	AUDIT_BROKEN,			/* the file was not a valid chain, and was renamed */
+	AUDIT_REPLACED,			/* somebody else has removed or replaced the file */
 	AUDIT_DROPPED,			/* the oldest file, to stay within [audit] keep_bytes */
 	AUDIT_LOST,			/* records that could not be written */
 	AUDIT_LEFT_OUT,			/* records of a tenant that had more than its share */

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,51 @@ continue_rotated(struct audit_file *file)
 	return r == -EBADMSG ? 0 : r;
 }
 
+/* ---- PATH.last: the number and hash of the last record ---- */
+
+#define NOTE_MAX 128
+
+static char *
+note_path(const struct audit_file *file)
+{
+	char *path;
+
+	if (asprintf(&path, "%s.last", file->path) < 0)
+		xalloc_fail(0);
+	return path;
+}
+
+/* All of it is one write of a fixed length. A failure costs only the warning at the next start. */
+static void
+write_note(struct audit_file *file)
+{
+	own_mem char *path = note_path(file);
+	own_fd int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE);
+	char text[NOTE_MAX];
+	int len = snprintf(text, sizeof(text), "%020" PRIu64 " %s\n", file->last.n, file->last.hash);
+
+	if (fd >= 0 && pwrite(fd, text, (size_t)len, 0) == len)
+		file->noted = file->last.n;
+}
+
+/* The chain of a file that is missing goes on from the note. */
+static void
+continue_note(struct audit_file *file)
+{
+	own_mem char *path = note_path(file);
+	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char text[NOTE_MAX] = "", hash[NOTE_MAX] = "";
+	uint64_t n;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
+	    sscanf(text, "%" SCNu64 " %127[0-9a-f]", &n, hash) != 2 ||
+	    strlen(hash) + 1 != sizeof(file->last.hash) || n == 0)
+		return;
+	file->last.n = n;
+	memcpy(file->last.hash, hash, sizeof(file->last.hash));
+	file->missing = true;
+}
+
 /* ---- opening ---- */
 
 static int
@@ -243,7 +289,11 @@ audit_file_take_over(struct audit_file *file)
 		file->torn = (uint64_t)(size - good);
 	}
 	file->size = good;
-	return good == 0 && file->rotated > 0 ? continue_rotated(file) : 0;
+	if (good == 0 && file->rotated > 0)
+		return continue_rotated(file);
+	if (good == 0)
+		continue_note(file);
+	return 0;
 }
 
 int
@@ -271,6 +321,7 @@ void
 audit_file_close(struct audit_file *file)
 {
 	if (file->fd >= 0) {
+		audit_file_flush(file);
 		fdatasync(file->fd);
 		close(file->fd);
 	}
@@ -331,6 +382,28 @@ audit_file_rotate(struct audit_file *file)
 	return r;
 }
 
+bool
+audit_file_is_there(const struct audit_file *file)
+{
+	struct stat own, there;
+
+	if (file->fd < 0 || fstat(file->fd, &own) < 0)
+		return true;
+	return lstat(file->path, &there) == 0 && own.st_dev == there.st_dev &&
+	       own.st_ino == there.st_ino;
+}
+
+int
+audit_file_replace(struct audit_file *file)
+{
+	struct stat there;
+	int r = audit_file_find_rotated(file);
+
+	if (r == 0 && lstat(file->path, &there) == 0)
+		r = put_aside(file);
+	return r == 0 ? start_new(file) : r;
+}
+
 void
 audit_file_oldest_end(const struct audit_file *file, struct chain_link *last_r)
 {
@@ -370,4 +443,6 @@ audit_file_flush(struct audit_file *file)
 	if (file->fd >= 0 && file->dirty)
 		sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	file->dirty = false;
+	if (file->fd >= 0 && file->last.n != file->noted)
+		write_note(file);
 }

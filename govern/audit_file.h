@@ -20,6 +20,7 @@ struct audit_file {
 	int fd;
 	off_t size;			/* up to the end of the last complete line */
 	struct chain_link last;
+	uint64_t noted;			/* the number of the record in PATH.last */
 	unsigned int rotated;		/* number of the youngest PATH.N; 0: none */
 	unsigned int oldest;		/* number of the oldest PATH.N that exists; 0: none */
 	uint64_t rotated_bytes;		/* of all PATH.N that exist */
@@ -28,6 +29,8 @@ struct audit_file {
 	/* The state of the file when it was opened. */
 	uint64_t torn;			/* bytes of an incomplete last line, after a crash; removed
 					 */
+	bool missing;			/* there was no file, but PATH.last, from which the chain
+					 * goes on */
 	bool broken;			/* it was not a valid chain, and was renamed to PATH.rotated
 					 */
 };
@@ -44,6 +47,13 @@ int audit_file_append(struct audit_file *file, const char *members, size_t len);
  * old file is still in use. */
 int audit_file_rotate(struct audit_file *file);
 
+/* Is the file still at its path? False: it was removed, renamed or replaced by another process. */
+bool audit_file_is_there(const struct audit_file *file);
+
+/* Makes a new file at the path, which continues the chain from the last line in memory. Another
+ * file at the path is renamed to PATH.N. 0 or -errno; after an error the old file is still open. */
+int audit_file_replace(struct audit_file *file);
+
 /* Finds the existing PATH.N, because an operator may have removed some. 0 or -errno. */
 int audit_file_find_rotated(struct audit_file *file);
 
@@ -56,7 +66,8 @@ int audit_file_drop_oldest(struct audit_file *file);
 /* The bytes that are free for this process on the file's disk. 0 or -errno. */
 int audit_file_free_bytes(const struct audit_file *file, uint64_t *bytes_r);
 
-/* Tells the kernel to write the file to the disk; does not wait. */
+/* Tells the kernel to write the file to the disk; does not wait. Notes the last link of the chain
+ * in PATH.last, so that the next start sees if the file is missing. */
 void audit_file_flush(struct audit_file *file);
 
 #endif

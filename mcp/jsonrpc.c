@@ -13,6 +13,8 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 
+#define TEXT_OF_VALUE(value) #value
+#define TEXT_OF(macro) TEXT_OF_VALUE(macro)
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
 
@@ -446,7 +448,8 @@ jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r)
 	if (line_r->n == 0 || line_r->n > JSONRPC_BATCH_MAX) {
 		line_r->is_batch = false;
 		refuse_line(line_r, JSONRPC_INVALID_REQUEST,
-			    line_r->n ? "too many messages in a batch" : "an empty batch");
+			    line_r->n ? "too many messages in a batch: at most "
+					TEXT_OF(JSONRPC_BATCH_MAX) : "an empty batch");
 		return;
 	}
 	line_r->message = xcalloc(line_r->n, sizeof(*line_r->message));

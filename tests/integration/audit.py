@@ -4,6 +4,7 @@
 the service, that changes are found, and what happens when it cannot be written."""
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -256,6 +257,51 @@ def changes_are_found(ctx):
 
 
 @test(private=True)
+def a_file_that_vanishes_is_noticed(ctx):
+    """The chain goes on in a new file, with a record that says so; also if it vanishes between two
+    services."""
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            ways = [lambda: os.unlink(log.path), lambda: os.rename(log.path, log.path + ".old"),
+                    lambda: (open(log.path + ".new", "w").close(), os.rename(log.path + ".new", log.path))]
+            for number, vanish in enumerate(ways, 1):
+                c.run("1")
+                last = log.records()[-1]["n"]
+                vanish()
+                s.wait_logged("audit-replaced", times=number)
+                equal(c.run("2").status, "ok")
+                records = log.records()
+                equal((records[0]["event"], records[0]["n"]), ("replaced", records[0]["last_record"] + 1))
+                assert records[0]["last_record"] >= last, records[0]
+                equal([r["event"] for r in records].count("execution-ended"), 1)
+                assert "SOMEBODY ELSE removed what was before it" in log.verify()
+        last = log.records()[-1]["n"]
+        os.unlink(log.path)
+        for rotated in glob.glob(log.path + ".[0-9]*"):
+            os.unlink(rotated)
+        with ctx.private(log.config()) as s:
+            assert "audit-missing" in s.log(), s.log()
+        first = log.records()[0]
+        equal((first["event"], first["n"]), ("replaced", last + 1))
+        assert "SOMEBODY ELSE" in log.verify()
+
+
+@test(private=True)
+def a_file_that_cannot_be_made_again(ctx):
+    """Its directory is gone: with on_failure = stop nothing runs, and the service says why."""
+    with Log(ctx) as log, ctx.private(log.config("on_failure = stop\n")) as s, ctx.client(path=s.socket) as c:
+        equal(c.run("1").status, "ok")
+        os.rename(log.directory, log.directory + ".aside")
+        try:
+            s.wait_logged("audit-replaced err=ENOENT")
+            equal(c.run("2").status, "audit_unavailable")
+        finally:
+            os.rename(log.directory + ".aside", log.directory)
+        equal(waits.until("it runs again", lambda: c.run("3").status == "ok"), True)
+        log.verify()
+
+
+@test(private=True)
 def the_chain_survives_being_killed(ctx):
     chance = random.Random(5)
     with Log(ctx) as log:
@@ -362,7 +408,7 @@ def the_oldest_files_are_removed(ctx):
         # The file itself, which grows by a record beyond rotate_bytes, and those before it.
         assert bytes_of(log) <= (256 + 64 + 64) << 10, bytes_of(log)
         os.unlink(min((os.path.join(log.directory, name) for name in os.listdir(log.directory)
-                       if name != "log"), key=lambda path: int(path.rpartition(".")[2])))
+                       if name not in ("log", "log.last")), key=lambda path: int(path.rpartition(".")[2])))
         said = log.verify()
         assert "no record says that the service removed it" in said, said
 

@@ -279,6 +279,9 @@ a_full_disk_stops_or_is_counted(void **state)
 {
 	struct rig *rig = *state;
 
+	char last_path[160];
+
+	snprintf(last_path, sizeof(last_path), "%s.last", rig->path);
 	signal(SIGXFSZ, SIG_IGN);
 	for (uint32_t on_failure = 1; on_failure <= 2; on_failure++) {
 		struct chain_link last;
@@ -288,6 +291,7 @@ a_full_disk_stops_or_is_counted(void **state)
 		struct stat st;
 
 		unlink(rig->path);
+		unlink(last_path);
 		rig->config->audit.on_failure = on_failure;
 		audit = start(rig);
 		assert_int_equal(audit_write(audit, AUDIT_STARTED, NULL, NULL, NULL), 0);

@@ -205,17 +205,26 @@ repeated(const char *prefix, const char *unit, size_t n, const char *suffix)
 	return text;
 }
 
+/* The code of a refused line. said: of text; NULL: none is expected. */
 static int
-code_of(char *text)
+code_that_says(char *text, const char *said)
 {
 	struct jsonrpc_line line;
 	int code;
 
 	jsonrpc_parse(text, strlen(text), &line);
+	if (said)
+		assert_non_null(strstr(line.message[0].text, said));
 	code = line.is_batch ? 1 : line.message[0].code;
 	jsonrpc_line_done(&line);
 	free(text);
 	return code;
+}
+
+static int
+code_of(char *text)
+{
+	return code_that_says(text, NULL);
 }
 
 /* What is too much is refused by the id all the same, wherever it stands. */
@@ -287,7 +296,8 @@ bounds_hold_at_n_and_past_it(void **state)
 	free(head2);
 
 	assert_int_equal(code_of(repeated("[{}", ",{}", JSONRPC_BATCH_MAX - 1, "]")), 1);
-	assert_int_equal(code_of(repeated("[{}", ",{}", JSONRPC_BATCH_MAX, "]")),
+	assert_int_equal(code_that_says(repeated("[{}", ",{}", JSONRPC_BATCH_MAX, "]"),
+					"at most 100"),
 			 JSONRPC_INVALID_REQUEST);
 
 	assert_int_equal(code_of(repeated("{" V "," PING ",\"id\":\"", "i",
