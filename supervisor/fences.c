@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
@@ -50,6 +51,10 @@ add_all(struct fence_files *files, const struct fences_of *of)
 		r = fence_files_add(files, config->packages.store, FENCE_WRITE);
 	if (r == 0 && of->cgroups)
 		r = fence_files_add_fd(files, cgroup_root_fd(of->cgroups), FENCE_WRITE);
+#ifdef WITH_COVERAGE			/* where the counters go when it ends (tests/coverage) */
+	if (r == 0 && getenv("GCOV_PREFIX"))
+		r = fence_files_add(files, getenv("GCOV_PREFIX"), FENCE_WRITE);
+#endif
 	return r;
 }
 
