@@ -85,7 +85,7 @@ open_file(const char *path, int *fd_r, off_t *size_r)
 		return EX_NOINPUT;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		say("%s: it is no regular file, so its size is not known", path);
+		say("%s: it is not a regular file, so its size is not known", path);
 		return EX_NOINPUT;
 	}
 	*size_r = st.st_size;

@@ -42,7 +42,7 @@ static const char help[] =
 	"  --sort KEY            cpu, memory, running, queued, sessions, executions or name;\n"
 	"                        while it runs c, m, r, w, s, e and n\n"
 	"  --interval SECONDS    between two looks; otherwise 2\n"
-	"  --once                one table, as when this is no terminal\n"
+	"  --once                one table, as when standard output is not a terminal\n"
 	ADMIN_SOCKET_HELP
 	"  --help                this text\n";
 

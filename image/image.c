@@ -228,7 +228,7 @@ unpack(struct image *image, struct layer_tree *tree)
 	if (!docker)
 		image->manifest = blobs_json(&image->blobs, "index.json", NULL, image->why);
 	if (!image->manifest)
-		return why_say(image->why, -EBADMSG, "", "it is no image: it has neither "
+		return why_say(image->why, -EBADMSG, "", "it is not an image: it has neither "
 			       "manifest.json nor index.json that can be read");
 	r = docker ? read_docker(image) : read_oci(image);
 	return r < 0 ? r : unpack_layers(image, tree, docker);

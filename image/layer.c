@@ -137,7 +137,7 @@ put_hard_link(struct pass *pass, const char *target)
 	if (r < 0 || fstatat(dir, other.last, &to, AT_SYMLINK_NOFOLLOW) < 0)
 		return layer_refuse(pass, r < 0 ? r : -errno, "a hard link to nothing");
 	if (!S_ISREG(to.st_mode) && !S_ISLNK(to.st_mode))
-		return layer_refuse(pass, -EBADMSG, "a hard link to what is no file");
+		return layer_refuse(pass, -EBADMSG, "a hard link whose target is not a file");
 	if (fstatat(pass->dir, pass->name.last, &here, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    here.st_ino == to.st_ino && here.st_dev == to.st_dev)
 		return 0;
@@ -231,8 +231,8 @@ read_name(struct pass *pass)
 	int r = text ? place_name(text, &pass->name) : -EINVAL;
 
 	if (r < 0)
-		return why_say(pass->why, -EBADMSG, "", "a name that leads out of it, or that is no "
-			       "name: " SHOWN, text ? text : "");
+		return why_say(pass->why, -EBADMSG, "", "a name that leads out of it, or that is not a "
+			       "valid name: " SHOWN, text ? text : "");
 	if (pass->tree->entries-- == 0)
 		return why_say(pass->why, -EFBIG, "", "it has too many files");
 	return 0;

@@ -44,7 +44,7 @@ make_mount_points(int top, struct why *why_r)
 		if (mkdirat(top, names[i], 0755) < 0 && errno != EEXIST)
 			return why_say(why_r, -errno, "", "/%s: %s", names[i], strerror(errno));
 		if (fstatat(top, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-			return why_say(why_r, -ENOTDIR, "", "/%s is no directory", names[i]);
+			return why_say(why_r, -ENOTDIR, "", "/%s is not a directory", names[i]);
 	}
 	return 0;
 }

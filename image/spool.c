@@ -27,7 +27,7 @@ spool_refuse(struct archive *archive, struct why *why_r)
 {
 	const char *text = archive_error_string(archive);
 
-	return why_say(why_r, -EBADMSG, "", "it is no sound archive: %.200s",
+	return why_say(why_r, -EBADMSG, "", "it is not a valid archive: %.200s",
 		       text ? text : "unknown");
 }
 

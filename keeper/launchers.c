@@ -91,7 +91,7 @@ launchers_make_one(struct span line, const char *python, launcher_found *found, 
 
 	if (!is_name(name) || !is_dotted(module) || !is_dotted(attribute) ||
 	    module.len + attribute.len > REFERENCE_MAX)
-		return why_say(why_r, -EBADMSG, "", "entry_points.txt has a script that is none");
+		return why_say(why_r, -EBADMSG, "", "entry_points.txt has an invalid script");
 	first = (struct span){ attribute.at, 0 };
 	while (first.len < attribute.len && first.at[first.len] != '.')
 		first.len++;
@@ -100,7 +100,7 @@ launchers_make_one(struct span line, const char *python, launcher_found *found, 
 		       (int)module.len, module.at, (int)first.len, first.at,
 		       (int)attribute.len, attribute.at);
 	if (len < 0 || len >= (int)sizeof(text))
-		return why_say(why_r, -EBADMSG, "", "entry_points.txt has a script that is none");
+		return why_say(why_r, -EBADMSG, "", "entry_points.txt has an invalid script");
 	memcpy(plain, name.at, name.len);
 	plain[name.len] = '\0';
 	return found(arg, plain, text, (size_t)len, why_r);

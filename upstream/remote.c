@@ -147,7 +147,7 @@ on_header(char *line, size_t size, size_t n, void *arg)
 	if (t->head_bytes > HEAD_MAX)
 		t->refused = "its headers have more than 64 KiB";
 	else if (!take_session(t, line, n))
-		t->refused = "its " SESSION " is no name of a session";
+		t->refused = "its " SESSION " is not a valid session id";
 	return t->refused ? CURL_WRITEFUNC_ERROR : n;
 }
 
@@ -242,7 +242,7 @@ say_status(const struct transfer *t, long status, char *text, size_t size)
 	if (status == 200 && t->is_events)
 		snprintf(text, size, "it ended its answer without a result");
 	else if (status == 200 && t->is_json)
-		snprintf(text, size, "its answer is none to this request, or cannot be read");
+		snprintf(text, size, "its answer does not fit this request, or cannot be read");
 	else if (status >= 300 && status < 400)
 		snprintf(text, size, "it redirects to another address (HTTP status %ld), which is "
 			 "not followed", status);

@@ -276,7 +276,7 @@ server_call(struct server *s, const struct msg_tools_call *call)
 	arguments = json_loadb(call->arguments.at, call->arguments.len, JSON_ALLOW_NUL, NULL);
 	if (!json_is_object(arguments)) {
 		json_decref(arguments);
-		call_fail_with(s, call->call, "the arguments are no JSON object");
+		call_fail_with(s, call->call, "the arguments are not a JSON object");
 		return;
 	}
 	reads = listing_is_reader(&s->listing, tool);

@@ -61,13 +61,13 @@ token_take(const json_t *answer, uint64_t now_ms, struct token *token_r)
 	const char *type = json_string_value(json_object_get(answer, "token_type"));
 
 	if (!json_is_object(answer))
-		return "its answer is no JSON object";
+		return "its answer is not a JSON object";
 	if (!token_is_token(json_string_value(token), json_string_length(token)))
 		return "its answer has no access_token of 8 to 8192 printable characters";
 	if (!type || strcasecmp(type, "bearer") != 0)
 		return "its token_type is not Bearer";
 	if (!read_end(json_object_get(answer, "expires_in"), now_ms, &token_r->renew_ms))
-		return "its expires_in is no number of seconds";
+		return "its expires_in is not a number of seconds";
 	token_r->text = xmemdup0(json_string_value(token), json_string_length(token));
 	return NULL;
 }

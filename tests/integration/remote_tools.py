@@ -88,13 +88,13 @@ def a_certificate_is_always_verified(ctx):
 @test(private=True)
 def lies_fail_the_call_at_once(ctx):
     want = {
-        "wrong": "its answer is none to this request, or cannot be read",
-        "unreadable": "its answer (is none to this request, or )?cannot be read",
+        "wrong": "its answer does not fit this request, or cannot be read",
+        "unreadable": "its answer (does not fit this request, or )?cannot be read",
         "unreadable_event": "its answer cannot be read as JSON",
         "flood": "its answer has more than 16 MiB",
         "flood_events": "its answer has more than 16 MiB",
         "heads": "its headers have more than 64 KiB",
-        "cut": "it answers|its answer is none",
+        "cut": "it answers|its answer does not fit",
         "slam": "Empty reply|Server returned nothing|Send failure|Recv failure|Connection",
         "elsewhere": "it redirects to another address",
         "page": "neither JSON nor events",
@@ -273,9 +273,9 @@ def a_token_is_renewed_before_its_end(ctx):
 
 @test(private=True)
 def a_token_endpoint_that_lies_stops_its_server_alone(ctx):
-    want = {"garbage": "its answer is no JSON object", "short": "its answer has no access_token",
+    want = {"garbage": "its answer is not a JSON object", "short": "its answer has no access_token",
             "header": "its answer has no access_token", "none": "its answer has no access_token",
-            "mac": "its token_type is not Bearer", "past": "its expires_in is no number", "text": "its expires_in is",
+            "mac": "its token_type is not Bearer", "past": "its expires_in is not a number", "text": "its expires_in is",
             "huge": "its answer has more than 64 KiB", "redirect": r"it redirects .*\(HTTP status 307\)",
             "refuse": "HTTP status 401, and says: invalid_client", "slow": "[Tt]imed? ?out",
             "echo": r"HTTP status 400, and says: \*{%d}" % len(SECRET)}
@@ -288,7 +288,7 @@ def a_token_endpoint_that_lies_stops_its_server_alone(ctx):
                 assert re.search("there is no token: the token endpoint: .*" + pattern, line), line
             equal(printed(c, ERRORS + "print(tools.far.echo())\nprint(error(lambda: tools.garbage.echo()))"),
                   "{}\ngarbage: the server garbage does not run now: there is no token: the token endpoint: "
-                  "its answer is no JSON object\n")
+                  "its answer is not a JSON object\n")
             assert SECRET not in s.log(), "the client's secret is in the log"
         equal({name for name, _, _ in tokens.asked}, {"good", *want})
 

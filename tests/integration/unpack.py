@@ -185,7 +185,7 @@ def layers_by_links(ctx):
             entry("w.tar", data=LAYERS[1]), hard("y/layer.tar", "w.tar"))), (0, ""))
         check_wanted(p)
     with place(ctx) as p:
-        p.refused(tar(entry(digest(config) + ".json", data=config)), "it is no image")
+        p.refused(tar(entry(digest(config) + ".json", data=config)), "it is not an image")
     manifest[0]["Layers"][0] = "loop"
     with place(ctx) as p:
         p.refused(tar(entry("manifest.json", data=json.dumps(manifest).encode()),
@@ -259,7 +259,7 @@ def nothing_leads_out_of_it(ctx):
             equal(sorted(os.listdir(p.directory)), ["archive"])
     for name in ("dev", "proc", "mnt"):	# where a worker's mounts come
         with place(ctx) as p:
-            p.refused(docker(tar(link(name, "/etc"))), "/%s is no directory" % name)
+            p.refused(docker(tar(link(name, "/etc"))), "/%s is not a directory" % name)
 
 
 @test
@@ -315,10 +315,10 @@ def what_is_not_what_it_says(ctx):
         (docker(good, images=2), "it holds 2 images"), (docker(good, images=0), "it holds 0 images"),
         (docker(good, names=["x"], config=b"[]"), "hashes of 0"),
         (docker(good).replace(b'"linux"', b'"linuX"'), "is not what its SHA-256 says"),
-        (docker(b"this is no archive" * 100), "no sound archive"),
-        (docker(good[:1100], config=config_of([good[:1100]])), "no sound archive"),
-        (b"", "no sound archive"), (b"nothing" * 1000, "no sound archive"), (docker(good)[:3000], "sound archive"),
-        (tar(entry("manifest.json", data=b'{"a": 1, "a": 2}')), "it is no image"),
+        (docker(b"this is no archive" * 100), "not a valid archive"),
+        (docker(good[:1100], config=config_of([good[:1100]])), "not a valid archive"),
+        (b"", "not a valid archive"), (b"nothing" * 1000, "not a valid archive"), (docker(good)[:3000], "valid archive"),
+        (tar(entry("manifest.json", data=b'{"a": 1, "a": 2}')), "it is not an image"),
         (tar(entry("manifest.json", data=b"[1]")), ": "),
         (tar(entry("index.json", data=b'{"manifests": [{"digest": "md5:1"}]}')), "without its SHA-256"),
         (tar(entry("index.json", data=b'{"manifests": []}')), "it holds 0 images for this machine"),

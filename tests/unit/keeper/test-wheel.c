@@ -245,14 +245,14 @@ static const struct {
 	  FILE(INFO "entry_points.txt", "[console_scripts]\na = some_lib:main\n") }, 0 },
 	/* scripts */
 #define SCRIPT(line) { FILE(INFO "entry_points.txt", "[console_scripts]\n" line "\n") }
-	{ "a script elsewhere", "script that is none", SCRIPT("../../x = a:b"), 0 },
-	{ "a hidden script", "script that is none", SCRIPT(".x = a:b"), 0 },
-	{ "a script without a function", "script that is none", SCRIPT("x = a"), 0 },
-	{ "a script of code", "script that is none", SCRIPT("x = a:b()"), 0 },
-	{ "a script of more code", "script that is none", SCRIPT("x = os;import y:b"), 0 },
-	{ "a script of numbers", "script that is none", SCRIPT("x = a:1b"), 0 },
-	{ "a script with dots", "script that is none", SCRIPT("x = a..b:c"), 0 },
-	{ "a script that is no line", "script that is none", SCRIPT("just text"), 0 },
+	{ "a script elsewhere", "an invalid script", SCRIPT("../../x = a:b"), 0 },
+	{ "a hidden script", "an invalid script", SCRIPT(".x = a:b"), 0 },
+	{ "a script without a function", "an invalid script", SCRIPT("x = a"), 0 },
+	{ "a script of code", "an invalid script", SCRIPT("x = a:b()"), 0 },
+	{ "a script of more code", "an invalid script", SCRIPT("x = os;import y:b"), 0 },
+	{ "a script of numbers", "an invalid script", SCRIPT("x = a:1b"), 0 },
+	{ "a script with dots", "an invalid script", SCRIPT("x = a..b:c"), 0 },
+	{ "a script that is no line", "an invalid script", SCRIPT("just text"), 0 },
 };
 
 static void
