@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -19,15 +21,22 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
 
+#ifdef __NR_arch_prctl
+#include <asm/prctl.h>
+#endif
+
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13		/* since Linux 5.14 */
+#endif
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77			/* since Linux 6.5 */
 #endif
@@ -53,7 +62,6 @@
 #define PRETEND(name, why)	{ ROW(name, SECCOMP_PRETEND, why) }
 #define ALLOW_OLD(name, why)	{ ROW(name, SECCOMP_ALLOW, why), .some_machines = true }
 #define REFUSE_OLD(name, why)	{ ROW(name, SECCOMP_EPERM, why), .some_machines = true }
-#define COUNTED(name, why)	{ ROW(name, SECCOMP_ALLOW, why), .where = WHERE_COUNTED }
 #define COUNTED_IF(name, which, mask, value, why) \
 	{ ROW(name, SECCOMP_ALLOW, why), .where = WHERE_COUNTED, \
 	  .when = { BITS(which, mask, value) } }
@@ -107,6 +115,14 @@
 #define BUFFER_SIZE(option) \
 	OPTION_(EVERYWHERE, SECCOMP_PRETEND, SOL_SOCKET, option, \
 		"kernel memory, some of which nothing counts; as good as the default")
+#define IN_BAND(name, which) \
+	IF(name, SECCOMP_ALLOW, which, MSG_OOB, 0, "loopback"), \
+	IF(name, SECCOMP_EOPNOTSUPP, which, MSG_OOB, MSG_OOB, "as of a socket without such data")
+/* Not those that move waiting threads to a lock with inheritance of priority. */
+#define FUTEX(mask, operation) \
+	IF("futex", SECCOMP_ALLOW, 1, (mask) & ~(uint64_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME), \
+	   operation, "every lock of the interpreter")
+#define NO_SYSV "kernel memory of its own kind; multiprocessing has no use for it"
 #define SOCKET(family, type, protocol, why) \
 	{ ROW("socket", SECCOMP_ALLOW, why), \
 	  .when = { IS(0, family), BITS(1, ~SOCKET_FLAGS, type), IS(2, protocol) } }
@@ -175,7 +191,8 @@ static const struct seccomp_row rows[] = {
 	PRETEND("fdatasync", "would flush the host's disk"),
 	PRETEND("sync_file_range", "would write out a file of the host"),
 	ALLOW("umask", "files"),		ALLOW("copy_file_range", "files"),
-	ALLOW("sendfile", "files"),		ALLOW("splice", "os.splice"),
+	ALLOW("sendfile", "files"),
+	ABSENT("splice", "puts pages of shared files into pipes; os.splice is for kernels that have it"),
 	ALLOW("tee", "a session's copy has what waits in a pipe (worker/descriptors.c)"),
 	ALLOW("getxattr", "shutil.copystat"),	ALLOW("lgetxattr", "shutil.copystat"),
 	ALLOW("fgetxattr", "shutil.copystat"),	ALLOW("setxattr", "shutil.copystat"),
@@ -229,25 +246,27 @@ static const struct seccomp_row rows[] = {
 	PAIR("madvise", SECCOMP_EINVAL, 2, MADV_MERGEABLE, "would tell what others hold"),
 	PAIR("madvise", SECCOMP_EINVAL, 2, MADV_COLD, "of files, would drop what others read"),
 	PAIR("madvise", SECCOMP_ALLOW, 2, MADV_GUARD_INSTALL, "stacks of threads"),
-	ALLOW("mlock", "within RLIMIT_MEMLOCK"), ALLOW("mlock2", "within RLIMIT_MEMLOCK"),
+	ALLOW("mlock", "within RLIMIT_MEMLOCK"), ABSENT("mlock2", "the C library falls back to mlock"),
 	ALLOW("munlock", "memory"),		ALLOW("mlockall", "within RLIMIT_MEMLOCK"),
-	ALLOW("munlockall", "memory"),		ALLOW("membarrier", "memory"),
-	ALLOW("get_mempolicy", "BLAS looks where its memory is"),
+	ALLOW("munlockall", "memory"),
+	ALLOW_IF("membarrier", 0, MEMBARRIER_CMD_QUERY, "looks only"),
+	ALLOW_IF("membarrier", 0, MEMBARRIER_CMD_PRIVATE_EXPEDITED, "its own threads"),
+	ALLOW_IF("membarrier", 0, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, "its own threads"),
+	{ ROW("membarrier", SECCOMP_EINVAL, "would interrupt all processors, also others' programs"),
+	  .when = { AT_LEAST(0, 0) } },
+	REFUSE("get_mempolicy", "where memory lies is the host's decision"),
 	REFUSE("set_mempolicy", "where memory lies is the host's decision"),
 	REFUSE("mbind", "where memory lies is the host's decision"),
 	REFUSE("migrate_pages", "where memory lies is the host's decision"),
 	REFUSE("move_pages", "looks into other processes' placement"),
 	HUGE_PAGES("memfd_create", 1, MFD_HUGETLB),
 	COUNTED_IF("memfd_create", 1, MFD_HUGETLB, 0, "memory outside RLIMIT_DATA"),
-	HUGE_PAGES("shmget", 2, SHM_HUGETLB),
-	COUNTED_IF("shmget", 2, SHM_HUGETLB, 0, "memory outside RLIMIT_DATA"),
-	COUNTED("shmat", "memory outside RLIMIT_DATA"),
-	COUNTED("shmdt", "memory outside RLIMIT_DATA"),
-	COUNTED("shmctl", "memory outside RLIMIT_DATA"),
-	COUNTED("msgget", "kernel memory"),	COUNTED("msgsnd", "kernel memory"),
-	COUNTED("msgrcv", "kernel memory"),	COUNTED("msgctl", "kernel memory"),
-	COUNTED("semget", "kernel memory"),	COUNTED("semop", "kernel memory"),
-	COUNTED("semtimedop", "kernel memory"),	COUNTED("semctl", "kernel memory"),
+	ABSENT("shmget", NO_SYSV),		ABSENT("shmat", NO_SYSV),
+	ABSENT("shmdt", NO_SYSV),		ABSENT("shmctl", NO_SYSV),
+	ABSENT("msgget", NO_SYSV),		ABSENT("msgsnd", NO_SYSV),
+	ABSENT("msgrcv", NO_SYSV),		ABSENT("msgctl", NO_SYSV),
+	ABSENT("semget", NO_SYSV),		ABSENT("semop", NO_SYSV),
+	ABSENT("semtimedop", NO_SYSV),		ABSENT("semctl", NO_SYSV),
 	ABSENT("mq_open", "kernel memory; Python has no use for it"),
 	ABSENT("userfaultfd", "stops the kernel in the middle of its work"),
 
@@ -266,12 +285,20 @@ static const struct seccomp_row rows[] = {
 	ALLOW("rt_sigqueueinfo", "signals"),	ALLOW("rt_tgsigqueueinfo", "signals"),
 	ALLOW("sigaltstack", "faulthandler"),	ALLOW_OLD("pause", "signals"),
 	ALLOW_OLD("alarm", "signals"),		ALLOW("getitimer", "signals"),
-	ALLOW("setitimer", "signals"),		ALLOW("timer_create", "signals"),
+	ALLOW("setitimer", "signals"),
+	ALLOW_IF("timer_create", 0, CLOCK_REALTIME, "signals"),
+	ALLOW_IF("timer_create", 0, CLOCK_MONOTONIC, "signals"),
+	ALLOW_IF("timer_create", 0, CLOCK_BOOTTIME, "signals"),
+	{ ROW("timer_create", SECCOMP_EINVAL, "clocks of processors and alarms"),
+	  .when = { AT_LEAST(0, 0) } },
 	ALLOW("timer_settime", "signals"),	ALLOW("timer_gettime", "signals"),
 	ALLOW("timer_getoverrun", "signals"),	ALLOW("timer_delete", "signals"),
 	ALLOW("pidfd_open", "asyncio's child watcher"),
 	ALLOW("pidfd_send_signal", "only its own pid namespace"),
-	ALLOW("futex", "every lock of the interpreter"),
+	FUTEX(~1ULL, FUTEX_WAIT),		FUTEX(~0ULL, FUTEX_REQUEUE),
+	FUTEX(~1ULL, FUTEX_CMP_REQUEUE),	FUTEX(~1ULL, FUTEX_LOCK_PI),
+	FUTEX(~1ULL, FUTEX_TRYLOCK_PI),		FUTEX(~0ULL, FUTEX_WAKE_BITSET),
+	FUTEX(~0ULL, FUTEX_LOCK_PI2),
 	ALLOW("futex_waitv", "locks"),		ALLOW("set_robust_list", "threads"),
 	ALLOW("get_robust_list", "threads"),	ALLOW("set_tid_address", "threads"),
 	ALLOW("rseq", "threads"),		ALLOW("sched_yield", "threads"),
@@ -296,7 +323,8 @@ static const struct seccomp_row rows[] = {
 	  .when = { IS(0, PRIO_PROCESS), AT_LEAST(1, 0) } },
 	REFUSE_IF("setpriority", 0, PRIO_PGRP, "init may be among them"),
 	REFUSE_IF("setpriority", 0, PRIO_USER, "init is among them"),
-	ALLOW("ioprio_get", "scheduling"),	REFUSE("ioprio_set", "a real-time class of I/O"),
+	REFUSE("ioprio_get", "scheduling of I/O is the host's decision"),
+	REFUSE("ioprio_set", "a real-time class of I/O"),
 	ALLOW("getrlimit", "resource"),
 	/* All of them but RLIMIT_CORE, which is 4. */
 	RLIMITS(~3ULL, 0), RLIMITS(~0ULL, 5), RLIMITS(~1ULL, 6), RLIMITS(~7ULL, 8),
@@ -311,7 +339,13 @@ static const struct seccomp_row rows[] = {
 	ALLOW("getrusage", "resource"),		ALLOW("times", "os.times"),
 	ALLOW("sysinfo", "memory sizes"),
 	ALLOW("uname", "platform"),		ALLOW("getrandom", "os.urandom"),
-	ALLOW_OLD("arch_prctl", "the thread's own registers"),
+#ifdef __NR_arch_prctl
+	ALLOW_IF("arch_prctl", 0, ARCH_SET_FS, "the thread's own registers"),
+	ALLOW_IF("arch_prctl", 0, ARCH_GET_FS, "the thread's own registers"),
+	ALLOW_IF("arch_prctl", 0, ARCH_GET_GS, "the thread's own registers"),
+	{ ROW("arch_prctl", SECCOMP_EINVAL, "shadow stacks, further registers, traps of cpuid"),
+	  .when = { AT_LEAST(0, 0) } },
+#endif
 	ALLOW_OLD("time", "time"),		ALLOW("gettimeofday", "time"),
 	ALLOW("clock_gettime", "time"),		ALLOW("clock_getres", "time"),
 	ALLOW_IF("personality", 0, 0, "the ordinary one"),
@@ -376,10 +410,10 @@ static const struct seccomp_row rows[] = {
 	ALLOW("bind", "loopback"),		ALLOW("connect", "loopback"),
 	ALLOW("listen", "loopback"),		ALLOW("accept", "loopback"),
 	ALLOW("accept4", "loopback"),		ALLOW("getsockname", "loopback"),
-	ALLOW("getpeername", "loopback"),	ALLOW("sendto", "loopback"),
-	ALLOW("recvfrom", "loopback"),		ALLOW("sendmsg", "loopback"),
-	ALLOW("recvmsg", "loopback"),		ALLOW("sendmmsg", "loopback"),
-	ALLOW("recvmmsg", "loopback"),		ALLOW("shutdown", "loopback"),
+	ALLOW("getpeername", "loopback"),	ALLOW("shutdown", "loopback"),
+	IN_BAND("sendto", 3),			IN_BAND("recvfrom", 3),
+	IN_BAND("sendmsg", 2),			IN_BAND("recvmsg", 2),
+	IN_BAND("sendmmsg", 3),			IN_BAND("recvmmsg", 3),
 	/* ---- options of sockets: what programs in Python use, for each is code of the kernel; the
 	 * rest is answered as by a kernel without it ---- */
 	{ ROW("getsockopt", SECCOMP_ALLOW, "not SO_PEERPIDFD, a hold on the supervisor"),
@@ -399,7 +433,7 @@ static const struct seccomp_row rows[] = {
 	OPTION(SOL_SOCKET, SO_BINDTODEVICE, "there is lo only"),
 	OPTION(SOL_SOCKET, SO_MARK, "needs a capability"),
 	OPTION(SOL_SOCKET, SO_TIMESTAMP, "loopback"), OPTION(SOL_SOCKET, SO_TIMESTAMPNS, "loopback"),
-	OPTION(SOL_SOCKET, SO_TIMESTAMPING, "loopback"), OPTION(SOL_SOCKET, SO_RXQ_OVFL, "loopback"),
+	OPTION(SOL_SOCKET, SO_RXQ_OVFL, "loopback"),
 	OPTION(SOL_SOCKET, SO_INCOMING_CPU, "loopback"),
 	OPTIONS_UP_TO(IPPROTO_TCP, TCP_WINDOW_CLAMP, "TCP_NODELAY, TCP_KEEPIDLE and their like"),
 	OPTION(IPPROTO_TCP, TCP_QUICKACK, "loopback"),
@@ -408,14 +442,18 @@ static const struct seccomp_row rows[] = {
 	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT, "gRPC"), OPTION(IPPROTO_TCP, TCP_FASTOPEN, "servers"),
 	OPTION(IPPROTO_TCP, TCP_NOTSENT_LOWAT, "trio"), OPTION(IPPROTO_TCP, TCP_INQ, "gRPC"),
 	OPTION(IPPROTO_TCP, TCP_FASTOPEN_CONNECT, "curl"),
-	OPTION(IPPROTO_UDP, UDP_CORK, "loopback"), OPTION(IPPROTO_UDP, UDP_SEGMENT, "QUIC"),
+	OPTION(IPPROTO_UDP, UDP_CORK, "loopback"),
 	OPTION(IPPROTO_IP, IP_TOS, "loopback"),	OPTION(IPPROTO_IP, IP_TTL, "loopback"),
 	EIGHT_OPTIONS(IPPROTO_IP, IP_PKTINFO, "to IP_FREEBIND: servers of UDP, QUIC"),
 	EIGHT_OPTIONS(IPPROTO_IP, IP_MULTICAST_IF, "to IP_ADD_SOURCE_MEMBERSHIP: zeroconf"),
 	OPTION(IPPROTO_IP, IP_DROP_SOURCE_MEMBERSHIP, "multicast"),
 	OPTION(IPPROTO_IP, IP_MULTICAST_ALL, "multicast"),
 	OPTION(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, "the socket module"),
-	EIGHT_OPTIONS(IPPROTO_IPV6, IPV6_UNICAST_HOPS, "to IPV6_MTU_DISCOVER: zeroconf, QUIC"),
+	OPTION(IPPROTO_IPV6, IPV6_UNICAST_HOPS, "loopback"),
+	OPTION(IPPROTO_IPV6, IPV6_MULTICAST_IF, "multicast"),
+	OPTION(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, "multicast"),
+	OPTION(IPPROTO_IPV6, IPV6_MULTICAST_LOOP, "multicast"),
+	OPTION(IPPROTO_IPV6, IPV6_MTU_DISCOVER, "QUIC"),
 	OPTION(IPPROTO_IPV6, IPV6_MTU, "QUIC"),	OPTION(IPPROTO_IPV6, IPV6_RECVERR, "QUIC"),
 	OPTION(IPPROTO_IPV6, IPV6_V6ONLY, "asyncio"),
 	OPTION(IPPROTO_IPV6, IPV6_MULTICAST_ALL, "multicast"),

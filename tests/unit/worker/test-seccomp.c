@@ -22,11 +22,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -514,15 +514,11 @@ no_call_maps_the_hosts_huge_pages(void **state)
 				assert_int_equal(ask(h, SYS_memfd_create,
 						     ARGS(1, MFD_HUGETLB | MFD_CLOEXEC | more)),
 						 SAYS(EPERM));
-				assert_int_equal(ask(h, SYS_shmget,
-						     ARGS(0, 1, SHM_HUGETLB | IPC_CREAT | more)),
-						 SAYS(EPERM));
 			}
 	assert_int_equal(ask(BEST, SYS_mmap, ARGS(0, 1, 3, MAP_PRIVATE | MAP_ANONYMOUS)),
 			 SAYS_ALLOW);
 	assert_int_equal(ask(BEST, SYS_memfd_create, ARGS(1, MFD_CLOEXEC | MFD_ALLOW_SEALING)),
 			 SAYS_ALLOW);
-	assert_int_equal(ask(BEST, SYS_shmget, ARGS(0, 1, IPC_CREAT | 0600)), SAYS_ALLOW);
 }
 
 /* No call reads a file of the host past the page cache, drops it from there, tells what is there,
@@ -580,7 +576,7 @@ socket_options_are_the_listed_ones(void **state)
 		{ IPPROTO_TCP, TCP_KEEPCNT },	    { IPPROTO_TCP, TCP_USER_TIMEOUT },
 		{ IPPROTO_TCP, TCP_QUICKACK },	    { IPPROTO_TCP, TCP_NOTSENT_LOWAT },
 		{ IPPROTO_IP, IP_TOS },		    { IPPROTO_IP, IP_ADD_MEMBERSHIP },
-		{ IPPROTO_IPV6, IPV6_V6ONLY },	    { IPPROTO_IPV6, IPV6_JOIN_GROUP },
+		{ IPPROTO_IPV6, IPV6_V6ONLY },	    { IPPROTO_IPV6, IPV6_UNICAST_HOPS },
 		{ IPPROTO_IPV6, IPV6_RECVPKTINFO },
 	};
 	static const int unused[][2] = {
@@ -589,6 +585,9 @@ socket_options_are_the_listed_ones(void **state)
 		{ IPPROTO_TCP, TCP_ULP },	    { IPPROTO_TCP, TCP_CONGESTION },
 		{ IPPROTO_TCP, TCP_REPAIR },	    { IPPROTO_TCP, TCP_MD5SIG },
 		{ IPPROTO_UDP, UDP_ENCAP },	    { IPPROTO_UDP, UDP_GRO },
+		{ IPPROTO_UDP, UDP_SEGMENT },	    { SOL_SOCKET, SO_TIMESTAMPING },
+		{ IPPROTO_IPV6, IPV6_JOIN_GROUP },  { IPPROTO_IPV6, IPV6_LEAVE_GROUP },
+		{ IPPROTO_IPV6, IPV6_ROUTER_ALERT },
 		{ IPPROTO_IP, IP_OPTIONS },	    { IPPROTO_IP, 64 /* netfilter's */ },
 		{ IPPROTO_IPV6, 1 /* IPV6_ADDRFORM */ }, { IPPROTO_IPV6, IPV6_HOPOPTS },
 		{ 132 /* SCTP */, 1 },		    { 279 /* ALG */, 1 },
@@ -630,6 +629,63 @@ socket_options_are_the_listed_ones(void **state)
 		assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE)),
 				 SAYS(ENOPROTOOPT));
 	}
+}
+
+/* Ways into the kernel that no program in Python needs. */
+static void
+needless_surface_is_refused(void **state)
+{
+	static const struct { long call; int flags; } sends[] = {
+		{ SYS_sendto, 3 }, { SYS_recvfrom, 3 }, { SYS_sendmsg, 2 },
+		{ SYS_recvmsg, 2 }, { SYS_sendmmsg, 3 }, { SYS_recvmmsg, 3 },
+	};
+	static const long absent[] = {
+		SYS_splice, SYS_mlock2, SYS_shmget, SYS_shmat, SYS_shmdt, SYS_shmctl, SYS_msgget,
+		SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semtimedop,
+		SYS_semctl,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sends) / sizeof(sends[0]); i++) {
+		uint64_t args[6] = { 0 };
+
+		args[sends[i].flags] = MSG_NOSIGNAL | MSG_DONTWAIT;
+		assert_int_equal(ask(BEST, sends[i].call, args), SAYS_ALLOW);
+		for (int bit = 1; bit < 64; bit++) {
+			args[sends[i].flags] = MSG_OOB | 1ULL << bit;
+			assert_int_equal(ask(BEST, sends[i].call, args), SAYS(EOPNOTSUPP));
+		}
+	}
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		for (int h = 0; h < HOSTS; h++)
+			assert_int_equal(ask(h, absent[i], ARGS(0)), SAYS(ENOSYS));
+	for (uint64_t clock = 0; clock < 64; clock++) {
+		bool plain = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC ||
+			     clock == CLOCK_BOOTTIME;
+
+		assert_int_equal(ask(BEST, SYS_timer_create, ARGS(clock)),
+				 plain ? SAYS_ALLOW : SAYS(EINVAL));
+	}
+	/* The clock of another process. */
+	assert_int_equal(ask(BEST, SYS_timer_create, ARGS((uint64_t)-14)), SAYS(EINVAL));
+	for (uint64_t command = 0; command < 1024; command++)
+		assert_int_equal(ask(BEST, SYS_membarrier, ARGS(command)),
+				 command == 0 || command == 8 || command == 16 ? SAYS_ALLOW
+									       : SAYS(EINVAL));
+	for (uint64_t operation = 0; operation < 1024; operation++) {
+		uint64_t command = operation & ~(uint64_t)(128 | 256);
+		bool used = command <= 13 && command != 2 && command != 11 && command != 12;
+
+		assert_int_equal(ask(BEST, SYS_futex, ARGS(0, operation)),
+				 used ? SAYS_ALLOW : SAYS(ENOSYS));
+	}
+	assert_int_equal(ask(BEST, SYS_get_mempolicy, ARGS(0)), SAYS(EPERM));
+	assert_int_equal(ask(BEST, SYS_ioprio_get, ARGS(1, 0)), SAYS(EPERM));
+#ifdef SYS_arch_prctl
+	for (uint64_t code = 0x1000; code < 0x6000; code++)
+		assert_int_equal(ask(BEST, SYS_arch_prctl, ARGS(code)),
+				 code >= 0x1002 && code <= 0x1004 ? SAYS_ALLOW : SAYS(EINVAL));
+#endif
 }
 
 /* A script's own processes are its own; init, number 1 there, is not. The kernel looks at 32 bits
@@ -950,6 +1006,7 @@ main(void)
 		cmocka_unit_test(the_hosts_disk_is_left_alone),
 		cmocka_unit_test(socket_options_are_the_listed_ones),
 		cmocka_unit_test(init_is_left_alone),
+		cmocka_unit_test(needless_surface_is_refused),
 		cmocka_unit_test(pipes_do_not_grow),
 		cmocka_unit_test(the_limit_of_cores_stays),
 		cmocka_unit_test(what_no_row_names_does_not_exist),
