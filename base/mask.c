@@ -90,6 +90,8 @@ mask_secrets(char *text, size_t len, const char *const *secrets, size_t n, bool 
 		}
 		if (look.more && !is_end)
 			break;
+		if (look.more && len - at >= MASK_PART && len - at > look.found)
+			look.found = len - at;
 		memset(text + at, '*', look.found);
 		at += look.found > 0 ? look.found : 1;
 	}

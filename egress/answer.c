@@ -59,6 +59,9 @@ take_head(struct answer *a, const struct head_answer *head, const char *bytes,
 	/* An interim answer: the script has not asked to wait for one. */
 	if (head->status < 200)
 		return head->status == 101 ? "its answer changes the protocol" : NULL;
+	/* The proxy has asked for the whole. A script could put parts together. */
+	if (head->status == 206)
+		return "its answer is a part, and a part of a secret could be in it";
 	if (head->is_encoded)
 		return "its answer is compressed or encoded, and a secret could be in it";
 	text = head_for_script(head, bytes, &len);

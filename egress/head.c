@@ -341,12 +341,13 @@ put_line(char *to, const struct span *line, const struct head *head, const char 
 	return head_put(to, at, (size_t)(end - at));
 }
 
-/* Would the header get an answer that the proxy cannot read (compressed), or an interim one, which
- * it does not pass on? */
+/* Would the header get an answer that the proxy cannot read (compressed), an interim one, which it
+ * does not pass on, or a part of one, in which a secret is not whole? */
 static bool
 is_in_the_way(const struct span *name)
 {
-	return head_is(name, "Accept-Encoding") || head_is(name, "Expect");
+	return head_is(name, "Accept-Encoding") || head_is(name, "Expect") ||
+	       head_is(name, "Range") || head_is(name, "If-Range");
 }
 
 char *

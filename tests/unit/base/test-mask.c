@@ -22,15 +22,18 @@ static const struct {
 	{ "nothing", "nothing" },
 	{ "hunter22", "********" },
 	{ "hunter22-longerhunter22!", "***********************!" },
-	{ "hunter2hunter22-longe", "hunter2********-longe" },
+	{ "hunter2hunter22-longe", "hunter2**************" },	/* its beginning, at the end */
+	{ "hunter2hunter22-longe.", "hunter2********-longe." },
+	{ "hunter22-longerhunter2", "***************hunter2" },
 	{ "<tok/en\"a\\b>", "<**********>" },
 	{ "{\"a\": \"tok/en\\\"a\\\\b\"}", "{\"a\": \"************\"}" },
 	{ "tok\\/en\\\"a\\\\b", "*************" },
 	{ "tok\\u002Fen\\u0022a\\u005cb.", "*************************." },
 	{ "\\u0074ok\\/en\\u0022a\\\\b.", "**********************." },
 	{ "tok/en\\\"a\\b", "tok/en\\\"a\\b" },	/* in no string of JSON */
-	{ "\\hunter22\\", "\\********\\" },
-	{ "tok\\u002", "tok\\u002" },
+	{ "\\hunter22\\.", "\\********\\." },
+	{ "tok\\u00", "tok\\u00" },
+	{ "tok\\u002", "********" },
 };
 
 static void

@@ -151,7 +151,7 @@ static const struct {
 	  "Connection: close\r\n\r\n" },
 	/* Without its end it goes to the end of the line. */
 	{ "GET http://a:80/ HTTP/1.1\r\nTE: {{secret:x}}\r\nA: {{secret:x}\r\nExpect: 100-continue\r\n"
-	  "accept-encoding: gzip\r\n\r\n",
+	  "accept-encoding: gzip\r\nRANGE: bytes=0-3\r\nIf-Range: \"x\"\r\n\r\n",
 	  "GET / HTTP/1.1\r\nHost: a:80\r\nA: <2>\r\nAccept-Encoding: identity\r\n"
 	  "Connection: close\r\n\r\n" },
 	{ "GET http://a/ HTTP/1.1\r\nA: {{secret:1}}{{secret:2}}{{secret:3}}{{secret:4}}{{secret:5}}{{secret:6}}"
