@@ -35,18 +35,18 @@
 static const char *const calls[] = {
 	/* existing descriptors */
 	"read", "write", "readv", "writev", "pread64", "pwrite64", "close", "close_range",
-	"dup", "dup3", "fcntl", "lseek", "ftruncate", "fallocate", "fsync", "fdatasync", "flock",
+	"dup", "dup3", "lseek", "ftruncate", "fallocate", "fsync", "fdatasync", "flock",
 	"sendfile", "splice", "copy_file_range",
 	/* new descriptors that reach nothing else */
 	"pipe2", "socketpair", "memfd_create", "eventfd2", "timerfd_create", "timerfd_settime",
 	"signalfd4", "inotify_init1", "inotify_add_watch", "inotify_rm_watch",
-	/* sockets; the rows below limit families and options */
-	"accept4", "connect", "bind", "getsockname", "getpeername", "shutdown", "sendto",
+	/* sockets; the rows below limit families and options. It connects to nobody */
+	"accept4", "getsockname", "getpeername", "shutdown", "sendto",
 	"recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg",
 	/* files: configuration, tokens, records, packages, cgroups; see fence_files.h */
 	"openat", "fstat", "newfstatat", "statx", "fstatfs", "statfs", "faccessat", "faccessat2",
 	"readlinkat", "getdents64", "mkdirat", "unlinkat", "renameat", "renameat2", "linkat",
-	"fchmod", "fchmodat", "utimensat", "umask", "getcwd",
+	"fchmod", "umask", "getcwd",
 	/* waiting, time, random numbers */
 	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "ppoll", "pselect6",
 	"clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "getrandom",
@@ -54,7 +54,7 @@ static const char *const calls[] = {
 	/* memory */
 	"brk", "munmap", "mremap", "madvise", "futex", "mincore",
 	/* its children, which the launcher made */
-	"waitid", "wait4", "pidfd_send_signal",
+	"waitid", "wait4",
 	/* the process itself */
 	"getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getresuid",
 	"getresgid", "getgroups", "getrusage", "uname", "sysinfo", "sched_yield",
@@ -66,9 +66,8 @@ static const char *const calls[] = {
  * libraries. */
 static const char *const other_calls[] = {
 	"open", "stat", "lstat", "access", "readlink", "mkdir", "rmdir", "unlink", "rename",
-	"link", "chmod", "poll", "select", "epoll_wait", "epoll_create", "eventfd", "pipe", "dup2",
+	"link", "poll", "select", "epoll_wait", "epoll_create", "eventfd", "pipe", "dup2",
 	"time", "accept", "inotify_init", "signalfd", "getdents", "fstat64", "fstatat64",
-	"utimensat_time64",
 };
 
 struct row {
@@ -82,13 +81,22 @@ struct row {
 #define HAS(which, bit) { which, SCMP_CMP_MASKED_EQ, bit, bit }
 #define OPTION(call, level, option) { call, { IS_INT(1, level), IS_INT(2, option) } }
 
+#define FCNTL(command) { "fcntl", { IS_INT(1, command) } }
+
 #define SOCKET_PASSPIDFD 76
 #define SOCKET_PEERPIDFD 77
 #define SOCKET_PASSRIGHTS 83		/* since Linux 6.16 */
 
 /* SO_PEERPIDFD and SO_PASSPIDFD are not allowed: they give ways to signal clients. */
 static const struct row rows[] = {
-	{ "socket", { IS_INT(0, AF_UNIX) } },
+	/* For the service manager and the journal. */
+	{ "socket", { IS_INT(0, AF_UNIX), { 1, SCMP_CMP_MASKED_EQ, SOCKET_TYPE, SOCK_DGRAM } } },
+	/* Not F_SETOWN and F_SETSIG, which send signals to any process of the uid. */
+	FCNTL(F_DUPFD), FCNTL(F_DUPFD_CLOEXEC), FCNTL(F_GETFD), FCNTL(F_SETFD), FCNTL(F_GETFL),
+	FCNTL(F_SETFL), FCNTL(F_ADD_SEALS), FCNTL(F_GET_SEALS),
+	/* Times and modes of descriptors: a path would lead anywhere, which Landlock allows. */
+	{ "utimensat", { { 1, SCMP_CMP_EQ, 0, 0 } } },
+	{ "pidfd_send_signal", { IS_INT(3, 0) } },	/* to one process, not to its group */
 	OPTION("getsockopt", SOL_SOCKET, SO_ERROR),
 	OPTION("getsockopt", SOL_SOCKET, SO_TYPE),
 	OPTION("getsockopt", SOL_SOCKET, SO_DOMAIN),
@@ -204,6 +212,8 @@ fence_prove(void)
 		{ SYS_ptrace, -1, -1 }, { SYS_pidfd_open, -1 }, { SYS_pidfd_getfd, -1, -1 },
 		{ SYS_process_vm_writev, -1 }, { SYS_kill, getpid(), 0 },
 		{ SYS_socket, AF_INET, SOCK_STREAM }, { SYS_io_uring_setup, 0 },
+		{ SYS_socket, AF_UNIX, SOCK_STREAM }, { SYS_connect, -1 }, { SYS_bind, -1 },
+		{ SYS_fcntl, -1, F_SETOWN }, { SYS_fcntl, -1, F_SETSIG }, { SYS_fchmodat, -1 },
 		{ SYS_getsockopt, -1, SOL_SOCKET, SOCKET_PEERPIDFD },
 	};
 

@@ -24,9 +24,16 @@
 #define FS_ABI_1 (LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1)
 #define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE)
 
+#define SCOPE_ABSTRACT_UNIX (1ULL << 0)		/* ABI 6 */
+
 struct fence_files {
 	uint64_t handled;
 	int fd;
+};
+
+/* As the kernel has it since ABI 6. Not in the oldest supported kernel headers. */
+struct fence_rules {
+	uint64_t fs, net, scoped;
 };
 
 static bool entered;
@@ -45,8 +52,14 @@ fence_files_new(void)
 			 (abi >= 3 ? FS_TRUNCATE : 0) | (abi >= 5 ? FS_IOCTL_DEV : 0);
 	files->fd = -1;
 	if (abi > 0) {
-		files->fd = (int)syscall(SYS_landlock_create_ruleset, &files->handled,
-					 sizeof(files->handled), 0);
+		/* No message to sockets that have no file. A signal would be refused, too, if it
+		 * were scoped: workers are in no domain of this process. */
+		const char *notify = getenv("NOTIFY_SOCKET");
+		struct fence_rules rules = { .fs = files->handled, .scoped =
+			abi >= 6 && (notify == NULL || *notify != '@') ? SCOPE_ABSTRACT_UNIX : 0 };
+
+		files->fd = (int)syscall(SYS_landlock_create_ruleset, &rules,
+					 abi >= 6 ? sizeof(rules) : sizeof(rules.fs), 0);
 		error = errno;
 	}
 	if (files->fd >= 0)

@@ -36,7 +36,8 @@ NUMBERS = {name: number for name, number in (
     ("setns", 308), ("process_vm_readv", 310), ("process_vm_writev", 311), ("kcmp", 312),
     ("bpf", 321), ("execveat", 322), ("userfaultfd", 323), ("io_uring_setup", 425),
     ("open_tree", 428), ("move_mount", 429), ("fsopen", 430), ("pidfd_open", 434),
-    ("clone3", 435), ("pidfd_getfd", 438))}
+    ("clone3", 435), ("pidfd_getfd", 438), ("connect", 42), ("bind", 49), ("fcntl", 72), ("chmod", 90),
+    ("fchmodat", 268), ("utimensat", 280), ("pidfd_send_signal", 424))}
 
 
 def ptrace(request, pid, data=0):

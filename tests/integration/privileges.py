@@ -439,7 +439,10 @@ FENCED = (("unshare", NEWUSER), ("unshare", NEWNS), ("clone", SIGCHLD), ("clone"
           ("clone3", 0), ("fork",), ("vfork",), ("setuid", 0), ("chroot", 0), ("mount", 0),
           ("umount2", 0), ("pivot_root", 0), ("open_tree", -100, 0), ("move_mount", -1), ("fsopen", 0),
           ("socket", 2, 1), ("socket", 10, 2), ("socket", 16, 3), ("socket", 17, 3),
-          ("socket", 1 << 32 | 2, 1), ("personality", 0), ("prctl", 4, 1),
+          ("socket", 1 << 32 | 2, 1), ("socket", 1, 1), ("socket", 1, 5), ("connect", -1), ("bind", -1),
+          ("fcntl", 0, 8, 1), ("fcntl", 0, 15, 1), ("fcntl", 0, 10, 9), ("fcntl", 0, 1024, 1),
+          ("fcntl", 0, 1026, 1), ("fcntl", 0, 1 << 32 | 8, 1), ("chmod", 1, 0o4755), ("fchmodat", -100, 1, 0o4755),
+          ("utimensat", -100, 1, 0, 0), ("pidfd_send_signal", -1, 0, 0, 4), ("personality", 0), ("prctl", 4, 1),
           ("mmap", 0, 4096, EXEC | 3, 0x22, -1), ("mprotect", 0, 4096, EXEC))
 
 

@@ -35,11 +35,13 @@ void
 collect_note_use(const char *store, const char *name)
 {
 	char path[PATH_MAX];
+	own_fd int fd = -1;
 
 	/* A failure is harmless (an environment that is just being removed, a full disk): the
 	 * environment only looks older. */
 	snprintf(path, sizeof(path), "%s/%s", store, name);
-	if (utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0)
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || futimens(fd, NULL) < 0)
 		return;
 }
 
