@@ -36,6 +36,7 @@ import traceback
 from _signal import set_wakeup_fd
 from importlib.machinery import BuiltinImporter, PathFinder
 from importlib.machinery import SourceFileLoader as ScriptLoader
+from stat import S_ISCHR
 from types import CoroutineType
 
 FILE = "script.py"
@@ -412,6 +413,7 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     sys.orig_argv[:] = ["python3", FILE, *args]
     status, raised, result, told = attempt(
         script, names, value_max, imports, tell_names, environment, variables)
+    tell_elsewhere()
     if end(names):
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, told, refused_imports())
@@ -429,9 +431,9 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
             use_environment()
         text = decode(script)
         remember_source(text)
-        code = compile_script(text, may_be_quiet=not tell_names)
+        code, python = compile_lenient(text, imports, not tell_names)
         if imports is not None:
-            limit_imports(parse(text), names, imports)
+            limit_imports(parse(python), names, imports)
         if variables is not None:
             names.update(decode_json(variables))
         value = execute(code, names)
@@ -441,6 +443,8 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
         own_frames(e, code)
         drop_guard_frames(e.__traceback__)
         caught = e
+        note_habits(e, has_input())
+        note_places(e)
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
@@ -551,6 +555,7 @@ class Session:
     runner = None  # asyncio.Runner of the event loop, which all cells share
     runner_of = 0  # the process that has made the descriptors of the runner
     parent = 0  # the process whose children the objects of processes describe
+    python = None  # the last text that had to be made Python
     autoreload = False  # after %autoreload: modules outside of /workspace are reloaded, too
     sources = {}  # {path of an imported module: its Source}
 
@@ -646,6 +651,7 @@ def run_cell(number, script, value_max, has_stdin):
         drop_guard_frames(e.__traceback__)
         caught = e
         note_habits(e, has_stdin)
+        note_places(e)
     sys.settrace(None)
     sys.setprofile(None)
     trim_values()
@@ -764,6 +770,45 @@ def note_habits(error, has_stdin):
     elif type(error) is NameError and error.name == "get_ipython":
         error.add_note("write the command itself into the cell, such as %time or !ls; "
                        "IPython.display is there")
+
+
+def has_input():
+    try:
+        return not S_ISCHR(os.fstat(0).st_mode)  # /dev/null
+    except OSError:
+        return True
+
+
+def note_places(error):
+    """Adds a note to errors of code that expects another machine's folders or programs."""
+    path = error.filename if type(error) is FileNotFoundError else None
+    if type(path) is not str or error.__notes__ if hasattr(error, "__notes__") else not path:
+        return
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    by_subprocess = tb is not None and tb.tb_frame.f_globals.get("__name__") == "subprocess"
+    if by_subprocess and "/" not in path:
+        error.add_note("there is no program %s here; ls /usr/bin lists those that are there" % path)
+    elif path.startswith("/") and not os.path.isdir(os.path.dirname(path)):
+        error.add_note("there is no folder %s here: the files of a call are in /workspace, which is "
+                       "the current directory at the beginning" % os.path.dirname(path))
+
+
+def tell_elsewhere():
+    """Says which files the script has left where nobody finds them."""
+    found = []
+    for place in "/tmp", os.environ.get("HOME", "/tmp"):
+        try:
+            with os.scandir(place) as entries:
+                found += (entry.path for entry in entries
+                          if not entry.name.startswith((".", "tmp")) and "." in entry.name
+                          and entry.is_file(follow_symlinks=False))
+        except OSError:
+            pass
+    if found:
+        to_stderr("(%s%s: not in /workspace, so lost with the script)\n" % (
+            ", ".join(found[:3]), ", ..." if len(found) > 3 else ""))
 
 
 def forget_frames(error):

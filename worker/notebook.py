@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The syntax that notebooks accept beside Python: shell lines, magics, help, fences and a common
-indent.
+indent; and programs whose line breaks arrive as backslash and n.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. It is called
-only for a cell that is not valid Python, or that uses a name like ls, so other cells lose no
+only for a script or a cell that is not valid Python, or that uses a name like ls, so other cells lose no
 time. Line numbers do not change. For a command that is not known, one sentence says what to
 write instead.
 """
@@ -27,6 +27,7 @@ OPTION = re.compile(r"\s*-([nrptcqov])[ \t]*(\d*)(?!\S)")
 PROFILED_MOST = 20  # functions
 TIMED_MOST = {"n": 10**9, "r": 1000}
 HELPER = "__notebook__"  # the variable with the object that rewritten lines use
+ESCAPED, ESCAPES = re.compile(r"\\(.)"), {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 EXPANDED = re.compile(r"\{(\w+)\}|\$(\w+)")
 INSTALL = ("packages are installed by the tool install_package, or by dependencies=[...] of a "
            "call; pip has no network here")
@@ -392,12 +393,13 @@ def rewrite_lines(lines):
 
 
 def without_fences(lines):
-    """Replaces the fences of a Markdown block by empty lines."""
-    said = [i for i, line in enumerate(lines) if line.strip()]
-    if len(said) >= 2 and FENCE.match(lines[said[0]]) and FENCE.match(lines[said[-1]]):
-        lines = list(lines)
-        lines[said[0]] = lines[said[-1]] = ""
-    return lines
+    """If there is one Markdown block, replaces its fences, and the prose around it, by empty
+    lines."""
+    fences = [i for i, line in enumerate(lines) if FENCE.match(line)]
+    if len(fences) != 2:
+        return lines
+    first, last = fences
+    return [""] * (first + 1) + lines[first + 1:last] + [""] * (len(lines) - last)
 
 
 def without_indent(lines):
@@ -406,10 +408,21 @@ def without_indent(lines):
     return [line[most:] for line in lines] if most else lines
 
 
-def as_python(text):
-    """The cell as Python; None: it has no syntax of notebooks."""
+def with_line_breaks(text):
+    """A program in one line, whose line breaks have arrived as backslash and n; None: it is not
+    one."""
+    if "\n" in text.strip() or "\\n" not in text:
+        return None
+    return ESCAPED.sub(lambda m: ESCAPES.get(m[1], m[0]), text)
+
+
+def as_python(text, commands=True):
+    """The cell as Python; None: it has no syntax of notebooks. commands: it may have shell lines
+    and magics, too."""
     lines = text.split("\n")
     done = without_indent(without_fences(lines))
+    if not commands:
+        return None if done == lines else "\n".join(done)
     first = next((i for i, line in enumerate(done) if line.strip()), 0)
     found = CELL_MAGIC.match(done[first])
     if found:
@@ -421,17 +434,35 @@ def as_python(text):
     return None if done == lines else "\n".join(done)
 
 
-def compile_notebook(text, future):
+def compile_notebook(text, future, commands=True, may_be_quiet=True):
     """Compiles a cell in the syntax of notebooks; None: it is not in that syntax, or not valid."""
-    python = as_python(text if isinstance(text, str) else bytes(text).decode())
+    text = text if isinstance(text, str) else bytes(text).decode()
+    broken = with_line_breaks(text)
+    python = as_python(text, commands) if broken is None else broken
     if python is None:
         return None
     try:
-        code = compile_script(python, future)
+        code = compile_script(python, future, may_be_quiet)
     except SyntaxError:
         return None
+    if broken is not None:
+        remember_source(broken)
+        to_stderr("(its line breaks had arrived as backslash and n, and were put in)\n")
     main_module.__dict__[HELPER] = Notebook()
+    Session.python = python
     return code
+
+
+def compile_lenient(text, imports, may_be_quiet):
+    """As compile_script, for a script that may be written like a cell. With a list of imports it
+    has no commands, which import what they need. Returns the code, and the text as Python."""
+    try:
+        return compile_script(text, may_be_quiet=may_be_quiet), text
+    except SyntaxError:
+        code = compile_notebook(text, 0, imports is None, may_be_quiet)
+        if code is None:
+            raise
+        return code, Session.python
 
 
 def compile_cell(text, future):

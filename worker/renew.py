@@ -154,13 +154,14 @@ def patch_inspect(module):
         try:
             return getfile(object)
         except (TypeError, OSError):
-            cell = (isinstance(object, type) and object.__module__ == "__main__"
-                    and cell_of(object))
+            cell = (Session.parent is not None and isinstance(object, type)
+                    and getattr(object, "__module__", None) == "__main__" and cell_of(object))
             if not cell:
                 raise
             return cell
 
     getfile_of.__name__ = getfile_of.__qualname__ = "getfile"
+    getfile_of.__module__ = "inspect"
     module.getfile = getfile_of
 
 
@@ -193,7 +194,9 @@ def patch_spawn(module):
         data = get_preparation_data(name)
         if Session.parent is not None and "__file__" not in main_module.__dict__:
             data.pop("init_main_from_name", None)
-            data["init_main_from_path"] = main_file()
+            data["init_main_from_path"] = write_main(main_text())
+        elif Session.parent is None and Session.python is not None:
+            data["init_main_from_path"] = write_main(Session.python)
         return data
 
     preparation_data.__name__ = preparation_data.__qualname__ = "get_preparation_data"
@@ -239,11 +242,10 @@ def guarded(node):
     return ast.Try([node], [ast.ExceptHandler(ast.Name("Exception"), None, [ast.Pass()])], [], [])
 
 
-def main_file():
-    """Writes a module with what the cells have defined, and returns its path. A statement that
-    fails there, such as an import, leaves only its own names out."""
+def main_text():
+    """A module with what the cells have defined. A statement that fails there, such as an import,
+    leaves only its own names out."""
     import ast
-    import hashlib
 
     found = []
     for text in list(History.sources.values()):
@@ -257,7 +259,13 @@ def main_file():
     code = compile(ast.fix_missing_locations(ast.Module(found, [])), "<cells>", "exec")
     values = ast.parse("import pickle as __pickle\n" + "".join(
         "%s = __pickle.loads(%r)\n" % pair for pair in main_values(code).items())).body
-    text = ast.unparse([guarded(node) for node in values + found])
+    return ast.unparse([guarded(node) for node in values + found])
+
+
+def write_main(text):
+    """Writes the file that becomes __main__ of a spawned process, and returns its path."""
+    import hashlib
+
     path = "/tmp/.cells-%s.py" % hashlib.sha256(text.encode()).hexdigest()[:16]
     if not os.path.exists(path):
         with open(path, "w") as file:

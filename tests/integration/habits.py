@@ -295,7 +295,7 @@ def the_second_cell_finds_it(ctx):
 
 ENDS = (
     # how a cell ends that had done x = 2, its statuses, and what x is then
-    ("while True: pass", ("timeout",), "1"), ("import ctypes; ctypes.string_at(0)", ("crashed",), "1"),
+    ("while True: pass", ("timeout",), "2"), ("import ctypes; ctypes.string_at(0)", ("crashed",), "1"),
     ("import os; os._exit(3)", ("error",), "1"), ("import os; os.abort()", ("crashed",), "1"),
     ("import os; os.kill(os.getpid(), 9)", ("killed",), "1"), ("import os, signal; os.kill(os.getpid(), 15); signal.pause()", ("killed",), "1"),
     ("l = []\nwhile True: l.append(bytearray(b'x' * (1 << 20)))", ("memory_limit", "error"), "1 or 2"),

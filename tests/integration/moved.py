@@ -59,7 +59,7 @@ EXEC = (
     ("print('\\u4f60\\u597d \\U0001f600 \\xe9')", {}, {"stdout": "\u4f60\u597d \U0001f600 \xe9\n", **RAN}),
     ("import sys; sys.stdout.buffer.write(b'a\\xffb\\n')", {}, {"stdout": "a\ufffdb\n", **RAN}),
     ("import time; print('first', flush=True); time.sleep(600)", {"timeout_seconds": 1},
-     {"stdout": "first\n", "timed_out": "true", "exit_code": "137", "timeout": In("1 s")}),
+     {"stdout": "first\n", "timed_out": "true", "exit_code": "130", "timeout": In("1 s")}),
     ("print(1)", {"timeout_seconds": "5"}, {"stdout": "1\n", **RAN}),
     ("print(1)", {"timeout_seconds": 100000}, {"stdout": "1\n", "timeout": NO, **RAN}),
     ("print(1)", {"dependencies": "[]"}, {"stdout": "1\n", **RAN}),

@@ -149,6 +149,66 @@ def cell_of(client, code, **arguments):
 
 
 @test
+def scripts_are_as_lenient_as_cells(ctx):
+    """Fences, prose around them, a common indent, lines of notebooks, line breaks as backslash and n."""
+    with ctx.client() as client:
+        for script, stdout in (("```python\nprint(6 * 7)\n```", "42\n"),
+                               ("Here it is:\n\n```py\nprint(6 * 7)\n```\nThat is all.", "42\n"),
+                               ("    x = 1\n    print(x)\n", "1\n"), ("%matplotlib inline\nprint(1)", "1\n"),
+                               ("!echo a\nx = !echo b\nprint(x)", "a\n['b']\n"),
+                               ("import math\\nprint(\\\"a\\\\nb\\\", math.floor(2.5))", "a\nb 2\n")):
+            o, (cell, text) = client.run(script), cell_of(client, script)
+            equal((o.status, o.stdout), ("ok", stdout), repr(o))
+            equal((cell["status"], cell["stdout"]), ("ok", stdout), text)
+            call(client, "run_repl", session=cell["session"], close=True)
+        # Lines are those of the script; what is no Python in any form is the same error as ever.
+        o = client.run("```python\n1\n1 / 0\n```")
+        equal((o.error["type"], o.error["line"]), ("ZeroDivisionError", 3))
+        for wrong in ("x = = 1", "```\nx = = 1\n```", "print('a\\n'", "a\\nb c"):
+            o = client.run(wrong)
+            equal((o.status, o.error["type"]), ("error", "SyntaxError"), repr(o))
+        # With a list of imports there are no commands.
+        o = client.run("```\nimport math\nprint(math.pi > 3)\n```", allowed_imports=["math"])
+        equal((o.status, o.stdout), ("ok", "True\n"), repr(o))
+        o = client.run("!ls", allowed_imports=["math"])
+        equal(o.error["type"], "SyntaxError", repr(o))
+        o = client.run("```\nimport os\n```", allowed_imports=["math"])
+        equal(o.error["type"], "ImportNotAllowed", repr(o))
+
+
+@test
+def what_is_missing_is_named(ctx):
+    """Folders and programs of other machines, packages that libraries ask for, pip by any way, files elsewhere."""
+    with ctx.client() as client:
+        for script, want in (
+                ("open('/mnt/data/x.csv')", "there is no folder /mnt/data here: the files of a call are in /workspace"),
+                ("import subprocess\nsubprocess.run(['ffmpeg', '-h'])", "there is no program ffmpeg here"),
+                ("input()", "no user answers input() here"),
+                ("raise ImportError(\"Missing optional dependency 'tabulate'.  Use pip\")", "The module tabulate is not installed"),
+                ("raise ValueError('needs it. Use pip install -U kaleido-x to install')", "The module kaleido-x is not installed"),
+                ("import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'x'])", "pip cannot install here"),
+                ("import os\nopen('/tmp/report.docx', 'w').write('x')\nopen(os.path.expanduser('~/b.csv'), 'w')",
+                 "(/tmp/report.docx, /home/python/b.csv: not in /workspace, so lost with the script)")):
+            o = client.run(script)
+            assert want in o.text, (script, o.text)
+        for script in ("open('missing.csv')", "import tempfile\nf = tempfile.NamedTemporaryFile(delete=False)",
+                       "raise ValueError('pip install')"):
+            o = client.run(script)
+            assert "there is no" not in o.text and "not in /workspace" not in o.text and "advice" not in o.text, o.text
+
+
+@test
+def nested_bars_are_their_last_state(ctx):
+    """Bars below one another go up by ESC [ A after each step; the structured form has all of it."""
+    with ctx.client() as client:
+        o = client.run("import sys\nw = sys.stdout.write\nw('first\\n')\nfor i in range(3):\n"
+                       "    w('\\router %d' % i)\n    for j in range(500): w('\\n\\rinner %d\\x1b[A' % j)\n"
+                       "w('\\n\\n\\x1b[31mred\\x1b[0m\\x1b[2A\\x1b[99A\\rlast')")
+        assert len(o.stdout) > 10000, len(o.stdout)
+        assert "last\nouter 2\ninner 499\n\x1b[31mred" in o.text and "inner 498" not in o.text, o.text
+
+
+@test
 def a_timeout_says_where(ctx):
     with ctx.client() as client:
         s = cell_of(client, "1")[0]["session"]

@@ -668,7 +668,7 @@ def files_of_a_script_that_is_stopped(ctx):
             equal(read(client, o.structured["files"][0]["uri"])["text"], "kept", end)
 
 
-@test
+@test(private=True)
 def a_full_disk_hides_no_end(ctx):
     """Where nothing counts memory, init shares a page with the script in the worker's own file
     system."""
@@ -677,7 +677,7 @@ def a_full_disk_hides_no_end(ctx):
             "  except OSError: pass\nprint('full', flush=True)\n")
     ends = (("os._exit(3)", "error", 3), ("os.kill(os.getpid(), 9)", "killed", 137),
             ("while True: os.write(2, bytes(65536))", "output_limit", 137))
-    with ctx.client() as client:
+    with ctx.private("[profile basic]\ndisk_bytes = 64M\n") as service, ctx.client(path=service.socket) as client:
         for end, status, code in ends:
             o = client.run(fill + end, ctx.seconds(60), timeout_seconds=60)
             equal((o.status, o.exit_code, o.stdout), (status, code, "full\n"), "%s: %r" % (end, o))
@@ -687,13 +687,14 @@ def a_full_disk_hides_no_end(ctx):
 @test
 def what_a_stopped_script_told_of_files_is_void(ctx):
     with ctx.client(timeout=120) as client:
-        o = client.run(FORGED + "left('made/up')\nopen('real', 'w').close()\n"
+        deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        o = client.run(FORGED + deaf + "left('made/up')\nopen('real', 'w').close()\n"
                        "while True: pass", timeout_seconds=1)
         assert o.status in ("timeout", "cpu_limit"), repr(o)
         equal([f["path"] for f in o.structured["files"]], ["real"])
         # Half a message is in the way of those that would follow.
-        o = client.run(FORGED + "os.write(63, bytes((%d, 15)))\nopen('real', 'w').close()\n"
-                       "import time\ntime.sleep(600)" % proto_version(), timeout_seconds=1)
+        o = client.run(FORGED + deaf + "os.write(63, bytes((%d, 15)))\nopen('real', 'w').close()\n"
+                       "time.sleep(600)" % proto_version(), timeout_seconds=1)
         equal((o.status, o.structured["files"], o.structured["omitted"]),
               ("timeout", [], {"displays": 0, "files": None}))
         # Nor does it help to ask init for it, where a script can reach it at all: with a

@@ -39,26 +39,73 @@ static const char *const of_python[] = {
 	"telnetlib", "tkinter", "turtledemo", "uu", "venv", "winreg", "winsound", "xdrlib",
 };
 
-/* The module that was not found, if it is one of the top level with an ordinary name. */
+/* How the messages of exceptions name what is missing, in the order of preference. */
+static const struct form {
+	const char *before;
+	const char *type;	/* of the exception, whose message is this alone; NULL: any */
+	char after;		/* what follows the name; 0: any end of a word */
+} forms[] = {
+	{ "No module named '", "ModuleNotFoundError", '\'' },
+	{ "Missing optional dependency '", NULL, '\'' },
+	{ "pip install -U ", NULL, 0 },
+	{ "pip install ", NULL, 0 },
+};
+
 static bool
-read_module(const struct outcome *outcome, char module_r[MODULE_MAX + 1])
+is_of_name(char c)
 {
-	static const char start[] = "No module named '";
-	const char *name = outcome->error_message;
+	return c == '_' || (isascii(c) && isalnum((unsigned char)c));
+}
+
+/* Reads the name behind the first place of the message that has this form. A package may have "-"
+ * in its name. */
+static bool
+read_form(const struct form *form, const char *message, char name_r[MODULE_MAX + 1])
+{
+	const char *name = strstr(message, form->before);
 	size_t len = 0;
 
-	if (outcome->status != OUTCOME_ERROR || !outcome->error_type || !name ||
-	    strcmp(outcome->error_type, "ModuleNotFoundError") != 0 ||
-	    strncmp(name, start, strlen(start)) != 0)
+	if (!name)
 		return false;
-	name += strlen(start);
-	while (name[len] == '_' || (isascii(name[len]) && isalnum((unsigned char)name[len])))
+	name += strlen(form->before);
+	while (is_of_name(name[len]) || (form->after == 0 && len > 0 && name[len] == '-' &&
+					 is_of_name(name[len + 1])))
 		len++;
-	if (len == 0 || len > MODULE_MAX || *name == '_' || strcmp(name + len, "'") != 0)
+	if (len == 0 || len > MODULE_MAX || *name == '_' ||
+	    (form->after != 0 && name[len] != form->after) ||
+	    (form->type && (name != message + strlen(form->before) || name[len + 1] != '\0')))
 		return false;
-	memcpy(module_r, name, len);
-	module_r[len] = '\0';
+	memcpy(name_r, name, len);
+	name_r[len] = '\0';
 	return true;
+}
+
+/* What was not found, if it has an ordinary name: a module of the top level, or a package that a
+ * library asks for. */
+static bool
+read_missing(const struct outcome *outcome, char name_r[MODULE_MAX + 1])
+{
+	if (outcome->status != OUTCOME_ERROR || !outcome->error_type || !outcome->error_message)
+		return false;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if ((!forms[i].type || strcmp(outcome->error_type, forms[i].type) == 0) &&
+		    read_form(&forms[i], outcome->error_message, name_r))
+			return true;
+	return false;
+}
+
+/* Has pip refused to install something, in whatever way it was started? */
+static bool
+ran_pip(const struct outcome *outcome)
+{
+	static const char refused[] = "error: externally-managed-environment";
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (outcome->stream[i].text &&
+		    memmem(outcome->stream[i].text, outcome->stream[i].len, refused,
+			   strlen(refused)))
+			return true;
+	return false;
 }
 
 /* The errors of libc if there is only a loopback device. Libraries repeat them in their own
@@ -166,15 +213,22 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 			 "allows no host ([network] allow). Files can be handed in.");
 		return true;
 	}
-	if (!read_module(outcome, module))
-		return false;
+	configured = install_is_configured(host->config, &why) == 0;
+	if (!read_missing(outcome, module)) {
+		if (ran_pip(outcome))
+			snprintf(advice_r, MISSING_ADVICE, "pip cannot install here. %s",
+				 !configured ? "No package can be installed; check_environment "
+					       "lists what is there."
+				 : in_session ? "Call install_package with this session."
+					      : "Make the call again with dependencies=[...].");
+		return ran_pip(outcome);
+	}
 	if (is_of_python(module)) {
 		snprintf(advice_r, MISSING_ADVICE, "The module %s belongs to Python itself, but "
 			 "this Python does not have it: no package brings it.", module);
 		return true;
 	}
 	find_package(module, package, &known);
-	configured = install_is_configured(host->config, &why) == 0;
 	verdict = packages_expect(host->config, package);
 	missing_list_packages(in_session ? NULL : outcome, package, list);
 	if (!configured || verdict == POLICY_DENY)

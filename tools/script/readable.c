@@ -19,40 +19,81 @@ reader_share(const struct reader *reader, unsigned int n)
 	return reader->tokens ? (size_t)reader->tokens * TOKEN_BYTES / n + 1 : 0;
 }
 
-/* The part of a line that a terminal would still show, roughly: the text after its last carriage
- * return, not counting those at its end. Returns its beginning, and *len_r. */
-static const char *
-last_state(const char *line, size_t len, size_t *len_r)
-{
-	const char *from;
+/* The lines that a terminal would still show, roughly: text after a carriage return, or after the
+ * cursor was moved up, takes the place of what the line had. */
+struct screen {
+	struct {
+		const char *at;
+		size_t len;
+	} *line;
+	size_t n, row;		/* lines so far; the cursor's */
+};
 
-	while (len > 0 && line[len - 1] == '\r')
-		len--;
-	from = memrchr(line, '\r', len);
-	from = from ? from + 1 : line;
-	*len_r = len - (size_t)(from - line);
-	return from;
+/* The rows by which a sequence "ESC [ rows A" moves the cursor up, and *len_r, its length. 0: there
+ * is none here. */
+static size_t
+moves_up(const char *at, const char *end, size_t *len_r)
+{
+	const char *digit = at + 2;
+	size_t rows = 0;
+
+	if (end - at < 3 || at[0] != '\033' || at[1] != '[')
+		return 0;
+	while (digit < end && *digit >= '0' && *digit <= '9' && rows < 1000)
+		rows = rows * 10 + (size_t)(*digit++ - '0');
+	*len_r = (size_t)(digit + 1 - at);
+	return digit < end && *digit == 'A' ? rows ? rows : 1 : 0;
+}
+
+/* Returns a copy, malloc'd, and *len_r. */
+static char *
+screen_text(const struct screen *screen, size_t most, size_t *len_r)
+{
+	char *made = xalloc_check(malloc(most + 1)), *to = made;
+
+	for (size_t i = 0; i < screen->n; i++) {
+		memcpy(to, screen->line[i].at, screen->line[i].len);
+		to += screen->line[i].len;
+		if (i + 1 < screen->n)
+			*to++ = '\n';
+	}
+	*len_r = (size_t)(to - made);
+	return made;
 }
 
 /* Returns a copy, malloc'd, and *len_r. */
 static char *
 without_overwritten(const char *text, size_t len, size_t *len_r)
 {
-	char *made = xalloc_check(malloc(len + 1)), *to = made;
-	const char *end = text + len;
+	struct screen screen = { .n = 1 };
+	const char *end = text + len, *from = text;
+	size_t lines = 1;
+	char *made;
 
-	while (text < end) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		size_t line_len = (size_t)((newline ? newline : end) - text), kept;
-		const char *line = last_state(text, line_len, &kept);
+	for (const char *at = text; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+		lines++;
+	screen.line = xcalloc(lines, sizeof(*screen.line));
+	screen.line[0].at = text;
+	for (const char *at = text;; at++) {
+		size_t control = 1, up = at < end ? moves_up(at, end, &control) : 0;
 
-		memcpy(to, line, kept);
-		to += kept;
-		if (newline)
-			*to++ = '\n';
-		text += line_len + (newline != NULL);
+		if (at < end && !up && *at != '\n' && *at != '\r')
+			continue;
+		if (at > from) {
+			screen.line[screen.row].at = from;
+			screen.line[screen.row].len = (size_t)(at - from);
+		}
+		if (at == end)
+			break;
+		if (up)
+			screen.row -= up < screen.row ? up : screen.row;
+		else if (*at == '\n' && ++screen.row == screen.n)
+			screen.line[screen.n++].at = at;
+		at += up ? control - 1 : 0;
+		from = at + 1;
 	}
-	*len_r = (size_t)(to - made);
+	made = screen_text(&screen, len, len_r);
+	free(screen.line);
 	return made;
 }
 
@@ -86,7 +127,7 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 	char *made = NULL;
 	const char *at = text->text;
 
-	if (len > 0 && memchr(at, '\r', len))
+	if (len > 0 && (memchr(at, '\r', len) || memmem(at, len, "\033[", 2)))
 		at = made = without_overwritten(at, len, &len);
 	if (budget == 0 || len <= budget) {
 		fwrite(at, 1, len, to);

@@ -404,8 +404,11 @@ say_error(FILE *to, const struct report *report)
 {
 	const struct shown *err = &report->stream[STREAM_STDERR];
 
-	if (!report->error_type.at)
+	if (!report->error_type.at) {
+		if (*report->advice)	/* about a program that it has started */
+			fprintf(to, "advice: %s\n", report->advice);
 		return;
+	}
 	if (!report->outcome || report->outcome->status != OUTCOME_ERROR) {
 		/* The message is a sentence of the service, and names the event. */
 		fprintf(to, "%.*s\n", (int)report->error_message.len,
