@@ -90,7 +90,8 @@ class Outcome:
         summary = re.search(r"\[(\w+)(?:, exit code (\d+))?, .*\]\n?\Z", self.text)
         self.refused = summary is None
         self.status = summary and summary[1]
-        self.exit_code = summary and summary[2] and int(summary[2])
+        # An exit code that the status says already is not in the text.
+        self.exit_code = summary and (int(summary[2]) if summary[2] else {"ok": 0, "error": 1}.get(summary[1]))
         said = re.search(r"^stdout:\n(.*?)(?=^stderr:\n|^result: |^\[\w+, |\Z)", self.text,
                          re.S | re.M)
         self.stdout, self.stderr = said[1] if said else "", ""

@@ -333,7 +333,8 @@ def what_is_long_is_read_by_its_ends(ctx):
         assert len(o.text) < 1000, o.text
 
 
-REST = r"\[(\d+) bytes are left out here\. All of it can be read as the resource (mcp-python://\S+) for some minutes\]"
+REST = (r"\[(\d+) bytes are left out here\. To read on: the resource (mcp-python://[^?\s]+)\?bytes=(\d+)-(\d+), for some "
+        r"minutes; to search it, pass this uri without \?bytes in files\]")
 LONG = "line %05d \u00fc of a chatty loop"
 CHATTY = "for i in range(20000): print('%s' %% i)" % LONG
 CHATTED = "".join(LONG % i + "\n" for i in range(20000))
@@ -341,9 +342,75 @@ CHATTED = "".join(LONG % i + "\n" for i in range(20000))
 
 def rest_of(client, text):
     """What is left out of a text, from where the text says that it is."""
-    left, uri = re.search(REST, text).groups()
+    left, uri, first, last = re.search(REST, text).groups()
     assert int(left) > 0, text
+    # The address that the text names costs a model little, and goes on where the text has stopped.
+    piece = client.ask("resources/read", {"uri": "%s?bytes=%s-%s" % (uri, first, last)})["contents"][0]
+    assert 0 < len(piece.get("text", "")) <= 16000, piece
+    assert len(set(piece["text"][:100])) < 3 or piece["text"][:100] not in text, piece["text"][:100]
     return client.ask("resources/read", {"uri": uri})["contents"][0]["text"]
+
+
+
+LIBRARIES = """import json, traceback
+class Odd:
+    pass
+def own():
+    json.dumps({'a': [Odd()]}, indent=1)
+own()"""
+
+
+@test
+def an_answer_has_no_bookkeeping(ctx):
+    """A trivial cell costs at most 25 tokens of four bytes; the handle is said when the session begins, changes or fails."""
+    with ctx.client() as client:
+        first = call(client, "run_repl", code="x = 1")
+        session = first["structuredContent"]["session"]
+        assert session in text_of(first), first
+        trivial = text_of(call(client, "run_repl", session=session, code="x"))
+        assert re.fullmatch(r"result: 1\n\[ok, \d+ ms\]\n", trivial), trivial
+        assert len(trivial) <= 100, trivial
+        for more, words in (({"code": "1/0"}, "[error, "), ({"code": "x", "checkpoint": "one"}, "checkpoints: one"),
+                            ({"code": "x", "restore": "one"}, "checkpoints: one"),
+                            ({"code": "x", "reset": True}, "NameError")):
+            text = text_of(call(client, "run_repl", session=session, **more))
+            assert session in text and words in text, text
+        text = text_of(call(client, "run_repl", session=session, code="import os; os._exit(3)"))
+        assert "state: rolled_back" in text and session in text and "exit code 3" in text, text
+        assert re.fullmatch(r"\(no output\)\n\[ok, \d+ ms\]\n", client.run("pass").text)
+        assert "exit code 3" in client.run("raise SystemExit(3)").text
+        assert "peak memory" in client.run("x = bytearray(400 << 20)").text
+        assert "peak memory" not in client.run("1").text
+
+
+@test
+def errors_are_short(ctx):
+    """The caller's own frames and the last one of a library; the message once."""
+    with ctx.client() as client:
+        for answer in (client.run(LIBRARIES).text, text_of(call(client, "run_repl", code=LIBRARIES))):
+            equal(answer.count("Object of type Odd is not JSON serializable"), 1, answer)
+            equal(answer.count("in own\n"), 1, answer)
+            assert re.search(r"\.\.\. \d+ frames of libraries \.\.\.\n  File \"/\S+\", line \d+, in default\n", answer), answer
+            equal(answer.count("/json/"), 1, answer)
+        o = client.run(LIBRARIES)
+        assert o.structured["stderr"].count("/json/") > 3, "programs get all of it"
+        text = client.run("print('  File \"/x\", line 1\\n  File \"/y\", line 2')").text
+        assert "/x" in text and "/y" in text, "what a script prints is left as it is"
+
+
+@test
+def files_are_told_once(ctx):
+    script = ("import os\nopen('report.csv', 'w').write('a')\nos.mkdir('parts'); os.mkdir('.cache'); os.mkdir('few')\n"
+              "for i in range(40): open('parts/%02d' % i, 'w').write('x')\n"
+              "open('.cache/x', 'w').write('x'); open('few/one', 'w').write('x')")
+    with ctx.client() as client:
+        o = client.run(script)
+        links = [b["name"] for b in o.raw["content"] if b["type"] == "resource_link"]
+        equal(sorted(links), ["few/one", "report.csv"])
+        id = o.structured["execution_id"]
+        assert "parts/: 40 files, with uris mcp-python://%s/parts/NAME\n2 files in /workspace, as links\n" % id in o.text, o.text
+        assert ".cache" not in o.text and "report.csv" not in o.text, o.text
+        equal(client.ask("resources/read", {"uri": "mcp-python://%s/parts/07" % id})["contents"][0]["text"], "x")
 
 
 @test
@@ -408,7 +475,7 @@ def the_other_sets_have_the_same_bounds(ctx):
                     equal(read.rstrip(), CHATTED.rstrip())
                 if "structuredContent" in result:
                     kept = unbroken(json.dumps(result["structuredContent"], ensure_ascii=False))
-                    assert "are left out here. All" not in kept and len(kept) > 90000, tool
+                    assert "are left out here" not in kept and len(kept) > 90000, tool
         for _, tool, code in SETS[1:]:
             for script in ("'x' * 40000", "['x'] * 9000", "raise ValueError('m' * 40000)"):
                 result = call(client, tool, **{code: script})

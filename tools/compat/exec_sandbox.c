@@ -131,7 +131,7 @@ say_streams(FILE *to, const struct outcome *outcome, const struct reader *reader
 
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const struct outcome_stream *stream = &outcome->stream[i];
-		const struct readable readable = { stream->text, stream->len, names[i] };
+		const struct readable readable = { stream->text, stream->len, names[i], 0, false };
 		bool shared = outcome->stream[!i].len > 0;
 		size_t len;
 		char *text;

@@ -307,7 +307,7 @@ write_streams(struct jsonout *out, const struct outcome *outcome, bool quiet,
 
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const struct outcome_stream *stream = &outcome->stream[i];
-		struct readable text = { stream->text, 0, names[i] };
+		struct readable text = { stream->text, 0, names[i], 0, false };
 
 		if (!quiet)
 			text.len = jsonout_fit(stream->text, stream->len, STREAM_COST_MAX);
@@ -331,7 +331,7 @@ sandbox_write_result(struct jsonout *out, const struct outcome *outcome,
 		jsonout_key(out, "result");
 		jsonout_raw(out, json, len);
 	} else if (shown) {
-		const struct readable text = { shown, strlen(shown), "result" };
+		const struct readable text = { shown, strlen(shown), "result", 0, false };
 
 		sandbox_write_text(out, "result", &text, 4, reader);
 	} else {
@@ -427,7 +427,7 @@ write_failure(struct jsonout *out, const struct outcome *outcome, const struct r
 		/* str() of an exception may be empty. */
 		if (!*message)
 			message = type;
-		sandbox_write_text(out, "error", &(struct readable){ message, strlen(message), "error" }, 8,
+		sandbox_write_text(out, "error", &(struct readable){ message, strlen(message), "error", 0, false }, 8,
 				   reader);
 	} else if (outcome->status == OUTCOME_TIMEOUT) {
 		jsonout_member_text(out, "error", "Execution timeout");
@@ -438,7 +438,7 @@ write_failure(struct jsonout *out, const struct outcome *outcome, const struct r
 	if (type && outcome->error_traceback) {
 		const char *text = outcome->error_traceback;
 
-		sandbox_write_text(out, "traceback", &(struct readable){ text, strlen(text), "traceback" },
+		sandbox_write_text(out, "traceback", &(struct readable){ text, strlen(text), "traceback", 0, false },
 				   8, reader);
 	}
 }

@@ -155,7 +155,7 @@ output_of(const struct outcome *outcome, const struct reader *reader)
 			continue;
 		output.text[i] = stream->text;
 		if (share > 0 && len > share) {
-			const struct readable text = { stream->text, len, names[i] };
+			const struct readable text = { stream->text, len, names[i], 0, false };
 
 			output.text[i] = output.made[i] = readable_make(&text, share, reader, &len);
 		}
@@ -179,7 +179,7 @@ python_answer_value_of(const struct outcome *outcome)
 static char *
 take_share(char *text, const char *name, unsigned int n, const struct reader *reader, size_t *len_r)
 {
-	const struct readable readable = { text, strlen(text), name };
+	const struct readable readable = { text, strlen(text), name, 0, false };
 	size_t share = reader_share(reader, n);
 	char *made;
 

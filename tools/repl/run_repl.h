@@ -26,6 +26,8 @@ struct repl_told {
 	char text[1024];		/* sentences for the client; "": none */
 	char checkpoint[REPL_SNAPSHOTS_MAX][REPL_NAME_MAX + 1];
 	size_t n_checkpoints;
+	bool changes;			/* the call has begun, reset or copied the session: the text
+					 * has its handle and its checkpoints */
 	uint32_t text_tokens;		/* tokens of run_script_answer */
 	const struct outcome *outcome;	/* its notes are part of the answer; NULL: none */
 };

@@ -12,6 +12,7 @@
 #include "tools/script/readable.h"
 
 #define BACKGROUND_SAID 2000	/* bytes of a stream, in the text */
+#define WHAT_IS_KEPT "What the cell did until then is kept."
 
 void
 repl_tell(const struct repl_session *session, struct repl_told *told_r)
@@ -58,7 +59,7 @@ repl_tell_outcome(const struct outcome *outcome, struct repl_told *told)
 	case STATE_COMMITTED:
 		told->state = "kept";
 		if (outcome->status != OUTCOME_OK)
-			repl_tell_more(told, "What the cell did until then is kept.");
+			repl_tell_more(told, WHAT_IS_KEPT);
 		break;
 	case STATE_ROLLED_BACK:
 		told->state = "rolled_back";
@@ -133,7 +134,7 @@ say_background(FILE *to, const char *name, const struct outcome_stream *stream)
 {
 	/* The structured answer has the whole. */
 	static const struct reader no_reader = { .execution_id = NULL };
-	const struct readable readable = { stream->text, stream->len, NULL };
+	const struct readable readable = { stream->text, stream->len, NULL, 0, true };
 
 	if (stream->len == 0)
 		return;
@@ -142,21 +143,32 @@ say_background(FILE *to, const char *name, const struct outcome_stream *stream)
 	fputc('\n', to);
 }
 
+/* Has the cell raised an exception, and is there nothing else to say of the state? */
+static bool
+is_plain_error(const struct repl_told *told)
+{
+	return told->outcome && told->outcome->status == OUTCOME_ERROR &&
+	       strcmp(told->text, WHAT_IS_KEPT) == 0;
+}
+
 static void
 say_told(const void *arg, FILE *to)
 {
 	const struct repl_told *told = arg;
 
-	if (*told->handle)
-		fprintf(to, "session: %s (until %s)\n", told->handle, told->expires);
-	if (told->state || *told->text)
-		fprintf(to, "state: %s%s%s\n", told->state ? told->state : "",
-			told->state && *told->text ? ": " : "", told->text);
+	bool full = told->changes || !told->outcome || told->outcome->status != OUTCOME_OK;
+
+	if (*told->handle && full)
+		fprintf(to, "session: %s\n", told->handle);
+	if (told->state && strcmp(told->state, "kept") != 0)
+		fprintf(to, "state: %s%s%s\n", told->state, *told->text ? ": " : "", told->text);
+	else if (*told->text && !is_plain_error(told))
+		fprintf(to, "state: %s\n", told->text);
 	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)
 		fprintf(to, "not carried: %s\n", told->outcome->note[i]);
 	for (size_t i = 0; told->outcome && i < STREAM_COUNT; i++)
 		say_background(to, background[i], &told->outcome->background[i]);
-	for (size_t i = 0; i < told->n_checkpoints; i++)
+	for (size_t i = 0; full && i < told->n_checkpoints; i++)
 		fprintf(to, "%s%s%s", i ? ", " : "checkpoints: ", told->checkpoint[i],
 			i + 1 == told->n_checkpoints ? "\n" : "");
 }

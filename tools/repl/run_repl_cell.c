@@ -115,6 +115,8 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 {
 	repl_tell(run->turn.session, told);
 	told->text_tokens = run->arguments.text_tokens;
+	told->changes = run->began || run->arguments.reset || run->arguments.restore ||
+			run->arguments.checkpoint;
 	if (!run->arguments.inspect || outcome->status != OUTCOME_OK)
 		repl_tell_outcome(outcome, told);
 	tell_memory(run, told);

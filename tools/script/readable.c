@@ -12,6 +12,8 @@
 #include "tools/shared/resources.h"
 
 #define TOKEN_BYTES 4			/* of a model's token, about */
+#define FRAME "  File \""		/* how the frame of a traceback begins */
+#define PIECE 16000			/* bytes that a reader is advised to read at once */
 
 size_t
 reader_share(const struct reader *reader, unsigned int n)
@@ -97,24 +99,125 @@ without_overwritten(const char *text, size_t len, size_t *len_r)
 	return made;
 }
 
+/* ---- tracebacks ---- */
+
+/* One line of a text; end: behind its newline, or the end of the text. */
+struct line {
+	const char *at, *end;
+};
+
+static struct line
+line_at(const char *at, const char *end)
+{
+	const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+	return (struct line){ at, newline ? newline + 1 : end };
+}
+
+static bool
+line_starts(const struct line *line, const char *with)
+{
+	return (size_t)(line->end - line->at) >= strlen(with) &&
+	       memcmp(line->at, with, strlen(with)) == 0;
+}
+
+/* Is it the first line of a frame that is not in the caller's own code? */
+static bool
+is_of_library(const struct line *line)
+{
+	static const char *const own[] = { "/workspace/", "/tmp/", "/volume/", "/home/" };
+	struct line path = { line->at + strlen(FRAME), line->end };
+
+	if (*path.at != '/')
+		return line_starts(&path, "<frozen ") ||
+		       memmem(path.at, (size_t)(path.end - path.at), ".pyx\"", 5);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (line_starts(&path, own[i]))
+			return false;
+	return true;
+}
+
+/* The end of the frame that begins here: its further lines are indented by four blanks. */
+static const char *
+frame_end(const struct line *first, const char *end)
+{
+	const char *at = first->end;
+
+	while (at < end) {
+		const struct line line = line_at(at, end);
+
+		if (!line_starts(&line, "    "))
+			break;
+		at = line.end;
+	}
+	return at;
+}
+
+/* Writes the frames of a library that follow each other: the last one, and how many come before. */
+static const char *
+write_library_frames(FILE *to, const char *at, const char *end)
+{
+	const char *last = at;
+	unsigned int n = 0;
+
+	while (at < end) {
+		const struct line line = line_at(at, end);
+
+		if (!line_starts(&line, FRAME) || !is_of_library(&line))
+			break;
+		last = at;
+		at = frame_end(&line, end);
+		n++;
+	}
+	if (n > 1)
+		fprintf(to, "  ... %u frame%s of libraries ...\n", n - 1, n > 2 ? "s" : "");
+	fwrite(last, 1, (size_t)(at - last), to);
+	return at;
+}
+
+/* Returns a copy, malloc'd, and *len_r. */
+static char *
+with_folded_frames(const char *text, size_t len, size_t *len_r)
+{
+	const char *at = text, *end = text + len;
+	char *made = NULL;
+	FILE *to = xalloc_check(open_memstream(&made, len_r));
+
+	while (at < end) {
+		const struct line line = line_at(at, end);
+
+		if (line_starts(&line, FRAME) && is_of_library(&line)) {
+			at = write_library_frames(to, at, end);
+			continue;
+		}
+		fwrite(line.at, 1, (size_t)(line.end - line.at), to);
+		at = line.end;
+	}
+	xalloc_check(fclose(to) == 0 ? made : NULL);
+	return made;
+}
+
 static bool
 continues_character(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Writes where the whole text can be read, as the end of a sentence. */
+/* Writes where the rest, from byte first on, can be read, as the end of a sentence. The uri that is
+ * named is the one of a piece: the whole may be far more than a model can read. */
 static void
-say_rest(FILE *to, const struct readable *text, const struct reader *reader)
+say_rest(FILE *to, const struct readable *text, size_t first, const struct reader *reader)
 {
+	size_t last = (text->len - first > PIECE ? first + PIECE : text->len) - 1;
 	char *uri = text->name && reader->execution_id
 			    ? resources_keep_text(reader->host->config, reader->host->tenant,
 						  reader->execution_id, text->name, text->text,
-						  text->len)
+						  text->len + text->unsaid)
 			    : NULL;
 
 	if (uri)
-		fprintf(to, "All of it can be read as the resource %s for some minutes", uri);
+		fprintf(to, "To read on: the resource %s?bytes=%zu-%zu, for some minutes; to search it, "
+			"pass this uri without ?bytes in files", uri, first, last);
 	else
 		fputs("Print less, or write to a file in /workspace and print parts of it", to);
 	free(uri);
@@ -129,6 +232,12 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 
 	if (len > 0 && (memchr(at, '\r', len) || memmem(at, len, "\033[", 2)))
 		at = made = without_overwritten(at, len, &len);
+	if (text->has_frames && memmem(at, len, FRAME, strlen(FRAME))) {
+		char *folded = with_folded_frames(at, len, &len);
+
+		free(made);
+		at = made = folded;
+	}
 	if (budget == 0 || len <= budget) {
 		fwrite(at, 1, len, to);
 		free(made);
@@ -141,7 +250,7 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 		tail++;
 	fwrite(at, 1, head, to);
 	fprintf(to, "\n... [%zu bytes are left out here. ", tail - head);
-	say_rest(to, text, reader);
+	say_rest(to, text, memcmp(at, text->text, head) == 0 ? head : 0, reader);
 	fputs("] ...\n", to);
 	fwrite(at + tail, 1, len - tail, to);
 	free(made);

@@ -7,6 +7,7 @@
 #define TOOLS_SCRIPT_READABLE_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,6 +19,8 @@ struct readable {
 	size_t len;
 	const char *name;		/* the last part of the address of the whole text: "stdout"
 					 */
+	size_t unsaid;			/* bytes behind len that are kept with it, but not written */
+	bool has_frames;		/* frames of libraries in its tracebacks are folded */
 };
 
 /* The reader of an answer, and the execution. Borrowed. */
@@ -32,7 +35,7 @@ size_t reader_share(const struct reader *reader, unsigned int n);
 
 /* Writes the text. Of a line with carriage returns, only the last state is written. If the text is
  * longer than budget bytes, its head and its tail are written, with a line between them that says
- * how much is left out, and where the whole text can be read. The whole text is kept for the reader
+ * how much is left out, and where the rest can be read. The whole text is kept for the reader
  * if there is room and the text has a name (tools/shared/resources.h). budget 0: no limit. The
  * result is UTF-8, too. */
 void readable_say(FILE *to, const struct readable *text, size_t budget,

@@ -52,6 +52,8 @@ struct shown {
 	const char *at;		/* NULL: there is none */
 	size_t len;
 	size_t cut;		/* bytes left out at its end */
+	size_t unsaid;		/* bytes behind len that the text of the answer has elsewhere */
+	bool has_frames;	/* it may have tracebacks, whose frames of libraries are folded */
 };
 
 /* The content of an answer, from an outcome or from a refusal. */
@@ -75,7 +77,7 @@ struct report {
 static struct shown
 answer_shown(const char *text)
 {
-	return (struct shown){ text, text ? strlen(text) : 0, 0 };
+	return (struct shown){ text, text ? strlen(text) : 0, 0, 0, false };
 }
 
 /* ---- shortening ---- */
@@ -154,8 +156,9 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		report.stream[i] = (struct shown){ outcome->stream[i].text,
-						   outcome->stream[i].len, 0 };
-	report.both = (struct shown){ outcome->transcript, outcome->transcript_len, 0 };
+						   outcome->stream[i].len, 0, 0,
+						   i == STREAM_STDERR };
+	report.both = (struct shown){ outcome->transcript, outcome->transcript_len, 0, 0, true };
 	if (outcome->status != OUTCOME_OK) {
 		bool raised = outcome->status == OUTCOME_ERROR && outcome->error_type;
 
@@ -167,6 +170,7 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 		if (!report.error_message.at)
 			report.error_message = answer_shown("");
 		report.traceback = answer_shown(outcome->error_traceback);
+		report.traceback.has_frames = true;
 		report.error_line = outcome->error_line;
 	}
 	report.results = run_results_new(outcome, host, &report.results_cost);
@@ -366,7 +370,8 @@ static void
 say_part(FILE *to, const struct report *report, const struct shown *text, const char *name,
 	 unsigned int n)
 {
-	const struct readable readable = { text->at, text->len, name };
+	const struct readable readable = { text->at, text->len, name, text->unsaid,
+					   text->has_frames };
 
 	readable_say(to, &readable, reader_share(&report->reader, n), &report->reader);
 }
@@ -383,6 +388,27 @@ script_answer_say_block(FILE *to, const struct report *report, const char *title
 		fputc('\n', to);
 }
 
+/* The text without the last line of its traceback, if that says the same as the first line of the
+ * answer. */
+static struct shown
+without_message(const struct report *report, struct shown text)
+{
+	const struct shown *type = &report->error_type, *message = &report->error_message;
+	size_t len = text.len, most;
+
+	while (len > 0 && text.at[len - 1] == '\n')
+		len--;
+	if (report->outcome->status != OUTCOME_ERROR || message->cut ||
+	    len <= (most = type->len + 2 + message->len))
+		return text;
+	if (memcmp(text.at + len - message->len, message->at, message->len) == 0 &&
+	    memcmp(text.at + len - most, type->at, type->len) == 0 && text.at[len - most - 1] == '\n') {
+		text.unsaid = text.len - (len - most);
+		text.len = len - most;
+	}
+	return text;
+}
+
 /* Writes both streams together if both were used, because their order tells what happened;
  * separately if they were shortened for this answer. */
 static void
@@ -391,12 +417,15 @@ script_answer_say_streams(FILE *to, const struct report *report)
 	const struct shown *out = &report->stream[STREAM_STDOUT];
 	const struct shown *err = &report->stream[STREAM_STDERR];
 
+	const struct shown both = without_message(report, report->both);
+	const struct shown errors = without_message(report, *err);
+
 	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
-		script_answer_say_block(to, report, "stdout and stderr", &report->both, "output", 2);
+		script_answer_say_block(to, report, "stdout and stderr", &both, "output", 2);
 		return;
 	}
 	script_answer_say_block(to, report, "stdout", out, "stdout", err->len ? 4 : 2);
-	script_answer_say_block(to, report, "stderr", err, "stderr", out->len ? 4 : 2);
+	script_answer_say_block(to, report, "stderr", &errors, "stderr", out->len ? 4 : 2);
 }
 
 static void
@@ -425,8 +454,11 @@ say_error(FILE *to, const struct report *report)
 	/* Usually the script's stderr shows it already. */
 	if (report->traceback.len &&
 	    !(err->len && memmem(err->at, err->len, report->traceback.at,
-				 report->traceback.len)))
-		script_answer_say_block(to, report, "traceback", &report->traceback, "traceback", 8);
+				 report->traceback.len))) {
+		const struct shown traceback = without_message(report, report->traceback);
+
+		script_answer_say_block(to, report, "traceback", &traceback, "traceback", 8);
+	}
 }
 
 static void
@@ -470,36 +502,42 @@ say_found(FILE *to, const struct report *report)
 	fprintf(to, " (set %.12s)\n", json_string_value(json_object_get(report->found, "set")));
 }
 
-/* The last line: all numbers. */
+/* The last line: the status and the time. Of the other numbers those that a model acts on; all are
+ * in the structured answer. */
 static void
 say_summary(FILE *to, const struct report *report)
 {
 	static const char *const names[] = { "stdout", "stderr" };
 	const struct outcome *outcome = report->outcome;
+	/* An exception has exit code 1, which the status says already. */
+	int usual = outcome->status == OUTCOME_ERROR && outcome->error_type ? 1 : 0;
 
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		if (answer_dropped(report, (enum stream)i))
-			fprintf(to, "(%llu bytes of %s left out)\n",
+			fprintf(to, "(%llu bytes of %s were dropped%s)\n",
 				(unsigned long long)answer_dropped(report, (enum stream)i),
-				names[i]);
+				names[i], report->stream[i].cut ? "" : ": spill: true keeps them");
 	if (outcome->status == OUTCOME_OVERLOADED)
 		fprintf(to, "Try again in %u ms.\n", outcome->retry_after_ms);
 	fprintf(to, "[%s", report->status);
-	if (outcome->exit_code >= 0)
+	if (outcome->exit_code >= 0 && outcome->exit_code != usual)
 		fprintf(to, ", exit code %d", outcome->exit_code);
-	fprintf(to, ", %llu ms, cpu %llu ms", (unsigned long long)outcome->duration_ms,
-		(unsigned long long)outcome->cpu_ms);
-	if (outcome->peak_memory_bytes)
-		fprintf(to, ", peak memory %llu KiB",
-			(unsigned long long)outcome->peak_memory_bytes / 1024);
-	fprintf(to, "%s%s]\n", outcome->id ? ", " : "", outcome->id ? outcome->id : "");
+	fprintf(to, ", %llu ms", (unsigned long long)outcome->duration_ms);
+	if (outcome->cpu_ms > 1000 && outcome->cpu_ms / 2 > outcome->duration_ms)
+		fprintf(to, ", cpu %llu ms", (unsigned long long)outcome->cpu_ms);
+	if (outcome->limits && outcome->peak_memory_bytes > outcome->limits->memory_bytes / 2)
+		fprintf(to, ", peak memory %llu of %llu MiB",
+			(unsigned long long)outcome->peak_memory_bytes >> 20,
+			(unsigned long long)outcome->limits->memory_bytes >> 20);
+	fputs("]\n", to);
 }
 
 static void
 script_answer_say(FILE *to, const struct report *report)
 {
 	bool said = report->repr.at || report->stream[STREAM_STDOUT].len ||
-		    report->stream[STREAM_STDERR].len;
+		    report->stream[STREAM_STDERR].len ||
+		    (report->outcome && report->outcome->n_files + report->outcome->n_displays);
 
 	say_error(to, report);
 	if (report->waits)

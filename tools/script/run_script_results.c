@@ -19,6 +19,8 @@
 
 #define ENTRY_COST 512		/* keys, numbers and types around one entry */
 #define READ_FILES_MAX 20	/* told to readers; structuredContent has all that are listed */
+#define FOLDER_FILES_MAX 10	/* of a folder; more files, and hidden ones, are told as one line */
+#define MARKUP_SHOWN 500	/* bytes of markup in an answer; longer markup is a link */
 #define REASON_COST 512		/* twice */
 #define LINK_COST 1024		/* a signed link, twice, beside the path */
 
@@ -27,6 +29,8 @@ struct run_results {
 	const struct tool_host *host;
 	bool *shown;			/* by display: it is in the answer */
 	size_t n_files;			/* files that are reported */
+	bool *told;			/* by file: it is a link or a line of its own */
+	size_t n_told;
 	uint32_t undisplayed, more_files;
 	bool unknown_files;		/* the number of files is unknown */
 	struct content *block;
@@ -139,6 +143,57 @@ plan_files(struct run_results *r)
 	return cost;
 }
 
+/* The bytes of the path up to the end of its first folder; 0: the file is in /workspace itself. */
+static size_t
+folder_len(const struct outcome_file *file)
+{
+	const char *slash = memchr(file->path, '/', file->path_len);
+
+	return slash ? (size_t)(slash - file->path) + 1 : 0;
+}
+
+static bool
+is_in(const struct outcome_file *file, const struct outcome_file *first)
+{
+	size_t len = folder_len(first);
+
+	return folder_len(file) == len && memcmp(file->path, first->path, len) == 0;
+}
+
+static size_t
+files_beside(const struct run_results *r, const struct outcome_file *first)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_files; i++)
+		n += is_in(&r->outcome->file[i], first);
+	return n;
+}
+
+static bool
+folds(const struct run_results *r, const struct outcome_file *file)
+{
+	return *file->path == '.' || files_beside(r, file) > FOLDER_FILES_MAX;
+}
+
+/* Files for readers: those in /workspace first, then those of small folders. So the report beside a
+ * folder with a thousand pieces is not lost among them. */
+static void
+plan_told(struct run_results *r)
+{
+	r->told = xcalloc(r->n_files, sizeof(*r->told));
+	for (int below = 0; below < 2; below++)
+		for (size_t i = 0; i < r->n_files && r->n_told < READ_FILES_MAX; i++) {
+			const struct outcome_file *file = &r->outcome->file[i];
+			bool is_below = folder_len(file) > 0;
+
+			if (is_below != below || (is_below && folds(r, file)))
+				continue;
+			r->told[i] = true;
+			r->n_told++;
+		}
+}
+
 /* ---- blocks ---- */
 
 static const char *
@@ -149,6 +204,14 @@ results_keep_text(struct run_results *r, char *text)
 	return text;
 }
 
+/* A model gains nothing from markup that it has to read, and pays for each byte. */
+static bool
+is_long_markup(const struct outcome_display *display)
+{
+	return (display->kind == DISPLAY_SVG || display->kind == DISPLAY_HTML) &&
+	       display->len > MARKUP_SHOWN;
+}
+
 static void
 add_markup(struct run_results *r, const struct outcome_display *display,
 	   struct content *block)
@@ -156,6 +219,11 @@ add_markup(struct run_results *r, const struct outcome_display *display,
 	block->kind = CONTENT_RESOURCE;
 	block->uri = results_keep_text(r, resources_display_uri(r->outcome->id, display));
 	block->mime_type = media_of_display(display->kind);
+	if (!is_long_markup(display))
+		return;
+	block->kind = CONTENT_LINK;
+	block->name = strchr(block->uri, '#') + 1;
+	block->size = display->len;
 }
 
 static void
@@ -251,8 +319,9 @@ run_results_new(const struct outcome *outcome, const struct tool_host *host, siz
 	for (size_t i = 0; i < outcome->n_displays; i++)
 		if (r->shown[i])
 			add_display(r, i);
-	for (size_t i = 0; i < r->n_files && i < READ_FILES_MAX; i++)
-		if (is_kept(&outcome->file[i]))
+	plan_told(r);
+	for (size_t i = 0; i < r->n_files; i++)
+		if (r->told[i] && is_kept(&outcome->file[i]))
 			add_link(r, &outcome->file[i]);
 	for (size_t i = 0; i < outcome->n_parts; i++)
 		add_part(r, &outcome->part[i]);
@@ -267,6 +336,7 @@ run_results_free(struct run_results *r)
 	free(r->text);
 	free(r->block);
 	free(r->shown);
+	free(r->told);
 	free(r);
 }
 
@@ -467,15 +537,18 @@ say_displays(const struct run_results *r, FILE *to)
 		uint32_t width, height;
 		char *uri;
 
-		if (!has_uri)
+		/* What is a block with its uri is not told again. */
+		if (!has_uri || (r->shown[i] && (display->kind == DISPLAY_SVG ||
+						 display->kind == DISPLAY_HTML)))
 			continue;
-		fprintf(to, "%s: %s", r->shown[i] ? "shown" : "too large for this answer",
-			media_of_display(display->kind));
+		uri = resources_display_uri(r->outcome->id, display);
+		fprintf(to, "%s: %s", r->shown[i] ? "shown" : "too large for this answer", uri);
 		if (display->kind == DISPLAY_PNG &&
 		    media_png_size(display->data, display->len, &width, &height))
 			fprintf(to, ", %u x %u", width, height);
-		uri = resources_display_uri(r->outcome->id, display);
-		fprintf(to, ", %zu bytes, %s\n", display->len, uri);
+		if (!r->shown[i])
+			fprintf(to, ", %zu bytes", display->len);
+		fputc('\n', to);
 		free(uri);
 	}
 	if (r->undisplayed)
@@ -484,31 +557,61 @@ say_displays(const struct run_results *r, FILE *to)
 			r->outcome->limits->results.display_bytes >> 10);
 }
 
-void
-run_results_say(const struct run_results *r, FILE *to)
+/* The files of a folder, or of /workspace, that have no lines of their own: one line, at the first of
+ * them. Folders that are hidden are made by tools, and are of no use to a reader. */
+static void
+say_folder(const struct run_results *r, size_t first, FILE *to)
 {
-	size_t read = r->n_files < READ_FILES_MAX ? r->n_files : READ_FILES_MAX;
+	const struct outcome_file *file = &r->outcome->file[first];
+	size_t len = folder_len(file), n = 0;
 
-	if (!r->outcome)
-		return;
-	say_displays(r, to);
-	if (r->n_files)
-		fputs("files in /workspace:\n", to);
-	for (size_t i = 0; i < read; i++) {
+	for (size_t i = 0; i < r->n_files; i++)
+		if (!r->told[i] && is_in(&r->outcome->file[i], file)) {
+			if (i < first)
+				return;
+			n++;
+		}
+	if (len == 0 || *file->path != '.')
+		fprintf(to, "%.*s: %zu %sfiles, with uris " FILE_URI_SCHEME "%s/%.*sNAME\n",
+			len ? (int)len : 10, len ? file->path : "/workspace", n,
+			n < files_beside(r, file) ? "more " : "", r->outcome->id, (int)len, file->path);
+}
+
+/* Files that are links have their lines there. */
+static void
+say_files(const struct run_results *r, FILE *to)
+{
+	size_t links = 0;
+
+	for (size_t i = 0; i < r->n_files; i++) {
 		const struct outcome_file *file = &r->outcome->file[i];
 		own_mem char *why = why_not_kept(r, file);
 
-		fprintf(to, "  %.*s (%llu bytes%s%s)\n", (int)file->path_len, file->path,
-			(unsigned long long)file->size,
-			why ? "; its content was not kept: " : "", why ? why : "");
+		if (why && r->told[i])
+			fprintf(to, "/workspace/%.*s (%llu bytes) has no uri: %s\n",
+				(int)file->path_len, file->path, (unsigned long long)file->size, why);
+		else if (!r->told[i])
+			say_folder(r, i, to);
+		links += !why && r->told[i];
 	}
+	if (links > 0)
+		fprintf(to, "%zu file%s in /workspace, as %s\n", links, links > 1 ? "s" : "",
+			links > 1 ? "links" : "a link");
 	if (r->unknown_files)
 		fputs("(what files it left is not known: its worker ended with them)\n", to);
-	else if (read < r->outcome->n_files)
-		fprintf(to, "(%zu more files, with uris like those)\n", r->outcome->n_files - read);
-	if (!r->unknown_files && r->outcome->more_files)
-		fprintf(to, "(%u more files were not kept: at most %u of a call are; put them into "
-			"one archive)\n", r->outcome->more_files, r->outcome->limits->results.files);
+	else if (r->outcome->more_files)
+		fprintf(to, "(%u more files in /workspace have no uri: at most %u of a call have one; "
+			"put them into one archive)\n", r->outcome->more_files,
+			r->outcome->limits->results.files);
+}
+
+void
+run_results_say(const struct run_results *r, FILE *to)
+{
+	if (!r->outcome)
+		return;
+	say_displays(r, to);
+	say_files(r, to);
 	if (r->outcome->n_parts)
 		fputs("all of the output:\n", to);
 	for (size_t i = 0; i < r->outcome->n_parts; i++) {
