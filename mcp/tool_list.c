@@ -71,7 +71,7 @@ tool_list_is_offered(const struct tool *tool, const struct config *config)
 }
 
 /* Makes the description of a tool for a list: as the tool describes itself, but with the input
- * schema of mcp/listing.h. */
+ * schema of mcp/listing.h, and without an output schema unless those are asked for. */
 static void
 tool_list_describe(const struct tool *tool, const struct config *config,
 		   struct tool_description *shown_r)
@@ -82,6 +82,10 @@ tool_list_describe(const struct tool *tool, const struct config *config,
 	schema = listing_of(shown_r->input_schema, config->mcp.arguments == ARGUMENTS_ALL);
 	free(shown_r->input_schema);
 	shown_r->input_schema = schema;
+	if (!config->mcp.output_schemas) {
+		free(shown_r->output_schema);
+		shown_r->output_schema = NULL;
+	}
 }
 
 static char *

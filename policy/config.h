@@ -104,7 +104,7 @@ enum config_arguments { ARGUMENTS_COMMON = 1, ARGUMENTS_ALL };
 /* May clients connect whose uid is no user's of the host? */
 enum config_unknown_uids { UNKNOWN_UIDS_REFUSE = 1, UNKNOWN_UIDS_ALLOW };
 
-/* Which clients get structuredContent and outputSchema. */
+/* Which clients get structuredContent, and outputSchema if output_schemas is set. */
 enum config_structured { STRUCTURED_AUTO = 1, STRUCTURED_YES, STRUCTURED_NO };
 
 struct config {
@@ -171,6 +171,7 @@ struct config {
 		struct config_list toolsets;	/* names of the offered sets */
 		uint32_t arguments;	/* which ones tools/list shows: enum config_arguments */
 		uint32_t structured;	/* enum config_structured */
+		uint32_t output_schemas;	/* tools/list has the schemas of answers */
 		uint32_t text_tokens;	/* length of an answer's text, roughly; 0: any */
 		char *state_key_file;	/* path; NULL: a new key at each start */
 		uint32_t ask_seconds;	/* the time that a client has to answer a question */

@@ -42,6 +42,7 @@ offer_all(struct config *config)
 	config->mcp.toolsets.item = realloc(config->mcp.toolsets.item, 2 * sizeof(char *));
 	config->mcp.toolsets.item[1] = strdup("python-sandbox");
 	config->mcp.toolsets.n = 2;
+	config->mcp.output_schemas = 1;
 }
 
 static void

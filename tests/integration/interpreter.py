@@ -77,7 +77,7 @@ class Interpreter:
     def configure(self, directory):
         """Writes to conf.d in the directory of a configuration, what makes scripts run in it."""
         if self.text:
-            os.mkdir(directory + "/conf.d")
+            os.makedirs(directory + "/conf.d", exist_ok=True)
             with open(directory + "/conf.d/interpreter.conf", "w", encoding="utf-8") as f:
                 f.write(self.text)
 

@@ -156,11 +156,11 @@ def check_call(client, tool, arguments, is_real, token=None):
                         kind="CallToolResult", token=token)
     result = answer["result"]
     expect(result["content"] and result["content"][0]["type"] == "text", "no text")
-    if "outputSchema" not in tool:
-        expect("structuredContent" not in result, "structuredContent before its time")
+    if "structuredContent" not in result:
+        expect("outputSchema" not in tool, "no structuredContent")
         return result
     structured = result["structuredContent"]
-    jsonschema.Draft202012Validator(tool["outputSchema"]).validate(structured)
+    jsonschema.Draft202012Validator(tool.get("outputSchema", {})).validate(structured)
     expect(result["isError"] == (structured["status"] != "ok"), f"isError: {structured}")
     expect((structured["error"] is None) == (structured["status"] == "ok"), f"error: {structured}")
     return result

@@ -8,6 +8,7 @@ import re
 import tempfile
 
 from harness import Skip, equal, main, test
+from mcpclient import Client
 
 INDEX = "[packages]\nindex = http://127.0.0.1:9/simple/\nstore = %s/store\n%s"
 
@@ -396,6 +397,23 @@ def errors_are_short(ctx):
         assert o.structured["stderr"].count("/json/") > 3, "programs get all of it"
         text = client.run("print('  File \"/x\", line 1\\n  File \"/y\", line 2')").text
         assert "/x" in text and "/y" in text, "what a script prints is left as it is"
+
+
+
+@test
+def tools_are_listed_in_few_tokens(ctx):
+    """Without schemas of answers, unless those are asked for: they take four times as much as the rest."""
+    program = os.path.join(ctx.options.build, "mcp-pythond")
+    with tempfile.TemporaryDirectory() as directory:
+        for more, listed in (("", False), ("output_schemas = yes\n", True)):
+            conf = os.path.join(directory, "conf")
+            with open(conf, "w", encoding="utf-8") as file:
+                file.write("[mcp]\n" + more)
+            with Client.spawn([program, "--config", conf, "--stdio"], "2025-06-18", timeout=ctx.seconds(60)) as client:
+                result = client.ask("tools/list")
+            equal({"outputSchema" in tool for tool in result["tools"]}, {listed})
+            size = len(json.dumps(result, ensure_ascii=False))
+            assert listed or size <= 8000, "%d bytes" % size
 
 
 @test

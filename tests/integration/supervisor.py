@@ -193,16 +193,17 @@ class Supervisor:
         self.log_path = os.path.join(self.dir, "log")
         argv = [os.path.join(self.build, "mcp-pythond"), "--socket", self.socket]
         under_test.configure(self.dir)
-        unknown = os.getuid() == 0 and "unknown_uids" not in (config or "")
-        if unknown:	# tests invent users
-            os.makedirs(os.path.join(self.dir, "conf.d"), exist_ok=True)
-            with open(os.path.join(self.dir, "conf.d", "unknown.conf"), "w", encoding="utf-8") as f:
-                f.write("[service]\nunknown_uids = allow\n")
-        if config is not None or under_test.text or unknown:
-            path = os.path.join(self.dir, "test.conf")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(config or "")
-            argv += ["--config", path]
+        # Answers are held to the schemas of their tools; and tests invent users.
+        more = "[mcp]\noutput_schemas = yes\n"
+        if os.getuid() == 0 and "unknown_uids" not in (config or ""):
+            more += "[service]\nunknown_uids = allow\n"
+        os.makedirs(self.dir + "/conf.d", exist_ok=True)
+        with open(self.dir + "/conf.d/tests.conf", "w", encoding="utf-8") as f:
+            f.write(more)
+        path = os.path.join(self.dir, "test.conf")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(config or "")
+        argv += ["--config", path]
         self.argv = list(wrap) + argv + list(args)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(
             ("NOTIFY_SOCKET", "LISTEN_"))}

@@ -19,7 +19,7 @@ struct readable {
 	size_t len;
 	const char *name;		/* the last part of the address of the whole text: "stdout"
 					 */
-	size_t unsaid;			/* bytes behind len that are kept with it, but not written */
+	size_t unsaid;			/* bytes behind len, kept with it but not written */
 	bool has_frames;		/* frames of libraries in its tracebacks are folded */
 };
 

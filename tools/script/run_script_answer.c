@@ -402,7 +402,8 @@ without_message(const struct report *report, struct shown text)
 	    len <= (most = type->len + 2 + message->len))
 		return text;
 	if (memcmp(text.at + len - message->len, message->at, message->len) == 0 &&
-	    memcmp(text.at + len - most, type->at, type->len) == 0 && text.at[len - most - 1] == '\n') {
+	    memcmp(text.at + len - most, type->at, type->len) == 0 &&
+	    text.at[len - most - 1] == '\n') {
 		text.unsaid = text.len - (len - most);
 		text.len = len - most;
 	}

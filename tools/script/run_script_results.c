@@ -557,8 +557,8 @@ say_displays(const struct run_results *r, FILE *to)
 			r->outcome->limits->results.display_bytes >> 10);
 }
 
-/* The files of a folder, or of /workspace, that have no lines of their own: one line, at the first of
- * them. Folders that are hidden are made by tools, and are of no use to a reader. */
+/* The files of a folder, or of /workspace, that have no lines of their own: one line, at the first
+ * of them. Folders that are hidden are made by tools, and are of no use to a reader. */
 static void
 say_folder(const struct run_results *r, size_t first, FILE *to)
 {
@@ -574,7 +574,8 @@ say_folder(const struct run_results *r, size_t first, FILE *to)
 	if (len == 0 || *file->path != '.')
 		fprintf(to, "%.*s: %zu %sfiles, with uris " FILE_URI_SCHEME "%s/%.*sNAME\n",
 			len ? (int)len : 10, len ? file->path : "/workspace", n,
-			n < files_beside(r, file) ? "more " : "", r->outcome->id, (int)len, file->path);
+			n < files_beside(r, file) ? "more " : "", r->outcome->id, (int)len,
+			file->path);
 }
 
 /* Files that are links have their lines there. */
@@ -589,7 +590,8 @@ say_files(const struct run_results *r, FILE *to)
 
 		if (why && r->told[i])
 			fprintf(to, "/workspace/%.*s (%llu bytes) has no uri: %s\n",
-				(int)file->path_len, file->path, (unsigned long long)file->size, why);
+				(int)file->path_len, file->path, (unsigned long long)file->size,
+				why);
 		else if (!r->told[i])
 			say_folder(r, i, to);
 		links += !why && r->told[i];
