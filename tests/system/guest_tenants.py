@@ -5,13 +5,14 @@ from what never was, by its answer or by the time that takes."""
 import contextlib
 import json
 import os
+import pwd
 import re
 import time
 
 from guest_packages import ADMIN, STORE, configured, packages_config
-from guest_tools import ALICE, BOB, UNIT, client, seconds, sh, test
+from guest_tools import ALICE, BOB, SOCKET, UNIT, client, read, seconds, sh, test
 from harness import equal
-from mcpclient import RpcError, connect_as
+from mcpclient import Client, RpcError, connect_as
 from package_index import Index
 from package_store import asked_since, environments, install, plain, watch_store
 from repl import NOBODY_S, Session
@@ -225,3 +226,18 @@ def an_environment_of_anothers_never_was():
             assert name not in o.stdout, o.stdout
             text = json.dumps(outcome_of(b, "check_environment", {}))
             assert name not in text and "alpha" not in text, text
+
+
+@test
+def a_subordinate_uid_is_its_owner():
+    """Of a range that useradd has given; and a uid of nobody is refused."""
+    name = pwd.getpwuid(ALICE).pw_name
+    ranges = [line.split(":") for line in read("/etc/subuid").splitlines()]
+    first = int(next(start for owner, start, _ in ranges if owner == name))
+    with client(first) as c:
+        equal(c.run("print(1)", seconds(60)).stdout, "1\n")
+    said = sh("journalctl", "-o", "cat", "-u", UNIT)
+    assert "session-opened tenant=uid:%d carrier=stream" % ALICE in said, said[-2000:]
+    assert "tenant=uid:%d" % first not in said, said[-2000:]
+    with Client.connect(SOCKET, None, 3999999, seconds(60)) as c:
+        assert "has no account on the host" in c.recv()["error"]["message"]

@@ -39,8 +39,8 @@ def test(fn):
 
 
 def add_accounts():
-    """For the tenants: a uid of nobody is refused."""
-    for uid in range(ALICE, ALICE + 8):
+    """For tenants and operators: a uid of nobody is refused."""
+    for uid in (*range(ALICE, ALICE + 16), 4021, 4022, 4666):
         if sh("getent", "passwd", str(uid), check=False).returncode:
             sh("useradd", "--uid", str(uid), "--no-create-home", "tenant%d" % uid)
 
