@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,6 +30,8 @@
 #include "supervisor/intake.h"
 #include "supervisor/stream_account.h"
 
+#define TRIM_BYTES (8 * 1024 * 1024)
+
 struct stream {
 	struct stream *next, *prev;
 	struct stream_set *set;
@@ -51,6 +54,7 @@ struct stream {
 	bool input_ended;		/* the client has closed its writing side, or reading has
 					 * stopped */
 	const char *refusal;		/* why further input is discarded; NULL: it is not */
+	size_t leaving_bytes;		/* of a closed stream: in its buffers when it was closed */
 	uint64_t active_ms;		/* when the last line came or went */
 	bool closed;			/* waits to be freed */
 };
@@ -59,6 +63,8 @@ struct stream_set {
 	struct stream_options options;
 	struct stream_accounts accounts;
 	struct stream *first;
+	size_t leaving_bytes;		/* of closed streams, which are not freed yet */
+	struct event *trim;		/* gives memory back to the kernel */
 	void (*on_empty)(void *arg);
 	void *arg;
 };
@@ -75,6 +81,12 @@ stream_input_of(const struct stream *s)
 	return bufferevent_get_input(s->in);
 }
 
+static size_t
+waiting_bytes(const struct stream *s)
+{
+	return evbuffer_get_length(stream_input_of(s)) + evbuffer_get_length(stream_output_of(s));
+}
+
 /* ---- the end ---- */
 
 static void on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info,
@@ -83,6 +95,7 @@ static void on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *in
 static void
 stream_free(void *object)
 {
+	static const struct timeval trim_later = { 1, 0 };
 	struct stream *s = object;
 	struct stream_set *set = s->set;
 
@@ -91,8 +104,10 @@ stream_free(void *object)
 	/* libevent frees the buffers in a later turn, without calling on_buffer(). */
 	evbuffer_remove_cb(stream_input_of(s), on_buffer, s);
 	evbuffer_remove_cb(stream_output_of(s), on_buffer, s);
-	s->account->buffered_bytes -= evbuffer_get_length(stream_input_of(s)) +
-				      evbuffer_get_length(stream_output_of(s));
+	stream_account_charge(&set->accounts, s->account, 0, waiting_bytes(s));
+	set->leaving_bytes -= s->leaving_bytes;
+	if (s->leaving_bytes >= TRIM_BYTES)
+		evtimer_add(set->trim, &trim_later);
 	if (s->out != s->in)
 		bufferevent_free(s->out);
 	bufferevent_free(s->in);
@@ -136,6 +151,8 @@ stream_close(struct stream *s, const char *why)
 	if (s->next)
 		s->next->prev = s->prev;
 	stream_account_closes(&s->set->accounts, s->account);
+	s->leaving_bytes = waiting_bytes(s);
+	s->set->leaving_bytes += s->leaving_bytes;
 	loop_free_later(s->set->options.loop, stream_free, s);
 }
 
@@ -163,18 +180,36 @@ tenant_most(const struct stream *s)
 	return TENANT_BUFFERED_MAX + s->set->options.config->service.line_max;
 }
 
+/* Closes the stream with the most waiting bytes of the uid with the most. */
+static void
+stream_relieve(const struct stream_set *set)
+{
+	const struct stream_account *account = stream_account_fullest(&set->accounts);
+	struct stream *fullest = NULL;
+
+	for (struct stream *s = set->first; s; s = s->next)
+		if (s->account == account &&
+		    (!fullest || waiting_bytes(s) > waiting_bytes(fullest)))
+			fullest = s;
+	if (fullest)
+		stream_close(fullest, "buffers-full");
+}
+
 static void
 on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct stream *s = arg;
-	size_t *charged = &s->account->buffered_bytes;
+	struct stream_set *set = s->set;
 
 	if (buffer == stream_output_of(s))
 		s->sent += info->n_deleted;
-	*charged += info->n_added;
-	*charged -= info->n_deleted;
-	if (info->n_added && *charged > tenant_most(s))
+	stream_account_charge(&set->accounts, s->account, info->n_added, info->n_deleted);
+	if (!info->n_added)
+		return;
+	if (s->account->buffered_bytes > tenant_most(s))
 		stream_close(s, "tenant-buffers-full");
+	else if (set->accounts.buffered_bytes - set->leaving_bytes > set->options.buffered_max)
+		stream_relieve(set);
 }
 
 static bool
@@ -185,7 +220,7 @@ stream_on_hold(void *arg, size_t bytes)
 	if (s->account->buffered_bytes > tenant_most(s) ||
 	    bytes > tenant_most(s) - s->account->buffered_bytes)
 		return false;
-	s->account->buffered_bytes += bytes;
+	stream_account_charge(&s->set->accounts, s->account, bytes, 0);
 	return true;
 }
 
@@ -194,7 +229,7 @@ stream_on_let_go(void *arg, size_t bytes)
 {
 	const struct stream *s = arg;
 
-	s->account->buffered_bytes -= bytes;
+	stream_account_charge(&s->set->accounts, s->account, 0, bytes);
 }
 
 static void
@@ -716,12 +751,27 @@ stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 	return 0;
 }
 
+/* What a large stream has used stays with the process otherwise. */
+static void
+stream_on_trim(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	malloc_trim(0);
+}
+
 struct stream_set *
 stream_set_new(const struct stream_options *options)
 {
+	size_t quarter = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
 	struct stream_set *set = xcalloc(1, sizeof(*set));
 
 	set->options = *options;
+	if (!set->options.buffered_max)
+		set->options.buffered_max = (size_t)ALL_BUFFERED_MAX < quarter ? ALL_BUFFERED_MAX
+									       : quarter;
+	set->trim = xalloc_check(evtimer_new(loop_base(options->loop), stream_on_trim, set));
 	return set;
 }
 
@@ -760,5 +810,6 @@ stream_set_free(struct stream_set *set)
 	while (set->first)
 		stream_close(set->first, "shutdown");
 	loop_free_now(set->options.loop);
+	event_free(set->trim);
 	free(set);
 }

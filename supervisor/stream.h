@@ -2,8 +2,9 @@
 /* Streams, and the set of all streams. A stream is the connection of one client, with its buffers
  * and its bounds.
  *
- * Memory for clients has three bounds: for each stream, for each uid, and by the number of streams.
- * If a client does not read its answers, its stream is not read from, and is closed after a while.
+ * Memory for clients has bounds for each stream, each uid and all uids, and by the number of
+ * streams. If a client does not read its answers, its stream is not read from, and is closed after
+ * a while.
  *
  * A line of JSONRPC_LONG bytes or more waits for its turn among the long lines of all tenants.
  * Meanwhile the lines after it wait, too, and the stream is not read from.
@@ -35,6 +36,10 @@ struct stream_set;
 						 * unsent, and of calls in flight. The longest
 						 * line is allowed in addition */
 
+#define ALL_BUFFERED_MAX (1024 * 1024 * 1024)	/* the same of all uids; at most a quarter of the
+						 * machine's memory. Beyond it the uid with the
+						 * most loses its fullest stream */
+
 /* All are borrowed, and must outlive the set. */
 struct stream_options {
 	struct loop *loop;
@@ -43,6 +48,7 @@ struct stream_options {
 	const struct config *config;
 	struct gate *gate;		/* NULL: no quotas */
 	struct rota *rota;		/* for long lines */
+	size_t buffered_max;		/* 0: ALL_BUFFERED_MAX */
 };
 
 struct stream_set *stream_set_new(const struct stream_options *options);

@@ -59,6 +59,25 @@ stream_account_largest(const struct stream_accounts *accounts, uid_t uid)
 }
 
 void
+stream_account_charge(struct stream_accounts *accounts, struct stream_account *account,
+		      size_t added, size_t removed)
+{
+	account->buffered_bytes += added - removed;
+	accounts->buffered_bytes += added - removed;
+}
+
+const struct stream_account *
+stream_account_fullest(const struct stream_accounts *accounts)
+{
+	const struct stream_account *fullest = accounts->first;
+
+	for (const struct stream_account *one = fullest; one; one = one->next)
+		if (one->buffered_bytes > fullest->buffered_bytes)
+			fullest = one;
+	return fullest;
+}
+
+void
 stream_account_closes(struct stream_accounts *accounts, struct stream_account *account)
 {
 	account->closing++;

@@ -22,7 +22,15 @@ struct stream_accounts {
 	struct stream_account *first;
 	size_t streams;		/* of all uids */
 	size_t closing;
+	size_t buffered_bytes;
 };
+
+/* Counts bytes that wait, or that wait no more. */
+void stream_account_charge(struct stream_accounts *accounts, struct stream_account *account,
+			   size_t added, size_t removed);
+
+/* The account with the most waiting bytes; NULL: there is no account. */
+const struct stream_account *stream_account_fullest(const struct stream_accounts *accounts);
 
 /* Counts a new stream, if the uid has not got its share (policy/fair.h). 0, or -EUSERS or -EDQUOT
  * as in stream_open. */

@@ -84,6 +84,8 @@ connect_client(struct rig *rig, uid_t uid, int *r)
 	return pair[1];
 }
 
+static size_t buffered_max;	/* of the next rig; 0: as usual */
+
 static struct rig *
 rig_new(void)
 {
@@ -107,7 +109,8 @@ rig_new(void)
 	rig->mcp = mcp_new(&mcp);
 	rig->rota = rota_new(loop_base(rig->loop));
 	streams = (struct stream_options){ .loop = rig->loop, .mcp = rig->mcp, .rota = rig->rota,
-					     .engine = rig->engine, .config = rig->config };
+					     .engine = rig->engine, .config = rig->config,
+					     .buffered_max = buffered_max };
 	rig->set = stream_set_new(&streams);
 	stream_set_on_empty(rig->set, on_empty, rig);
 	rig->fd = connect_client(rig, 1000, &r);
@@ -504,6 +507,41 @@ output_is_bounded(void **state)
 	rig_free(rig);
 }
 
+/* Of all uids together: the one with the most makes room, and not the one that writes last. */
+static void
+output_of_all_is_bounded(void **state)
+{
+	char text[8192] = "", line[256], answer[4096];
+	int full, r, own;
+	struct rig *rig;
+
+	(void)state;
+	buffered_max = 16 * 1000 * 1000;
+	rig = rig_new();
+	buffered_max = 0;
+	own = rig->fd;
+	for (int i = 0; i < 7; i++) {
+		snprintf(line, sizeof(line), CALL("%d", "flood 2000000"), i + 100);
+		strcat(text, line);
+	}
+	full = rig->fd = connect_client(rig, 1001, &r);
+	assert_int_equal(r, 0);
+	say(rig, INIT);
+	say(rig, text);
+	for (int i = 0; i < 1000; i++)
+		turn(rig);
+	rig->fd = own;
+	say(rig, INIT);
+	say(rig, CALL("1", "flood 2000000") CALL("2", "flood 2000000"));
+	/* At once: after 30 s a client that does not read would lose its stream in any case. */
+	for (int i = 0; i < 1000; i++)
+		turn(rig);
+	assert_int_equal(stream_set_count(rig->set), 1);
+	WAIT(rig, read(own, answer, sizeof(answer)) > 0);
+	close(full);
+	rig_free(rig);
+}
+
 static void
 streams_are_counted_by_uid_and_in_all(void **state)
 {
@@ -655,6 +693,7 @@ main(void)
 		cmocka_unit_test(a_line_without_end_is_refused),
 		cmocka_unit_test(who_does_not_read_is_not_read_from),
 		cmocka_unit_test(output_is_bounded),
+		cmocka_unit_test(output_of_all_is_bounded),
 		cmocka_unit_test(streams_are_counted_by_uid_and_in_all),
 		cmocka_unit_test(a_uid_has_as_many_as_are_left),
 		cmocka_unit_test(draining_answers_what_runs),
