@@ -274,7 +274,7 @@ def fit_picture(forms, form, room):
     data, picture, shown, end = forms[form], None, None, ENDS.get(form, "bin")
     said = "too large to be shown"
     if len(data) <= room and form != OTHER and not pixels_of(data, form):
-        said = "no valid %s, and not shown" % NAMES[form]
+        said = "not a valid %s, and is not shown" % NAMES[form]
     try:
         picture = open_picture(data)
         if form == OTHER:

@@ -272,7 +272,7 @@ def hostile_objects_are_told_of(ctx):
             assert want in o.text, o.text
         # Garbage that begins like a picture is no picture: left out, and said.
         o = well(client.run(HOSTILE + "display(Garbage())"))
-        assert "a picture of 108 bytes is no valid PNG, and not shown" in o.text, o.text
+        assert "a picture of 108 bytes is not a valid PNG, and is not shown" in o.text, o.text
         o = well(client.run(HOSTILE + "try:\n    display(Worst())\nexcept ValueError: pass\n"
                             "print('on')\nWorst()"))
         equal(o.stdout, "on\n")
@@ -445,7 +445,7 @@ def pictures_are_shown_in_the_readers_size(ctx):
             "display({'image/x-y': b'nothing'}, raw=True)"))
         equal([b["mimeType"] for b in blocks(o, "image")], ["image/jpeg"] + 3 * ["image/png"])
         for want in ("GIF, shown as PNG (the first of 3 pictures); the whole one is /workspace/display-1.gif",
-                     "TIFF, shown as PNG; ", "WEBP, shown as PNG; ", "is no valid PNG, and not shown",
+                     "TIFF, shown as PNG; ", "WEBP, shown as PNG; ", "is not a valid PNG, and is not shown",
                      "is in a format that cannot be shown; the whole one is /workspace/display-5.bin"):
             assert want in o.text, (want, o.text)
     with ctx.private("[results]\npicture_pixels = 100\n") as service, ctx.client(path=service.socket) as client:
