@@ -58,7 +58,7 @@ def refused(client, **arguments):
 
 def finish(ctx, client, id):
     s, result = job(client, id, "wait", wait_seconds=min(300, ctx.seconds(60)))
-    equal(s["state"], "done")
+    equal(s["state"], "failed" if s["answer"]["error"] else "done")
     return s, result
 
 

@@ -416,6 +416,14 @@ def tools_are_listed_in_few_tokens(ctx):
             assert listed or size <= 8000, "%d bytes" % size
 
 
+
+@test
+def inputs_may_be_named_as_scripts_name_them(ctx):
+    with ctx.client() as client:
+        o = client.run("open('/workspace/data/x').read()", files=[{"path": "/workspace/data/x", "text": "in"}])
+        equal(o.result["json"], "in")
+
+
 @test
 def files_are_told_once(ctx):
     script = ("import os\nopen('report.csv', 'w').write('a')\nos.mkdir('parts'); os.mkdir('.cache'); os.mkdir('few')\n"

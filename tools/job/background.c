@@ -228,7 +228,7 @@ background_on_end(struct job *job, const struct tool_answer *answer,
 		return;
 	}
 	job->outcome = mcp_outcome_new(answer, failure);
-	come_to_end(job, answer ? JOB_DONE : JOB_FAILED);
+	come_to_end(job, answer && !answer->is_error ? JOB_DONE : JOB_FAILED);
 }
 
 static void

@@ -24,8 +24,8 @@
 
 enum job_state {
 	JOB_RUNNING,
-	JOB_DONE,		/* it ended with an answer */
-	JOB_FAILED,		/* it ended with a failure of the protocol (struct tool_failure) */
+	JOB_DONE,		/* it ended with an answer that is no error */
+	JOB_FAILED,		/* it ended with an error, or with a failure of the protocol */
 	JOB_CANCELLED,
 };
 
@@ -65,8 +65,8 @@ struct job_view {
 	uint64_t written;			/* bytes of output so far, both streams */
 	uint64_t oldest;			/* offset of the first kept byte */
 	char waits[TOOL_WAITS_MAX];		/* what it waits for, for people; "": for nothing */
-	const struct tool_answer *answer;	/* JOB_DONE; else NULL */
-	const struct tool_failure *failure;	/* JOB_FAILED; else NULL */
+	const struct tool_answer *answer;	/* NULL: it runs, or see failure */
+	const struct tool_failure *failure;	/* of the protocol; NULL: none */
 };
 
 void background_view(const struct job *job, struct job_view *view_r);

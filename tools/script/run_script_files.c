@@ -28,6 +28,17 @@ refuse_size(struct why *why_r, size_t i, const char *text, size_t most)
 
 /* ---- paths ---- */
 
+/* The bytes before a path below /workspace, by which models know the files of a script. */
+static size_t
+root_len(const json_t *path)
+{
+	static const char root[] = "/workspace/";
+	const size_t len = sizeof(root) - 1;
+
+	return json_string_length(path) > len &&
+	       memcmp(json_string_value(path), root, len) == 0 ? len : 0;
+}
+
 static const char *
 fault_of_path(const char *path, size_t len)
 {
@@ -40,7 +51,7 @@ fault_of_path(const char *path, size_t len)
 	if (memchr(path, '\0', len))
 		return "path holds a NUL";
 	if (path[0] == '/')
-		return "path is absolute; it must be relative to /workspace";
+		return "path is absolute; it must be relative to /workspace, or below it";
 	for (size_t i = 0; i <= len; i++) {
 		size_t n = i - start;
 
@@ -127,8 +138,8 @@ read_item(const json_t *json, size_t i, size_t most, struct run_script_files *fi
 		content = value;
 		kind = key;
 	}
-	item->path = json_string_value(path);
-	item->path_len = json_string_length(path);
+	item->path = json_string_value(path) + root_len(path);
+	item->path_len = json_string_length(path) - root_len(path);
 	fault = fault_of_path(item->path, item->path_len);
 	if (fault)
 		return script_files_refuse(why_r, i, fault);
