@@ -90,6 +90,8 @@ class Notebook:
             for line in process.stdout:
                 sys.stdout.write(line)
         main_module.__dict__["_exit_code"] = process.returncode
+        if process.returncode:
+            to_stderr("(exit status %d)\n" % process.returncode)
 
     def system(self, command):
         self.show(self.expand(command))

@@ -154,7 +154,7 @@ def patch_inspect(module):
         try:
             return getfile(object)
         except (TypeError, OSError):
-            cell = (Session.parent is not None and isinstance(object, type)
+            cell = (Session.parent and isinstance(object, type)
                     and getattr(object, "__module__", None) == "__main__" and cell_of(object))
             if not cell:
                 raise
@@ -192,10 +192,10 @@ def patch_spawn(module):
 
     def preparation_data(name):
         data = get_preparation_data(name)
-        if Session.parent is not None and "__file__" not in main_module.__dict__:
+        if Session.parent and "__file__" not in main_module.__dict__:
             data.pop("init_main_from_name", None)
             data["init_main_from_path"] = write_main(main_text())
-        elif Session.parent is None and Session.python is not None:
+        elif not Session.parent and Session.python is not None:
             data["init_main_from_path"] = write_main(Session.python)
         return data
 

@@ -932,6 +932,15 @@ def each_cell_is_warned(ctx):
 
 
 @test
+def a_command_that_fails_says_so(ctx):
+    with begun(ctx, "1") as s:
+        for code, stderr in (("%%bash\necho a\nexit 3", "(exit status 3)\n"), ("!false", "(exit status 1)\n"),
+                             ("!true", ""), ("!kill -9 $$", "(exit status -9)\n")):
+            o = s.call(code, **SOON)
+            equal((o.status, o.stderr), ("ok", stderr), code)
+
+
+@test
 def classes_of_cells_have_sources(ctx):
     with begun(ctx, "class A:\n    def f(self): return 1\n\nclass B:\n    x = 1") as s:
         same(s, ("import inspect\ninspect.getsource(A)",

@@ -162,6 +162,10 @@ def scripts_are_as_lenient_as_cells(ctx):
             equal((o.status, o.stdout), ("ok", stdout), repr(o))
             equal((cell["status"], cell["stdout"]), ("ok", stdout), text)
             call(client, "run_repl", session=cell["session"], close=True)
+        # A process that it spawns gets the same text.
+        o = client.run("```python\nimport multiprocessing as m\ndef f(n): return n + 1\nif __name__ == '__main__':\n"
+                       "    with m.get_context('spawn').Pool(1) as p: v = p.map_async(f, [1]).get(20)\n    print(v)\n```")
+        equal((o.status, o.stdout), ("ok", "[2]\n"), repr(o))
         # Lines are those of the script; what is no Python in any form is the same error as ever.
         o = client.run("```python\n1\n1 / 0\n```")
         equal((o.error["type"], o.error["line"]), ("ZeroDivisionError", 3))
