@@ -2,15 +2,43 @@
 /* Runs in: any process with a loop.   Owns: the timers of kept things. */
 #include "base/kept.h"
 
+#include <stdlib.h>
+
 #include <event2/event.h>
 
 #include "base/xalloc.h"
 
+static size_t
+kept_bucket_of(const void *owner)
+{
+	return (size_t)(((uintptr_t)owner >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) %
+	       KEPT_BUCKETS;
+}
+
+static struct kept_owner *
+kept_find_owner(const struct kept_store *store, const void *owner)
+{
+	struct kept_owner *one;
+
+	LIST_FOREACH(one, &store->owners[kept_bucket_of(owner)], link)
+		if (one->owner == owner)
+			break;
+	return one;
+}
+
+struct kept *
+kept_first(const struct kept_store *store, const void *owner)
+{
+	const struct kept_owner *one = kept_find_owner(store, owner);
+
+	return one ? TAILQ_FIRST(&one->list) : NULL;
+}
+
 void
 kept_store_init(struct kept_store *store, void (*drop)(struct kept *kept))
 {
+	*store = (struct kept_store){ .drop = drop };
 	TAILQ_INIT(&store->list);
-	store->drop = drop;
 }
 
 static void
@@ -26,10 +54,20 @@ kept_on_late(evutil_socket_t fd, short what, void *arg)
 void
 kept_add(struct kept_store *store, struct kept *kept, const void *owner, struct event_base *base)
 {
+	struct kept_owner *one = kept_find_owner(store, owner);
+
+	if (!one) {
+		one = xcalloc(1, sizeof(*one));
+		one->owner = owner;
+		TAILQ_INIT(&one->list);
+		LIST_INSERT_HEAD(&store->owners[kept_bucket_of(owner)], one, link);
+	}
 	kept->store = store;
 	kept->owner = owner;
+	kept->place = one;
 	kept->late = xalloc_check(evtimer_new(base, kept_on_late, kept));
 	TAILQ_INSERT_TAIL(&store->list, kept, link);
+	TAILQ_INSERT_TAIL(&one->list, kept, of_owner);
 }
 
 void
@@ -38,6 +76,12 @@ kept_remove(struct kept *kept)
 	if (!kept->store)
 		return;
 	TAILQ_REMOVE(&kept->store->list, kept, link);
+	TAILQ_REMOVE(&kept->place->list, kept, of_owner);
+	if (TAILQ_EMPTY(&kept->place->list)) {
+		LIST_REMOVE(kept->place, link);
+		free(kept->place);
+	}
+	kept->place = NULL;
 	event_free(kept->late);
 	kept->store = NULL;
 }
@@ -55,8 +99,8 @@ kept_dispensable(const struct kept_store *store, const void *owner, const struct
 {
 	struct kept *kept, *oldest = NULL;
 
-	TAILQ_FOREACH(kept, &store->list, link) {
-		if (kept->owner != owner || kept->in_use || kept == latest)
+	KEPT_FOREACH(kept, store, owner) {
+		if (kept->in_use || kept == latest)
 			continue;
 		if (kept->seen)
 			return kept;
@@ -73,11 +117,10 @@ kept_make_room(struct kept_store *store, const void *owner, const struct kept *l
 	struct kept *kept;
 	uint64_t sum = 0, n = 0;
 
-	TAILQ_FOREACH(kept, &store->list, link)
-		if (kept->owner == owner) {
-			n++;
-			sum += kept->charge;
-		}
+	KEPT_FOREACH(kept, store, owner) {
+		n++;
+		sum += kept->charge;
+	}
 	while (n > number || sum > bytes) {
 		kept = kept_dispensable(store, owner, latest);
 		if (!kept)
@@ -96,7 +139,11 @@ kept_count(const struct kept_store *store, const void *owner, unsigned int *in_u
 	const struct kept *kept;
 
 	*in_use_r = *others_r = 0;
-	TAILQ_FOREACH(kept, &store->list, link)
-		if (!owner || kept->owner == owner)
+	if (owner) {
+		KEPT_FOREACH(kept, store, owner)
 			++*(kept->in_use ? in_use_r : others_r);
+	} else {
+		TAILQ_FOREACH(kept, &store->list, link)
+			++*(kept->in_use ? in_use_r : others_r);
+	}
 }

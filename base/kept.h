@@ -18,9 +18,11 @@ struct event;
 struct event_base;
 
 struct kept {
-	TAILQ_ENTRY(kept) link;
+	TAILQ_ENTRY(kept) link;		/* in the store's list */
+	TAILQ_ENTRY(kept) of_owner;	/* in the owner's list */
 	struct kept_store *store;	/* NULL: it is in no store */
 	const void *owner;
+	struct kept_owner *place;	/* the owner's list */
 	struct event *late;
 	/* Set by the user of this module. */
 	size_t charge;			/* bytes */
@@ -30,8 +32,18 @@ struct kept {
 
 TAILQ_HEAD(kept_list, kept);
 
+#define KEPT_BUCKETS 256
+
+/* An owner with objects in a store: what one owner keeps costs others no time. */
+struct kept_owner {
+	LIST_ENTRY(kept_owner) link;
+	const void *owner;
+	struct kept_list list;		/* the oldest first; not empty */
+};
+
 struct kept_store {
-	struct kept_list list;		/* the oldest first */
+	struct kept_list list;		/* of all owners, the oldest first */
+	LIST_HEAD(, kept_owner) owners[KEPT_BUCKETS];
 	void (*drop)(struct kept *kept);	/* calls kept_remove */
 };
 
@@ -43,6 +55,13 @@ void kept_store_init(struct kept_store *store, void (*drop)(struct kept *kept));
 /* Adds an object as the newest. owner: an address, which is only compared. */
 void kept_add(struct kept_store *store, struct kept *kept, const void *owner,
 	      struct event_base *base);
+
+/* The oldest object of owner; NULL: there is none. */
+struct kept *kept_first(const struct kept_store *store, const void *owner);
+
+/* Visits the objects of owner, the oldest first. None may be removed meanwhile. */
+#define KEPT_FOREACH(kept, store, owner) \
+	for ((kept) = kept_first(store, owner); (kept); (kept) = TAILQ_NEXT(kept, of_owner))
 
 /* Removes an object. Does nothing if it is in no store. */
 void kept_remove(struct kept *kept);

@@ -101,9 +101,9 @@ mcp_parking_find(struct mcp_parking *parking, const struct tenant *tenant, const
 		return PARKED_NOWHERE;
 	if (!sealed.is_ours)
 		return sealed.nothing_done ? PARKED_BEFORE : PARKED_HALFWAY;
-	TAILQ_FOREACH(kept, &parking->store.list, link) {
+	KEPT_FOREACH(kept, &parking->store, tenant) {
 		*parked_r = (struct parked *)kept;
-		if (kept->owner == tenant && strcmp((*parked_r)->id, sealed.id) == 0)
+		if (strcmp((*parked_r)->id, sealed.id) == 0)
 			return PARKED_HERE;
 	}
 	return PARKED_NOWHERE;

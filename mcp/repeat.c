@@ -88,9 +88,9 @@ mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *tenant,
 	struct repeated *repeated;
 	struct kept *kept;
 
-	TAILQ_FOREACH(kept, &repeats->store.list, link) {
+	KEPT_FOREACH(kept, &repeats->store, tenant) {
 		repeated = (struct repeated *)kept;
-		if (kept->owner == tenant && mcp_run_tool(repeated->run) == tool &&
+		if (mcp_run_tool(repeated->run) == tool &&
 		    strcmp(repeated->key, key) == 0)
 			break;
 	}
@@ -152,7 +152,7 @@ mcp_repeat_drop(struct mcp_repeats *repeats, const struct mcp_run *run)
 {
 	struct kept *kept;
 
-	TAILQ_FOREACH(kept, &repeats->store.list, link)
+	KEPT_FOREACH(kept, &repeats->store, mcp_run_tenant(run))
 		if (((struct repeated *)kept)->run == run)
 			break;
 	if (kept)

@@ -207,8 +207,8 @@ mcp_task_find(struct mcp_tasks *tasks, const struct tenant *tenant, const char *
 {
 	struct kept *kept;
 
-	TAILQ_FOREACH(kept, &tasks->store.list, link)
-		if (kept->owner == tenant && strcmp(((struct mcp_task *)kept)->id, id) == 0)
+	KEPT_FOREACH(kept, &tasks->store, tenant)
+		if (strcmp(((struct mcp_task *)kept)->id, id) == 0)
 			return (struct mcp_task *)kept;
 	return NULL;
 }

@@ -370,8 +370,8 @@ background_find(const struct tenant *tenant, const char *handle)
 {
 	struct kept *kept;
 
-	TAILQ_FOREACH(kept, &jobs.list, link)
-		if (kept->owner == tenant && strcmp(((struct job *)kept)->handle, handle) == 0)
+	KEPT_FOREACH(kept, &jobs, tenant)
+		if (strcmp(((struct job *)kept)->handle, handle) == 0)
 			return (struct job *)kept;
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -157,11 +158,47 @@ its_time_ends(void **state)
 	assert_string_equal(dropped, "b");
 }
 
+/* The objects of one owner are found without a look at those of others, which is checked by links
+ * of theirs that must not be followed. */
+static void
+an_owner_has_a_list_of_its_own(void **state)
+{
+	static char others[1000];
+	static struct thing own[3];
+	struct thing *foreign = calloc(1000, sizeof(*foreign));
+	struct kept *kept;
+	unsigned int in_use, over;
+	char seen[4] = "";
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 1000; i++)
+		kept_add(&store, &foreign[i].kept, &others[i], base);
+	add(own, 3, "x");
+	assert_null(kept_first(&store, &n));
+	KEPT_FOREACH(kept, &store, own[0].kept.owner)
+		seen[n++] = ((struct thing *)kept)->name;
+	assert_string_equal(seen, "abc");
+	for (size_t i = 0; i < 999; i++)
+		foreign[i].kept.link.tqe_next = (struct kept *)1;
+	kept_count(&store, own[0].kept.owner, &in_use, &over);
+	assert_int_equal(in_use + over, 3);
+	assert_true(kept_make_room(&store, own[0].kept.owner, NULL, 1, UINT64_MAX));
+	assert_string_equal(dropped, "ab");
+	for (size_t i = 0; i < 999; i++)
+		foreign[i].kept.link.tqe_next = &foreign[i + 1].kept;
+	for (size_t i = 0; i < 1000; i++)
+		kept_remove(&foreign[i].kept);
+	assert_null(kept_first(&store, &others[7]));
+	free(foreign);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_oldest_makes_room, begin, end),
+		cmocka_unit_test_setup_teardown(an_owner_has_a_list_of_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(what_was_seen_goes_first, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_in_use_stays, begin, end),
 		cmocka_unit_test_setup_teardown(the_latest_stays, begin, end),
