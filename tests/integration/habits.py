@@ -569,7 +569,7 @@ SAYINGS = (
     ("import warnings\nwarnings.warn('careful')", "script.py:2: UserWarning: careful\n  warnings.warn('careful')", "mcp-python>"),
     ("import no_such_thing", "No module named 'no_such_thing'", "mcp-python>"),
     ("import sys\nsys.setrecursionlimit(20000)\ndef f(n): return f(n + 1)\nf(0)", "RecursionError", "mcp-python>"),
-    ("def f():\n    while True: pass\nf()", "line 2 in f", "mcp-python>"),
+    ("def f():\n    while True: pass\nf()", "line 2, in f", "mcp-python>"),
     ("import faulthandler, ctypes\ndef g(): ctypes.string_at(0)\ng()", "line 2 in g", "mcp-python>"),
     ("raise SystemExit('gone')", "gone", "mcp-python>"), ("print('x' * 2000000)\n1 / 0", "ZeroDivisionError", "mcp-python>"),
     ("import subprocess\nsubprocess.run(['no-such-program'])", "No such file or directory: 'no-such-program'", "mcp-python>"),

@@ -35,7 +35,7 @@ make_description(const struct config *config)
 		"are those of run_script.\n"
 		"After an exception everything up to it is kept; after a crash or a limit "
 		"the session is as before the cell (state rolled_back), but for files. "
-		"Threads, processes and tasks live on. A session unused for %u s is closed. "
+		"Threads, processes and tasks live on. Unused for %u s it is closed. "
 		"profile and dependencies are chosen when it begins.%s\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
 		"\"x + 1\"} gives result 21.",
