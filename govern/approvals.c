@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/samefile.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "govern/approvals_file.h"
@@ -34,6 +35,30 @@ static void approvals_expire(struct approvals *approvals);
 
 /* ---- the file ---- */
 
+/* If somebody else has removed or replaced the file, makes it again: all of it is in memory. */
+static void
+look_at_approvals(struct approvals *approvals)
+{
+	struct why why = { .field = "" };
+	struct log_quoted quoted;
+
+	if (approvals->fd < 0 || samefile(approvals->fd, approvals->path))
+		return;
+	if (approvals_rewrite(approvals, &why) == 0)
+		snprintf(why.text, sizeof(why.text), "the file was removed or replaced by "
+			 "somebody else; it is made again");
+	log_line(LOG_ERR, "approvals-replaced", "text=%s",
+		 log_quote(&quoted, why.text, strlen(why.text)));
+}
+
+static void
+approvals_on_look(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	look_at_approvals(arg);
+}
+
 static int
 write_down(struct approvals *approvals, json_t *line)
 {
@@ -43,6 +68,7 @@ write_down(struct approvals *approvals, json_t *line)
 		json_decref(line);
 		return 0;
 	}
+	look_at_approvals(approvals);
 	r = approvals_file_append(approvals->fd, line);
 	if (r < 0)
 		log_line(LOG_ERR, "approvals-failed", "err=%s", strerrorname_np(-r));
@@ -578,8 +604,13 @@ void
 approvals_start(struct approvals *approvals, struct event_base *base,
 		const struct approvals_policy *policy)
 {
+	static const struct timeval second = { 1, 0 };
+
 	approvals->policy = *policy;
 	approvals->timer = xalloc_check(evtimer_new(base, approvals_on_expiry, approvals));
+	approvals->look = xalloc_check(event_new(base, -1, EV_PERSIST, approvals_on_look,
+						 approvals));
+	event_add(approvals->look, &second);
 	approvals_expire(approvals);
 }
 
@@ -596,6 +627,8 @@ approvals_free(struct approvals *approvals)
 	}
 	if (approvals->timer)
 		event_free(approvals->timer);
+	if (approvals->look)
+		event_free(approvals->look);
 	if (approvals->fd >= 0)
 		close(approvals->fd);
 	free(approvals->path);

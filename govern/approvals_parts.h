@@ -45,6 +45,7 @@ struct approvals {
 	struct approvals_policy policy;
 	struct audit *audit;
 	struct event *timer;
+	struct event *look;		/* at the file */
 	char *path;			/* of the file; NULL: none */
 	int fd;				/* of the file; -1: none */
 	void (*on_change)(void *arg);

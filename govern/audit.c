@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -24,6 +25,7 @@
 #include "policy/config.h"
 #include "policy/shown.h"
 
+#define PENDING_MAX 4096	/* ends of executions that wait for a disk */
 #define SOURCES 4096		/* scripts that are remembered: one for each value of the
 				 * first three digits of the hash */
 #define LOOK_TICKS 60		/* seconds between looks at the disk */
@@ -121,6 +123,12 @@ struct audit_source {
 	uint64_t n;			/* number of its record; 0: none */
 };
 
+/* A record that could not be written yet. */
+struct pending {
+	STAILQ_ENTRY(pending) link;
+	char *members;
+};
+
 struct audit {
 	struct audit_file file;		/* fd -1: none */
 	bool has_file, journal, source, stops;
@@ -134,6 +142,8 @@ struct audit {
 	struct audit_source *sources;	/* by hash; each bucket holds its last script */
 	unsigned int ticks;
 	struct event *tick;		/* NULL: no loop */
+	STAILQ_HEAD(, pending) pending;	/* the ends of executions, the oldest first */
+	size_t n_pending;
 	uint64_t lost_since;		/* lost records since the last one that was written */
 	struct audit_counts counts;
 };
@@ -457,6 +467,49 @@ look_at_file(struct audit *audit)
 		memset(audit->sources, 0, SOURCES * sizeof(*audit->sources));
 }
 
+/* An execution that has begun has an end in the log, also if the disk is full when it ends. Its
+ * record waits in memory, with the time at which it was made. False: it is lost. */
+static bool
+keep_pending(struct audit *audit, enum audit_event event, const char *tenant,
+	     const char *execution, json_t *more)
+{
+	struct pending *pending;
+
+	if (event != AUDIT_EXECUTION_ENDED || audit->n_pending == PENDING_MAX)
+		return false;
+	pending = xcalloc(1, sizeof(*pending));
+	pending->members = make_members(event, tenant, execution, more);
+	STAILQ_INSERT_TAIL(&audit->pending, pending, link);
+	audit->n_pending++;
+	return true;
+}
+
+static void
+drop_pending(struct audit *audit)
+{
+	struct pending *pending = STAILQ_FIRST(&audit->pending);
+
+	STAILQ_REMOVE_HEAD(&audit->pending, link);
+	audit->n_pending--;
+	free(pending->members);
+	free(pending);
+}
+
+/* 0: nothing is pending any more; or -errno. */
+static int
+write_pending(struct audit *audit)
+{
+	const struct pending *pending;
+	int r = 0;
+
+	while (r == 0 && (pending = STAILQ_FIRST(&audit->pending))) {
+		r = audit_file_append(&audit->file, pending->members, strlen(pending->members));
+		if (r == 0)
+			drop_pending(audit);
+	}
+	return r;
+}
+
 static int
 write_to_file(struct audit *audit, enum audit_event event, const char *tenant,
 	      const char *execution, json_t *more, uint64_t *bytes_r)
@@ -469,7 +522,9 @@ write_to_file(struct audit *audit, enum audit_event event, const char *tenant,
 	if (audit->gone)
 		look_at_file(audit);
 	rotate_if_full(audit);
-	r = audit->gone ? -ENOENT : tell_lost(audit);
+	r = audit->gone ? -ENOENT : write_pending(audit);
+	if (r == 0)
+		r = tell_lost(audit);
 	before = audit->file.size;
 	if (r == 0)
 		r = audit_append(audit, event, tenant, execution, more);
@@ -480,8 +535,10 @@ write_to_file(struct audit *audit, enum audit_event event, const char *tenant,
 		if (!audit->failing)
 			log_line(LOG_ERR, "audit-failed", "err=%s then=%s",
 				 strerrorname_np(-r), audit->stops ? "stop" : "continue");
-		audit->lost_since++;
-		audit->counts.lost++;
+		if (!keep_pending(audit, event, tenant, execution, more)) {
+			audit->lost_since++;
+			audit->counts.lost++;
+		}
 	}
 	audit->failing = r < 0;
 	return r;
@@ -580,6 +637,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	audit_file_flush(&audit->file);
 	look_at_file(audit);
+	if (!audit->gone)
+		(void)write_pending(audit);
 	if (++audit->ticks % LOOK_TICKS == 0)
 		look_at_disk(audit);
 }
@@ -605,6 +664,7 @@ audit_new(const struct config *config, const char *path, struct audit **audit_r,
 	int r = 0;
 
 	audit->file.fd = -1;
+	STAILQ_INIT(&audit->pending);
 	audit->journal = config->audit.journal;
 	audit->source = config->audit.source;
 	audit->stops = config->audit.on_failure == ON_FAILURE_STOP;
@@ -648,6 +708,10 @@ audit_free(struct audit *audit)
 		return;
 	if (audit->tick)
 		event_free(audit->tick);
+	if (audit->has_file && write_pending(audit) < 0)
+		log_line(LOG_ERR, "audit-lost", "records=%zu", audit->n_pending);
+	while (!STAILQ_EMPTY(&audit->pending))
+		drop_pending(audit);
 	audit_file_close(&audit->file);
 	free(audit->sources);
 	free(audit);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/samefile.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 
@@ -385,12 +386,7 @@ audit_file_rotate(struct audit_file *file)
 bool
 audit_file_is_there(const struct audit_file *file)
 {
-	struct stat own, there;
-
-	if (file->fd < 0 || fstat(file->fd, &own) < 0)
-		return true;
-	return lstat(file->path, &there) == 0 && own.st_dev == there.st_dev &&
-	       own.st_ino == there.st_ino;
+	return file->fd < 0 || samefile(file->fd, file->path);
 }
 
 int

@@ -211,6 +211,26 @@ a_grant_for_once_is_used_once(void **state)
 	assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
 }
 
+/* It is made again from memory: by the next decision, or within a second. */
+static void
+a_file_that_vanishes_is_made_again(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+
+	strcpy(id, ask(rig, 1, false));
+	assert_int_equal(unlink(rig->path), 0);
+	assert_int_equal(decide(rig, id, &root, true), 0);
+	assert_int_equal(access(rig->path, F_OK), 0);
+	restart(rig);
+	assert_true(has(rig, "uid:1000", 1));
+	assert_int_equal(unlink(rig->path), 0);
+	while (access(rig->path, F_OK) < 0)
+		event_base_loop(rig->base, EVLOOP_ONCE);
+	restart(rig);
+	assert_true(has(rig, "uid:1000", 1));
+}
+
 static void
 the_same_request_is_one(void **state)
 {
@@ -584,6 +604,7 @@ main(void)
 		TEST(a_denial_can_be_turned_round),
 		TEST(a_denial_is_over_in_time),
 		TEST(time_runs_out),
+		TEST(a_file_that_vanishes_is_made_again),
 		TEST(too_many_are_refused),
 		TEST(what_cannot_be_shown_is_refused),
 		TEST(what_is_past_is_forgotten),

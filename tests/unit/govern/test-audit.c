@@ -314,6 +314,37 @@ a_full_disk_stops_or_is_counted(void **state)
 	}
 }
 
+/* It is written as soon as there is room, before anything else, and is not lost. */
+static void
+the_end_of_an_execution_waits_for_a_full_disk(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit = start(rig);
+	struct audit_counts counts;
+	struct chain_link last;
+	unsigned int n = 0;
+	struct stat st;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(audit_write(audit, AUDIT_EXECUTION_STARTED, "uid:1", "x-1", NULL), 0);
+	assert_int_equal(stat(rig->path, &st), 0);
+	limit_size((rlim_t)st.st_size + 50);
+	assert_true(audit_write(audit, AUDIT_EXECUTION_ENDED, "uid:1", "x-1", NULL) < 0);
+	assert_true(audit_write(audit, AUDIT_DENIED, NULL, NULL, NULL) < 0);
+	limit_size(RLIM_INFINITY);
+	assert_int_equal(audit_write(audit, AUDIT_STOPPED, NULL, NULL, NULL), 0);
+	audit_count(audit, &counts);
+	assert_int_equal(counts.lost, 1);
+	assert_int_equal(stat(rig->path, &st), 0);
+	limit_size((rlim_t)st.st_size + 50);
+	assert_true(audit_write(audit, AUDIT_EXECUTION_ENDED, "uid:1", "x-2", NULL) < 0);
+	limit_size(RLIM_INFINITY);
+	audit_free(audit);
+	chain_init(&last);
+	follow(rig->path, &last, "\"event\":\"execution-ended\"", &n);
+	assert_int_equal(n, 2);
+}
+
 static void
 two_services_do_not_share_a_file(void **state)
 {
@@ -623,6 +654,7 @@ main(void)
 		TEST(what_is_no_chain_is_put_aside),
 		TEST(changed_lines_are_found),
 		TEST(a_full_disk_stops_or_is_counted),
+		TEST(the_end_of_an_execution_waits_for_a_full_disk),
 		TEST(two_services_do_not_share_a_file),
 		TEST(a_script_is_in_each_file_once),
 		TEST(long_texts_are_cut),
