@@ -227,6 +227,7 @@ rig_set_up(void **state)
 	}
 	if (turns_guard(rig.base, NULL) < 0)
 		return -1;
+	launcher_watch(rig.launcher, rig.base, NULL, NULL);
 	options = (struct engine_options){
 		.base = rig.base, .config = rig.config, .launcher = rig.launcher,
 		.cgroups = rig.cgroups,
