@@ -140,6 +140,34 @@ def a_root_of_its_own(ctx):
                              python_version="%d.%d" % python).result["json"], True)
 
 
+PROBE = """#!/bin/sh
+{
+	id -u
+	grep CapEff /proc/self/status
+	grep NoNewPrivs /proc/self/status
+	echo $(ls /dev)
+	for pid in 1 $PPID; do : >/proc/$pid/root%s && echo "written by $pid"; done
+} >%s/report 2>/dev/null
+"""
+
+
+@test(private=True, root=True)
+def programs_of_a_root_are_strangers(ctx):
+    root = given("MCP_PYTHON_ROOT", "root")
+    with configuration() as config, tempfile.TemporaryDirectory(dir=root + "/tmp") as d:
+        inside = "/tmp/" + os.path.basename(d)
+        os.chmod(d, 0o777)
+        with open(d + "/python3", "w", encoding="utf-8") as f:
+            f.write(PROBE % (os.path.dirname(config) + "/written", inside))
+        os.chmod(d + "/python3", 0o755)
+        status, said = command(ctx, config, "add", "--root", root, "--name", "other", inside + "/python3")
+        assert status and "is no Python 3" in said, said
+        with open(d + "/report", encoding="utf-8") as f:
+            equal(f.read().split("\n"), ["65534", "CapEff:\t0000000000000000", "NoNewPrivs:\t1",
+                                         "fd full null random urandom zero", ""])
+        assert not os.path.exists(os.path.dirname(config) + "/written")
+
+
 @test(private=True)
 def an_image_that_podman_saved(ctx):
     image = given("MCP_PYTHON_IMAGE", "image")
