@@ -32,6 +32,18 @@
 	"html itertools json math operator random re secrets statistics string textwrap time " \
 	"types typing unicodedata urllib.parse uuid xml.etree"
 
+/* Well-known packages that take long to import, and their modules that scripts import most. A
+ * zygote may import them before a script does (policy/learnable.h). */
+#define LEARNABLE_MODULES \
+	"numpy pandas scipy scipy.stats scipy.optimize scipy.signal scipy.sparse scipy.linalg " \
+	"scipy.interpolate scipy.integrate scipy.spatial matplotlib matplotlib.pyplot seaborn " \
+	"sklearn sklearn.linear_model sklearn.model_selection sklearn.metrics " \
+	"sklearn.preprocessing sklearn.ensemble sklearn.cluster sklearn.decomposition " \
+	"sklearn.datasets sklearn.tree sklearn.svm sklearn.neighbors sklearn.pipeline " \
+	"statsmodels.api sympy requests httpx bs4 lxml.etree lxml.html yaml jinja2 networkx " \
+	"openpyxl docx pypdf PIL.Image plotly.express plotly.graph_objects altair polars " \
+	"pydantic tabulate rich tqdm aiohttp dateutil.parser"
+
 #define KEY(section, name, kind, member, least, most, unit, standard) \
 	{ section, name, KEY_##kind, offsetof(struct config, member), least, most, unit, \
 	  standard, 0, NULL }
@@ -154,6 +166,7 @@ static const struct key keys[] = {
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 	KEY("pool", "zygote_seconds",     U32, pool.zygote_seconds,     0, 2592000, 1, "3600"),
 	KEY("pool", "tenant_zygotes_max", U32, pool.tenant_zygotes_max, 1, 1024,    1, "32"),
+	KEY("pool", "learn",              MODULES, pool.learn,          0, 64,      1, LEARNABLE_MODULES),
 
 	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
 	TENANT_KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),

@@ -8,6 +8,7 @@ libpolicy_a_SOURCES = \
 	policy/id_range.c policy/id_range.h \
 	policy/imports.c policy/imports.h \
 	policy/key_value.c \
+	policy/learnable.c policy/learnable.h \
 	policy/keys.c policy/keys.h \
 	policy/limits.c policy/limits.h \
 	policy/look_alike.c \

@@ -83,6 +83,7 @@ POLICY_TESTS = \
 	tests/unit/policy/test-config \
 	tests/unit/policy/test-id-range \
 	tests/unit/policy/test-imports \
+	tests/unit/policy/test-learnable \
 	tests/unit/policy/test-limits \
 	tests/unit/policy/test-network \
 	tests/unit/policy/test-packages \
@@ -108,6 +109,9 @@ tests_unit_policy_test_id_range_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_imports_SOURCES = tests/unit/policy/test-imports.c
 tests_unit_policy_test_imports_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_imports_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_learnable_SOURCES = tests/unit/policy/test-learnable.c
+tests_unit_policy_test_learnable_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_learnable_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_limits_SOURCES = tests/unit/policy/test-limits.c
 tests_unit_policy_test_limits_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_limits_LDADD = $(POLICY_TEST_LDADD)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules that a zygote may learn: [pool] learn of the configuration. A module has a number, its
+ * place in that list, and a set of modules is a mask of numbers. This module also looks at the text
+ * of a script for the modules that it imports. The look is a guess: it may cost time if it is
+ * wrong, but never changes what a script does.
+ */
+#ifndef POLICY_LEARNABLE_H
+#define POLICY_LEARNABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEARNABLE_MAX 64		/* the bits of a mask */
+#define LEARNABLE_LOOK 65536		/* bytes of a script that are looked at */
+
+struct config;
+
+/* How many there are; 0: nothing is learned ("learn = no"). At most LEARNABLE_MAX. */
+size_t learnable_count(const struct config *config);
+
+/* The name of a module. number must be less than learnable_count. */
+const char *learnable_name(const struct config *config, size_t number);
+
+/* The modules that the script names in lines that begin with "import" or "from". 0 also for a
+ * script that mentions anything that a module reads while it is imported, such as OMP_NUM_THREADS:
+ * it needs a first import of its own. */
+uint64_t learnable_named(const struct config *config, const char *script, size_t len);
+
+#endif
