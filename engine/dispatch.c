@@ -13,14 +13,14 @@
 #include "engine/tenant.h"
 
 void
-dispatch_workers(struct tenant *tenant, unsigned int profile)
+dispatch_workers(struct tenant *tenant, unsigned int kind)
 {
-	struct share *share = &tenant->share[profile];
+	struct share *share = &tenant->share[kind];
 	struct sched_item *item;
 	struct worker *w;
 
 	while ((w = share_warm_worker(share)) != NULL &&
-	       (item = sched_queue_take(&tenant->queue, profile)) != NULL) {
+	       (item = sched_queue_take(&tenant->queue, kind)) != NULL) {
 		struct execution *e = execution_of(item);
 
 		int r = execution_lease(e, w);
@@ -64,8 +64,26 @@ dispatch_refuse(struct share *share, const char *text)
 	struct sched_item *item;
 	struct repl *repl;
 
-	while ((item = TAILQ_FIRST(&share->tenant->queue.items[share->profile->index])) != NULL)
+	while ((item = TAILQ_FIRST(&share->tenant->queue.items[share->profile->kind])) != NULL)
 		execution_fail(execution_of(item), text);
 	while ((repl = TAILQ_FIRST(&share->opening)) != NULL)
 		repl_on_worker_gone(repl, text);
+}
+
+void
+dispatch_fall_back(struct share *share)
+{
+	struct tenant *tenant = share->tenant;
+	struct share *usual = &tenant->share[POOL_USUAL(share->profile->index)];
+	struct sched_item *item;
+	struct repl *repl;
+
+	while ((item = TAILQ_FIRST(&tenant->queue.items[share->profile->kind])) != NULL) {
+		sched_queue_remove(&tenant->queue, item);
+		item->kind = usual->profile->kind;
+		sched_queue_put(&tenant->queue, item);
+	}
+	while ((repl = TAILQ_FIRST(&share->opening)) != NULL)
+		repl_change_share(repl, usual);
+	share_update(usual);
 }

@@ -275,7 +275,7 @@ egress_start(struct egress *e)
 {
 	e->stamp = egress_stamp_of(e);
 	e->unused = false;
-	child_start(&e->child, e->options.launcher, 0);
+	child_start(&e->child, e->options.launcher, 0, 0);
 }
 
 struct egress *

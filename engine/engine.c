@@ -23,6 +23,7 @@
 #include "engine/execution.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
+#include "engine/learning.h"
 #include "engine/observer.h"
 #include "engine/pool.h"
 #include "engine/renewal.h"
@@ -66,6 +67,7 @@ on_housekeeping(evutil_socket_t fd, short what, void *arg)
 	LIST_FOREACH(repl, &engine->repls, link)
 		repl_look_after(repl);
 	each_tenant(engine, tenant_look_after);
+	learning_tend(engine);
 	if (engine->n_tenants > 0)
 		evtimer_add(&engine->housekeeping, &second);
 	pool_pump(engine);
@@ -242,6 +244,7 @@ engine_free(struct engine *engine)
 	worker_slots_done(&engine->slots);
 	if (engine->options.cgroups != NULL)
 		cgroup_root_unwatch(engine->options.cgroups);
+	free(engine->learning);
 	free(engine->ready_text);
 	free(engine);
 }
@@ -346,9 +349,12 @@ count_staying(const struct engine *engine)
 static const struct pool_hooks hooks = {
 	.on_ready = note_ready,
 	.on_change = check_shutdown,
+	.on_quiet = learning_tend,
+	.on_unlearned = learning_failed,
 	.dispatch = dispatch_workers,
 	.start_cells = dispatch_cells,
 	.refuse = dispatch_refuse,
+	.fall_back = dispatch_fall_back,
 	.adopt_strays = worker_adopt_strays,
 	.forget_strays = worker_forget_strays,
 	.may_stay = may_stay,
@@ -385,6 +391,7 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	engine->base = options->base;
 	engine->config = options->config;
 	engine->cells = &repl_stage;
+	engine->learning = xcalloc(CONFIG_PROFILES_MAX, sizeof(*engine->learning));
 	engine->children_fd = worker_open_children();
 	r = set_up(engine);
 	if (r == 0)
@@ -406,7 +413,7 @@ engine_take_profile(struct engine *engine, unsigned int profile)
 {
 	struct tenant *tenant;
 
-	if (profile < engine->pool->n_profiles) {
+	if (POOL_USUAL(profile) < engine->pool->n_kinds) {
 		pool_change_profile(engine, profile);
 		return;
 	}
@@ -485,7 +492,7 @@ engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r
 		.pids_controller = engine->pids_counted,
 		.cpu_controller =
 			cgroups != NULL && cgroup_root_controllers(cgroups)->cpu,
-		.landlock = engine->pool->n_profiles > 0 &&
+		.landlock = engine->pool->n_kinds > 0 &&
 			    zygote_landlock_abi(engine->pool->profile[0].zygote) > 0,
 		.own_uids = launcher_slots(engine->options.launcher) > 0,
 		.text = engine->text,
@@ -495,7 +502,7 @@ engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r
 const char *
 engine_packages(const struct engine *engine)
 {
-	return engine->pool->n_profiles > 0 ? zygote_packages(engine->pool->profile[0].zygote) : "";
+	return engine->pool->n_kinds > 0 ? zygote_packages(engine->pool->profile[0].zygote) : "";
 }
 
 uint64_t
@@ -504,7 +511,8 @@ engine_generation(const struct engine *engine, const char *profile)
 	const struct config_profile *found = config_find_profile(engine->config, profile);
 
 	return found == NULL ? 0
-		: zygote_generation(engine->pool->profile[found - engine->config->profile].zygote);
+		: zygote_generation(engine->pool->profile[POOL_USUAL(
+			found - engine->config->profile)].zygote);
 }
 
 void
@@ -519,7 +527,7 @@ engine_count(const struct engine *engine, struct engine_counts *counts_r)
 	};
 	const struct tenant *tenant;
 
-	for (unsigned int i = 0; i < engine->pool->n_profiles; i++)
+	for (unsigned int i = 0; i < engine->pool->n_kinds; i += 2)
 		counts.zygotes_ready += zygote_is_ready(engine->pool->profile[i].zygote);
 	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
 		LIST_FOREACH(tenant, &engine->tenants[i], link)

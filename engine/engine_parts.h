@@ -20,6 +20,7 @@ struct execution;
 struct repl;
 struct repl_stage;
 struct keeper;
+struct learning;
 struct pool;
 struct upstream;
 struct renewal;
@@ -52,6 +53,7 @@ struct engine {
 	struct upstream *upstream;		/* the client of other MCP servers; NULL: none is
 						 * configured */
 	struct pool *pool;
+	struct learning *learning;		/* by profile */
 	const struct worker_owner *owner;	/* of all workers: pool.c */
 	const struct repl_stage *cells;		/* of all sessions: repl.c */
 	struct worker_slots slots;

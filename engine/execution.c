@@ -25,6 +25,7 @@
 #include "engine/execution_mounts.h"
 #include "engine/execution_parts.h"
 #include "engine/execution_tools.h"
+#include "engine/learning.h"
 #include "engine/pool.h"
 #include "engine/repl_stage.h"
 #include "engine/share.h"
@@ -90,7 +91,7 @@ new_execution(struct engine *engine, struct tenant *tenant,
 		xalloc_fail(0);
 	*e = (struct execution){
 		.engine = engine, .tenant = tenant, .watcher = *watcher, .profile = profile,
-		.item.kind = request->repl != NULL ? SCHED_CELLS : profile,
+		.item.kind = request->repl != NULL ? SCHED_CELLS : POOL_USUAL(profile),
 		.repl = request->repl, .limits = request->limits,
 		.serial = ++engine->executions, .id = "x-",
 		.usage.asked_us = clock_us(),
@@ -149,9 +150,9 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		struct why *why_r)
 {
 	struct execution_mounts mounts;
-	struct pool_profile *profile;
 	struct repl_terms terms = { 0 };
 	unsigned int index = 0;
+	struct share *share;
 	struct execution *e;
 	int r;
 
@@ -186,7 +187,6 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	}
 	*execution_r = e;
 	tenant->active_ms = clock_ms();
-	profile = tenant->share[index].profile;
 	if (engine->shutting_down) {
 		e->facts.stop = STOP_CANCEL;
 		e->facts.cancel = CANCEL_SHUTDOWN;
@@ -194,7 +194,13 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		answer_later(e);
 		return 0;
 	}
-	if (!pool_may_serve(&tenant->share[index]) ||
+	if (e->repl != NULL)
+		e->named = learnable_named(engine->config, request->script, request->script_len);
+	else if (!request->internal)
+		e->item.kind = learning_choose(tenant, index, request->script,
+					       request->script_len, &e->named);
+	share = &tenant->share[e->repl != NULL ? POOL_USUAL(index) : e->item.kind];
+	if (!pool_may_serve(share) ||
 	    sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
@@ -206,13 +212,13 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		e->engine->cells->enqueue(e->repl, e);
 		return 0;
 	}
-	if (zygote_trouble(profile->zygote) != NULL) {
-		execution_fail(e, zygote_trouble(profile->zygote));
+	if (zygote_trouble(share->profile->zygote) != NULL) {
+		execution_fail(e, zygote_trouble(share->profile->zygote));
 		return 0;
 	}
-	if (share_warm_worker(&tenant->share[index]) == NULL)
-		share_grow(&tenant->share[index]);
-	pool_dispatch(tenant, index);
+	if (share_warm_worker(share) == NULL)
+		share_grow(share);
+	pool_dispatch(tenant, e->item.kind);
 	return 0;
 }
 
@@ -435,6 +441,8 @@ execution_keep_done(struct execution *e, struct frame *frame)
 {
 	e->done = *frame;
 	memset(frame, 0, sizeof(*frame));
+	if (e->named != 0 && e->done.msg.done.has_import_us)
+		learning_note(e->engine, e->profile, e->named, e->done.msg.done.import_us);
 	e->facts.has_done = true;
 	e->facts.raised = e->done.msg.done.raised;
 	e->facts.done_code = e->done.msg.done.exit_code;
@@ -563,7 +571,8 @@ execution_stop(struct execution *e, enum stop_reason reason)
 			e->engine->cells->dequeue(e->repl, e);
 			e->repl = NULL;
 		}
-		share_update(&e->tenant->share[e->profile]);
+		if (e->item.kind != SCHED_CELLS)
+			share_update(&e->tenant->share[e->item.kind]);
 		e->facts.stop = reason;
 		e->facts.never_ran = true;
 		execution_set_state(e, EXECUTION_DUE);

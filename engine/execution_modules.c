@@ -125,7 +125,7 @@ execution_answer_module(struct execution *e, const char *environment)
 int
 modules_take(struct execution *e, const struct msg_module *module)
 {
-	const struct zygote *zygote = e->tenant->share[e->profile].profile->zygote;
+	const struct zygote *zygote = e->tenant->share[POOL_USUAL(e->profile)].profile->zygote;
 	struct execution_modules *m = e->modules;
 
 	if (m == NULL || module->id != e->serial || m->open || module->number != m->number + 1 ||

@@ -46,7 +46,7 @@ enum stopping {
 };
 
 struct execution {
-	struct sched_item item;			/* WAITING; item.kind is the profile, or
+	struct sched_item item;			/* WAITING; item.kind is a kind of workers, or
 						 * SCHED_CELLS */
 	TAILQ_ENTRY(execution) link;		/* RUNNING, DUE */
 	struct engine *engine;
@@ -54,6 +54,7 @@ struct execution {
 	struct execution_watcher watcher;
 	enum execution_state state;
 	unsigned int profile;
+	uint64_t named;				/* modules that it imports (policy/learnable.h) */
 	uint64_t serial;
 	char id[32];
 	struct request_copy request;

@@ -67,7 +67,7 @@ keeper_on_due(void *arg)
 	struct keeper *k = arg;
 
 	if (k->child.state == CHILD_DOWN)
-		child_start(&k->child, k->options.launcher, 0);
+		child_start(&k->child, k->options.launcher, 0, 0);
 }
 
 static int
@@ -116,7 +116,7 @@ keeper_new(const struct keeper_options *options, struct keeper **keeper_r)
 		return -ENOMEM;
 	k->options = *options;
 	child_init(&k->child, &keeper_kind, options->base, k);
-	child_start(&k->child, k->options.launcher, 0);
+	child_start(&k->child, k->options.launcher, 0, 0);
 	*keeper_r = k;
 	return 0;
 }

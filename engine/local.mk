@@ -21,6 +21,7 @@ libengine_a_SOURCES = \
 	engine/execution_usage.c engine/execution_usage.h \
 	engine/file_uri.c engine/file_uri.h \
 	engine/keeper.c engine/keeper.h \
+	engine/learning.c engine/learning.h \
 	engine/load.c engine/load.h \
 	engine/observer.h \
 	engine/options.h \

@@ -42,22 +42,32 @@
 
 /* ---- asking for workers ---- */
 
-/* Tells every call that waits for this profile that it is unavailable. */
+static bool
+is_learned(const struct pool_profile *profile)
+{
+	return profile->kind == POOL_LEARNED(profile->index);
+}
+
+/* Tells every call that waits for this profile that it is unavailable. Calls that wait for a
+ * learned zygote get workers of the usual one. */
 static void
 pool_fail_waiting(struct pool_profile *profile, const char *text)
 {
 	struct sched_entity *entity;
 
 	while ((entity = sched_ring_next(&profile->ring, SCHED_WAITING)) != NULL) {
-		profile->engine->pool->hooks->refuse(share_of(entity), text);
+		if (is_learned(profile))
+			profile->engine->pool->hooks->fall_back(share_of(entity));
+		else
+			profile->engine->pool->hooks->refuse(share_of(entity), text);
 		share_update(share_of(entity));
 	}
 }
 
 void
-pool_dispatch(struct tenant *tenant, unsigned int profile)
+pool_dispatch(struct tenant *tenant, unsigned int kind)
 {
-	tenant->engine->pool->hooks->dispatch(tenant, profile);
+	tenant->engine->pool->hooks->dispatch(tenant, kind);
 }
 
 void
@@ -143,7 +153,7 @@ pool_make_room(struct pool *pool)
 
 /* ---- zygotes of tenants' own ---- */
 
-static int profile_init(struct engine *engine, struct pool_profile *profile, unsigned int index);
+static int profile_init(struct engine *engine, struct pool_profile *profile, unsigned int kind);
 
 static void
 free_own(struct pool_profile *own)
@@ -228,7 +238,7 @@ pool_detach(struct pool_profile *own)
 
 	for (int class = 0; class < SCHED_CLASS_COUNT; class++)
 		sched_ring_want(&own->ring, &share->entity, (enum sched_class)class, false);
-	share->profile = &own->engine->pool->profile[own->index];
+	share->profile = &own->engine->pool->profile[own->kind];
 	own->share = NULL;
 	event_del(&own->retry);
 }
@@ -278,7 +288,7 @@ take_own(struct share *share)
 	own = calloc(1, sizeof(*own));
 	if (own == NULL)
 		return -ENOMEM;
-	r = profile_init(engine, own, shared->index);
+	r = profile_init(engine, own, shared->kind);
 	if (r < 0) {
 		free(own);
 		return r;
@@ -394,8 +404,8 @@ pump_all(struct engine *engine, bool warming)
 	struct pool *pool = engine->pool;
 	struct pool_profile *own;
 
-	for (unsigned int i = 0; i < pool->n_profiles; i++) {
-		if (engine->config->profile[i].zygote_per_tenant)
+	for (unsigned int i = 0; i < pool->n_kinds; i++) {
+		if (engine->config->profile[pool->profile[i].index].zygote_per_tenant)
 			hand_out_zygotes(&pool->profile[i], warming);
 		else
 			pump_profile(engine, &pool->profile[i], warming);
@@ -408,8 +418,10 @@ pump_all(struct engine *engine, bool warming)
 static void
 top_up(struct engine *engine)
 {
-	if (!engine->shutting_down)
-		pump_all(engine, true);
+	if (engine->shutting_down)
+		return;
+	pump_all(engine, true);
+	engine->pool->hooks->on_quiet(engine);
 }
 
 static void
@@ -455,7 +467,7 @@ somebody_waits(const struct pool *pool)
 	LIST_FOREACH(own, &pool->own, link)
 		if (sched_ring_wants(&own->ring, SCHED_WAITING))
 			return true;
-	for (unsigned int i = 0; i < pool->n_profiles; i++)
+	for (unsigned int i = 0; i < pool->n_kinds; i++)
 		if (sched_ring_wants(&pool->profile[i].ring, SCHED_WAITING))
 			return true;
 	return false;
@@ -575,7 +587,7 @@ on_warm(struct worker *w)
 	if (engine->shutting_down)
 		worker_end(w);
 	else {
-		pool_dispatch(w->share->tenant, profile->index);
+		pool_dispatch(w->share->tenant, profile->kind);
 		share_replace(w->share);
 	}
 }
@@ -635,7 +647,7 @@ pool_on_zygote_ready(void *arg)
 {
 	struct pool_profile *profile = arg;
 
-	if (profile->index == 0 && !profile->is_own)
+	if (profile->kind == 0 && !profile->is_own)
 		profile->engine->pool->hooks->on_ready(profile->engine, 0, "ready");
 	pool_pump(profile->engine);
 }
@@ -645,9 +657,11 @@ pool_on_zygote_failed(void *arg, int error, const char *text)
 {
 	struct pool_profile *profile = arg;
 
-	if (profile->index == 0 && !profile->is_own)
+	if (profile->kind == 0 && !profile->is_own)
 		profile->engine->pool->hooks->on_ready(profile->engine, error, text);
 	pool_fail_waiting(profile, text);
+	if (is_learned(profile))
+		profile->engine->pool->hooks->on_unlearned(profile->engine, profile->index);
 }
 
 /* Running workers continue: a worker needs its zygote only to be made. Warm workers are
@@ -670,6 +684,10 @@ on_zygote_lost(void *arg, uint64_t generation)
 			if (w->pidfd < 0)
 				worker_on_orphaned(w);
 		}
+	if (is_learned(profile)) {
+		pool_fail_waiting(profile, "");
+		pool_pump(engine);
+	}
 }
 
 /* Marks the workers of earlier processes as stale. They serve until new ones have been made, unless
@@ -739,13 +757,15 @@ on_zygote_stopped(void *arg)
 }
 
 static int
-profile_init(struct engine *engine, struct pool_profile *profile, unsigned int index)
+profile_init(struct engine *engine, struct pool_profile *profile, unsigned int kind)
 {
+	const unsigned int index = kind / 2;
 	struct zygote_options options = {
 		.base = engine->base,
 		.launcher = engine->options.launcher,
 		.profile = &engine->config->profile[index],
 		.index = index,
+		.rests = kind == POOL_LEARNED(index),
 		.renew_seconds = engine->config->pool.zygote_seconds,
 		.watcher = {
 			.on_ready = pool_on_zygote_ready,
@@ -762,6 +782,7 @@ profile_init(struct engine *engine, struct pool_profile *profile, unsigned int i
 
 	profile->engine = engine;
 	profile->index = index;
+	profile->kind = kind;
 	sched_ring_init(&profile->ring);
 	evtimer_assign(&profile->retry, engine->base, pool_on_retry, profile);
 	r = zygote_new(&options, &profile->zygote);
@@ -774,11 +795,12 @@ int
 pool_add_profile(struct engine *engine)
 {
 	struct pool *pool = engine->pool;
-	unsigned int i = pool->n_profiles;
-	int r = profile_init(engine, &pool->profile[i], i);
+	int r = 0;
 
-	if (r == 0)
-		pool->n_profiles++;
+	for (int i = 0; i < 2 && r == 0; i++) {
+		r = profile_init(engine, &pool->profile[pool->n_kinds], pool->n_kinds);
+		pool->n_kinds += r == 0;
+	}
 	return r;
 }
 
@@ -788,7 +810,7 @@ pool_init(struct engine *engine, const struct pool_hooks *hooks)
 	struct pool *pool = xcalloc(1, sizeof(*pool));
 	int r = 0;
 
-	assert(engine->config->n_profiles <= SCHED_CELLS);
+	assert(POOL_USUAL(engine->config->n_profiles) <= SCHED_CELLS);
 	engine->pool = pool;
 	engine->owner = &owner;
 	pool->hooks = hooks;
@@ -796,10 +818,10 @@ pool_init(struct engine *engine, const struct pool_hooks *hooks)
 	TAILQ_INIT(&pool->spent);
 	evtimer_assign(&pool->quiet, engine->base, pool_on_quiet, engine);
 	pool->by_serial = calloc(POOL_BUCKETS, sizeof(*pool->by_serial));
-	pool->profile = calloc(CONFIG_PROFILES_MAX, sizeof(*pool->profile));
+	pool->profile = calloc(POOL_KINDS_MAX, sizeof(*pool->profile));
 	if (pool->by_serial == NULL || pool->profile == NULL)
 		return -ENOMEM;
-	while (pool->n_profiles < engine->config->n_profiles && r == 0)
+	while (pool->n_kinds < POOL_USUAL(engine->config->n_profiles) && r == 0)
 		r = pool_add_profile(engine);
 	return r;
 }
@@ -812,7 +834,8 @@ pool_renew_zygotes_of(struct engine *engine, unsigned int profile)
 
 	if (engine->shutting_down)
 		return;
-	zygote_renew(pool->profile[profile].zygote);
+	zygote_renew(pool->profile[POOL_USUAL(profile)].zygote);
+	zygote_renew(pool->profile[POOL_LEARNED(profile)].zygote);
 	LIST_FOREACH(own, &pool->own, link)
 		if (own->share != NULL && own->index == profile)
 			zygote_renew(own->zygote);
@@ -821,7 +844,7 @@ pool_renew_zygotes_of(struct engine *engine, unsigned int profile)
 void
 pool_renew_zygotes(struct engine *engine)
 {
-	for (unsigned int i = 0; i < engine->pool->n_profiles; i++)
+	for (unsigned int i = 0; POOL_USUAL(i) < engine->pool->n_kinds; i++)
 		pool_renew_zygotes_of(engine, i);
 }
 
@@ -830,7 +853,8 @@ pool_change_profile(struct engine *engine, unsigned int profile)
 {
 	struct pool_profile *own;
 
-	engine->pool->profile[profile].has_changed = true;
+	engine->pool->profile[POOL_USUAL(profile)].has_changed = true;
+	engine->pool->profile[POOL_LEARNED(profile)].has_changed = true;
 	LIST_FOREACH(own, &engine->pool->own, link)
 		if (own->index == profile)
 			own->has_changed = true;
@@ -854,7 +878,7 @@ pool_stop(struct engine *engine)
 			if (w->pidfd < 0)
 				worker_on_orphaned(w);
 		}
-	for (unsigned int i = 0; i < pool->n_profiles; i++) {
+	for (unsigned int i = 0; i < pool->n_kinds; i++) {
 		event_del(&pool->profile[i].retry);
 		zygote_stop(pool->profile[i].zygote);
 	}
@@ -886,7 +910,7 @@ pool_done(struct engine *engine)
 	if (pool == NULL)
 		return;
 	event_del(&pool->quiet);
-	for (unsigned int i = 0; i < pool->n_profiles; i++) {
+	for (unsigned int i = 0; i < pool->n_kinds; i++) {
 		event_del(&pool->profile[i].retry);
 		zygote_free(pool->profile[i].zygote);
 	}

@@ -12,8 +12,14 @@
 #include <event2/event_struct.h>
 
 #include "engine/scheduler.h"
+#include "policy/config.h"
 
 #define POOL_BUCKETS 256
+
+/* A profile has two kinds of workers: of its usual zygote, and of its learned one (learning.h). */
+#define POOL_KINDS_MAX (2 * CONFIG_PROFILES_MAX)
+#define POOL_USUAL(profile) (2 * (profile))
+#define POOL_LEARNED(profile) (2 * (profile) + 1)
 
 struct engine;
 struct share;
@@ -22,10 +28,11 @@ struct worker;
 struct worker_stray;
 struct zygote;
 
-/* A profile in the pool: its zygote, and the shares that want workers of it. With zygote_per_tenant
- * there is another struct pool_profile for each share that has a zygote of its own. Then the
- * profile's shared zygote makes no workers: it only shows that zygotes of the profile can be
- * started. Shares that want workers and have no zygote wait in the shared profile's ring. */
+/* A kind of workers of a profile in the pool: its zygote, and the shares that want workers of it.
+ * With zygote_per_tenant there is another struct pool_profile for each share that has a zygote of
+ * its own. Then the profile's shared zygote makes no workers: it only shows that zygotes of the
+ * profile can be started. Shares that want workers and have no zygote wait in the shared profile's
+ * ring. */
 struct pool_profile {
 	LIST_ENTRY(pool_profile) link;	/* is_own: in the pool's list */
 	struct share *share;		/* is_own: the share that it belongs to; NULL: it was given
@@ -33,8 +40,8 @@ struct pool_profile {
 	bool is_own;			/* it was made for one share */
 	bool has_changed;		/* in the configuration, since its zygote has started */
 	struct engine *engine;
-	unsigned int index;		/* its number in the configuration, and the kind of its
-					 * items in a tenant's queue (scheduler.h) */
+	unsigned int index;		/* its number in the configuration */
+	unsigned int kind;		/* of its items in a tenant's queue (scheduler.h) */
 	struct zygote *zygote;
 	struct sched_ring ring;		/* of shares */
 	struct event retry;		/* after failed starts of workers */
@@ -47,14 +54,19 @@ struct pool_profile {
 struct pool_hooks {
 	/* The zygote of the default profile is ready, or failed: -errno and a sentence. */
 	void (*on_ready)(struct engine *engine, int error, const char *text);
+	/* A quiet moment: as learning_tend (learning.h). */
+	void (*on_quiet)(struct engine *engine);
+	/* As learning_failed. */
+	void (*on_unlearned)(struct engine *engine, unsigned int profile);
 	/* A worker or a zygote is gone, or a session is at rest: a shutdown may be complete. */
 	void (*on_change)(struct engine *engine);
 	/* As dispatch_workers (dispatch.h). */
-	void (*dispatch)(struct tenant *tenant, unsigned int profile);
+	void (*dispatch)(struct tenant *tenant, unsigned int kind);
 	/* As dispatch_cells. */
 	void (*start_cells)(struct tenant *tenant);
-	/* As dispatch_refuse. */
+	/* As dispatch_refuse and dispatch_fall_back. */
 	void (*refuse)(struct share *share, const char *text);
+	void (*fall_back)(struct share *share);
 	/* As worker_adopt_strays and worker_forget_strays (worker.h). */
 	void (*adopt_strays)(struct engine *engine);
 	void (*forget_strays)(struct engine *engine);
@@ -65,8 +77,8 @@ struct pool_hooks {
 
 struct pool {
 	const struct pool_hooks *hooks;
-	struct pool_profile *profile;
-	unsigned int n_profiles;
+	struct pool_profile *profile;	/* by kind */
+	unsigned int n_kinds;
 	LIST_HEAD(, pool_profile) own;	/* of shares; freed when their zygotes have stopped */
 	unsigned int n_own;
 	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
@@ -88,7 +100,8 @@ void pool_done(struct engine *engine);	/* kills at once */
 void pool_stop(struct engine *engine);
 bool pool_is_empty(const struct engine *engine);
 
-/* Starts a zygote for the next profile of the configuration. 0 or -errno. */
+/* Starts a zygote for the next profile of the configuration, and prepares its learned one. 0 or
+ * -errno. */
 int pool_add_profile(struct engine *engine);
 
 /* The host has changed: starts a successor for every zygote. */
@@ -122,7 +135,7 @@ void pool_rest_zygote(struct share *share);
 void pool_give_zygote_up(struct share *share);
 
 /* These call the hooks dispatch, start_cells and on_change. */
-void pool_dispatch(struct tenant *tenant, unsigned int profile);
+void pool_dispatch(struct tenant *tenant, unsigned int kind);
 void pool_dispatch_cells(struct tenant *tenant);
 void pool_tell_change(struct engine *engine);
 

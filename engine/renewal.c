@@ -40,6 +40,7 @@ static const struct {
 	{ "/usr/bin", NULL },
 	{ "/usr/share", NULL },
 	{ "/usr/lib/python3/dist-packages", NULL },
+	{ "/usr/local/lib/python" PYTHON_VERSION "/dist-packages", NULL },
 };
 
 /* A watch, with the number that the kernel has given it. */

@@ -21,6 +21,7 @@
 #include "engine/execution_mounts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
+#include "engine/learning.h"
 #include "engine/pool.h"
 #include "engine/repl_parts.h"
 #include "engine/repl_stage.h"
@@ -61,6 +62,16 @@ repl_set_phase(struct repl *repl, enum repl_phase to)
 		share->n_opening++;
 	}
 	repl->phase = to;
+}
+
+void
+repl_change_share(struct repl *repl, struct share *share)
+{
+	TAILQ_REMOVE(&repl->share->opening, repl, waiting_link);
+	repl->share->n_opening--;
+	repl->share = share;
+	TAILQ_INSERT_TAIL(&share->opening, repl, waiting_link);
+	share->n_opening++;
 }
 
 /* ---- the end of it ---- */
@@ -650,7 +661,7 @@ repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 	if (repl == NULL)
 		xalloc_fail(0);
 	*repl = (struct repl){
-		.engine = engine, .tenant = tenant, .share = &tenant->share[profile],
+		.engine = engine, .tenant = tenant, .share = &tenant->share[POOL_USUAL(profile)],
 		.watcher = *watcher, .memory_bytes = memory_bytes, .memory_most = memory_bytes,
 		.channel = -1,
 	};
@@ -670,6 +681,7 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 {
 	unsigned int index = 0;
 	struct repl *repl;
+	uint64_t named;
 	int r;
 
 	r = request_choose_profile(tenant, options->profile, &index, why_r);
@@ -692,8 +704,11 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	if (options->environment != NULL)
 		snprintf(repl->environment, sizeof(repl->environment), "%s",
 			 options->environment);
+	if (options->code != NULL)
+		repl->share = &tenant->share[learning_choose(tenant, index, options->code,
+							     options->code_len, &named)];
 	repl_set_phase(repl, REPL_WAITING);
-	pool_dispatch(tenant, index);
+	pool_dispatch(tenant, repl->share->profile->kind);
 	*repl_r = repl;
 	return 0;
 }

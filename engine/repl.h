@@ -53,6 +53,9 @@ struct repl_options {
 	uint32_t pids_max;		/* the most that a cell may ask for; 0: limits.pids */
 	unsigned int sessions_max;	/* of the tenant, this one included */
 	const char *environment;	/* mounted before its first cell; NULL: none */
+	const char *code;		/* of its first cell, to choose its worker by (learning.h);
+					 * NULL: unknown */
+	size_t code_len;
 	/* The session makes no copies: a cell that does not end by itself ends the session. The
 	 * caller must not ask for a copy (repl_copy, or a cell that inspects). */
 	bool alone;

@@ -103,6 +103,9 @@ struct repl {
  * here. Aborts if the change is not allowed. */
 void repl_set_phase(struct repl *repl, enum repl_phase phase);
 
+/* Makes a session in phase WAITING wait in another share. */
+void repl_change_share(struct repl *repl, struct share *share);
+
 /* Gives the session a warm worker. 0, or -EAGAIN: the worker failed and was ended. */
 int repl_lease(struct repl *repl, struct worker *worker);
 

@@ -13,8 +13,8 @@
 
 /* ---- the queue of one tenant ---- */
 
-#define SCHED_CELLS 16		/* the kind of cells, which wait for their session's worker */
-#define SCHED_KINDS_MAX 17	/* the kinds below it are profiles of workers */
+#define SCHED_CELLS 32		/* the kind of cells, which wait for their session's worker */
+#define SCHED_KINDS_MAX 33	/* the kinds below it are kinds of workers (pool.h) */
 
 struct sched_item {
 	TAILQ_ENTRY(sched_item) link;

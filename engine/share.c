@@ -37,7 +37,7 @@ void
 share_update(struct share *share)
 {
 	unsigned int useful =
-		sched_queue_useful(&share->tenant->queue, share->profile->index) +
+		sched_queue_useful(&share->tenant->queue, share->profile->kind) +
 		share->n_opening;
 	unsigned int have = share->n_warm + share->n_starting;
 

@@ -9,6 +9,7 @@
 #include "engine/engine_parts.h"
 #include "engine/execution.h"
 #include "engine/execution_parts.h"
+#include "engine/learning.h"
 #include "engine/pool.h"
 #include "engine/running.h"
 #include "engine/tenant.h"
@@ -49,12 +50,19 @@ survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 	const struct tenant *tenant;
 	const struct worker *worker;
 
-	for (unsigned int i = 0; i < pool->n_profiles; i++)
+	for (unsigned int i = 0; POOL_USUAL(i) < pool->n_kinds; i++) {
+		const struct zygote *zygote = pool->profile[POOL_USUAL(i)].zygote;
+		const struct learning *learning = &engine->learning[i];
+
 		profile_r[i] = (struct survey_profile){
 			.name = engine->config->profile[i].name,
-			.ready = zygote_is_ready(pool->profile[i].zygote),
-			.trouble = zygote_trouble(pool->profile[i].zygote),
+			.ready = zygote_is_ready(zygote),
+			.trouble = zygote_trouble(zygote),
+			.learned = zygote_learned(pool->profile[POOL_LEARNED(i)].zygote),
+			.hits = learning->hits,
+			.misses = learning->misses,
 		};
+	}
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
 		LIST_FOREACH(worker, &pool->by_serial[i], all_link)
 			if (worker->share != NULL)
@@ -62,9 +70,9 @@ survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
 		LIST_FOREACH(tenant, &engine->tenants[i], link)
 			for (unsigned int k = 0; k < tenant->n_shares; k++)
-				profile_r[k].waiting += tenant->queue.waiting[k] +
-							tenant->share[k].n_opening;
-	return pool->n_profiles;
+				profile_r[k / 2].waiting += tenant->queue.waiting[k] +
+							    tenant->share[k].n_opening;
+	return pool->n_kinds / 2;
 }
 
 /* The processor time that a running execution has used so far. Without a cgroup: up to the last

@@ -25,6 +25,9 @@ struct survey_profile {
 	unsigned int sessions;		/* workers of idle sessions */
 	unsigned int spent;		/* workers whose execution was answered; they end soon */
 	unsigned int waiting;		/* executions, and sessions that have no worker yet */
+	uint64_t learned;		/* modules of its learned zygote (policy/learnable.h) */
+	uint64_t hits, misses;		/* scripts that named a learned module, or one that was not
+					 * learned yet */
 };
 
 /* Fills at most CONFIG_PROFILES_MAX entries, in the order of the configuration. Returns their

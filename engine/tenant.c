@@ -67,16 +67,16 @@ tenant_add_shares(struct tenant *tenant)
 {
 	struct pool *pool = tenant->engine->pool;
 
-	for (unsigned int i = tenant->n_shares; i < pool->n_profiles; i++)
+	for (unsigned int i = tenant->n_shares; i < pool->n_kinds; i++)
 		share_init(&tenant->share[i], tenant, &pool->profile[i]);
-	tenant->n_shares = pool->n_profiles;
+	tenant->n_shares = pool->n_kinds;
 }
 
 static struct tenant *
 tenant_make(struct engine *engine, const char *principal)
 {
 	struct tenant *tenant =
-		calloc(1, sizeof(*tenant) + CONFIG_PROFILES_MAX * sizeof(tenant->share[0]));
+		calloc(1, sizeof(*tenant) + POOL_KINDS_MAX * sizeof(tenant->share[0]));
 
 	if (tenant == NULL)
 		xalloc_fail(0);

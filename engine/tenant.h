@@ -36,7 +36,7 @@ struct tenant {
 	uint64_t spilled;		/* bytes of output that is kept for "spill" (request.h) of
 					 * its running executions */
 	unsigned int n_shares;
-	struct share share[];		/* by profile */
+	struct share share[];		/* by kind (pool.h) */
 };
 
 /* Makes its shares for all profiles of the pool that it has none for. */

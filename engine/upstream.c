@@ -473,7 +473,7 @@ upstream_start(struct upstream *u)
 	u->stamp = upstream_stamp_of(u);
 	for (uint32_t i = 0; i < u->n_servers; i++)
 		upstream_set_state(&u->server[i], TOOL_SERVER_STARTING, "", 0);
-	child_start(&u->child, u->options.launcher, 0);
+	child_start(&u->child, u->options.launcher, 0, 0);
 }
 
 static void

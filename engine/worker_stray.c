@@ -91,7 +91,7 @@ is_known(const struct engine *engine, pid_t pid)
 	LIST_FOREACH(stray, &engine->pool->strays, link)
 		if (stray->pid == pid)
 			return true;
-	for (unsigned int i = 0; i < engine->pool->n_profiles; i++)
+	for (unsigned int i = 0; i < engine->pool->n_kinds; i++)
 		if (zygote_has(engine->pool->profile[i].zygote, pid))
 			return true;
 	LIST_FOREACH(own, &engine->pool->own, link)

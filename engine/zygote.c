@@ -32,6 +32,7 @@ struct process {
 	bool said_hello;
 	bool was_used;			/* has been asked for a worker */
 	bool is_stale;			/* the host has changed since it started */
+	uint64_t asked;			/* modules that it is to learn */
 	unsigned int spawns;		/* how many are unanswered */
 };
 
@@ -40,7 +41,8 @@ struct zygote {
 	struct process process[2];
 	struct process *now;		/* makes the workers, or will once it is ready */
 	uint64_t generations;
-	bool stopping;
+	bool stopping, rests;
+	uint64_t wanted, learned, refused;	/* modules */
 	uint32_t landlock_abi;
 	char packages[PACKAGES_TEXT_MAX + 1];
 	char platform[129], extension[65];
@@ -69,7 +71,8 @@ zygote_start(struct process *p)
 {
 	p->said_hello = p->was_used = p->is_stale = false;
 	p->generation = ++p->zygote->generations;
-	child_start(&p->child, p->zygote->options.launcher, p->zygote->options.index);
+	p->asked = p->zygote->wanted & ~p->zygote->refused;
+	child_start(&p->child, p->zygote->options.launcher, p->zygote->options.index, p->asked);
 }
 
 static void
@@ -170,6 +173,8 @@ zygote_on_down(void *arg)
 	if (z->stopping) {
 		if (other_than(z, p)->child.state == CHILD_DOWN)
 			z->options.watcher.on_stopped(z->options.watcher.arg);
+	} else if (z->rests) {
+		p->spawns = 0;
 	} else if (p == z->now) {
 		on_now_down(p);
 	} else {
@@ -216,6 +221,26 @@ keep_packages(struct zygote *z, const struct msg_str *names)
 		z->packages[0] = '\0';
 }
 
+/* Notes what the process has learned. A module that is refused is not tried again, so the reason is
+ * logged once. */
+static void
+note_learned(struct process *p, const struct msg_zygote_ready *ready)
+{
+	struct zygote *z = p->zygote;
+	struct log_quoted quoted;
+
+	z->learned = p->asked & ready->learned;
+	z->refused |= p->asked & ~ready->learned;
+	for (size_t i = 0; p->asked != z->learned && i < ready->unlearned.n; i++)
+		log_line(LOG_NOTICE, "module-not-learned", "profile=%s text=%s",
+			 z->options.profile->name,
+			 log_quote(&quoted, ready->unlearned.item[i].at,
+				   ready->unlearned.item[i].len));
+	if (p->asked != 0)
+		log_line(LOG_INFO, "zygote-learned", "profile=%s modules=%d",
+			 z->options.profile->name, __builtin_popcountll(z->learned));
+}
+
 static int
 on_zygote_ready(struct process *p, const struct msg_zygote_ready *ready)
 {
@@ -230,6 +255,7 @@ on_zygote_ready(struct process *p, const struct msg_zygote_ready *ready)
 			 log_quote(&quoted, ready->missing.item[i].at,
 				   ready->missing.item[i].len));
 	z->landlock_abi = ready->landlock_abi;
+	note_learned(p, ready);
 	keep_packages(z, &ready->packages);
 	snprintf(z->platform, sizeof(z->platform), "%.*s", (int)ready->platform.len,
 		 ready->platform.at);
@@ -356,19 +382,71 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 		z->process[i].zygote = z;
 		child_init(&z->process[i].child, &zygote_kind, options->base, &z->process[i]);
 	}
+	z->rests = options->rests;
 	/* The start comes from the loop, so that no callback is called before this returns. */
-	child_arm(&z->now->child, 0);
+	if (!z->rests)
+		child_arm(&z->now->child, 0);
 	*zygote_r = z;
 	return 0;
 }
 
-void
-zygote_renew(struct zygote *z)
+static void
+make_stale(struct zygote *z)
 {
 	for (size_t i = 0; i < 2; i++)
 		z->process[i].is_stale = child_is_up(&z->process[i].child);
 	if (z->now->child.state == CHILD_SERVING)
 		zygote_replace(z);
+}
+
+void
+zygote_renew(struct zygote *z)
+{
+	z->refused = 0;
+	make_stale(z);
+}
+
+void
+zygote_learn(struct zygote *z, uint64_t modules)
+{
+	assert(zygote_may_learn(z));
+	z->wanted = modules;
+	if (z->rests)
+		child_arm(&z->now->child, 0);
+	else
+		make_stale(z);
+	z->rests = false;
+}
+
+bool
+zygote_may_learn(const struct zygote *z)
+{
+	const enum child_state a = z->process[0].child.state, b = z->process[1].child.state;
+
+	return z->rests ? a == CHILD_DOWN && b == CHILD_DOWN
+			: a + b == CHILD_DOWN + CHILD_SERVING;
+}
+
+uint64_t
+zygote_learned(const struct zygote *z)
+{
+	return zygote_is_ready(z) ? z->learned : 0;
+}
+
+uint64_t
+zygote_refused(const struct zygote *z)
+{
+	return z->refused;
+}
+
+void
+zygote_rest(struct zygote *z)
+{
+	z->rests = true;
+	for (size_t i = 0; i < 2; i++) {
+		event_del(&z->process[i].child.timer);
+		child_end(&z->process[i].child);
+	}
 }
 
 void

@@ -56,6 +56,7 @@ struct zygote_options {
 	struct launcher *launcher;
 	const struct config_profile *profile;
 	unsigned int index;			/* the profile's */
+	bool rests;				/* it is not started before zygote_learn */
 	uint32_t renew_seconds;			/* 0: never renewed */
 	struct zygote_watcher watcher;
 };
@@ -72,6 +73,20 @@ void zygote_stop(struct zygote *zygote);
 /* Replaces the zygote's process by a new one before its renewal is due, because the host or the
  * profile has changed. */
 void zygote_renew(struct zygote *zygote);
+
+/* Makes it learn modules (a mask, policy/learnable.h): starts it if it rests, otherwise renews it.
+ * To be called only if zygote_may_learn: no process is being started or ended. */
+void zygote_learn(struct zygote *zygote, uint64_t modules);
+bool zygote_may_learn(const struct zygote *zygote);
+
+/* The learned modules that its workers have; 0 while it is not ready. */
+uint64_t zygote_learned(const struct zygote *zygote);
+
+/* Modules that it was to learn and could not; forgotten by zygote_renew. */
+uint64_t zygote_refused(const struct zygote *zygote);
+
+/* Kills its processes. No callback follows, and nothing is started again before zygote_learn. */
+void zygote_rest(struct zygote *zygote);
 
 bool zygote_is_ready(const struct zygote *zygote);
 pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is no process now */

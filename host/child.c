@@ -397,7 +397,7 @@ child_on_launched(void *arg, int error, const char *what, struct launch *launch)
 }
 
 void
-child_start(struct child *c, struct launcher *launcher, unsigned int profile)
+child_start(struct child *c, struct launcher *launcher, unsigned int profile, uint64_t modules)
 {
 	c->text[0] = '\0';
 	c->error = 0;
@@ -408,7 +408,8 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 	frame_writer_init(&c->writer, c->kind->writer_max);
 	child_set_state(c, CHILD_STARTING);
 	child_arm(c, c->kind->start_seconds * 1000);
-	launcher_start(launcher, c->kind->launch, profile, &c->order, child_on_launched, c);
+	launcher_start(launcher, c->kind->launch, profile, modules, &c->order,
+		       child_on_launched, c);
 }
 
 void

@@ -81,9 +81,10 @@ void child_init(struct child *child, const struct child_kind *kind, struct event
  * on_down is not called. */
 void child_done(struct child *child);
 
-/* Starts the child, which must be down. profile: of a zygote; otherwise 0. If the child cannot be
- * started, on_down is called from within. The launcher sends the first message to the child. */
-void child_start(struct child *child, struct launcher *launcher, unsigned int profile);
+/* Starts the child, which must be down. profile, modules: as in launcher_start. If the child cannot
+ * be started, on_down is called from within. The launcher sends the first message to the child. */
+void child_start(struct child *child, struct launcher *launcher, unsigned int profile,
+		 uint64_t modules);
 
 /* To be called when the child has reported that it serves. */
 void child_is_ready(struct child *child);

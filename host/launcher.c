@@ -204,14 +204,15 @@ find_learned(const struct launcher *l, unsigned int profile)
 
 void
 launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
-	       struct launch_order *order,
+	       uint64_t modules, struct launch_order *order,
 	       void (*on_launched)(void *arg, int error, const char *what, struct launch *launch),
 	       void *arg)
 {
 	const struct learned *learned = kind == LAUNCH_ZYGOTE ? find_learned(l, profile) : NULL;
 	int number = learned ? learned->number : (int)profile;
 	struct msg msg = { .type = MSG_LAUNCH,
-			   .launch = { kind, number < 0 ? 0 : (unsigned int)number } };
+			   .launch = { kind, number < 0 ? 0 : (unsigned int)number,
+				       modules } };
 	int r = l->helper.socket < 0 || l->n_again < l->n_learned ? -ENOTCONN
 		: number < 0 ? number : launcher_send(l, &msg);
 

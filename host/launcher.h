@@ -107,12 +107,13 @@ struct launch_order {
 	void *arg;
 };
 
-/* Starts a program. profile: of a zygote; otherwise 0. on_launched is called once, also from
+/* Starts a program. profile: of a zygote; otherwise 0. modules: those that a zygote learns
+ * (policy/learnable.h); otherwise 0. on_launched is called once, also from
  * within: with error 0 and launch, which belongs to the callee; or with -errno and what, the name
  * of the step that failed (valid during the call). It may be called from within other calls of this
  * module that wait for an answer. */
 void launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
-		    struct launch_order *order,
+		    uint64_t modules, struct launch_order *order,
 		    void (*on_launched)(void *arg, int error, const char *what,
 					struct launch *launch),
 		    void *arg);

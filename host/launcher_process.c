@@ -3,8 +3,8 @@
  * Owns:    descriptors of the outer namespace and of the programs; the list of processes that it
  * started.
  * Reads:   LAUNCH, ADOPT and LEARN, from the supervisor, which a client may have taken over: they
- * hold numbers and the name of a profile, and each is checked against the launcher's own tables and
- * the configuration. Any other message ends the launcher. */
+ * hold numbers, a mask and the name of a profile, and each is checked against the launcher's own
+ * tables and the configuration. Any other message ends the launcher. */
 #include "host/launcher_parts.h"
 
 #include <errno.h>
@@ -29,6 +29,7 @@
 #include "host/programs.h"
 #include "host/secret.h"
 #include "policy/config.h"
+#include "policy/learnable.h"
 #include "proto/frame.h"
 
 /* One program of the table. */
@@ -73,7 +74,9 @@ launcher_process_configure(const struct launcher_options *options,
 			   const struct config_profile *profile)
 {
 	const struct results_limits *results = &options->config->limits.standard.results;
+	struct msg_strs learnable = strs_of(&options->config->pool.learn);
 
+	learnable.n = learnable_count(options->config);
 	return (struct msg){ .type = MSG_CONFIGURE, .configure = {
 		.profile = msg_str(profile->name),
 		.modules = strs_of(&profile->modules),
@@ -94,6 +97,7 @@ launcher_process_configure(const struct launcher_options *options,
 		.memory_counted = options->memory_counted,
 		.terminals = profile->terminals,
 		.processors = (options->config->limits.cpu_percent + 99) / 100,
+		.learnable = learnable,
 	} };
 }
 
@@ -183,6 +187,7 @@ fill_zygote(struct launcher_process *l, unsigned int i, const struct config *con
 	const struct launcher_options *options = l->options;
 	const struct msg first = launcher_process_configure(options, profile);
 	const struct config_interpreter *interpreter = config_interpreter_of(config, profile);
+	const bool learns = !profile->zygote_per_tenant && learnable_count(options->config) > 0;
 	const char **argv = l->zygote_argv[i];
 
 	*argv++ = "mcp-python-worker";
@@ -194,7 +199,9 @@ fill_zygote(struct launcher_process *l, unsigned int i, const struct config *con
 	*argv = NULL;
 	fill_row(&l->zygote[i], fd >= 0 ? fd : options->worker_fd, l->zygote_argv[i],
 		 LAUNCH_ROOT_OF_OUTER, &first,
-		 profile->zygote_per_tenant ? 1 + options->config->pool.tenant_zygotes_max : 1);
+		 1 + learns +
+			 (profile->zygote_per_tenant
+				  ? options->config->pool.tenant_zygotes_max : 0));
 }
 
 static void
@@ -356,8 +363,9 @@ send_with_secrets(const struct config *config, const struct msg *first, int sock
 
 /* Puts the first message into the socket before the supervisor has its end. */
 static int
-say_first(const struct launcher_process *l, const struct row *row, int socket)
+say_first(const struct launcher_process *l, const struct row *row, uint64_t learned, int socket)
 {
+	struct msg first = row->first;
 	int room = (int)codec_shape(row->first.type)->body_max + 65536;
 
 	setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
@@ -365,13 +373,17 @@ say_first(const struct launcher_process *l, const struct row *row, int socket)
 		return send_with_credentials(l->options->config, &row->first, socket);
 	if (row == &l->egress)
 		return send_with_secrets(l->options->config, &row->first, socket);
-	return frame_send(socket, &row->first, NULL, 0);
+	/* Names come from the configuration alone. */
+	if (first.type == MSG_CONFIGURE)
+		first.configure.learned = learned;
+	return frame_send(socket, &first, NULL, 0);
 }
 
 /* fd: pidfd, the supervisor's end of the control socket, the reading end of a pipe. The pid, or
  * -errno and *what_r. */
 static pid_t
-launcher_launch(const struct launcher_process *l, struct row *row, int fd[3], const char **what_r)
+launcher_launch(const struct launcher_process *l, struct row *row, uint64_t learned, int fd[3],
+		const char **what_r)
 {
 	own_fd int own = -1, child_end = -1, told = -1, tell = -1;
 	int pair[2], *place = launcher_process_find_place(row);
@@ -393,7 +405,7 @@ launcher_launch(const struct launcher_process *l, struct row *row, int fd[3], co
 	if (fcntl(own, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	*what_r = "tell it its configuration";
-	r = say_first(l, row, own);
+	r = say_first(l, row, learned, own);
 	if (r < 0)
 		return r;
 	*what_r = "clone it";
@@ -414,7 +426,7 @@ on_launch(struct launcher_process *l, const struct msg_launch *asked)
 	struct row *row = launcher_process_find_row(l, asked);
 	const char *what = "find such a program";
 	int fd[3] = { -1, -1, -1 }, r;
-	pid_t pid = row != NULL ? launcher_launch(l, row, fd, &what) : -ENOENT;
+	pid_t pid = row != NULL ? launcher_launch(l, row, asked->learned, fd, &what) : -ENOENT;
 
 	msg.launched.error = pid < 0 ? (uint32_t)-pid : 0;
 	msg.launched.pid = pid < 0 ? 0 : (uint32_t)pid;
@@ -449,6 +461,7 @@ forget_first(struct row *row, const struct launcher_options *options)
 {
 	free(row->first.configure.modules.item);
 	free(row->first.configure.paths.item);
+	free(row->first.configure.learnable.item);
 	if (row->program.fd != options->worker_fd)
 		close(row->program.fd);
 	config_free(row->learned);

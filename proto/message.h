@@ -19,7 +19,7 @@
 
 /* The first byte of every frame. Every change of messages.def or of the form of frames has to raise
  * it, because both sides must be of the same build. */
-#define PROTO_VERSION 17
+#define PROTO_VERSION 18
 
 /* Names the build of a program. HELLO has it, to compare both sides. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)

@@ -7,7 +7,8 @@ no JSON form; worker/notebook.py accepts the syntax of notebooks; worker/history
 and values of earlier cells; worker/variables.py lists the variables of a session;
 worker/renew.py renews what a cell may have used up, and modules whose files have changed;
 worker/imports.py, with policy/import_check.py, restricts a script to the modules that it may
-import; worker/installed.py finds modules in packages that were installed earlier.
+import; worker/installed.py finds modules in packages that were installed earlier;
+worker/learned.py makes imports of well-known modules fast.
 
 The file is frozen into the program by worker/freeze.py, and cannot be imported: only
 worker/interpreter.c has its module. prepare() runs once in the zygote; fresh() and run() in each
@@ -85,8 +86,9 @@ def well_known():
     return ", ".join(found[:PACKAGES_MAX])
 
 
-def prepare(modules, remove_env):
-    """Imports modules. Returns the names of those that cannot be imported, and well_known()."""
+def prepare(modules, remove_env, learnable, learned):
+    """Imports modules, and learns others. Returns the names of those that cannot be imported,
+    well_known(), and the result of learn()."""
     missing, packages = [], well_known()
     prepare_display()
     if "inspect" in sys.modules:
@@ -97,6 +99,7 @@ def prepare(modules, remove_env):
         except BaseException:
             missing.append(name)
             traceback.print_exc()
+    result = learn(learnable, learned)
     if "platform" in sys.modules:  # an import may have made it cache the host's name
         sys.modules["platform"]._uname_cache = None
     for name in remove_env:
@@ -135,7 +138,7 @@ def prepare(modules, remove_env):
         rehearse()
     gc.collect()
     gc.freeze()
-    return missing, packages
+    return missing, packages, *result
 
 
 def stream(fd, name, errors, write_through):
@@ -170,7 +173,7 @@ def fresh():
     """Called in a new worker, before it gets its script. Seeds random generators again: workers
     of one zygote must not give the same numbers. Python's own module random does this itself.
     Also sets the id of the thread."""
-    legacy = sys.modules.get("numpy.random.mtrand")
+    legacy = learned_module("numpy.random.mtrand")
     if legacy is not None:
         legacy.seed()
     MAIN_THREAD._native_id = _thread.get_native_id()

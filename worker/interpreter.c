@@ -29,6 +29,7 @@
 #include "worker/jail.h"
 #include "worker/line.h"
 #include "worker/jsonable.h"
+#include "worker/learned.h"
 #include "worker/modules.h"
 #include "worker/notebook.h"
 #include "worker/parallel.h"
@@ -335,6 +336,8 @@ load_bootstrap(void)
 	if (r == 0)
 		r = run_frozen(installed_code, sizeof(installed_code));
 	if (r == 0)
+		r = run_frozen(learned_code, sizeof(learned_code));
+	if (r == 0)
 		r = run_frozen(tools_module_code, sizeof(tools_module_code));
 	return r;
 }
@@ -399,6 +402,9 @@ list_of(const struct msg_strs *strs)
 }
 
 static char packages[PACKAGES_TEXT_MAX + 1];
+static uint64_t learned;
+static PyObject *reasons;	/* holds the texts of unlearned */
+static struct msg_str unlearned[64];
 
 /* Appends the items of modules whose names are in the list to missing. */
 static void
@@ -419,22 +425,27 @@ add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *mi
 static int
 take_prepared(PyObject *result, const struct msg_strs *modules, struct msg_strs *missing)
 {
+	unsigned long long mask;
 	PyObject *names;
 	const char *text;
 
-	if (!PyArg_ParseTuple(result, "O!s", &PyList_Type, &names, &text) ||
+	if (!PyArg_ParseTuple(result, "O!sKO!", &PyList_Type, &names, &text, &mask, &PyList_Type,
+			      &reasons) ||
 	    strlen(text) >= sizeof(packages))
 		return -EIO;
 	memcpy(packages, text, strlen(text) + 1);
+	learned = mask;
+	Py_INCREF(reasons);
 	add_missing(names, modules, missing);
 	return 0;
 }
 
 int
-interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
+interpreter_preload(const struct msg_configure *configure, struct msg_strs *missing,
 		    const char **what_r)
 {
-	PyObject *names = list_of(modules), *unset = PyList_New(0), *args, *result;
+	PyObject *names = list_of(&configure->modules), *learnable = list_of(&configure->learnable);
+	PyObject *unset = PyList_New(0), *args, *result;
 	const char *const *variable = parallel_unset();
 
 	*what_r = "importing modules";
@@ -445,12 +456,15 @@ interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 			Py_CLEAR(unset);
 		Py_XDECREF(item);
 	}
-	args = names && unset ? PyTuple_Pack(2, names, unset) : NULL;
+	args = names && unset && learnable
+		? Py_BuildValue("(OOOK)", names, unset, learnable,
+				(unsigned long long)configure->learned) : NULL;
 	result = interpreter_call_python("prepare", args);
 	Py_XDECREF(args);
 	Py_XDECREF(names);
 	Py_XDECREF(unset);
-	if (!result || take_prepared(result, modules, missing) < 0) {
+	Py_XDECREF(learnable);
+	if (!result || take_prepared(result, &configure->modules, missing) < 0) {
 		PyErr_Print();
 		return -EIO;
 	}
@@ -596,6 +610,28 @@ take_texts(PyObject *list, struct msg_str *item, size_t most, struct msg_strs *t
 	return true;
 }
 
+uint64_t
+interpreter_learned(struct msg_strs *unlearned_r)
+{
+	take_texts(reasons, unlearned, 64, unlearned_r);
+	return learned;
+}
+
+/* The time of imports, for the choice of later workers. */
+static void
+take_import_us(struct msg_done *done)
+{
+	PyObject *none = PyTuple_New(0), *spent = interpreter_call_python("take_import_us", none);
+
+	done->has_import_us = spent && PyLong_Check(spent);
+	if (done->has_import_us)
+		done->import_us = (uint32_t)PyLong_AsUnsignedLongMask(spent);
+	done->has_import_us = done->import_us > 0;
+	PyErr_Clear();
+	Py_XDECREF(none);
+	Py_XDECREF(spent);
+}
+
 /* bootstrap.run itself failed: memory ran out, or a signal handler of the script raised at the
  * very end. */
 static void
@@ -674,6 +710,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 		done.has_refused_imports =
 			take_texts(PyTuple_GET_ITEM(result, 12), refused, REFUSED_IMPORTS_MAX,
 				   &done.refused_imports);
+		take_import_us(&done);
 	} else {
 		take_failure(&done);
 	}
@@ -832,10 +869,12 @@ call_in_session(const char *name, PyObject *args, const struct msg_run *run,
 	result = interpreter_call_python(name, args);
 	where_end();
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11)
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11) {
 		take_result(result, &done);
-	else
+		take_import_us(&done);
+	} else {
 		take_failure(&done);
+	}
 	last_cell = result;
 	*done_r = done;
 }

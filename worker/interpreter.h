@@ -26,11 +26,15 @@ extern struct display_bounds display_bounds;
  * *what_r (static). */
 int interpreter_start(const char **what_r);
 
-/* Imports modules, and freezes all objects for the garbage collector. Names that cannot be imported
- * are appended to missing, whose array is malloc'ed and big enough for them all; their texts are
- * borrowed from modules. 0, or -errno with *what_r. */
-int interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
+/* Imports the modules of CONFIGURE, learns others, and freezes all objects for the garbage
+ * collector. Names that cannot be imported are appended to missing, whose array is malloc'ed and
+ * big enough for them all; their texts are borrowed from configure. 0, or -errno with *what_r. */
+int interpreter_preload(const struct msg_configure *configure, struct msg_strs *missing,
 			const char **what_r);
+
+/* After interpreter_preload: the modules of configure->learned that were learned, and the reasons
+ * of the others, which are static. */
+uint64_t interpreter_learned(struct msg_strs *unlearned_r);
 
 /* After interpreter_preload: the names of well-known modules that can be imported, "numpy, pandas".
  * Static. */

@@ -25,7 +25,7 @@ $(error the headers of $(PACKAGES) are missing (Debian: libmsgpack-dev libseccom
 endif
 
 FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables renew history notebook ipython imports \
-	installed tools_module import_check multiarch)
+	installed learned tools_module import_check multiarch)
 MAIN := main preloaded
 WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))
 # control.c is for programs with a loop of libevent's.

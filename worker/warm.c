@@ -22,7 +22,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define RANGES_MAX 1024
+#define RANGES_MAX 4096
 #define AREAS_MAX 1024
 #define AREA_MAX (1UL << 30)		/* bytes; a larger area is a sanitizer's, and would take
 					 * too long */

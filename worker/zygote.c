@@ -144,6 +144,8 @@ zygote_is_alone(void)
 
 /* ---- getting ready ---- */
 
+#define LEARNABLE_NAMES_MAX (64 * (256 + 8))	/* "import NAME" of each learnable module */
+
 static int
 zygote_receive(struct frame_reader *reader, struct frame *frame)
 {
@@ -168,6 +170,7 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 		.extension = msg_str(interpreter_text("EXTENSION")),
 		.missing = *missing } };
 
+	msg.zygote_ready.learned = interpreter_learned(&msg.zygote_ready.unlearned);
 	/* A long list is cut rather than lost; the message has a bound. */
 	while (frame_send(ZYGOTE_CONTROL, &msg, NULL, 0) < 0) {
 		if (msg.zygote_ready.missing.n == 0)
@@ -201,14 +204,26 @@ zygote_rehearse(const void *arg)
 	frame_encode(&done, 0, &bytes);
 }
 
+/* The rehearsed script also imports what the zygote has learned. */
 static void
-zygote_learn(void)
+learn_pages(const struct msg_configure *configure)
 {
-	static const char script[] = "import sys\nprint('hello')\n['a value', 1]\n";
-	struct msg msg = { .type = MSG_RUN,
-			   .run = { .id = 1, .value_max = 4096,
-				    .script = { script, sizeof(script) - 1 } } };
+	static char script[LEARNABLE_NAMES_MAX + 64];
+	struct msg msg = { .type = MSG_RUN, .run = { .id = 1, .value_max = 4096 } };
 	struct codec_buffer run = { 0 };
+	struct msg_strs unlearned;
+	uint64_t learned = interpreter_learned(&unlearned);
+	size_t len = 0;
+
+	for (size_t i = 0; i < configure->learnable.n; i++)
+		if (learned & UINT64_C(1) << i &&
+		    len + configure->learnable.item[i].len + 96 < sizeof(script))
+			len += (size_t)snprintf(script + len, sizeof(script) - len, "import %.*s\n",
+					(int)configure->learnable.item[i].len,
+					configure->learnable.item[i].at);
+	len += (size_t)snprintf(script + len, sizeof(script) - len,
+			"import sys\nprint('hello')\n['a value', 1]\n");
+	msg.run.script = (struct msg_bin){ script, len };
 
 	if (frame_encode(&msg, 0, &run) == 0)
 		warm_learn(zygote_rehearse, &run);
@@ -277,7 +292,7 @@ zygote_prepare(const struct msg_configure *configure, struct jail *jail,
 	if (r == 0)
 		r = start_on_pipes(what);
 	if (r == 0)
-		r = interpreter_preload(&configure->modules, missing, what);
+		r = interpreter_preload(configure, missing, what);
 	if (r < 0)
 		return r;
 	parallel_prepare();
@@ -434,7 +449,7 @@ zygote_main(void)
 	}
 	if (r == 0) {
 		interpreter_before_fork();
-		zygote_learn();
+		learn_pages(&frame.msg.configure);
 		what = "syscall filter";
 		r = jail_fence_zygote(&jail);
 	}

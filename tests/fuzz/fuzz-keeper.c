@@ -49,7 +49,7 @@ launcher_finish(struct launch_order *order)
 
 void
 launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
-	       struct launch_order *order,
+	       uint64_t modules, struct launch_order *order,
 	       void (*on_launched)(void *arg, int error, const char *what, struct launch *launch),
 	       void *arg)
 {
@@ -57,6 +57,7 @@ launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int pr
 	int pair[2];
 
 	(void)launcher;
+	MUST(modules == 0);
 	(void)order;
 	MUST(kind == LAUNCH_KEEPER && profile == 0);
 	if (rig.started) {

@@ -80,7 +80,7 @@ static void
 start(struct launcher *launcher, unsigned int profile, struct launch_order *order)
 {
 	n_ordered++;
-	launcher_start(launcher, LAUNCH_ZYGOTE, profile, order, on_launched, NULL);
+	launcher_start(launcher, LAUNCH_ZYGOTE, profile, 0, order, on_launched, NULL);
 }
 
 static void

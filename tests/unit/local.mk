@@ -208,6 +208,7 @@ ENGINE_TESTS = \
 	tests/unit/host/test-directory \
 	tests/unit/host/test-filestore \
 	tests/unit/host/test-launcher \
+	tests/unit/engine/test-learning \
 	tests/unit/engine/test-load \
 	tests/unit/engine/test-mounts \
 	tests/unit/engine/test-tables \
@@ -249,6 +250,9 @@ tests_unit_host_test_launcher_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_repl_SOURCES = tests/unit/engine/test-repl.c $(ENGINE_RIG)
 tests_unit_engine_test_repl_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_repl_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_learning_SOURCES = tests/unit/engine/test-learning.c
+tests_unit_engine_test_learning_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_learning_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_load_SOURCES = tests/unit/engine/test-load.c
 tests_unit_engine_test_load_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_load_LDADD = $(ENGINE_TEST_LDADD)

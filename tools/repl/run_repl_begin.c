@@ -185,6 +185,13 @@ check_fixed(const struct tool_run *run, const struct repl_session *session,
 	return 0;
 }
 
+static struct repl_first
+first_of(const struct tool_run *run)
+{
+	return (struct repl_first){ is_alone(run), run->arguments.script,
+				    run->arguments.script_len };
+}
+
 /* Begins again under the same handle. Limits that the call does not name stay. */
 static int
 reset_session(struct tool_run *run, const struct repl_packages *packages,
@@ -192,6 +199,7 @@ reset_session(struct tool_run *run, const struct repl_packages *packages,
 {
 	struct repl_session *session = run->turn.session;
 	const struct run_script_arguments *arguments = &run->arguments;
+	const struct repl_first first = first_of(run);
 	struct limits limits = run->limits;
 	int r;
 
@@ -202,7 +210,7 @@ reset_session(struct tool_run *run, const struct repl_packages *packages,
 	r = repl_session_reset(session, &run->host,
 			       arguments->profile ? arguments->profile
 						  : repl_session_profile(session),
-			       &limits, packages, is_alone(run), why_r);
+			       &limits, packages, &first, why_r);
 	run->limits = limits;
 	run->began = r < 0 && !repl_session_is_open(session);	/* the session is gone */
 	return r;
@@ -214,6 +222,7 @@ begin_session(struct tool_run *run, struct why *why_r)
 {
 	const struct repl_packages met = { run->environment, run->packages };
 	const struct repl_packages *packages = *run->environment ? &met : NULL;
+	const struct repl_first first = first_of(run);
 	struct repl_session *session;
 	int r;
 
@@ -221,7 +230,7 @@ begin_session(struct tool_run *run, struct why *why_r)
 		r = reset_session(run, packages, why_r);
 	} else {
 		r = repl_session_new(&run->host, run->arguments.profile, &run->limits,
-				     packages, is_alone(run), &run->turn, &session, why_r);
+				     packages, &first, &run->turn, &session, why_r);
 		run->began = r == 0;
 	}
 	return r < 0 ? r : repl_run_cell(run, why_r);

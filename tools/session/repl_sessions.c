@@ -393,8 +393,8 @@ check_caps(const struct tool_host *host, const struct limits *limits,
 
 static int
 open_origin(const struct tool_host *host, const char *profile, const struct limits *limits,
-	    const struct repl_packages *packages, bool alone, struct origin **origin_r,
-	    struct why *why_r)
+	    const struct repl_packages *packages, const struct repl_first *first,
+	    struct origin **origin_r, struct why *why_r)
 {
 	const char *only = tenant_profile(host->tenant);
 	const struct repl_options options = {
@@ -404,7 +404,9 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 		.pids_max = host->config->limits.cap.pids,
 		.sessions_max = host->config->repl.sessions_max,
 		.environment = packages ? packages->environment : NULL,
-		.alone = alone,
+		.alone = first->alone,
+		.code = first->code,
+		.code_len = first->code_len,
 	};
 	struct origin *origin = xcalloc(1, sizeof(*origin));
 	const struct repl_watcher watcher = { .on_end = repl_origin_ended, .arg = origin };
@@ -422,7 +424,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	if (!profile && *only)
 		profile = only;
 	origin->profile = profile ? xstrdup(profile) : NULL;
-	origin->alone = alone;
+	origin->alone = first->alone;
 	if (packages)
 		origin_set_packages(origin, packages);
 	repl_origin_add(origin);
@@ -471,14 +473,14 @@ repl_sessions_make(const struct tool_host *host, struct repl_turn *turn)
 int
 repl_session_new(const struct tool_host *host, const char *profile,
 		 const struct limits *limits, const struct repl_packages *packages,
-		 bool alone, struct repl_turn *turn, struct repl_session **session_r,
-		 struct why *why_r)
+		 const struct repl_first *first, struct repl_turn *turn,
+		 struct repl_session **session_r, struct why *why_r)
 {
 	struct origin *origin;
 	int r = check_caps(host, limits, NULL, why_r);
 
 	if (r == 0)
-		r = open_origin(host, profile, limits, packages, alone, &origin, why_r);
+		r = open_origin(host, profile, limits, packages, first, &origin, why_r);
 	if (r < 0)
 		return r;
 	*session_r = repl_sessions_make(host, turn);
@@ -513,7 +515,8 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 int
 repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		   const char *profile, const struct limits *limits,
-		   const struct repl_packages *packages, bool alone, struct why *why_r)
+		   const struct repl_packages *packages, const struct repl_first *first,
+		   struct why *why_r)
 {
 	const struct limits new_limits = *limits;	/* they may belong to the origin, which
 							 * is closed */
@@ -530,7 +533,7 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		leave_origin(session);
 		session->n_checkpoints = 0;
 		r = open_origin(host, new_profile, &new_limits,
-				packages ? &new_packages : NULL, alone, &origin, why_r);
+				packages ? &new_packages : NULL, first, &origin, why_r);
 		if (r == 0)
 			take_origin(session, origin);
 	}

@@ -61,14 +61,21 @@ struct repl_turn {
 	void *arg;
 };
 
+/* How a session begins. */
+struct repl_first {
+	bool alone;			/* it makes no copies, and so has no checkpoints and
+					 * branches */
+	const char *code;		/* of its first cell, borrowed during the call */
+	size_t code_len;
+};
+
 /* Makes a session of the host's tenant; turn gets the first turn at once. profile: as in struct
- * repl_options. packages: mounted before the first cell; NULL: none. alone: the session makes no
- * copies, and so has no checkpoints and branches. 0 and *session_r. Or, with why_r, -ENOSPC: the
- * tenant has too many sessions; or an error of repl_open. */
+ * repl_options. packages: mounted before the first cell; NULL: none. 0 and *session_r. Or, with
+ * why_r, -ENOSPC: the tenant has too many sessions; or an error of repl_open. */
 int repl_session_new(const struct tool_host *host, const char *profile,
 		     const struct limits *limits, const struct repl_packages *packages,
-		     bool alone, struct repl_turn *turn, struct repl_session **session_r,
-		     struct why *why_r);
+		     const struct repl_first *first, struct repl_turn *turn,
+		     struct repl_session **session_r, struct why *why_r);
 
 /* The tenant's session with this handle. NULL: there is none; a handle of another tenant gives
  * NULL, too. */
@@ -118,7 +125,8 @@ int repl_session_branch(struct repl_session *session, const struct tool_host *ho
  * only be closed. */
 int repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		       const char *profile, const struct limits *limits,
-		       const struct repl_packages *packages, bool alone, struct why *why_r);
+		       const struct repl_packages *packages, const struct repl_first *first,
+		       struct why *why_r);
 
 /* Has it a session of the engine? Not after a failed reset. */
 bool repl_session_is_open(const struct repl_session *session);

@@ -101,9 +101,11 @@ launcher_finish(struct launch_order *order)
 	(void)order;
 }
 
+static uint64_t last_modules;	/* of the last LAUNCH */
+
 void
 launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
-	       struct launch_order *order,
+	       uint64_t modules, struct launch_order *order,
 	       void (*on_launched)(void *arg, int error, const char *what, struct launch *launch),
 	       void *arg)
 {
@@ -112,6 +114,7 @@ launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int pr
 	pid_t pid;
 
 	(void)launcher;
+	last_modules = modules;
 	(void)profile;
 	(void)order;
 	assert_int_equal(kind, LAUNCH_ZYGOTE);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor.   Owns: the counts of imports; the zygotes belong to the pool.
+ * Reads:   the text of scripts, and times that scripts report: both only choose a zygote. */
+#include "engine/learning.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/engine_parts.h"
+#include "engine/pool.h"
+#include "engine/share.h"
+#include "engine/tenant.h"
+#include "engine/zygote.h"
+#include "policy/config.h"
+
+#define WORTH_US 20000		/* more time than this on the imports of a module is too much */
+#define REPORT_MOST_US 10000000	/* of one script: the report is the script's */
+#define HALVE_MS 600000
+#define BLOCKED_MS 600000	/* after a failure */
+#define IDLE_TIMES 10		/* [pool] idle_seconds without a use: it is given up */
+
+/* ---- what is worth it ---- */
+
+static void
+halve(struct learning *l, uint64_t now_ms)
+{
+	if (l->halved_ms == 0)
+		l->halved_ms = now_ms;
+	for (; now_ms - l->halved_ms >= HALVE_MS; l->halved_ms += HALVE_MS)
+		for (size_t i = 0; i < LEARNABLE_MAX; i++)
+			l->spent_us[i] /= 2;
+}
+
+void
+learning_count(struct learning *l, uint64_t named, uint32_t import_us, uint64_t now_ms)
+{
+	halve(l, now_ms);
+	for (size_t i = 0; i < LEARNABLE_MAX; i++)
+		if (named & UINT64_C(1) << i)
+			l->spent_us[i] += import_us < REPORT_MOST_US ? import_us : REPORT_MOST_US;
+}
+
+uint64_t
+learning_worth(struct learning *l, uint64_t now_ms)
+{
+	uint64_t worth = 0;
+
+	halve(l, now_ms);
+	for (size_t i = 0; i < LEARNABLE_MAX; i++)
+		if (l->spent_us[i] >= WORTH_US)
+			worth |= UINT64_C(1) << i;
+	return worth;
+}
+
+/* ---- choosing ---- */
+
+unsigned int
+learning_choose(struct tenant *tenant, unsigned int profile, const char *script, size_t len,
+		uint64_t *named_r)
+{
+	struct engine *engine = tenant->engine;
+	struct learning *l = &engine->learning[profile];
+	unsigned int kind = POOL_LEARNED(profile);
+	struct pool_profile *learned = &engine->pool->profile[kind];
+
+	*named_r = 0;
+	if (engine->config->profile[profile].zygote_per_tenant)
+		return POOL_USUAL(profile);
+	*named_r = learnable_named(engine->config, script, len) & ~zygote_refused(learned->zygote);
+	if (*named_r == 0)
+		return POOL_USUAL(profile);
+	/* Workers for the scripts that follow, once the zygote has learned. */
+	if (tenant->share[kind].target == 0)
+		share_grow(&tenant->share[kind]);
+	if ((*named_r & zygote_learned(learned->zygote)) == 0) {
+		l->misses++;
+		return POOL_USUAL(profile);
+	}
+	l->hits++;
+	l->used_ms = clock_ms();
+	return kind;
+}
+
+void
+learning_note(struct engine *engine, unsigned int profile, uint64_t named, uint32_t import_us)
+{
+	const struct zygote *zygote = engine->pool->profile[POOL_LEARNED(profile)].zygote;
+
+	learning_count(&engine->learning[profile], named & ~zygote_learned(zygote),
+		       import_us, clock_ms());
+}
+
+/* ---- the zygote's life ---- */
+
+static void
+each_share(struct engine *engine, unsigned int kind, void (*visit)(struct share *share))
+{
+	struct tenant *tenant;
+
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link)
+			visit(&tenant->share[kind]);
+}
+
+static void
+give_up(struct engine *engine, unsigned int profile)
+{
+	struct learning *l = &engine->learning[profile];
+	struct pool_profile *learned = &engine->pool->profile[POOL_LEARNED(profile)];
+
+	if (zygote_owes(learned->zygote) || sched_ring_wants(&learned->ring, SCHED_WAITING))
+		return;
+	each_share(engine, learned->kind, share_cool);
+	zygote_rest(learned->zygote);
+	memset(l->spent_us, 0, sizeof(l->spent_us));
+}
+
+void
+learning_failed(struct engine *engine, unsigned int profile)
+{
+	engine->learning[profile].blocked_ms = clock_ms() + BLOCKED_MS;
+	zygote_rest(engine->pool->profile[POOL_LEARNED(profile)].zygote);
+}
+
+static void
+tend_one(struct engine *engine, unsigned int profile, uint64_t now_ms)
+{
+	struct learning *l = &engine->learning[profile];
+	struct zygote *zygote = engine->pool->profile[POOL_LEARNED(profile)].zygote;
+	uint64_t idle_ms = (uint64_t)engine->config->pool.idle_seconds * 1000 * IDLE_TIMES;
+	uint64_t has = zygote_learned(zygote), more;
+
+	if (!zygote_may_learn(zygote))
+		return;
+	more = learning_worth(l, now_ms) & ~zygote_refused(zygote) & ~has;
+	if (more != 0 && now_ms >= l->blocked_ms) {
+		l->used_ms = now_ms;
+		zygote_learn(zygote, has | more);
+	} else if (zygote_is_ready(zygote) && (has == 0 || now_ms - l->used_ms >= idle_ms)) {
+		give_up(engine, profile);
+	}
+}
+
+void
+learning_tend(struct engine *engine)
+{
+	uint64_t now_ms = clock_ms();
+
+	if (engine->shutting_down)
+		return;
+	for (unsigned int i = 0; POOL_USUAL(i) < engine->pool->n_kinds; i++)
+		tend_one(engine, i, now_ms);
+}

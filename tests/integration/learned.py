@@ -1,0 +1,326 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Learned zygotes: imports of well-known modules take no time, and nothing else about them differs.
+The modules are the tests' own, in a directory that is mounted where the host's are."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from harness import Skip, equal, main, test
+from operate import Directory, command
+from supervisor import Supervisor, comm, descendants, read_text
+from waits import until
+
+SITE = "/usr/local/lib/python3.11/dist-packages"
+SLOW = "import time\ntime.sleep(0.05)\n"
+# Where a module was imported: in the zygote, or in the process that asks.
+BORN = "import os\nBORN = os.getpid(), os.getppid()\n"
+MODULES = {
+    "slow.py": SLOW + BORN,
+    "parcel/__init__.py": SLOW + BORN + "import parcel.inner\n",
+    "parcel/inner.py": "NAME = __name__\n",
+    "parcel/late.py": "import os\nfrom parcel import inner\nos.environ['PARCEL'] = 'late'\n"
+                      "import warnings\nwarnings.filterwarnings('ignore', 'of a parcel')\n",
+    "needs_slow.py": "import slow\nBORN = slow.BORN\n",
+    "threads.py": SLOW + "import threading\nthreading.Thread(target=int).start()\n",
+    "opens.py": SLOW + "import socket\nleft = socket.socket()\n",
+    "calls.py": SLOW + "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 1))\n"
+                       "except OSError:\n    pass\n",
+    "child.py": SLOW + "import subprocess\nsubprocess.Popen(['sleep', '1000'])\n",
+    "fails.py": SLOW + "raise ValueError('no')\n",
+    "warns.py": SLOW + "import warnings\nwarnings.warn('old', DeprecationWarning, 2)\n",
+    "dies.py": SLOW + "import os\nos._exit(3)\n",
+    "hangs.py": "import time\ntime.sleep(600 if __import__('os').getpid() != 2 else 0.05)\n",
+    "signals.py": SLOW + "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: None)\n",
+    "paths.py": SLOW + "import sys\nsys.path.append('/tmp')\n",
+    "patches.py": SLOW + "import builtins\nbuiltins.surprise = 1\n",
+}
+BAD = {"threads": "starts a thread", "opens": "leaves a descriptor open",
+       "calls": "asks for the address of a host", "child": "leaves a child",
+       "fails": "its import fails: ValueError", "dies": "its import ends the process",
+       "warns": "it prints, or gives a warning", "signals": "changes signals",
+       "paths": "changes sys.path", "patches": "changes builtins"}
+LEARN = "slow parcel parcel.late needs_slow ghost hangs " + " ".join(BAD)
+ASK = "import %s as m, os\nprint(m.BORN == (os.getpid(), os.getppid()))\n"
+
+
+@contextlib.contextmanager
+def learning(ctx, config="", learn=LEARN):
+    """A service with these modules."""
+    if os.getuid() or not os.path.isdir(SITE):
+        raise Skip("needs root and " + SITE)
+    site = tempfile.mkdtemp(prefix="mcp-site-")
+    os.chmod(site, 0o755)
+    os.mkdir(site + "/parcel")
+    for name, text in MODULES.items():
+        with open("%s/%s" % (site, name), "w", encoding="ascii") as f:
+            f.write(text)
+    with Directory() as directory:
+        service = Supervisor(ctx.options.build, "[pool]\nwarm = 2\nlearn = %s\n%s%s" % (
+            learn, config, directory.config()))
+        yield from serve(ctx, service, site, directory)
+
+
+def serve(ctx, service, site, directory):
+    service.argv[:0] = ["unshare", "--mount", "sh", "-c",
+                        'mount --bind "$0" %s && exec "$@"' % SITE, site]
+    service.site, service.directory = site, directory
+    try:
+        with service:
+            service.wait_ready()
+            with ctx.client(path=service.socket) as client:
+                yield service, client
+            service.stop()
+            equal(service.leftovers(), [], "left")
+    finally:
+        shutil.rmtree(site)
+
+
+def output(client, script, **arguments):
+    o = client.run(script, **arguments)
+    equal(o.status, "ok", repr(o))
+    return o.stdout.strip()
+
+
+def is_learned(client, module="slow"):
+    """Did the script find the module imported?"""
+    return output(client, ASK % module) == "False"
+
+
+def until_learned(client, module="slow"):
+    until("%s is learned" % module, lambda: is_learned(client, module))
+
+
+def profile_of(ctx, service):
+    """The status of the default profile."""
+    return json.loads(command(ctx, "status", "--json", "--admin-socket",
+                              service.directory.socket).stdout)["profiles"][0]
+
+
+def zygotes(service):
+    return [pid for pid, _ in descendants(service.pid)
+            if comm(pid) in ("python-zygote", "mcp-python-work")
+            and "NSpid:\t%d\n" % pid in (read_text("/proc/%d/status" % pid) or "")]
+
+
+@test(private=True)
+def an_import_is_learned_and_nothing_else_changes(ctx):
+    with learning(ctx) as (service, client):
+        assert not is_learned(client), "it is learned before it was ever used"
+        until_learned(client)
+        until_learned(client, "parcel")
+        # Before its import nothing shows it.
+        equal(output(client, "import sys\nprint([m for m in ('slow', 'parcel', 'parcel.inner') "
+                             "if m in sys.modules])\nif 0:\n    import slow\n"), "[]")
+        equal(output(client, "import parcel, sys\nprint(parcel.inner.NAME, parcel.__spec__.name, "
+                             "parcel.__spec__.loader is parcel.__loader__, "
+                             "'slow' in sys.modules, hasattr(parcel, 'late'))"),
+              "parcel.inner parcel True False False")
+        # To look for it does not import it.
+        equal(output(client, "import importlib.util, sys\nspec = importlib.util.find_spec('slow')\n"
+                             "print(spec.origin, 'slow' in sys.modules)\nif 0:\n    import slow\n"),
+              SITE + "/slow.py False")
+        # Removed from sys.modules, it is imported anew; and it can be reloaded.
+        equal(output(client, "import slow, sys, os, importlib\nold = slow\ndel sys.modules['slow']\n"
+                             "import slow\nprint(slow is old, slow.BORN[0] == os.getpid(), "
+                             "importlib.reload(slow).BORN[0] == os.getpid())"), "False True True")
+        # Other scripts have the usual workers.
+        equal(output(client, "import sys\nprint(type(sys.meta_path[0]).find_spec.__globals__"
+                             "['Learned'].hidden)"), "{}")
+
+
+@test(private=True)
+def what_an_import_changes_comes_with_it(ctx):
+    with learning(ctx) as (service, client):
+        look = ("import parcel, os, warnings\n"
+                "def seen(): return (os.environ.get('PARCEL'), hasattr(parcel, 'late'), any("
+                "'of a parcel' in str(f[1] and f[1].pattern) for f in warnings.filters))\n"
+                "print(seen())\nfrom parcel import late\nprint(seen(), parcel.BORN == "
+                "(os.getpid(), os.getppid()))")
+        first = output(client, look)
+        equal(first, "(None, False, False)\n('late', True, True) True")
+        until("it is learned", lambda: output(client, look) == first.replace(") True", ") False"))
+
+
+@test(private=True)
+def what_workers_must_not_inherit_is_not_learned(ctx):
+    """Scripts that import it run as before; the log has each reason once."""
+    with learning(ctx) as (service, client):
+        before = {}
+        for name in BAD:
+            o = client.run("import %s" % name)
+            before[name] = o.status, o.error and o.error["type"], o.stderr
+        service.wait_logged("threads: starts a thread")
+        until_learned(client)
+        for name, why in BAD.items():
+            if before[name][0] == "ok":	# the others report no time
+                until("the log has %s" % name, lambda: "%s: %s" % (name, why) in service.log())
+        for name in BAD:
+            o = client.run("import %s" % name)
+            equal((o.status, o.error and o.error["type"], o.stderr), before[name], name)
+        for name in BAD:
+            assert service.log().count("%s: " % name) <= 1, service.log()
+        equal([pid for pid, _ in descendants(service.pid)
+               if "sleep" in (comm(pid) or "")], [], "children of a trial")
+        learned = profile_of(ctx, service)["learned"]
+        equal([name for name in learned if name in BAD], [], "learned")
+
+
+@test(private=True)
+def an_import_that_hangs_holds_nobody_up(ctx):
+    with learning(ctx) as (service, client):
+        output(client, "import hangs")
+        until("the trial has begun", lambda: len(zygotes(service)) > 1)
+        output(client, "print(1)")
+        service.wait_logged("hangs: its import takes too long", 60)
+        output(client, "import hangs")
+        until("its zygote is given up", lambda: len(zygotes(service)) == 1)
+
+
+@test(private=True)
+def a_tenants_file_is_never_learned(ctx):
+    """A name of the list that only the tenant's files have."""
+    with learning(ctx) as (service, client):
+        files = [{"path": "ghost.py", "text": SLOW + BORN}]
+        for _ in range(3):
+            equal(output(client, ASK % "ghost", files=files), "True")
+        service.wait_logged("ghost: it is not installed")
+        equal(output(client, ASK % "ghost", files=files), "True")
+        equal(client.run("import ghost").error["type"], "ModuleNotFoundError")
+
+
+@test(private=True)
+def a_file_of_the_script_comes_first(ctx):
+    """As with a first import: also a file with the name of a module that a learned one needs."""
+    with learning(ctx) as (service, client):
+        until_learned(client)
+        until_learned(client, "needs_slow")
+        mine = [{"path": "slow.py", "text": "BORN = 'mine'\n"}]
+        equal(output(client, "import slow\nprint(slow.BORN)", files=mine), "mine")
+        equal(output(client, "import needs_slow\nprint(needs_slow.BORN)", files=mine), "mine")
+        equal(output(client, "import os\nos.mkdir('/tmp/lib')\n"
+                             "open('/tmp/lib/slow.py', 'w').write(\"BORN = 'later'\")\n"
+                             "import sys\ngetattr(sys, 'pa' + 'th').insert(0, '/tmp/lib')\n"
+                             "import needs_slow\nprint(needs_slow.BORN)"), "later")
+        equal(output(client, "import sys\nsetattr(sys, 'pa' + 'th', sys.__dict__['pa' + 'th'][:3])\n"
+                             "try:\n    import slow\nexcept ImportError:\n    print('gone')"), "gone")
+        # A directory of that name is no package.
+        equal(output(client, "import os\nos.mkdir('slow')\n" + ASK % "slow"), "False")
+
+
+@test(private=True)
+def a_script_that_sets_up_an_import_has_an_own_one(ctx):
+    with learning(ctx) as (service, client):
+        until_learned(client)
+        for line in ("os.environ['OMP_NUM_THREADS'] = '1'", "os.environ['MPLBACKEND'] = 'svg'",
+                     "sys.path.insert(0, '/tmp')"):
+            equal(output(client, "import os, sys\n%s\n%s" % (line, ASK % "slow")), "True", line)
+        assert is_learned(client)
+
+
+@test(private=True)
+def a_session_begins_with_what_its_first_cell_needs(ctx):
+    with learning(ctx) as (service, client):
+        until_learned(client)
+
+        def cell(**arguments):
+            return client.ask("tools/call", {"name": "run_repl", "arguments": arguments})[
+                "structuredContent"]
+
+        where = "print(slow.BORN[1] == os.getppid())"	# of a state's process: init
+        first = cell(code="import slow, os\n" + where)
+        equal((first["status"], first["stdout"]), ("ok", "False\n"), first)
+        again = cell(session=first["session"], code="import slow\n" + where)
+        equal(again["stdout"], "False\n", again)
+        fresh = cell(code="x = 1")
+        later = cell(session=fresh["session"], code="import slow, os\n" + where)
+        equal(later["stdout"], "True\n", later)
+
+
+@test(private=True)
+def without_its_zygote_scripts_run_as_before(ctx):
+    with learning(ctx) as (service, client):
+        until_learned(client)
+        for _ in range(3):
+            for pid in zygotes(service):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for _ in range(4):
+                output(client, ASK % "slow")
+        until_learned(client)
+
+
+@test(private=True)
+def it_is_given_up_and_learned_again(ctx):
+    with learning(ctx, "idle_seconds = 1\n") as (service, client):
+        until_learned(client)
+        until("two zygotes", lambda: len(zygotes(service)) == 2)
+        until("one zygote", lambda: len(zygotes(service)) == 1)
+        equal(profile_of(ctx, service)["learned"], [])
+        assert not is_learned(client), "without a zygote"
+        until_learned(client)
+
+
+@test(private=True)
+def a_changed_module_is_seen(ctx):
+    with learning(ctx) as (service, client):
+        until_learned(client)
+        with open(service.site + "/new", "w", encoding="ascii") as f:
+            f.write(SLOW + BORN + "VERSION = 2\n")
+        os.rename(service.site + "/new", service.site + "/slow.py")
+        until("the new module", lambda: output(
+            client, "import slow\nprint(getattr(slow, 'VERSION', 1))") == "2")
+        until_learned(client)
+
+
+@test(private=True)
+def a_zygote_of_ones_own_learns_nothing(ctx):
+    with learning(ctx, "[profile basic]\nzygote_per_tenant = yes\n") as (service, client):
+        for _ in range(6):
+            assert not is_learned(client), "learned"
+        equal(len(zygotes(service)), 2, "zygotes")
+        profile = profile_of(ctx, service)
+        equal((profile["learned"], profile["learned_hits"]), ([], 0))
+
+
+@test(private=True)
+def learning_can_be_off(ctx):
+    with learning(ctx, learn="no") as (service, client):
+        for _ in range(6):
+            assert not is_learned(client), "learned"
+        equal(len(zygotes(service)), 1, "zygotes")
+
+
+@test(private=True)
+def operators_see_what_is_learned(ctx):
+    with learning(ctx) as (service, client):
+        client.run("print(1)")
+        profile = profile_of(ctx, service)
+        equal((profile["learned"], profile["learned_hits"], profile["learned_misses"]), ([], 0, 0))
+        until_learned(client)
+        profile = profile_of(ctx, service)
+        equal(profile["learned"], ["slow"])
+        assert profile["learned_hits"] >= 1 and profile["learned_misses"] >= 1, profile
+
+
+@test(private=True)
+def random_numbers_differ(ctx):
+    if subprocess.run(["/usr/bin/python3", "-c", "import numpy"], check=False,
+                      capture_output=True).returncode:
+        raise Skip("numpy is not installed")
+    with learning(ctx, learn="numpy") as (service, client):
+        until("numpy is learned", lambda: output(client, "import numpy") == "" and
+              profile_of(ctx, service)["learned"] == ["numpy"])
+        seen = {output(client, "import numpy, random\nprint(numpy.random.random(), "
+                               "numpy.random.default_rng().random(), random.random())")
+                for _ in range(5)}
+        numbers = [set(column) for column in zip(*(line.split() for line in seen))]
+        equal([len(column) for column in numbers], [5, 5, 5], seen)
+
+
+main(__doc__)
