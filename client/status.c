@@ -167,6 +167,24 @@ print_troubles(const json_t *list, const char *name)
 	}
 }
 
+/* Prints what the learned zygote of each profile has imported. */
+static void
+print_learned(const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i), *names = json_object_get(one, "learned");
+		long hits = admin_count(one, "learned_hits"), misses = admin_count(one, "learned_misses");
+
+		if (hits + misses == 0)
+			continue;
+		printf("%s: learned", admin_text(one, "profile"));
+		for (size_t k = 0; k < json_array_size(names); k++)
+			printf(" %s", json_string_value(json_array_get(names, k)));
+		printf("%s; %ld imports found it so, %ld did not\n",
+		       json_array_size(names) > 0 ? "" : " nothing yet", hits, misses);
+	}
+}
+
 static void
 print_profiles(const json_t *list)
 {
@@ -190,6 +208,7 @@ print_profiles(const json_t *list)
 	table_print(table, stdout, ROWS, WIDTH, "", "");
 	table_free(table);
 	print_troubles(list, "profile");
+	print_learned(list);
 }
 
 static void

@@ -18,6 +18,7 @@
 #include "host/helper.h"
 #include "http/server.h"
 #include "policy/config.h"
+#include "policy/learnable.h"
 #include "supervisor/operate/governance.h"
 #include "supervisor/stream.h"
 #include "tools/job/background.h"
@@ -123,6 +124,18 @@ operation_clients(const struct operation *o)
 			 (json_int_t)http_server_sessions(o->from.http));
 }
 
+/* The names of learned modules. */
+static json_t *
+learned_names(const struct config *config, uint64_t learned)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < learnable_count(config); i++)
+		if (learned & UINT64_C(1) << i)
+			json_array_append_new(names, json_string(learnable_name(config, i)));
+	return names;
+}
+
 static json_t *
 operation_profiles(const struct operation *o)
 {
@@ -143,6 +156,9 @@ operation_profiles(const struct operation *o)
 		put_uint(one, "spent", p->spent);
 		put_uint(one, "ending", p->ending);
 		put_uint(one, "waiting", p->waiting);
+		json_object_set_new(one, "learned", learned_names(o->from.config, p->learned));
+		put_uint(one, "learned_hits", p->hits);
+		put_uint(one, "learned_misses", p->misses);
 		json_array_append_new(list, one);
 	}
 	return list;

@@ -110,6 +110,29 @@ operation_metrics_write_profiles(const struct operation *o, FILE *out)
 				 profile[i].name, NULL);
 }
 
+static void
+write_learned(const struct operation *o, FILE *out)
+{
+	struct survey_profile profile[CONFIG_PROFILES_MAX];
+	size_t n = survey_profiles(o->from.engine, profile);
+
+	openmetrics_family(out, NAME("learned_modules"), "gauge", NULL,
+			   "Modules that the profile's learned zygote has imported.");
+	for (size_t i = 0; i < n; i++)
+		openmetrics_uint(out, NAME("learned_modules"),
+				 (uint64_t)__builtin_popcountll(profile[i].learned), "profile",
+				 profile[i].name, NULL);
+	openmetrics_family(out, NAME("learned_scripts"), "counter", NULL,
+			   "Scripts and sessions that import a module that can be learned: hit, it "
+			   "was learned; miss, not yet.");
+	for (size_t i = 0; i < n; i++) {
+		openmetrics_uint(out, NAME("learned_scripts_total"), profile[i].hits, "profile",
+				 profile[i].name, "result", "hit", NULL);
+		openmetrics_uint(out, NAME("learned_scripts_total"), profile[i].misses, "profile",
+				 profile[i].name, "result", "miss", NULL);
+	}
+}
+
 struct totals {
 	unsigned int sessions;
 	size_t n;
@@ -234,6 +257,7 @@ operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
 	write_service(o, out);
 	write_helpers(out);
 	operation_metrics_write_profiles(o, out);
+	write_learned(o, out);
 	write_now(o, tenants, out);
 	write_governance(o, out);
 	metrics_write(o->from.metrics, tenants, out);

@@ -73,6 +73,8 @@ def metrics_count_what_happened(ctx):
         equal(value(seen, "tenant_limits_hit_total", tenant=ME), 1)
         assert value(seen, "tenant_cpu_seconds_total", tenant=ME) >= 0.6
         equal(value(seen, "zygote_ready", profile="basic"), 1)
+        equal(value(seen, "learned_modules", profile="basic"), 0)
+        equal(value(seen, "learned_scripts_total", profile="basic", result="miss"), 0)
         assert value(seen, "workers", profile="basic", state="warm") is not None
         assert value(seen, "audit_records_total") > value(before, "audit_records_total")
         equal(value(seen, "audit_lost_records_total"), 0)
