@@ -173,12 +173,14 @@ def cells_run_there_too(ctx):
             return client.ask("tools/call", {"name": "run_repl", "arguments": arguments}, ctx.seconds(60))
 
         begun = repl(code="print('begun')\nx = 6", background=True)["structuredContent"]
-        equal((begun["status"], begun["session"]), ("running", None))
+        equal(begun["status"], "running")
+        assert begun["session"].startswith("r-"), begun
         done = call(client, id=begun["job"], action="wait",
                     wait_seconds=min(300, ctx.seconds(60)))["structuredContent"]
         equal((done["tool"], done["state"]), ("run_repl", "done"))
         answer = done["answer"]
         equal((answer["status"], answer["stdout"], answer["state"]), ("ok", "begun\n", "kept"))
+        equal(begun["session"], answer["session"], "the session is named at once")
         after = repl(code="x * 7", session=answer["session"])["structuredContent"]
         equal(after["result"]["repr"], "42", "the session is there for others")
 

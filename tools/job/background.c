@@ -376,6 +376,12 @@ background_find(const struct tenant *tenant, const char *handle)
 	return NULL;
 }
 
+struct tool_run *
+background_run(const struct job *job)
+{
+	return job->run;
+}
+
 void
 background_cancel(struct job *job)
 {

@@ -52,6 +52,9 @@ int background_adopt(struct tool_host *host, const struct tool *tool, struct too
 /* The tenant's job with this handle; NULL: there is none. Valid until the next turn of the loop. */
 struct job *background_find(const struct tenant *tenant, const char *handle);
 
+/* The run of a job, for the tool that has started it; NULL: it has ended. */
+struct tool_run *background_run(const struct job *job);
+
 /* Stops a job, if it runs. */
 void background_cancel(struct job *job);
 

@@ -375,6 +375,18 @@ start_here(const struct tool_host *host, const json_t *json)
 	return run;
 }
 
+/* Names the session as well: nobody else could tell a client which one its job has begun. */
+static void
+answer_started(const struct tool_host *host, const char *handle)
+{
+	const struct job *job = background_find(host->tenant, handle);
+	const struct tool_run *run = job ? background_run(job) : NULL;
+	struct repl_told told;
+
+	repl_tell(run ? run->turn.session : NULL, &told);
+	run_repl_answer_job(handle, NULL, &told, host);
+}
+
 static struct tool_run *
 run_repl_start(const struct tool_host *host, const json_t *json)
 {
@@ -386,7 +398,7 @@ run_repl_start(const struct tool_host *host, const json_t *json)
 		return start_here(host, json);
 	r = background_start(host, &run_repl_tool, json, &job, &why);
 	if (r == 0)
-		run_repl_answer_job(job, NULL, NULL, host);
+		answer_started(host, job);
 	else if (r < 0)
 		run_repl_refuse(RUN_TOO_MANY_JOBS, why.text, NULL, host);
 	return NULL;
