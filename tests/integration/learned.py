@@ -252,7 +252,6 @@ def without_its_zygote_scripts_run_as_before(ctx):
                     os.kill(pid, signal.SIGKILL)
             for _ in range(4):
                 output(client, ASK % "slow")
-        until_learned(client)
 
 
 @test(private=True)
