@@ -141,7 +141,7 @@ a_worker_that_may_have_files_is_ended(void **state)
 	w->writer.bytes_max = 1;
 	rig_start(&r, "1", &request);
 	rig_turn_until(&r.over);
-	rig_assert_status(&r, OUTCOME_JAIL_FAILED);
+	rig_assert_status(&r, OUTCOME_OVERLOADED);
 	assert_int_equal(orders, 1);
 	w = pool_find(rig.engine, serial);
 	assert_true(!w || w->state == WORKER_ENDING);
