@@ -34,9 +34,9 @@ def configuration():
         yield f.name
 
 
-def command(ctx, config, *words, **environment):
+def command(ctx, config, *words, stdin=subprocess.DEVNULL, **environment):
     ended = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "interpreter",
-                            "--config", config, *words], text=True, stdin=subprocess.DEVNULL,
+                            "--config", config, *words], text=True, stdin=stdin,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            env={**os.environ, **environment}, timeout=ctx.seconds(300))
     return ended.returncode, ended.stdout
@@ -141,7 +141,9 @@ def a_root_of_its_own(ctx):
 
 
 PROBE = """#!/bin/sh
+terminals=$(for fd in 0 2; do [ -t $fd ] && echo $fd; done)
 {
+	echo "terminals: $terminals"
 	id -u
 	grep CapEff /proc/self/status
 	grep NoNewPrivs /proc/self/status
@@ -160,10 +162,13 @@ def programs_of_a_root_are_strangers(ctx):
         with open(d + "/python3", "w", encoding="utf-8") as f:
             f.write(PROBE % (os.path.dirname(config) + "/written", inside))
         os.chmod(d + "/python3", 0o755)
-        status, said = command(ctx, config, "add", "--root", root, "--name", "other", inside + "/python3")
+        keyboard, terminal = os.openpty()
+        with open(keyboard, "rb"), open(terminal, "rb") as stdin:
+            status, said = command(ctx, config, "add", "--root", root, "--name", "other",
+                                   inside + "/python3", stdin=stdin)
         assert status and "is no Python 3" in said, said
         with open(d + "/report", encoding="utf-8") as f:
-            equal(f.read().split("\n"), ["65534", "CapEff:\t0000000000000000", "NoNewPrivs:\t1",
+            equal(f.read().split("\n"), ["terminals: ", "65534", "CapEff:\t0000000000000000", "NoNewPrivs:\t1",
                                          "fd full null random urandom zero", ""])
         assert not os.path.exists(os.path.dirname(config) + "/written")
 
