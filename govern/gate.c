@@ -36,6 +36,7 @@
 #include "host/directory.h"
 #include "policy/chain.h"
 #include "policy/config.h"
+#include "policy/id_range.h"
 #include "policy/keys.h"
 #include "policy/people.h"
 #include "policy/quota.h"
@@ -469,6 +470,10 @@ gate_owner(struct gate *gate, uid_t uid, struct gate_wait *wait, uid_t *owner_r,
 	int r;
 
 	*owner_r = uid;
+	if (gate && gate->options.lacks_uids && uid == ID_RANGE_NOBODY)
+		return why_r ? why_say(why_r, -EMLINK, "", "denied: your uid does not exist in the "
+				       "service's user namespace, so it cannot be told from others: "
+				       "tell the operator") : -EMLINK;
 	if (!gate || uid == 0 || uid == geteuid())
 		return 0;
 	snprintf(principal, sizeof(principal), "uid:%u", uid);

@@ -39,6 +39,7 @@ struct gate_options {
 	struct approvals *approvals;	/* borrowed; NULL: calls that need an approval are denied */
 	struct directory *directory;	/* borrowed; NULL: policy must not name users or groups of
 					 * the host */
+	bool lacks_uids;		/* not all uids of the host exist here (id_range.h) */
 	uint64_t (*clock)(void);	/* milliseconds; NULL: clock_ms */
 };
 
@@ -67,7 +68,8 @@ int gate_identify(struct gate *gate, const char *principal, struct gate_wait *wa
 /* The user who is behind a uid that the kernel has named. 0, and *owner_r: uid, or the owner of the
  * range of subordinate uids that it is in. -EINPROGRESS and other errors as gate_identify;
  * -EACCES: it is no user's, and [service] unknown_uids does not allow that; -EMLINK: it may be
- * several users. root, and the user of this process, are who they are without a lookup. gate NULL:
+ * several users. Where uids are lacking, ID_RANGE_NOBODY stands for all of them: -EMLINK too.
+ * root, and the user of this process, are who they are without a lookup. gate NULL:
  * 0, and uid. */
 int gate_owner(struct gate *gate, uid_t uid, struct gate_wait *wait, uid_t *owner_r,
 	       struct why *why_r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor, before it drops privilege; mcp-python check-host.   Owns: nothing.
+/* Runs in: the supervisor, before its fence; mcp-python check-host.   Owns: nothing.
  * Reads:   uid_map and gid_map, which the kernel writes. */
 #include "policy/id_range.h"
 
@@ -13,7 +13,7 @@
 
 #include "base/own.h"
 
-#define NOBODY 65534
+#define NOBODY ID_RANGE_NOBODY
 #define NOBODYS 2		/* from NOBODY on */
 #define MAP_TEXT (16 * 1024)	/* 340 lines of 33 characters at most, user_namespaces(7) */
 
@@ -103,6 +103,25 @@ id_range_keeps_root(const char *map)
 
 	return sscanf(map, "%" SCNu32 " %" SCNu32, &first, &parent) != 2 ||
 	       (first == 0 && parent == 0);
+}
+
+bool
+id_range_is_whole(const char *map)
+{
+	struct id_range range;
+	uint64_t n = 0;
+
+	while ((map = id_range_next_line(map, &range)) != NULL)
+		n += range.count;
+	return n >= UINT32_MAX;		/* the last number is not an id */
+}
+
+bool
+id_range_has_all_uids(void)
+{
+	char map[MAP_TEXT];
+
+	return read_map("/proc/self/uid_map", map) == 0 && id_range_is_whole(map);
 }
 
 int

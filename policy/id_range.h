@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define ID_RANGE_NOBODY 65534	/* also what the kernel shows for an id that does not exist here */
+
 struct id_range {
 	uint32_t first, count;
 };
@@ -25,6 +27,12 @@ int id_range_choose(const char *uid_map, const char *gid_map, const struct id_ra
 /* Is root of a namespace with this map also root of its parent namespace? True also if map is not
  * the text of a map. */
 bool id_range_keeps_root(const char *map);
+
+/* Do all ids exist in a namespace with this map? */
+bool id_range_is_whole(const char *map);
+
+/* The same of this process's uids. False also if the map cannot be read. */
+bool id_range_has_all_uids(void);
 
 /* As id_range_choose(), with the maps of this process's user namespace. 0, -EINVAL or -ERANGE, as
  * there. -EPERM in place of -ERANGE: root here may be root of the host, and must not run hostile

@@ -23,6 +23,7 @@
 #include "govern/gate.h"
 #include "host/fence_files.h"
 #include "policy/config.h"
+#include "policy/id_range.h"
 #include "supervisor/configuration.h"
 #include "supervisor/endpoints.h"
 
@@ -144,7 +145,8 @@ governance_start(struct governance *g, struct event_base *base, struct directory
 {
 	const struct gate_options gate = { .base = base, .config = g->config,
 					   .audit = g->audit, .approvals = g->approvals,
-					   .directory = directory };
+					   .directory = directory,
+					   .lacks_uids = !id_range_has_all_uids() };
 	struct approvals_policy policy = { subject_of, governance_config_of, NULL };
 
 	g->gate = policy.arg = gate_new(&gate);

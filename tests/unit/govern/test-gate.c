@@ -21,6 +21,7 @@
 #include "govern/gate.h"
 #include "host/directory.h"
 #include "policy/config.h"
+#include "policy/id_range.h"
 #include "policy/rules.h"
 
 #define ANN "uid:1"
@@ -65,6 +66,7 @@ static struct directory *directory;
 static struct gate *gate;
 static uint64_t now;
 static unsigned int reloaded;
+static bool lacks_uids;
 
 static uint64_t
 clock_of_test(void)
@@ -95,7 +97,8 @@ open_gate(const char *text)
 
 	now = 1000;
 	gate = gate_new(&(struct gate_options){ .base = base, .config = config,
-						.directory = directory, .clock = clock_of_test });
+						.directory = directory, .clock = clock_of_test,
+						.lacks_uids = lacks_uids });
 	config_free(config);
 }
 
@@ -110,6 +113,7 @@ set_up(void **state)
 	world->ann_is_staff = true;
 	base = event_base_new();
 	reloaded = 0;
+	lacks_uids = false;
 	if (directory_new(look_up, &directory) < 0)
 		return -1;
 	directory_watch(directory, base);
@@ -281,6 +285,24 @@ a_uid_of_nobody_or_of_two_is_refused(void **state)
 	assert_int_equal(owner_of(NOBODY, &owner, &why), 0);
 	assert_int_equal(owner, NOBODY);
 	assert_int_equal(owner_of(TWO_OWNERS, &owner, &why), -EMLINK);
+}
+
+/* In a container every uid of the host that is not mapped looks like that of nobody. */
+static void
+a_uid_that_stands_for_many_is_refused(void **state)
+{
+	struct why why = { .text = "" };
+	uid_t owner = 0;
+
+	(void)state;
+	open_gate("[service]\nunknown_uids = allow\n");
+	assert_int_equal(owner_of(ID_RANGE_NOBODY, &owner, &why), 0);
+	gate_free(gate);
+	lacks_uids = true;
+	open_gate("[service]\nunknown_uids = allow\n");
+	assert_int_equal(owner_of(ID_RANGE_NOBODY, &owner, &why), -EMLINK);
+	assert_non_null(strstr(why.text, "does not exist in the service's user namespace"));
+	assert_int_equal(owner_of(NOBODY, &owner, &why), 0);
 }
 
 static void
@@ -491,6 +513,7 @@ main(void)
 		TEST(where_nobody_is_named_nobody_is_asked),
 		TEST(a_subordinate_uid_is_its_owner),
 		TEST(a_uid_of_nobody_or_of_two_is_refused),
+		TEST(a_uid_that_stands_for_many_is_refused),
 		TEST(requests_wait_until_it_is_known),
 		TEST(a_directory_that_is_down_is_not_no_groups),
 		TEST(what_hangs_is_out_of_time_for_one_alone),

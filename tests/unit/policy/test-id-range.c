@@ -76,6 +76,17 @@ the_wanted_range_has_to_be_whole(void **state)
 	assert_int_equal(id_range_choose(MACHINE, MACHINE, &inside, 1001, &range), -EINVAL);
 }
 
+static void
+a_machine_has_all_ids(void **state)
+{
+	(void)state;
+	assert_true(id_range_is_whole(MACHINE));
+	assert_true(id_range_is_whole("0 0 1000\n1000 1000 4294966295\n"));
+	assert_false(id_range_is_whole("0 0 4294967294\n"));
+	assert_false(id_range_is_whole(ROOTLESS));
+	assert_false(id_range_is_whole(""));
+}
+
 /* With too few ids workers have the uid of the service. */
 static void
 root_of_the_machine_is_recognised(void **state)
@@ -106,6 +117,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_range_is_chosen),
 		cmocka_unit_test(the_wanted_range_has_to_be_whole),
+		cmocka_unit_test(a_machine_has_all_ids),
 		cmocka_unit_test(root_of_the_machine_is_recognised),
 		cmocka_unit_test(the_own_maps_are_read),
 	};
