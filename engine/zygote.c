@@ -288,7 +288,7 @@ on_spawned(struct process *p, struct frame *frame)
 
 	if (p->child.state != CHILD_SERVING || p->spawns == 0)
 		return -EBADMSG;
-	p->spawns--;
+	(void)child_expect(&p->child, --p->spawns);
 	watcher->on_spawned(watcher->arg, spawned->worker, (pid_t)spawned->pid,
 			    frame_take_fd(frame, 0));
 	end_if_idle(p);
@@ -303,7 +303,7 @@ on_spawn_failed(struct process *p, const struct msg_spawn_failed *failed)
 
 	if (p->child.state != CHILD_SERVING || p->spawns == 0)
 		return -EBADMSG;
-	p->spawns--;
+	(void)child_expect(&p->child, --p->spawns);
 	snprintf(text, sizeof(text), "%.*s: %s", (int)failed->what.len, failed->what.at,
 		 strerror((int)failed->error));
 	watcher->on_spawn_failed(watcher->arg, failed->worker, -(int)failed->error,
@@ -578,15 +578,15 @@ zygote_spawn(struct zygote *z, uint64_t worker, uint64_t owner, uint32_t uid,
 	struct msg msg = { .type = MSG_SPAWN, .spawn = {
 		.worker = worker, .uid = uid, .into_cgroup = n_fds == 4, .owner = owner,
 	} };
-	int sent[4], r;
+	int sent[4], r = child_expect(&z->now->child, z->now->spawns + 1);
 
 	assert(n_fds == 3 || n_fds == 4);
 	assert(zygote_room(z) > 0);
 	memcpy(sent, fd, n_fds * sizeof(*fd));
-	if (n_fds == 4)
-		sent[3] = fcntl(fd[3], F_DUPFD_CLOEXEC, 3);
-	if (n_fds == 4 && sent[3] < 0) {
+	if (r == 0 && n_fds == 4 && (sent[3] = fcntl(fd[3], F_DUPFD_CLOEXEC, 3)) < 0)
 		r = -errno;
+	if (r < 0) {
+		(void)child_expect(&z->now->child, z->now->spawns);
 		for (size_t i = 0; i < 3; i++)
 			close(fd[i]);
 		return r;

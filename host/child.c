@@ -240,6 +240,12 @@ child_flush(struct child *c)
 }
 
 int
+child_expect(struct child *c, size_t n)
+{
+	return frame_reader_expect(&c->reader, c->launch.control, n);
+}
+
+int
 child_send(struct child *c, const struct msg *msg, const int *fd, size_t n_fds)
 {
 	int r;

@@ -103,6 +103,9 @@ bool child_is_up(const struct child *child);
  * child. */
 int child_send(struct child *child, const struct msg *msg, const int *fd, size_t n_fds);
 
+/* Reserves n descriptors for what the child will send: frame_reader_expect(). */
+int child_expect(struct child *child, size_t n);
+
 /* Makes on_due be called after this time. Not to be called while the child starts or ends. */
 void child_arm(struct child *child, uint32_t ms);
 

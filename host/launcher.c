@@ -52,29 +52,20 @@ struct launcher {
 	bool has_egress;
 	void (*on_back)(void *arg);
 	void *arg;
-	int spare[LAUNCHED_FDS];	/* reserved for an answer's descriptors; -1: not reserved
-					 * now */
 	char what[257];			/* the step that failed last */
 };
 
-/* Reserves descriptors for the next answer. Without them, clients that use up all descriptors
- * would make an answer look like a breach of the protocol, which ends the launcher. */
-static void
-spare_fds(struct launcher *l)
+/* Reserves descriptors for the answers to all orders and to so many more; for one at least, so that
+ * clients that use up all descriptors do not keep a process from being made again. 0 or -EMFILE. */
+static int
+spare_fds(struct launcher *l, size_t more)
 {
-	for (size_t i = 0; i < LAUNCHED_FDS; i++)
-		if (l->spare[i] < 0)
-			l->spare[i] = fcntl(l->helper.socket, F_DUPFD_CLOEXEC, 3);
-}
+	const struct launch_order *order;
+	size_t n = more;
 
-static void
-give_spare_fds(struct launcher *l)
-{
-	for (size_t i = 0; i < LAUNCHED_FDS; i++) {
-		if (l->spare[i] >= 0)
-			close(l->spare[i]);
-		l->spare[i] = -1;
-	}
+	TAILQ_FOREACH(order, &l->orders, link)
+		n++;
+	return frame_reader_expect(&l->reader, l->helper.socket, LAUNCHED_FDS * (n > 0 ? n : 1));
 }
 
 /* ---- asking ---- */
@@ -97,6 +88,7 @@ order_end(struct launcher *l, struct launch_order *order, int error, const char 
 {
 	TAILQ_REMOVE(&l->orders, order, link);
 	order->launcher = NULL;
+	(void)spare_fds(l, 0);
 	if (l->base)
 		event_del(&l->late);
 	if (l->base && !TAILQ_EMPTY(&l->orders))
@@ -161,13 +153,6 @@ launcher_await_orders(struct launcher *l, uint64_t end_ms)
 	return r;
 }
 
-static int
-launcher_send(struct launcher *l, const struct msg *msg)
-{
-	give_spare_fds(l);
-	return frame_send_now(l->helper.socket, msg);
-}
-
 /* Sends a message and waits for its answer. */
 static int
 launcher_ask(struct launcher *l, const struct msg *question, enum msg_type answer,
@@ -179,15 +164,17 @@ launcher_ask(struct launcher *l, const struct msg *question, enum msg_type answe
 	if (l->helper.socket < 0)
 		return -ENOTCONN;
 	r = launcher_await_orders(l, end_ms);
+	if (r == 0 && answer == MSG_ADOPTED && spare_fds(l, 1) < 0)
+		return -EMFILE;
 	if (r == 0)
-		r = launcher_send(l, question);
+		r = frame_send_now(l->helper.socket, question);
 	if (r == 0)
 		r = launcher_await(l, end_ms, frame_r);
 	if (r == 1 && frame_r->msg.type != answer) {
 		frame_done(frame_r);
 		r = -EBADMSG;
 	}
-	spare_fds(l);
+	(void)spare_fds(l, 0);
 	if (r < 0 && !frame_is_transient(r))
 		launcher_lose(l, r);
 	return r < 0 ? r : 0;
@@ -214,14 +201,16 @@ launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
 			   .launch = { kind, number < 0 ? 0 : (unsigned int)number,
 				       modules } };
 	int r = l->helper.socket < 0 || l->n_again < l->n_learned ? -ENOTCONN
-		: number < 0 ? number : launcher_send(l, &msg);
+		: number < 0 ? number : spare_fds(l, 1);
 
-	spare_fds(l);
+	if (r == 0)
+		r = frame_send_now(l->helper.socket, &msg);
 	*order = (struct launch_order){ .launcher = l, .on_launched = on_launched, .arg = arg };
 	TAILQ_INSERT_TAIL(&l->orders, order, link);
 	if (r < 0)
 		order_end(l, order, r, number < 0 ? "learn the profile again"
-						  : "ask the launcher, which is away", NULL);
+			  : r == -ENOTCONN ? "ask the launcher, which is away"
+					   : "ask the launcher", NULL);
 	else if (l->base && !event_pending(&l->late, EV_TIMEOUT, NULL))
 		event_add(&l->late, &launch_patience);
 }
@@ -251,7 +240,6 @@ launcher_new(const struct launcher_options *options, struct launcher **launcher_
 				.has_egress = options->egress_fd >= 0,
 				.helper = { .pidfd = -1, .socket = -1 } };
 	TAILQ_INIT(&l->orders);
-	memset(l->spare, -1, sizeof(l->spare));
 	frame_reader_init(&l->reader, FROM_LAUNCHER);
 	helper_plan(HELPER_LAUNCHER, launcher_live, options);
 	r = helper_fork(&l->helper, HELPER_LAUNCHER);
@@ -259,7 +247,7 @@ launcher_new(const struct launcher_options *options, struct launcher **launcher_
 		launcher_free(l);
 		return why_say(why_r, r, "", "launcher: cannot start it: %s", strerror(-r));
 	}
-	spare_fds(l);
+	(void)spare_fds(l, 0);
 	*launcher_r = l;
 	return 0;
 }
@@ -273,7 +261,6 @@ launcher_free(struct launcher *l)
 		event_del(&l->readable);
 		event_del(&l->late);
 	}
-	give_spare_fds(l);
 	helper_done(&l->helper);
 	frame_reader_done(&l->reader);
 	for (size_t i = 0; i < l->n_learned; i++)
@@ -293,7 +280,6 @@ launcher_on_readable(evutil_socket_t fd, short what, void *arg)
 	if (r == 1)
 		r = launcher_take_launched(l, &frame);
 	frame_done(&frame);
-	spare_fds(l);
 	if (r < 0)
 		launcher_lose(l, r);
 }
@@ -311,7 +297,7 @@ launcher_open(struct launcher *l)
 {
 	frame_reader_done(&l->reader);
 	frame_reader_init(&l->reader, FROM_LAUNCHER);
-	spare_fds(l);
+	(void)spare_fds(l, 0);
 	event_assign(&l->readable, l->base, l->helper.socket, EV_READ | EV_PERSIST,
 		     launcher_on_readable, l);
 	event_add(&l->readable, NULL);
@@ -421,6 +407,7 @@ launcher_lose(struct launcher *l, int error)
 
 	if (l->helper.socket < 0)
 		return;
+	frame_reader_done(&l->reader);
 	if (l->base) {
 		event_del(&l->readable);
 		event_del(&l->late);

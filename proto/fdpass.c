@@ -66,11 +66,13 @@ fdpass_send_patiently(int socket, const void *bytes, size_t len,
 	return sent;
 }
 
-/* Moves the descriptors of one recvmsg() into set, and closes those that do not fit. */
+/* Moves the descriptors of one recvmsg() into set, and closes those that do not fit. If the kernel
+ * has cut them although there was room, this process had no number left for the next one. */
 static int
 take_ancillary(struct msghdr *header, struct fdpass_set *set)
 {
-	int r = header->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
+	size_t before = set->n;
+	int r = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
 		size_t n;
@@ -90,6 +92,8 @@ take_ancillary(struct msghdr *header, struct fdpass_set *set)
 				set->fd[set->n++] = give_fd(fd);
 		}
 	}
+	if (r == 0 && header->msg_flags & MSG_CTRUNC)
+		r = set->n - before < MSG_FDS_MAX ? -EMFILE : -EBADMSG;
 	return r;
 }
 

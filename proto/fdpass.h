@@ -39,8 +39,9 @@ ssize_t fdpass_send_patiently(int socket, const void *bytes, size_t len,
 
 /* Receives up to len bytes (at least 1), and adds descriptors that came with them to set.
  * Interrupted calls are repeated. Returns the number of bytes; 0: the peer has closed its end;
- * or -errno. -EBADMSG: more descriptors came than fit into set, or the ancillary data was cut or is
- * of another kind. Then all descriptors are closed, including those that were in set before. */
+ * or -errno. -EBADMSG: more descriptors came than fit into set, or the ancillary data is of another
+ * kind; -EMFILE: this process could not open all that came. Then all descriptors are closed,
+ * including those that were in set before. */
 ssize_t fdpass_recv(int socket, void *bytes, size_t len, struct fdpass_set *set);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/own.h"
 #include "base/xalloc.h"
@@ -75,9 +76,29 @@ frame_reader_init(struct frame_reader *reader, enum msg_from from)
 	*reader = (struct frame_reader){ .from = from };
 }
 
+int
+frame_reader_expect(struct frame_reader *reader, int socket, size_t n)
+{
+	if (n > reader->n_spare)
+		reader->spare = xrealloc(reader->spare, n * sizeof(*reader->spare));
+	while (reader->n_spare > n)
+		close(reader->spare[--reader->n_spare]);
+	while (reader->n_spare < n) {
+		int fd = fcntl(socket, F_DUPFD_CLOEXEC, 3);
+
+		if (fd < 0)
+			return -errno;
+		reader->spare[reader->n_spare++] = fd;
+	}
+	return 0;
+}
+
 void
 frame_reader_done(struct frame_reader *reader)
 {
+	(void)frame_reader_expect(reader, -1, 0);
+	free(reader->spare);
+	reader->spare = NULL;
 	fdpass_close(&reader->fds);
 	free(reader->body);
 	reader->body = NULL;
@@ -172,9 +193,24 @@ reader_advance(struct frame_reader *reader, size_t n, struct frame *frame_r)
 		return r;
 	frame.body = reader->body;
 	frame.fds = reader->fds;
-	frame_reader_init(reader, reader->from);
+	*reader = (struct frame_reader){ .from = reader->from, .spare = reader->spare,
+					 .n_spare = reader->n_spare };
 	*frame_r = frame;
 	return 1;
+}
+
+/* One recvmsg() at the start of a frame: its descriptors take the place of spare ones. */
+static ssize_t
+receive_first(struct frame_reader *reader, int socket, unsigned char *at, size_t len)
+{
+	const size_t spare = reader->n_spare;
+	ssize_t n;
+
+	(void)frame_reader_expect(reader, socket, spare > MSG_FDS_MAX ? spare - MSG_FDS_MAX : 0);
+	n = fdpass_recv(socket, at, len, &reader->fds);
+	if (spare > reader->fds.n)
+		(void)frame_reader_expect(reader, socket, spare - reader->fds.n);
+	return n;
 }
 
 /* One recvmsg(). 1: a frame is complete; 0: more is needed; else -EAGAIN or another error of
@@ -188,7 +224,8 @@ receive_some(struct frame_reader *reader, int socket, struct frame *frame_r)
 	ssize_t n;
 
 	reader_space(reader, &at, &len);
-	n = fdpass_recv(socket, at, len, &reader->fds);
+	n = at_start ? receive_first(reader, socket, at, len)
+		     : fdpass_recv(socket, at, len, &reader->fds);
 	if (n == 0)
 		return at_start ? -EPIPE : -ECONNRESET;
 	if (n < 0)

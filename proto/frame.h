@@ -65,12 +65,20 @@ struct frame_reader {
 	unsigned char *body;
 	size_t body_len, body_size, body_total;
 	struct fdpass_set fds;
+	int *spare;		/* descriptors that are reserved: frame_reader_expect() */
+	size_t n_spare;
 	int error;		/* of an earlier call; every further call returns it */
 	bool starved;		/* the last call has ended because the kernel had no memory */
 };
 
 void frame_reader_init(struct frame_reader *reader, enum msg_from from);
 void frame_reader_done(struct frame_reader *reader);
+
+/* Reserves n descriptors in all (copies of socket) for those that messages will bring. Without them
+ * a message comes cut when this process has none left, which ends the line (-EMFILE). To be called
+ * before a question whose answer has descriptors, and after the answer with what is still expected.
+ * 0; or -EMFILE: not all could be reserved. */
+int frame_reader_expect(struct frame_reader *reader, int socket, size_t n);
 
 /* Reads until one frame is complete. Waits on a blocking socket. Returns
  *   1            *frame_r has the frame; the caller calls frame_done
@@ -79,6 +87,7 @@ void frame_reader_done(struct frame_reader *reader);
  *   -EPIPE       the peer closed its end, between two frames
  *   -ECONNRESET  the peer closed its end in the middle of a frame
  *   -EBADMSG     the peer broke the protocol
+ *   -EMFILE      this process could not open the descriptors that came
  *   -errno       of recvmsg(2)
  * After an error every further call returns the same error. */
 int frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r);

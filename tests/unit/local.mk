@@ -64,7 +64,8 @@ tests_unit_proto_test_codec_SOURCES = tests/unit/proto/test-codec.c \
 	tests/unit/proto/sample.c tests/unit/proto/sample.h
 tests_unit_proto_test_codec_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_proto_test_codec_LDADD = $(PROTO_TEST_LDADD)
-tests_unit_proto_test_fdpass_SOURCES = tests/unit/proto/test-fdpass.c
+tests_unit_proto_test_fdpass_SOURCES = tests/unit/proto/test-fdpass.c \
+	tests/unit/proto/few_fds.h
 tests_unit_proto_test_fdpass_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_proto_test_fdpass_LDADD = $(PROTO_TEST_LDADD)
 tests_unit_proto_test_frame_SOURCES = tests/unit/proto/test-frame.c \

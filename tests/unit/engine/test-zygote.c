@@ -28,6 +28,7 @@
 #include "host/launcher.h"
 #include "policy/config.h"
 #include "proto/frame.h"
+#include "../proto/few_fds.h"
 
 /* ---- a kernel without memory for messages ---- */
 
@@ -209,18 +210,32 @@ on_stopped(void *arg)
 		assert_int_equal(event_base_dispatch(base), 0)
 
 static int
-open_it(void **state)
+open_renewed(unsigned int renew_seconds)
 {
 	const struct zygote_options options = {
-		.profile = &profile, .renew_seconds = 1, .base = base = event_base_new(),
+		.profile = &profile, .renew_seconds = renew_seconds,
+		.base = base = event_base_new(),
 		.watcher = { on_ready, on_failed, on_lost, on_renewed, on_spawned,
 			     on_spawn_failed, on_stopped, NULL },
 	};
 
-	(void)state;
 	n_started = 0;
 	memset(&heard, 0, sizeof(heard));
 	return zygote_new(&options, &zygote);
+}
+
+static int
+open_it(void **state)
+{
+	(void)state;
+	return open_renewed(1);
+}
+
+static int
+open_lasting(void **state)
+{
+	(void)state;
+	return open_renewed(0);
 }
 
 static int
@@ -250,14 +265,24 @@ say_ready(size_t i)
 	UNTIL(heard.ready > before);
 }
 
-static void
-ask_for_worker(uint64_t worker)
+/* With so many descriptors free. 0 or -errno. */
+static int
+ask_with(size_t free, uint64_t worker)
 {
-	int fd[3];
+	int fd[3], r;
 
 	for (size_t i = 0; i < 3; i++)
 		fd[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	assert_int_equal(zygote_spawn(zygote, worker, 1, 1, fd, 3), 0);
+	few_fds(free);
+	r = zygote_spawn(zygote, worker, 1, 1, fd, 3);
+	few_fds_end();
+	return r;
+}
+
+static void
+ask_for_worker(uint64_t worker)
+{
+	assert_int_equal(ask_with(3, worker), 0);
 }
 
 static void
@@ -343,6 +368,32 @@ no_memory_for_messages_passes(void **state)
 	assert_int_equal(failing_receive.times, 0);
 	assert_true(zygote_is_alive(zygote, generation));
 	assert_int_equal(heard.lost + heard.failed, 0);
+}
+
+/* A worker is asked for only if a descriptor can be reserved for the answer. */
+static void
+no_free_descriptor_loses_no_zygote(void **state)
+{
+	const struct msg msg = { .type = MSG_SPAWNED, .spawned = { 1, 12345 } };
+	uint64_t generation;
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	generation = zygote_generation(zygote);
+	ask_for_worker(1);
+	assert_int_equal(ask_with(0, 2), -EMFILE);
+	assert_int_equal(zygote_room(zygote), ZYGOTE_SPAWNS_MAX - 1);
+	assert_int_equal(frame_send(started[0].line, &msg, &null, 1), 0);
+	few_fds(0);
+	UNTIL(heard.spawned + heard.lost == 1);
+	few_fds_end();
+	assert_int_equal(heard.spawned, 1);
+	assert_true(zygote_is_alive(zygote, generation));
+	ask_for_worker(3);
+	say_spawned(0, 3);
+	close(null);
 }
 
 /* Its end and its last message may be seen in the same turn. */
@@ -512,6 +563,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		ZYGOTE(the_old_one_serves_until_the_new_one_is_ready),
 		ZYGOTE(no_memory_for_messages_passes),
+		cmocka_unit_test_setup_teardown(no_free_descriptor_loses_no_zygote, open_lasting,
+						close_it),
 		ZYGOTE(one_that_has_made_no_worker_is_kept),
 		ZYGOTE(names_are_names),
 		ZYGOTE(one_that_fails_says_why),

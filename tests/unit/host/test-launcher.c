@@ -35,6 +35,7 @@
 #include "policy/config.h"
 #include "proto/frame.h"
 #include "../engine/engine_rig.h"
+#include "../proto/few_fds.h"
 
 /* What the launcher finds when it reads the configuration again. */
 static const struct config *
@@ -142,6 +143,30 @@ zygote_starts(unsigned int profile)
 	frame_done(&frame);
 	frame_reader_done(&reader);
 	end(&launch);
+}
+
+/* There is a reserve for one. The next is refused, and nothing is lost. */
+static void
+no_free_descriptor_is_no_end(void **state)
+{
+	pid_t pid = launcher_pid(rig.launcher);
+	struct launch launch[2];
+	struct launched launched[2] = { { &launch[0], 1 }, { &launch[1], 1 } };
+	struct launch_order order[2];
+
+	(void)state;
+	few_fds(0);
+	for (size_t i = 0; i < 2; i++)
+		launcher_start(rig.launcher, LAUNCH_ZYGOTE, 0, 0, &order[i], on_launched,
+			       &launched[i]);
+	assert_int_equal(launcher_adopt(rig.launcher, getpid()), -EMFILE);
+	few_fds_end();
+	assert_int_equal(launched[0].error, 0);
+	assert_int_equal(launched[1].error, -EMFILE);
+	end(&launch[0]);
+	assert_int_equal(launcher_adopt(rig.launcher, getpid()), -ECHILD);
+	zygote_starts(0);
+	assert_int_equal(launcher_pid(rig.launcher), pid);
 }
 
 /* It is a child of this process, and got its profile before this process could send anything. */
@@ -342,6 +367,7 @@ run_group(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_breach_is_its_end),
 		cmocka_unit_test(zygote_is_ours_and_configured),
+		cmocka_unit_test(no_free_descriptor_is_no_end),
 		cmocka_unit_test(only_what_it_knows_is_started),
 		cmocka_unit_test(no_more_than_four_live),
 		cmocka_unit_test(only_children_are_adopted),

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "few_fds.h"
+
 #define MANY 200
 
 static int
@@ -150,6 +152,25 @@ the_bound_is_of_the_set_not_of_one_message(void **state)
 	assert_int_equal(count_open(), open_before);
 }
 
+/* The peer is not to blame. Too many stay its mistake, if all could be opened. */
+static void
+no_free_descriptor_is_no_breach(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n < 3; n++) {
+		struct fdpass_set set = { 0 };
+		int open_before = count_open(), fds[3] = { 0 };
+		char byte;
+
+		assert_int_equal(fdpass_send(pair[0], "x", 1, fds, 3, 0), 1);
+		few_fds(n);
+		assert_int_equal(fdpass_recv(pair[1], &byte, 1, &set), -EMFILE);
+		few_fds_end();
+		assert_int_equal(set.n, 0);
+		assert_int_equal(count_open(), open_before);
+	}
+}
+
 static void
 other_ancillary_data_is_refused(void **state)
 {
@@ -245,6 +266,7 @@ main(void)
 		TEST(it_is_the_same_file_that_arrives),
 		TEST(more_than_the_largest_are_all_closed),
 		TEST(the_bound_is_of_the_set_not_of_one_message),
+		TEST(no_free_descriptor_is_no_breach),
 		TEST(other_ancillary_data_is_refused),
 		TEST(ends_and_gaps_are_told_apart),
 		TEST(a_closed_peer_is_an_error_and_no_signal),
