@@ -782,6 +782,11 @@ def has_input():
         return True
 
 
+# Where other services and people's own machines have the files of a conversation.
+PLACES_ELSEWHERE = ("/mnt/", "/home/", "/root/", "/Users/", "/data/", "/content/", "/kaggle/",
+                    "/files/", "/sandbox/", "/workspaces/")
+
+
 def note_places(error):
     """Adds a note to errors of code that expects another machine's folders or programs."""
     path = error.filename if type(error) is FileNotFoundError else None
@@ -793,7 +798,7 @@ def note_places(error):
     by_subprocess = tb is not None and tb.tb_frame.f_globals.get("__name__") == "subprocess"
     if by_subprocess and "/" not in path:
         error.add_note("there is no program %s here; ls /usr/bin lists those that are there" % path)
-    elif path.startswith("/") and not os.path.isdir(os.path.dirname(path)):
+    elif path.startswith(PLACES_ELSEWHERE) and not os.path.isdir(os.path.dirname(path)):
         error.add_note("there is no folder %s here: the files of a call are in /workspace, which is "
                        "the current directory at the beginning" % os.path.dirname(path))
 

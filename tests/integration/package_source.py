@@ -330,7 +330,9 @@ def builds_that_fail(ctx):
     put("backless", "1.0", {"pyproject.toml": '[build-system]\nrequires = ["hatchling>=1"]\n'
                                               'build-backend = "hatchling.build"\n'})
     put("empty", "1.0", {})
-    with service(ctx) as s, ctx.client(path=s.socket) as client:
+    # A disk of its own size, so that "wide" fills it before it has used up its memory.
+    small = OPEN + "[profile basic]\ndisk_bytes = 64M\n"
+    with service(ctx, more=small) as s, ctx.client(path=s.socket) as client:
         for name, *words in (("failing", "RuntimeError: it does not want to"),
                              ("muttering", "word", "pip wheel ended with 1"),
                              ("bomb", ""), ("greedy", "Memory"),
