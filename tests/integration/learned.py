@@ -11,10 +11,12 @@ import signal
 import subprocess
 import tempfile
 
-from harness import Skip, equal, main, test
+from harness import Skip, equal, main, test, tests
 from operate import Directory, command
 from supervisor import Supervisor, comm, descendants, read_text
 from waits import until
+
+tests.clear()	# those of operate.py
 
 SITE = "/usr/local/lib/python3.11/dist-packages"
 SLOW = "import time\ntime.sleep(0.05)\n"
