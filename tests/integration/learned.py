@@ -13,6 +13,8 @@ import tempfile
 
 from harness import Skip, equal, main, test, tests
 from operate import Directory, command
+from package_index import NGINX, Index
+from package_store import config as store_config, install, new_store
 from supervisor import Supervisor, comm, descendants, read_text
 from waits import until
 
@@ -213,6 +215,47 @@ def a_file_of_the_script_comes_first(ctx):
                              "try:\n    import slow\nexcept ImportError:\n    print('gone')"), "gone")
         # A directory of that name is no package.
         equal(output(client, "import os\nos.mkdir('slow')\n" + ASK % "slow"), "False")
+
+
+@test(private=True)
+def a_package_of_a_set_comes_first(ctx):
+    """A set that has a package with the name of a learned one, or of one that a learned one needs."""
+    if not os.path.exists(NGINX):
+        raise Skip("no nginx here", missing=True)
+    ask = "import needs_slow, slow\nprint(slow.BORN, needs_slow.BORN, slow.__file__)"
+    with Index() as index, new_store() as store:
+        index.add("slow", "1.0", {"slow.py": "BORN = 'of the set'\n"})
+        with learning(ctx, store_config(index.url, store)) as (service, client):
+            equal(install(client, "slow")["status"], "ok")
+            until_learned(client)
+            until_learned(client, "needs_slow")
+            equal(output(client, ask, dependencies=["slow"]),
+                  "of the set of the set /environment/slow.py")
+            # A worker without the set has the host's.
+            assert is_learned(client) and is_learned(client, "needs_slow")
+
+
+@test(private=True)
+def what_a_call_may_not_import_is_not_in_reach(ctx):
+    """allowed_imports and tier: a learned module is refused like any other, before its import and
+    by each way to it."""
+    tiers = "[tiers]\nbasic = os sys importlib\nnetwork = parcel\n"
+    with learning(ctx, tiers) as (service, client):
+        until_learned(client)
+        until_learned(client, "parcel")
+        for may, module, other in (({"allowed_imports": ["os", "sys", "slow"]}, "slow", "parcel"),
+                                   ({"tier": "network"}, "parcel", "slow")):
+            equal(output(client, ASK % module, **may), "False", may)
+            for code in ("import %s", "if 0:\n    import %s", "import %s.inner",
+                         "__import__('%s')", "from %s import BORN"):
+                o = client.run("import %s\n%s" % (module, code % other), **may)
+                assert o.status != "ok" and other in repr(o.error), (may, code, o)
+            # Names that the examination of the text does not see.
+            o = client.run("import sys, %s\nprint('%s' in sys.modules, hasattr(%s, '%s'))\n"
+                           "name = '%s'\n__import__(name)" % (module, other, module, other, other),
+                           **may)
+            equal(o.stdout, "False False\n", o)
+            assert o.status != "ok" and other in repr(o.error), (may, o)
 
 
 @test(private=True)
