@@ -78,6 +78,7 @@ class Prepared:
     """How many functions were registered for the end of the process before the script ran."""
 
     exits = thread_exits = 0
+    generators = ()  # random generators of imported modules
 
 
 def well_known():
@@ -109,6 +110,7 @@ def prepare(modules, remove_env, learnable, learned):
         logging._handlerList[:] = [handler for handler in logging._handlerList
                                    if handler() is not logging.lastResort]
     Prepared.exits, Prepared.thread_exits = count_exits(), len(thread_exits)
+    Prepared.generators = generators()
     settle_hooks()
 
     sys.dont_write_bytecode = True  # /workspace has the script's files, and no others
@@ -169,6 +171,13 @@ def rehearse():
     clear_names(names)
 
 
+def generators():
+    """The generators that modules have made for themselves, for example sympy.core.random.rng."""
+    known = sys.modules.get("random")
+    return known and [one for one in gc.get_objects() if type(one) is known.Random
+                      and one is not known._inst] or ()
+
+
 def fresh():
     """Called in a new worker, before it gets its script. Seeds random generators again: workers
     of one zygote must not give the same numbers. Python's own module random does this itself.
@@ -176,6 +185,8 @@ def fresh():
     legacy = learned_module("numpy.random.mtrand")
     if legacy is not None:
         legacy.seed()
+    for generator in Prepared.generators:
+        generator.seed()
     MAIN_THREAD._native_id = _thread.get_native_id()
 
 

@@ -61,6 +61,9 @@ class HiddenLoader:
     def exec_module(self, module):
         module.__spec__ = self.spec
 
+    def __getattr__(self, name):  # what the own loader can do: pkgutil and runpy use it
+        return getattr(getattr(vars(self).get("spec"), "loader", None), name)
+
 
 class LearnedFinder:
     """The first finder on sys.meta_path."""
@@ -108,8 +111,9 @@ def put_back(load):
     """Does what the first import would do."""
     modules, hidden = sys.modules, Learned.hidden
     for name, module, names, last in load.modules:
-        if hidden.pop(name, None) is not None:
-            modules.setdefault(name, module)
+        if name in hidden:
+            modules.setdefault(name, module)  # first: other threads look there, then in hidden
+            hidden.pop(name, None)
             if names is not None:
                 names.setdefault(last, module)
     for variable, value in load.variables:

@@ -452,6 +452,9 @@ class PatchingLoader:
         self.loader.exec_module(module)
         self.patch(module)
 
+    def __getattr__(self, name):  # what the own loader can do: pkgutil and runpy use it
+        return getattr(vars(self).get("loader"), name)
+
 
 class PatchingFinder:
     """Finds the modules that have to be changed: matplotlib must draw into memory, and

@@ -30,6 +30,7 @@ MODULES = {
     "parcel/inner.py": "NAME = __name__\n",
     "parcel/late.py": "import os\nfrom parcel import inner\nos.environ['PARCEL'] = 'late'\n"
                       "import warnings\nwarnings.filterwarnings('ignore', 'of a parcel')\n",
+    "draws.py": SLOW + BORN + "import random\nRANDOM = random.Random()\n",
     "needs_slow.py": "import slow\nBORN = slow.BORN\n",
     "threads.py": SLOW + "import threading\nthreading.Thread(target=int).start()\n",
     "opens.py": SLOW + "import socket\nleft = socket.socket()\n",
@@ -350,6 +351,25 @@ def operators_see_what_is_learned(ctx):
         profile = profile_of(ctx, service)
         equal(profile["learned"], ["slow"])
         assert profile["learned_hits"] >= 1 and profile["learned_misses"] >= 1, profile
+
+
+@test(private=True)
+def a_generator_of_a_module_is_seeded_anew(ctx):
+    with learning(ctx, learn="draws") as (service, client):
+        until_learned(client, "draws")
+        equal(len({output(client, "import draws\nprint(draws.RANDOM.random())")
+                   for _ in range(5)}), 5, "numbers of five scripts")
+
+
+@test(private=True)
+def a_loader_can_do_what_the_modules_own_can(ctx):
+    look = ("import pkgutil, runpy\nprint(b'inner' in pkgutil.get_data('parcel', '__init__.py'))\n"
+            "runpy.run_module('slow')\nif 0:\n    import parcel\n    import slow\n")
+    with learning(ctx, learn="slow parcel") as (service, client):
+        equal(output(client, look), "True", "measured")
+        until_learned(client)
+        until_learned(client, "parcel")
+        equal(output(client, look), "True", "learned")
 
 
 @test(private=True)
