@@ -12,7 +12,7 @@ dist_man_MANS += \
 	doc/man/mcp-python-unpack.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
-dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/hacking.md doc/moving.md \
+dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/features.md doc/hacking.md doc/moving.md \
 	doc/operators.md doc/threat-model.md doc/findings.md
 EXTRA_DIST += doc/site
 haproxydir = $(docdir)/haproxy
