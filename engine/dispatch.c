@@ -78,11 +78,8 @@ dispatch_fall_back(struct share *share)
 	struct sched_item *item;
 	struct repl *repl;
 
-	while ((item = TAILQ_FIRST(&tenant->queue.items[share->profile->kind])) != NULL) {
-		sched_queue_remove(&tenant->queue, item);
-		item->kind = usual->profile->kind;
-		sched_queue_put(&tenant->queue, item);
-	}
+	while ((item = TAILQ_FIRST(&tenant->queue.items[share->profile->kind])) != NULL)
+		sched_queue_move(&tenant->queue, item, usual->profile->kind);
 	while ((repl = TAILQ_FIRST(&share->opening)) != NULL)
 		repl_change_share(repl, usual);
 	share_update(usual);

@@ -75,6 +75,17 @@ sched_queue_remove(struct sched_queue *queue, struct sched_item *item)
 }
 
 void
+sched_queue_move(struct sched_queue *queue, struct sched_item *item, unsigned int kind)
+{
+	assert(kind < SCHED_KINDS_MAX);
+	sched_queue_remove(queue, item);
+	item->kind = kind;
+	TAILQ_INSERT_TAIL(&queue->items[kind], item, link);
+	queue->waiting[kind]++;
+	queue->n_waiting++;
+}
+
+void
 sched_queue_done(struct sched_queue *queue, uint32_t took_ms)
 {
 	assert(queue->n_running > 0);

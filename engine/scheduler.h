@@ -49,6 +49,10 @@ int sched_queue_take_item(struct sched_queue *queue, struct sched_item *item);
 /* Removes a waiting item. */
 void sched_queue_remove(struct sched_queue *queue, struct sched_item *item);
 
+/* Makes a waiting item the last of another kind. It stays in the queue even if waiting_max has been
+ * lowered since it was put there. */
+void sched_queue_move(struct sched_queue *queue, struct sched_item *item, unsigned int kind);
+
 /* To be called when a running item has ended. took_ms: the time that it ran. */
 void sched_queue_done(struct sched_queue *queue, uint32_t took_ms);
 

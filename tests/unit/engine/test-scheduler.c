@@ -36,6 +36,27 @@ queue_is_first_come_first_served_by_kind(void **state)
 	assert_int_equal(queue.n_running, 5);
 }
 
+/* Also if the bound has been lowered: an item that is in no queue would never be answered. */
+static void
+queue_moves_items(void **state)
+{
+	struct sched_item item[3] = { { .kind = 0 }, { .kind = 1 }, { .kind = 0 } };
+	struct sched_queue queue;
+
+	(void)state;
+	sched_queue_init(&queue, 3, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sched_queue_put(&queue, &item[i]), 0);
+	queue.waiting_max = 1;
+	sched_queue_move(&queue, &item[0], 1);
+	assert_int_equal(queue.n_waiting, 3);
+	assert_ptr_equal(sched_queue_take(&queue, 0), &item[2]);
+	assert_null(sched_queue_take(&queue, 0));
+	assert_ptr_equal(sched_queue_take(&queue, 1), &item[1]);
+	assert_ptr_equal(sched_queue_take(&queue, 1), &item[0]);
+	assert_int_equal(queue.n_waiting, 0);
+}
+
 static void
 queue_is_bounded(void **state)
 {
@@ -163,6 +184,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queue_is_first_come_first_served_by_kind),
+		cmocka_unit_test(queue_moves_items),
 		cmocka_unit_test(queue_is_bounded),
 		cmocka_unit_test(retry_hint_follows_load_and_durations),
 		cmocka_unit_test(ring_is_fair),
