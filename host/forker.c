@@ -22,6 +22,7 @@
 #define PATIENCE_MS 2000	/* for one fork; then the fork server counts as lost */
 #define PAUSE_FIRST_MS 50	/* before the second try to make a helper; it doubles */
 #define PAUSE_MOST_MS 3000
+#define MADE_FDS 2		/* of an answer */
 #define LIVED_MS 10000		/* a helper that lived so long was not lost because of its start */
 
 /* IDLE ──MAKE──> ASKED ──MADE──> IDLE;  ASKED ──PATIENCE_MS, end of the process──> made again */
@@ -46,13 +47,21 @@ static void make_waiting(void);
 
 /* ---- a fork server ---- */
 
+/* Reserves descriptors for the next answer: where all are used up, a helper can still be made
+ * again. 0 or -errno. */
+static int
+forker_expect(struct forker *forker)
+{
+	return frame_reader_expect(&forker->reader, forker->helper.socket, MADE_FDS);
+}
+
 static void
 forker_on_made_again(void *arg)
 {
 	struct forker *forker = arg;
 
-	frame_reader_done(&forker->reader);
 	frame_reader_init(&forker->reader, FROM_FORKER);
+	(void)forker_expect(forker);
 	event_assign(forker->readable, forkers.base, forker->helper.socket, EV_READ | EV_PERSIST,
 		     event_get_callback(forker->readable), forker);
 	event_add(forker->readable, NULL);
@@ -68,6 +77,7 @@ forker_lose(struct forker *forker, int error)
 
 	event_del(forker->readable);
 	event_del(forker->late);
+	frame_reader_done(&forker->reader);
 	forker->asked = false;
 	forker->order = NULL;
 	if (order) {
@@ -133,13 +143,15 @@ forker_on_readable(evutil_socket_t fd, short what, void *arg)
 	int r = frame_reader_read(&forker->reader, (int)fd, &frame);
 
 	(void)what;
-	if (r == 1 && (!forker->asked || (frame.msg.made.error == 0) != (frame.fds.n == 2)))
+	if (r == 1 && (!forker->asked || (frame.msg.made.error == 0) != (frame.fds.n == MADE_FDS)))
 		r = -EBADMSG;
 	if (r == 1)
 		forker_take_made(forker, &frame);
 	frame_done(&frame);
 	if (r < 0)
 		forker_lose(forker, r);
+	else
+		(void)forker_expect(forker);
 	make_waiting();
 }
 
@@ -176,9 +188,11 @@ forker_ask(struct forker *forker, struct helper *helper)
 {
 	static const struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
 	const struct msg msg = { .type = MSG_MAKE, .make.kind = helper->kind };
-	int r = frame_send_now(forker->helper.socket, &msg);
+	int r = forker_expect(forker);
 
-	if (frame_is_transient(r)) {
+	if (r == 0)
+		r = frame_send_now(forker->helper.socket, &msg);
+	if (frame_is_transient(r) || r == -EMFILE) {
 		helper_try_later(helper);
 		return 0;
 	}
@@ -299,6 +313,8 @@ forkers_start(const int *keep, size_t n)
 	for (size_t i = 0; r == 0 && i < FORKERS; i++) {
 		frame_reader_init(&forkers.forker[i].reader, FROM_FORKER);
 		r = helper_fork(&forkers.forker[i].helper, HELPER_FORKER);
+		if (r == 0)
+			(void)forker_expect(&forkers.forker[i]);
 	}
 	if (r < 0)
 		forkers_stop();

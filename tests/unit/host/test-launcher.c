@@ -299,6 +299,17 @@ it_is_made_again(void **state)
 	assert_int_equal(kill(launcher_pid(rig.launcher), SIGKILL), 0);
 	rig_turn_until(&back);
 	zygote_starts(0);
+	/* Clients that use up all descriptors end no fork server. */
+	back = false;
+	few_fds(0);
+	assert_int_equal(kill(launcher_pid(rig.launcher), SIGKILL), 0);
+	while (!back) {
+		few_fds_again();
+		event_base_loop(rig.base, EVLOOP_ONCE);
+	}
+	few_fds_end();
+	assert_int_equal(helper_state(HELPER_FORKER).lost, 4);
+	zygote_starts(0);
 }
 
 /* ---- without a supervisor in between ---- */

@@ -15,6 +15,14 @@ static struct {
 	size_t n;
 } few_now;
 
+/* Takes those that have become free. */
+static inline void
+few_fds_again(void)
+{
+	while ((few_now.fd[few_now.n] = dup(STDERR_FILENO)) >= 0)
+		few_now.n++;
+}
+
 /* Leaves n descriptors free, until few_fds_end(). */
 static inline void
 few_fds(size_t n)
@@ -24,8 +32,8 @@ few_fds(size_t n)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &few_now.before), 0);
 	limit = (struct rlimit){ FEW_FDS_LIMIT, few_now.before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	for (few_now.n = 0; (few_now.fd[few_now.n] = dup(STDERR_FILENO)) >= 0; few_now.n++)
-		;
+	few_now.n = 0;
+	few_fds_again();
 	assert_true(few_now.n >= n);
 	while (n-- > 0)
 		close(few_now.fd[--few_now.n]);
