@@ -44,7 +44,7 @@ def is_closed(stream):
 
 def renew_stdin(has_stdin):
     """Replaces sys.stdin: it may hold an earlier cell's input, or quit() has closed it."""
-    if has_stdin or Session.had_stdin or sys.stdin is None or sys.stdin.closed:
+    if has_stdin or Session.had_stdin or is_closed(getattr(sys, "stdin", None)):
         raw = io.FileIO(0, "rb", closefd=False)
         raw.name = "<stdin>"
         sys.stdin = sys.__stdin__ = io.TextIOWrapper(

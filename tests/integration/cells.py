@@ -924,6 +924,15 @@ def no_cell_ends_the_streams(ctx):
 
 
 @test
+def no_cell_ends_the_input(ctx):
+    """What a cell does to sys.stdin fails no later cell."""
+    with begun(ctx, "import sys") as s:
+        for end in "sys.stdin.detach()", "del sys.stdin", "sys.stdin.close()":
+            s.call(end, **SOON)
+            prints(s, "print(sys.stdin.read() == '')", "True\n")
+
+
+@test
 def each_cell_is_warned(ctx):
     with begun(ctx, "import warnings") as s:
         for _ in range(3):
