@@ -44,13 +44,17 @@ MODULES = {
     "signals.py": SLOW + "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: None)\n",
     "paths.py": SLOW + "import sys\nsys.path.append('/tmp')\n",
     "patches.py": SLOW + "import builtins\nbuiltins.surprise = 1\n",
+    # As extensions that were made with pybind11, such as scipy's.
+    "binds.py": SLOW + BORN + "import builtins, datetime\n"
+                "builtins.__pybind11_internals_v4__ = datetime.datetime_CAPI\n",
+    "pretends.py": SLOW + "import builtins\nbuiltins.__pybind11_internals_v4__ = print\n",
 }
 BAD = {"threads": "starts a thread", "opens": "leaves a descriptor open",
        "calls": "asks for the address of a host", "child": "leaves a child",
        "fails": "its import fails: ValueError", "dies": "its import ends the process",
        "warns": "it prints, or gives a warning", "signals": "changes signals",
-       "paths": "changes sys.path", "patches": "changes builtins"}
-LEARN = "slow parcel parcel.late needs_slow ghost hangs " + " ".join(BAD)
+       "paths": "changes sys.path", "patches": "changes builtins", "pretends": "changes builtins"}
+LEARN = "slow binds parcel parcel.late needs_slow ghost hangs " + " ".join(BAD)
 ASK = "import %s as m, os\nprint(m.BORN == (os.getpid(), os.getppid()))\n"
 
 
@@ -119,6 +123,7 @@ def an_import_is_learned_and_nothing_else_changes(ctx):
         assert not is_learned(client), "it is learned before it was ever used"
         until_learned(client)
         until_learned(client, "parcel")
+        until_learned(client, "binds")
         # Before its import nothing shows it.
         equal(output(client, "import sys\nprint([m for m in ('slow', 'parcel', 'parcel.inner') "
                              "if m in sys.modules])\nif 0:\n    import slow\n"), "[]")
