@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock for deadlines and durations: CLOCK_MONOTONIC, in whole units. */
+/* The clocks for deadlines and durations: CLOCK_MONOTONIC, in whole units; and, for what lasts
+ * hours, CLOCK_BOOTTIME, which passes while the machine sleeps. Nobody sets them. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -13,6 +14,15 @@ clock_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static inline int64_t
+clock_boot_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec;
 }
 
 static inline uint64_t

@@ -13,6 +13,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -156,18 +157,20 @@ approvals_has(const struct approvals *approvals, const char *tenant, const char 
 	return true;
 }
 
-bool
+int
 approvals_use(struct approvals *approvals, const char *tenant, const char *item)
 {
 	struct approval *approval = find_grant(approvals, tenant, item, true);
+	int r;
 
 	if (!approval)
-		return false;
-	if (write_down(approvals, json_pack("{s:s,s:s}", "do", "use", "id", approval->id)) < 0)
-		return false;
+		return 0;
+	r = write_down(approvals, json_pack("{s:s,s:s}", "do", "use", "id", approval->id));
+	if (r < 0)
+		return r;
 	approval->over = true;
 	approvals_changed(approvals);
-	return true;
+	return 1;
 }
 
 /* ---- the past ---- */
@@ -334,6 +337,7 @@ approvals_make(const struct approval_request *request)
 	approval->shown_bytes = shown_bytes(request);
 	approval->created = time(NULL);
 	approval->expires = approval->created + request->config->policy.approval_seconds;
+	approval->due = clock_boot_s() + request->config->policy.approval_seconds;
 	return approval;
 }
 
@@ -557,18 +561,18 @@ approvals_expire(struct approvals *approvals)
 {
 	struct timeval wait = { .tv_sec = 0 };
 	struct approval *approval;
-	int64_t now = time(NULL), next = INT64_MAX;
+	int64_t now = clock_boot_s(), next = INT64_MAX;
 
 	approvals->busy++;
 	for (approval = TAILQ_FIRST(&approvals->all); approval;) {
 		struct approval *behind = TAILQ_NEXT(approval, link);
 
-		if (approval->state == APPROVAL_PENDING && approval->expires <= now)
+		if (approval->state == APPROVAL_PENDING && approval->due <= now)
 			(void)approvals_decide_request(
 				approvals, approval,
 				&(struct approval_decision){ .state = APPROVAL_EXPIRED });
-		else if (approval->state == APPROVAL_PENDING && approval->expires < next)
-			next = approval->expires;
+		else if (approval->state == APPROVAL_PENDING && approval->due < next)
+			next = approval->due;
 		approval = behind;
 	}
 	approvals->busy--;

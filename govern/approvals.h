@@ -72,8 +72,9 @@ void approvals_free(struct approvals *approvals);	/* NULL is fine */
 bool approvals_has(const struct approvals *approvals, const char *tenant,
 		   const char *const *item, size_t n);
 
-/* Uses up a grant that is valid once. False: there is none. */
-bool approvals_use(struct approvals *approvals, const char *tenant, const char *item);
+/* Uses up a grant that is valid once. 1; 0: there is none; or -errno: this could not be written
+ * down, and the grant is still there. */
+int approvals_use(struct approvals *approvals, const char *tenant, const char *item);
 
 struct approval_decision {
 	enum approval_state state;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -201,6 +202,7 @@ load_ask(struct approvals *approvals, const json_t *line)
 	approval->shown_bytes = json_dumpb(shown, NULL, 0, JSON_COMPACT);
 	approval->created = json_integer_value(json_object_get(line, "created"));
 	approval->expires = json_integer_value(json_object_get(line, "expires"));
+	approval->due = clock_boot_s() + (approval->expires - time(NULL));
 	TAILQ_INSERT_TAIL(&approvals->all, approval, link);
 	return true;
 }

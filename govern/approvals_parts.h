@@ -27,6 +27,7 @@ struct approval {
 	json_t *shown;
 	size_t shown_bytes;		/* as JSON */
 	int64_t created, expires;	/* seconds since the epoch */
+	int64_t due;			/* when it expires, of clock_boot_s() */
 	enum approval_state state;
 	bool over;			/* granted, but used up or revoked */
 	char *by, *why;			/* of the decision; NULL: none */

@@ -96,7 +96,7 @@ permission_use(const struct tool_host *host, const char *item)
 {
 	struct approvals *approvals = gate_approvals(host->gate);
 
-	return approvals && approvals_use(approvals, tenant_principal(host->tenant), item);
+	return approvals && approvals_use(approvals, tenant_principal(host->tenant), item) > 0;
 }
 
 bool

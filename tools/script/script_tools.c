@@ -493,16 +493,21 @@ grant_for_run(struct script_call *c)
 
 /* Makes the call, if the call or its tool was granted. A grant for the call is used up by that.
  * Refuses the call if the server has changed its description of the tool. for_run: the tool is
- * granted, too, for the rest of the run. May free the call. False: there is no grant. */
+ * granted, too, for the rest of the run. May free the call. False: there is no grant, and nothing
+ * was done. */
 static bool
 make_if_granted(struct script_call *c, bool for_run)
 {
 	const struct script_tools *t = c->tools;
 	own_mem char *item = item_of(c);
+	int r = approvals_use(approvals_of(t), tenant_principal(t->host->tenant), item);
 
-	if (!approvals_use(approvals_of(t), tenant_principal(t->host->tenant), item) &&
-	    !is_granted_for_run(c))
-		return false;
+	if (r <= 0 && !is_granted_for_run(c)) {
+		if (r < 0)
+			script_tools_refuse(c, "the use of its approval could not be written down: "
+					       "tell the operator");
+		return r < 0;
+	}
 	if (for_run)
 		grant_for_run(c);
 	if (is_as_called(c))

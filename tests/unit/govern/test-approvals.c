@@ -24,6 +24,28 @@ static const struct policy_subject alice = { .principal = "uid:1000" };
 static const struct policy_subject bob = { .principal = "uid:1001" };
 static const struct policy_subject root = { .principal = "uid:0" };
 
+static bool sync_fails;
+static time_t the_jump;		/* of the machine's clock */
+
+int
+fdatasync(int fd)
+{
+	errno = EIO;
+	return sync_fails ? -1 : fsync(fd);
+}
+
+time_t
+time(time_t *now_r)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec += the_jump;
+	if (now_r)
+		*now_r = now.tv_sec;
+	return now.tv_sec;
+}
+
 struct rig {
 	char path[32];
 	struct event_base *base;
@@ -159,7 +181,7 @@ what_is_granted_is_remembered(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_true(has(rig, "uid:1000", 2));
 		assert_false(has(rig, "uid:1001", 1));
-		assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+		assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 0);
 		assert_int_equal(decide(rig, id, &root, false), -EALREADY);
 		restart(rig);
 	}
@@ -199,16 +221,47 @@ a_grant_for_once_is_used_once(void **state)
 	char id[64];
 
 	strcpy(id, ask(rig, 1, true));
-	assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 0);
 	assert_int_equal(decide(rig, id, &root, true), 0);
 	assert_false(has(rig, "uid:1000", 1));
 	restart(rig);
-	assert_false(approvals_use(rig->approvals, "uid:1001", items[0]));
-	assert_false(approvals_use(rig->approvals, "uid:1000", items[1]));
-	assert_true(approvals_use(rig->approvals, "uid:1000", items[0]));
-	assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+	assert_int_equal(approvals_use(rig->approvals, "uid:1001", items[0]), 0);
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[1]), 0);
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 1);
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 0);
 	restart(rig);
-	assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 0);
+}
+
+/* Nobody else has used it. */
+static void
+a_use_that_is_not_on_the_disk_is_named(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+
+	strcpy(id, ask(rig, 1, true));
+	assert_int_equal(decide(rig, id, &root, true), 0);
+	sync_fails = true;
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), -EIO);
+	sync_fails = false;
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 1);
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 0);
+}
+
+/* A start has no other clock. */
+static void
+a_clock_that_jumps_expires_nothing(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+
+	strcpy(id, ask(rig, 1, false));
+	the_jump = 365 * 86400;
+	(void)ask(rig, 2, false);
+	the_jump = 0;
+	assert_int_equal(rig->told, 0);
+	assert_int_equal(decide(rig, id, &root, true), 0);
 }
 
 /* It is made again from memory: by the next decision, or within a second. */
@@ -321,7 +374,7 @@ a_denial_can_be_turned_round(void **state)
 	restart(rig);
 	is_denied(rig, &alice, 0, &why);
 	assert_int_equal(denied_until_of(rig, true), 0);
-	assert_true(approvals_use(rig->approvals, "uid:1000", items[0]));
+	assert_int_equal(approvals_use(rig->approvals, "uid:1000", items[0]), 1);
 }
 
 static void
@@ -476,7 +529,7 @@ pass(struct rig *rig, const struct policy_subject *tenant, unsigned int number)
 	if (approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why) < 0)
 		fail_msg("%s", why.text);
 	assert_int_equal(decide(rig, approval_id(approval), &root, true), 0);
-	assert_true(approvals_use(rig->approvals, tenant->principal, text));
+	assert_int_equal(approvals_use(rig->approvals, tenant->principal, text), 1);
 }
 
 /* The file becomes shorter, too; what waits or is granted stays, however old it is. */
@@ -586,8 +639,8 @@ calls_are_granted_for_a_run(void **state)
 	assert_int_equal(approvals_decide(rig->approvals, id, &root, &granted, &why), 0);
 	assert_int_equal(rig->told, 2);
 	assert_true(rig->for_run);
-	assert_true(approvals_use(rig->approvals, alice.principal, items[0]));
-	assert_false(approvals_use(rig->approvals, alice.principal, items[0]));
+	assert_int_equal(approvals_use(rig->approvals, alice.principal, items[0]), 1);
+	assert_int_equal(approvals_use(rig->approvals, alice.principal, items[0]), 0);
 }
 
 int
@@ -604,6 +657,8 @@ main(void)
 		TEST(a_denial_can_be_turned_round),
 		TEST(a_denial_is_over_in_time),
 		TEST(time_runs_out),
+		TEST(a_use_that_is_not_on_the_disk_is_named),
+		TEST(a_clock_that_jumps_expires_nothing),
 		TEST(a_file_that_vanishes_is_made_again),
 		TEST(too_many_are_refused),
 		TEST(what_cannot_be_shown_is_refused),
