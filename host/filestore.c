@@ -110,18 +110,24 @@ struct filestore {
 	uint64_t last_number;
 };
 
+/* Seconds since the epoch by the clock of the first call. What happens to that clock later makes no
+ * file expire: the files of a run of the service have their time. */
 static uint64_t
-filestore_real_time_s(void)
+filestore_time_s(void)
 {
-	return (uint64_t)time(NULL);
+	static int64_t boot;
+
+	if (boot == 0)
+		boot = time(NULL) - clock_boot_s();
+	return (uint64_t)(boot + clock_boot_s());
 }
 
-static uint64_t (*now_s)(void) = filestore_real_time_s;
+static uint64_t (*now_s)(void) = filestore_time_s;
 
 void
 filestore_set_clock(uint64_t (*clock)(void))
 {
-	now_s = clock;
+	now_s = clock ? clock : filestore_time_s;
 }
 
 /* ---- shelves and files ---- */

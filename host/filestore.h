@@ -45,7 +45,7 @@ struct filestore_file {
 	const char *path;		/* a script's or a client's name for it; UTF-8 */
 	uint64_t size;
 	unsigned char sha256[FILESTORE_SHA256];
-	uint64_t until_s;		/* of the real-time clock */
+	uint64_t until_s;		/* since the epoch, by the clock of the service's start */
 };
 
 /* To be called before the fork servers are forked (forker.h). directory is borrowed. */
@@ -141,7 +141,7 @@ const char *filestore_hold_name(const struct filestore_hold *hold);
 /* Is the held file the one that its tenant finds at uri now? */
 bool filestore_hold_is(const struct filestore_hold *hold, const char *uri);
 
-/* Sets the real-time clock, in seconds; for tests. */
+/* Sets the clock, in seconds; for tests. NULL: its own. */
 void filestore_set_clock(uint64_t (*now_s)(void));
 
 #endif
