@@ -732,7 +732,8 @@ volume_handle(struct volume *v, const char *in, size_t len)
 					   : rows[code].handle(v, in + sizeof(*head), len);
 	if (r == NO_REPLY)
 		return;
-	out.error = r < 0 ? r : 0;
+	/* The memory that the host lacks is not that of the script, which would get the blame. */
+	out.error = r == -ENOMEM ? -EIO : r < 0 ? r : 0;
 	part[1].iov_len = r > 0 ? (size_t)r : 0;
 	out.len += (uint32_t)part[1].iov_len;
 	/* An error: the connection has ended, which the next read reports. */

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -36,6 +37,15 @@ static struct {
 } rig;
 
 /* ---- the server ---- */
+
+static _Atomic bool no_memory;		/* of the host, for what is written */
+
+ssize_t
+pwrite(int fd, const void *bytes, size_t len, off_t offset)
+{
+	errno = ENOMEM;
+	return no_memory ? -1 : syscall(SYS_pwrite64, fd, bytes, len, offset);
+}
 
 static void
 on_ready(void *arg, int error)
@@ -308,6 +318,20 @@ bytes_are_counted(void **state)
 }
 
 static void
+the_hosts_memory_is_not_the_scripts(void **state)
+{
+	uint64_t node;
+
+	(void)state;
+	assert_int_equal(create(FUSE_ROOT_ID, "f", 0600), 0);
+	node = entry().nodeid;
+	no_memory = true;
+	assert_int_equal(write_at(node, 0, 1), -EIO);
+	no_memory = false;
+	assert_int_equal(write_at(node, 0, 1), 0);
+}
+
+static void
 names_are_counted(void **state)
 {
 	char name[16];
@@ -404,6 +428,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(names_lead_nowhere_else, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(there_are_three_kinds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bytes_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_hosts_memory_is_not_the_scripts, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(names_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nodes_follow_their_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(open_directories_are_counted, set_up, tear_down),
