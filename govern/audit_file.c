@@ -178,6 +178,9 @@ continue_rotated(struct audit_file *file)
 
 #define NOTE_MAX 128
 
+/* O_NONBLOCK, for a FIFO of that name must not hold the loop. */
+#define NOTE_FLAGS (O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)
+
 static char *
 note_path(const struct audit_file *file)
 {
@@ -193,7 +196,7 @@ static void
 write_note(struct audit_file *file)
 {
 	own_mem char *path = note_path(file);
-	own_fd int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE);
+	own_fd int fd = open(path, O_WRONLY | O_CREAT | NOTE_FLAGS, MODE);
 	char text[NOTE_MAX];
 	int len = snprintf(text, sizeof(text), "%020" PRIu64 " %s\n", file->last.n, file->last.hash);
 
@@ -206,7 +209,7 @@ static void
 continue_note(struct audit_file *file)
 {
 	own_mem char *path = note_path(file);
-	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	own_fd int fd = open(path, O_RDONLY | NOTE_FLAGS);
 	char text[NOTE_MAX] = "", hash[NOTE_MAX] = "";
 	uint64_t n;
 

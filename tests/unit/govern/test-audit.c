@@ -633,6 +633,24 @@ write_two(const struct rig *rig)
 }
 
 static void
+a_fifo_in_the_place_of_the_note_holds_nobody(void **state)
+{
+	struct rig *rig = *state;
+	char last_path[160];
+	struct audit *audit;
+
+	snprintf(last_path, sizeof(last_path), "%s.last", rig->path);
+	unlink(last_path);
+	assert_int_equal(mkfifo(last_path, 0600), 0);
+	alarm(10);
+	audit = start(rig);
+	assert_int_equal(audit_write(audit, AUDIT_STARTED, NULL, NULL, NULL), 0);
+	audit_free(audit);
+	alarm(0);
+	unlink(last_path);
+}
+
+static void
 records_are_log_lines_too(void **state)
 {
 	char *text = stderr_of(*state, write_two);
@@ -661,6 +679,7 @@ main(void)
 		TEST(the_oldest_files_are_removed),
 		TEST(what_did_not_happen_is_left_out),
 		TEST(records_are_log_lines_too),
+		TEST(a_fifo_in_the_place_of_the_note_holds_nobody),
 	};
 
 	return cmocka_run_group_tests_name("audit", tests, NULL, NULL);
