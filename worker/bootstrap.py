@@ -786,7 +786,13 @@ def note_habits(error, has_stdin):
                        "IPython.display is there")
 
 
+NATIVE_INPUT = input
+
+
 def has_input():
+    """Is there a stdin, or a user who is asked (prompt.c puts another input() there)?"""
+    if builtins.input is not NATIVE_INPUT:
+        return True
     try:
         return not S_ISCHR(os.fstat(0).st_mode)  # /dev/null
     except OSError:
