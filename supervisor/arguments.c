@@ -52,7 +52,8 @@ arguments_print_help(FILE *to)
 	      "  --version           print the version and exit\n"
 	      "  --help              print this and exit\n\n"
 	      "Sockets that systemd hands over are used instead of --socket. Exit status:\n"
-	      "0 ended as asked, 1 failure, 2 wrong arguments, 78 wrong configuration.\n",
+	      "0 ended as asked, 1 failure, 2 wrong arguments, 75 a helper was lost for\n"
+	      "good and a restart mends it, 78 wrong configuration.\n",
 	      to);
 }
 
