@@ -4,8 +4,14 @@
 #ifndef TESTS_UNIT_PROTO_FEW_FDS_H
 #define TESTS_UNIT_PROTO_FEW_FDS_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #define FEW_FDS_LIMIT 256
 
