@@ -37,7 +37,7 @@ passrights_set(int socket, bool may)
 /* The kernel has no memory for so many registrations. */
 static unsigned int to_refuse, refused;
 
-/* Not with AddressSanitizer: like the C library's own, it reads six arguments whatever was given. */
+/* Without AddressSanitizer: like the C library's own, it reads six arguments in any case. */
 __attribute__((no_sanitize_address)) long
 syscall(long number, ...)
 {
