@@ -327,7 +327,7 @@ static const struct attack attacks[] = {
 	{ "environment: nothing of the host's",
 	  "for p in ('self', 'thread-self'):\n"
 	  "    if b'HOST_SECRET' in open('/proc/%s/environ' % p, 'rb').read(): bad.append(p)\n"
-	  "if 'HOST_SECRET' in os.environ or set(os.environ) - {'PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_CTYPE', 'PWD', 'SHLVL', '_', 'OLDPWD'}: bad.append(dict(os.environ))\n" },
+	  "if 'HOST_SECRET' in os.environ or set(os.environ) - {'PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'COLUMNS', 'PYTHONDONTWRITEBYTECODE', 'LC_CTYPE', 'PWD', 'SHLVL', '_', 'OLDPWD'}: bad.append(dict(os.environ))\n" },
 };
 
 /* Without a controller, memory that no rlimit counts cannot be allocated. */
