@@ -105,8 +105,10 @@ worker_seal(int fd)
 #define STARTING "starting " PYTHON_PROGRAM " from memory"
 static const char program_path[] = PYTHON_PROGRAM;
 
-/* The bytes of the worker's library, which the build has made before this program. */
-extern const char library_start[], library_end[];
+/* The bytes of the worker's library, which the build has made before this program. Both labels are
+ * local: not hidden, they may share one slot of the table of global offsets (AArch64, ld 2.40). */
+extern const char library_start[] __attribute__((visibility("hidden")));
+extern const char library_end[] __attribute__((visibility("hidden")));
 __asm__(".pushsection .rodata\n"
 	"library_start: .incbin \"" WORKER_LIBRARY "\"\n"
 	"library_end: .byte 0\n"
@@ -127,7 +129,8 @@ offer_library(void)
 			return n < 0 ? -errno : -EIO;
 		at += n;
 	}
-	r = worker_seal(fd);
+	/* The file knows: the compiler assumes that two labels are different places. */
+	r = lseek(fd, 0, SEEK_CUR) > 0 ? worker_seal(fd) : -ENOEXEC;
 	if (r == 0 && fcntl(fd, F_SETFD, 0) < 0)
 		r = -errno;
 	/* The linker keeps this name. It is not the usual one, under which a script may load a

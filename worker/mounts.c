@@ -297,7 +297,8 @@ copy_entries(int root, const char *dir)
 
 static int show_path(int root, const char *path);
 
-/* Shows the libraries that lie in /usr/lib itself, which is not shown as a whole. */
+/* Shows the libraries and the loaders (ld-linux-aarch64.so.1) that lie in /usr/lib itself, which is
+ * not shown as a whole. */
 static int
 show_libraries(int root)
 {
@@ -308,7 +309,8 @@ show_libraries(int root)
 	while (list && r == 0 && (entry = readdir(list))) {
 		char path[sizeof("/usr/lib/") + NAME_MAX];
 
-		if (strncmp(entry->d_name, "lib", 3) != 0 || !strstr(entry->d_name, ".so"))
+		if ((strncmp(entry->d_name, "lib", 3) != 0 && strncmp(entry->d_name, "ld", 2) != 0) ||
+		    !strstr(entry->d_name, ".so"))
 			continue;
 		snprintf(path, sizeof(path), "/usr/lib/%s", entry->d_name);
 		r = show_path(root, path);
