@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # worker: the program that runs scripts; libseccomp, Python, the SHA-256 of libmd and proto, nothing else.
+# A header that could not be written whole is not there for the next call.
+.DELETE_ON_ERROR:
 noinst_LIBRARIES += libworker.a
 libexec_PROGRAMS += mcp-python-worker
 

@@ -7,6 +7,7 @@
 # ROOT=yes: for a Python in a root of its own; then it is built in there, and linked so that it starts
 # with the host's libraries or none. Needs a C compiler, pkg-config, Python's headers, and those of
 # msgpack, libseccomp and libmd.
+.DELETE_ON_ERROR:
 SOURCES := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 VERSION ?= $(shell cat $(SOURCES)/version)
 ABOUT := $(shell $(PYTHON) -I $(SOURCES)/worker/about.py)
