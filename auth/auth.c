@@ -108,8 +108,7 @@ make_document(struct auth *auth)
 	auth->document = xalloc_check(json_dumps(root, JSON_COMPACT));
 	json_decref(root);
 	split_resource(config->auth.resource, &origin, &path);
-	if (asprintf(&auth->document_path, WELL_KNOWN "%s", path) < 0)
-		xalloc_fail(0);
+	auth->document_path = xasprintf(WELL_KNOWN "%s", path);
 }
 
 const char *

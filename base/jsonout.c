@@ -291,6 +291,20 @@ jsonout_raw(struct jsonout *out, const char *json, size_t len)
 }
 
 void
+jsonout_member_open(struct jsonout *out, const char *key, char bracket)
+{
+	jsonout_key(out, key);
+	jsonout_open(out, bracket);
+}
+
+void
+jsonout_member_real(struct jsonout *out, const char *key, double number)
+{
+	jsonout_key(out, key);
+	jsonout_real(out, number);
+}
+
+void
 jsonout_member_text(struct jsonout *out, const char *key, const char *text)
 {
 	jsonout_key(out, key);

@@ -171,8 +171,7 @@ socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
 			       "the path of the socket has %zu bytes; at most %zu are possible",
 			       strlen(path), PATH_BYTES_MAX);
 	strcpy(address.sun_path, path);
-	if (asprintf(&lock_path, "%s.lock", path) < 0)
-		xalloc_fail(0);
+	lock_path = xasprintf("%s.lock", path);
 	lock_fd = take_lock(lock_path, owner);
 	r = lock_fd < 0 ? lock_fd : clear_path(&address);
 	if (r == 0)
@@ -196,8 +195,7 @@ socketfile_default(uid_t owner, struct why *why_r)
 	char *path = NULL;
 
 	if (runtime && *runtime == '/') {
-		if (asprintf(&path, "%s/mcp-pythond.sock", runtime) < 0)
-			xalloc_fail(0);
+		path = xasprintf("%s/mcp-pythond.sock", runtime);
 		return path;
 	}
 	if (geteuid() != 0) {

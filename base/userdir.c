@@ -9,20 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
+
 char *
 userdir(const char *variable, const char *usual, const char *program)
 {
 	const char *named = getenv(variable), *home = getenv("HOME");
-	char *path = NULL;
-	int r = 0;
 
 	if (named && *named == '/')
-		r = asprintf(&path, "%s/%s", named, program);
-	else if (home && *home == '/' && access(home, F_OK) == 0)
-		r = asprintf(&path, "%s/%s/%s", home, usual, program);
-	if (r < 0)
-		abort();
-	return path;
+		return xasprintf("%s/%s", named, program);
+	if (home && *home == '/' && access(home, F_OK) == 0)
+		return xasprintf("%s/%s/%s", home, usual, program);
+	return NULL;
 }
 
 int

@@ -60,3 +60,32 @@ xstrdup(const char *text)
 {
 	return xmemdup0(text, strlen(text));
 }
+
+char *
+xvasprintf(const char *format, va_list args)
+{
+	va_list again;
+	char *text;
+	int len;
+
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (len < 0)
+		xalloc_fail(0);
+	text = xmalloc((size_t)len + 1);
+	vsnprintf(text, (size_t)len + 1, format, args);
+	return text;
+}
+
+char *
+xasprintf(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = xvasprintf(format, args);
+	va_end(args);
+	return text;
+}

@@ -9,6 +9,7 @@
 #ifndef BASE_XALLOC_H
 #define BASE_XALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,10 @@ void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *mem, size_t size);
 char *xstrdup(const char *text);
+
+/* A formatted text. A format that cannot be written counts as missing memory. */
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* A copy of len bytes with NUL after it. */
 char *xmemdup0(const char *text, size_t len);

@@ -99,14 +99,11 @@ free_done(struct done_texts *t)
 static char *
 note_of_fall(int status)
 {
-	char *note;
-
-	if (asprintf(&note, "since the last cell the session's process has ended (%s %d): what earlier "
-		     "cells had started has ended too, and variables are as that cell left them",
-		     WIFEXITED(status) ? "exit status" : "signal",
-		     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)) < 0)
-		xalloc_fail(0);
-	return note;
+	return xasprintf("since the last cell the session's process has ended (%s %d): what "
+			 "earlier cells had started has ended too, and variables are as that cell "
+			 "left them",
+			 WIFEXITED(status) ? "exit status" : "signal",
+			 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
 static const char held_up[] = "the cell did not begin, because the session's process did not answer: as a rule "
@@ -128,11 +125,10 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 		for (size_t i = 0; i < stake->notes.n; i++)
 			note_r[n++] =
 				answer_copy(stake->notes.item[i].at, stake->notes.item[i].len);
-	if (e->processes_ended > 0 && e->became != STATE_LOST &&
-	    asprintf(&note_r[n++], "%u %s that cells had started %s ended", e->processes_ended,
-		     e->processes_ended == 1 ? "process" : "processes",
-		     e->processes_ended == 1 ? "was" : "were") < 0)
-		xalloc_fail(0);
+	if (e->processes_ended > 0 && e->became != STATE_LOST)
+		note_r[n++] = xasprintf("%u %s that cells had started %s ended", e->processes_ended,
+					e->processes_ended == 1 ? "process" : "processes",
+					e->processes_ended == 1 ? "was" : "were");
 	if (e->fell)
 		note_r[n++] = note_of_fall(e->fell_status);
 	else if (e->held_up)

@@ -170,13 +170,9 @@ finish_soon(struct upstream_call *call, char *text)
 static char *
 why_down(const struct upstream *u, const struct server *s)
 {
-	char *text;
-
-	if (asprintf(&text, "the server %s does not run now: %s", s->seen.name,
-		     u->child.state == CHILD_DOWN && *u->child.text ? u->child.text
-								    : s->seen.text) < 0)
-		xalloc_fail(0);
-	return text;
+	return xasprintf("the server %s does not run now: %s", s->seen.name,
+			 u->child.state == CHILD_DOWN && *u->child.text ? u->child.text
+									: s->seen.text);
 }
 
 void

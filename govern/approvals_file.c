@@ -66,8 +66,7 @@ approvals_file_replace(const char *path, int (*write_lines)(void *arg, int fd), 
 	own_fd int fd = -1;
 	int r;
 
-	if (asprintf(&made, "%s.new", path) < 0)
-		xalloc_fail(0);
+	made = xasprintf("%s.new", path);
 	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	r = fd < 0 ? -errno : write_lines(arg, fd);
 	if (r == 0 && (fsync(fd) < 0 || rename(made, path) < 0))

@@ -300,12 +300,9 @@ audit_make_line(struct line *line, const char *tenant, const char *execution, js
 static struct iovec
 audit_field(const char *name, const char *value)
 {
-	char *text;
-	int len = asprintf(&text, "%s=%s", name, value);
+	char *text = xasprintf("%s=%s", name, value);
 
-	if (len < 0)
-		abort();
-	return (struct iovec){ .iov_base = text, .iov_len = (size_t)len };
+	return (struct iovec){ .iov_base = text, .iov_len = strlen(text) };
 }
 
 static void
@@ -314,12 +311,10 @@ send_to_journal(const struct audit *audit, enum audit_event event, const char *t
 {
 	struct iovec fields[8];
 	char priority[2] = { (char)('0' + events[event].priority), '\0' };
-	own_mem char *message = NULL, *record = NULL;
+	own_mem char *message = xasprintf("%s %s", events[event].name, line);
+	own_mem char *record = xasprintf("{%s}", members);
 	int n = 0, r;
 
-	if (asprintf(&message, "%s %s", events[event].name, line) < 0 ||
-	    asprintf(&record, "{%s}", members) < 0)
-		abort();
 	fields[n++] = audit_field("MESSAGE", message);
 	fields[n++] = audit_field("MESSAGE_ID", events[event].message_id);
 	fields[n++] = audit_field("PRIORITY", priority);

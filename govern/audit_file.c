@@ -84,11 +84,7 @@ audit_file_find_rotated(struct audit_file *file)
 static char *
 rotated_path(const struct audit_file *file, unsigned int n)
 {
-	char *path;
-
-	if (asprintf(&path, "%s.%u", file->path, n) < 0)
-		xalloc_fail(0);
-	return path;
+	return xasprintf("%s.%u", file->path, n);
 }
 
 static void
@@ -184,11 +180,7 @@ continue_rotated(struct audit_file *file)
 static char *
 note_path(const struct audit_file *file)
 {
-	char *path;
-
-	if (asprintf(&path, "%s.last", file->path) < 0)
-		xalloc_fail(0);
-	return path;
+	return xasprintf("%s.last", file->path);
 }
 
 /* All of it is one write of a fixed length. A failure costs only the warning at the next start. */

@@ -119,9 +119,8 @@ http_address_text(const struct sockaddr_storage *address, char **host_r)
 	inet_ntop(address->ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr,
 		  number, sizeof(number));
 	snprintf(host, sizeof(host), is_six ? "[%s]" : "%s", number);
-	if (asprintf(&text, "%s:%u", host,
-		     ntohs(is_six ? six->sin6_port : four->sin_port)) < 0)
-		xalloc_fail(0);
+	text = xasprintf("%s:%u", host,
+			 ntohs(is_six ? six->sin6_port : four->sin_port));
 	if (host_r)
 		*host_r = xstrdup(host);
 	return text;

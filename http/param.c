@@ -52,8 +52,7 @@ param_add(struct http_params *params, const char *tool, const char *const *key, 
 	param->required = params->all_listed || !json_object_get(property, LISTING_KEYWORD);
 	for (size_t i = 0; i < depth; i++)
 		param->key[i] = xstrdup(key[i]);
-	if (asprintf(&param->header, HEADER "%s", name) < 0)
-		xalloc_fail(0);
+	param->header = xasprintf(HEADER "%s", name);
 	LIST_INSERT_HEAD(&params->list, param, link);
 }
 

@@ -57,8 +57,7 @@ ask_withdraw_request(struct outgoing *outgoing, const char *reason)
 	jsonout_open(&out, '{');
 	jsonout_member_text(&out, "jsonrpc", "2.0");
 	jsonout_member_text(&out, "method", "notifications/cancelled");
-	jsonout_key(&out, "params");
-	jsonout_open(&out, '{');
+	jsonout_member_open(&out, "params", '{');
 	jsonout_member_uint(&out, "requestId", outgoing->id);
 	jsonout_member_text(&out, "reason", reason);
 	jsonout_close(&out, '}');

@@ -36,8 +36,7 @@ struct listening {
 static void
 write_meta(const struct listening *listening, struct jsonout *out)
 {
-	jsonout_key(out, "_meta");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "_meta", '{');
 	jsonout_member_raw(out, META_SUBSCRIPTION, listening->id.raw);
 	jsonout_close(out, '}');
 }
@@ -49,8 +48,7 @@ open_note(const struct listening *listening, struct jsonout *out, const char *me
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "jsonrpc", "2.0");
 	jsonout_member_text(out, "method", method);
-	jsonout_key(out, "params");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "params", '{');
 	write_meta(listening, out);
 }
 
@@ -120,11 +118,9 @@ send_acknowledged(const struct listening *listening)
 	size_t i;
 
 	open_note(listening, &out, "notifications/subscriptions/acknowledged");
-	jsonout_key(&out, "notifications");
-	jsonout_open(&out, '{');
+	jsonout_member_open(&out, "notifications", '{');
 	if (listening->n_ears) {
-		jsonout_key(&out, "taskIds");
-		jsonout_open(&out, '[');
+		jsonout_member_open(&out, "taskIds", '[');
 		for (i = 0; i < listening->n_ears; i++) {
 			const char *id = mcp_task_id(listening->ear[i].watch.task);
 
@@ -135,8 +131,7 @@ send_acknowledged(const struct listening *listening)
 	if (listening->tools)
 		jsonout_member_bool(&out, "toolsListChanged", true);
 	if (listening->resources) {
-		jsonout_key(&out, "resourceSubscriptions");
-		jsonout_open(&out, '[');
+		jsonout_member_open(&out, "resourceSubscriptions", '[');
 		json_array_foreach(listening->resources, i, uri)
 			jsonout_text(&out, json_string_value(uri), json_string_length(uri));
 		jsonout_close(&out, ']');
@@ -234,8 +229,7 @@ listen_send_end(const struct listening *listening)
 		jsonout_open(&out, '{');
 		jsonout_member_text(&out, "jsonrpc", "2.0");
 		jsonout_member_text(&out, "method", "notifications/cancelled");
-		jsonout_key(&out, "params");
-		jsonout_open(&out, '{');
+		jsonout_member_open(&out, "params", '{');
 		jsonout_member_raw(&out, "requestId", listening->id.raw);
 		listen_send_note(listening, &out);
 	}
@@ -377,8 +371,7 @@ tell_resource_changed(struct mcp_conversation *conversation, const char *uri)
 	jsonout_open(&out, '{');
 	jsonout_member_text(&out, "jsonrpc", "2.0");
 	jsonout_member_text(&out, "method", "notifications/resources/updated");
-	jsonout_key(&out, "params");
-	jsonout_open(&out, '{');
+	jsonout_member_open(&out, "params", '{');
 	jsonout_member_text(&out, "uri", uri);
 	jsonout_close(&out, '}');
 	jsonout_close(&out, '}');

@@ -37,8 +37,7 @@ open_list(const struct request *request, struct jsonout *out, const char *key)
 	jsonout_init(out);
 	jsonrpc_open_result(out, request->message->id.raw);
 	revision_open_result(request->revision, out, "complete");
-	jsonout_key(out, key);
-	jsonout_open(out, '[');
+	jsonout_member_open(out, key, '[');
 }
 
 /* Ends a page, and answers the request. last: the last item of the page, for the cursor of the next
@@ -195,8 +194,7 @@ write_prompt(const struct revision *revision, struct jsonout *out,
 	jsonout_open(out, '{');
 	write_described(revision, out, prompt->name, prompt->title, prompt->description);
 	if (prompt->n_arguments) {
-		jsonout_key(out, "arguments");
-		jsonout_open(out, '[');
+		jsonout_member_open(out, "arguments", '[');
 		for (size_t i = 0; i < prompt->n_arguments; i++) {
 			jsonout_open(out, '{');
 			jsonout_member_text(out, "name", prompt->argument[i].name);
@@ -251,10 +249,8 @@ answer_completion(const struct request *request, const struct completion *comple
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, request->message->id.raw);
 	revision_open_result(request->revision, &out, "complete");
-	jsonout_key(&out, "completion");
-	jsonout_open(&out, '{');
-	jsonout_key(&out, "values");
-	jsonout_open(&out, '[');
+	jsonout_member_open(&out, "completion", '{');
+	jsonout_member_open(&out, "values", '[');
 	for (size_t i = 0; i < completion->n; i++)
 		jsonout_text(&out, completion->value[i], strlen(completion->value[i]));
 	jsonout_close(&out, ']');

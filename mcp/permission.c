@@ -84,8 +84,7 @@ permission_item(const struct tool *tool, const json_t *arguments)
 	char hash[CHAIN_DIGITS + 1], *item;
 
 	chain_hash(text, strlen(text), hash);
-	if (asprintf(&item, "%s %s", tool->name, hash) < 0)
-		xalloc_fail(0);
+	item = xasprintf("%s %s", tool->name, hash);
 	free(text);
 	json_decref(counts);
 	return item;

@@ -165,8 +165,7 @@ write_icon(const struct revision *revision, struct jsonout *out, enum icon icon)
 
 	if (!revision->icons || !svg)
 		return;
-	jsonout_key(out, "icons");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "icons", '[');
 	jsonout_open(out, '{');
 	jsonout_key(out, "src");
 	jsonout_data_uri(out, ICON_TYPE, svg, strlen(svg));
@@ -201,8 +200,7 @@ open_result(const struct revision *revision, struct jsonout *out, const char *ty
 	if (!revision->modern)
 		return;
 	jsonout_member_text(out, "resultType", type);
-	jsonout_key(out, "_meta");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "_meta", '{');
 	jsonout_key(out, META_SERVER_INFO);
 	write_implementation(revision, out, icon);
 	jsonout_close(out, '}');
@@ -228,8 +226,7 @@ static void
 write_capabilities(const struct revision *revision, struct jsonout *out,
 		   const struct catalog *catalog)
 {
-	jsonout_key(out, "capabilities");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "capabilities", '{');
 	jsonout_member_raw(out, "tools", "{\"listChanged\":true}");
 	if (catalog->resources)
 		jsonout_member_raw(out, "resources",
@@ -333,8 +330,7 @@ revision_write_tool(const struct revision *revision, struct jsonout *out,
 	if (revision->structured && tool->output_schema)
 		jsonout_member_raw(out, "outputSchema", tool->output_schema);
 	if (revision->tool_annotations) {
-		jsonout_key(out, "annotations");
-		jsonout_open(out, '{');
+		jsonout_member_open(out, "annotations", '{');
 		if (tool->title)
 			jsonout_member_text(out, "title", tool->title);
 		jsonout_member_bool(out, "readOnlyHint", tool->read_only);
@@ -351,8 +347,7 @@ revision_write_tools(const struct revision *revision, struct jsonout *out,
 		     const struct tool_description *tools, size_t n_tools)
 {
 	revision_open_result(revision, out, "complete");
-	jsonout_key(out, "tools");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "tools", '[');
 	for (size_t i = 0; i < n_tools; i++)
 		revision_write_tool(revision, out, &tools[i]);
 	jsonout_close(out, ']');

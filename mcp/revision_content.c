@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
 #include "mcp/revision.h"
@@ -49,16 +50,11 @@ write_text_block(struct jsonout *out, const char *text, size_t len)
 static void
 write_instead(struct jsonout *out, const struct content *block)
 {
-	char *text;
-	int n;
+	own_mem char *text = block->kind == CONTENT_LINK
+		? xasprintf("%s: %s", block->name, block->uri)
+		: xasprintf("[%s, %zu bytes]", block->mime_type, block->data_len);
 
-	if (block->kind == CONTENT_LINK)
-		n = asprintf(&text, "%s: %s", block->name, block->uri);
-	else
-		n = asprintf(&text, "[%s, %zu bytes]", block->mime_type, block->data_len);
-	xalloc_check(n < 0 ? NULL : text);
 	write_text_block(out, text, strlen(text));
-	free(text);
 }
 
 static void
@@ -142,8 +138,7 @@ static void
 write_called(const struct revision *revision, struct jsonout *out,
 	     const struct tool_answer *answer)
 {
-	jsonout_key(out, "content");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "content", '[');
 	if (answer->text)
 		write_text_block(out, answer->text, answer->text_len);
 	for (size_t i = 0; i < answer->n_content; i++)
@@ -164,8 +159,7 @@ write_messages(const struct revision *revision, struct jsonout *out,
 		jsonout_key(out, "description");
 		jsonout_text(out, answer->text, answer->text_len);
 	}
-	jsonout_key(out, "messages");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "messages", '[');
 	for (size_t i = 0; i < answer->n_content; i++) {
 		const struct content *block = &answer->content[i];
 
@@ -182,8 +176,7 @@ static void
 write_read(const struct revision *revision, struct jsonout *out,
 	   const struct tool_answer *answer)
 {
-	jsonout_key(out, "contents");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "contents", '[');
 	for (size_t i = 0; i < answer->n_content; i++)
 		if (answer->content[i].kind == CONTENT_RESOURCE)
 			write_contents(out, &answer->content[i]);
@@ -211,8 +204,7 @@ static void
 write_lacks(struct jsonout *out, unsigned int abilities)
 {
 	jsonout_open(out, '{');
-	jsonout_key(out, "requiredCapabilities");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "requiredCapabilities", '{');
 	if (abilities & CLIENT_ELICITS)
 		jsonout_member_raw(out, "elicitation", "{\"form\":{}}");
 	if (abilities & CLIENT_SAMPLES)
@@ -297,8 +289,7 @@ revision_write_log(struct jsonout *out, const struct tool_log *log)
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "jsonrpc", "2.0");
 	jsonout_member_text(out, "method", "notifications/message");
-	jsonout_key(out, "params");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "params", '{');
 	jsonout_member_text(out, "level", level_names[log->level]);
 	revision_content_member_if(out, "logger", log->logger);
 	jsonout_member_raw(out, "data", log->data);
@@ -309,10 +300,8 @@ revision_write_log(struct jsonout *out, const struct tool_log *log)
 static void
 write_piece(struct jsonout *out, const struct progress_note *note)
 {
-	jsonout_key(out, "_meta");
-	jsonout_open(out, '{');
-	jsonout_key(out, META_OUTPUT);
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "_meta", '{');
+	jsonout_member_open(out, META_OUTPUT, '{');
 	jsonout_member_text(out, "stream", note->stream);
 	jsonout_member_uint(out, "offset", note->offset);
 	jsonout_key(out, "text");
@@ -328,14 +317,11 @@ revision_write_progress(const struct revision *revision, struct jsonout *out,
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "jsonrpc", "2.0");
 	jsonout_member_text(out, "method", "notifications/progress");
-	jsonout_key(out, "params");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "params", '{');
 	jsonout_member_raw(out, "progressToken", note->token);
-	jsonout_key(out, "progress");
-	jsonout_real(out, note->progress);
+	jsonout_member_real(out, "progress", note->progress);
 	if (note->total > 0) {
-		jsonout_key(out, "total");
-		jsonout_real(out, note->total);
+		jsonout_member_real(out, "total", note->total);
 	}
 	if (revision->progress_message && note->message_len) {
 		jsonout_key(out, "message");

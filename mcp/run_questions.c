@@ -129,8 +129,7 @@ mcp_run_write_questions(struct mcp_run *run, const struct revision *revision,
 
 		if (!mcp_question_is_open(question))
 			continue;
-		jsonout_key(out, question->key);
-		jsonout_open(out, '{');
+		jsonout_member_open(out, question->key, '{');
 		mcp_question_write(question, revision, out);
 		jsonout_close(out, '}');
 	}

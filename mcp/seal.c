@@ -87,8 +87,7 @@ seal_make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
 	char *name;
 	int fd, r = 0;
 
-	if (asprintf(&name, "%s.XXXXXX", path) < 0)
-		xalloc_fail(0);
+	name = xasprintf("%s.XXXXXX", path);
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		r = -errno;
@@ -199,8 +198,7 @@ mcp_seal_close(const struct mcp_seal *seal, const struct sealed *sealed,
 
 	seal_sign(seal, said, (size_t)n, binding, mac);
 	base64url_encode(mac, sizeof(mac), mac_text);
-	if (asprintf(&text, "%s.%s", said, mac_text) < 0)
-		xalloc_fail(0);
+	text = xasprintf("%s.%s", said, mac_text);
 	return text;
 }
 

@@ -348,8 +348,7 @@ refuse_unknown_tool(const struct request *request)
 	char *names = tool_list_names(list), *text;
 
 	tool_list_release(list);
-	if (asprintf(&text, "unknown tool; there are %s", names) < 0)
-		abort();
+	text = xasprintf("unknown tool; there are %s", names);
 	free(names);
 	start_refuse_params(request, text);
 	free(text);

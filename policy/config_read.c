@@ -666,8 +666,7 @@ config_read_directory(struct config *config, const char *path, FILE *errors)
 		char *file;
 		int r;
 
-		if (asprintf(&file, "%s/%s", path, entry[i]->d_name) < 0)
-			xalloc_fail(0);
+		file = xasprintf("%s/%s", path, entry[i]->d_name);
 		r = config_read(config, file, errors);
 		if (r < 0 && r != -EINVAL)
 			fprintf(errors, "%s: %s\n", file, strerror(-r));

@@ -335,7 +335,7 @@ char *
 tokens_print(const struct tokens *tokens)
 {
 	json_t *list = json_array(), *root = json_object();
-	char *text, *line = NULL;
+	char *text, *line;
 
 	for (size_t i = 0; i < tokens->n; i++)
 		if (json_array_append_new(list, print_record(&tokens->token[i])) < 0)
@@ -343,10 +343,9 @@ tokens_print(const struct tokens *tokens)
 	if (json_object_set_new(root, "version", json_integer(FORM)) < 0 ||
 	    json_object_set_new(root, "tokens", list) < 0)
 		abort();
-	text = json_dumps(root, JSON_INDENT(2));
+	text = xalloc_check(json_dumps(root, JSON_INDENT(2)));
 	json_decref(root);
-	if (!text || asprintf(&line, "%s\n", text) < 0)
-		xalloc_fail(0);
+	line = xasprintf("%s\n", text);
 	free(text);
 	return line;
 }

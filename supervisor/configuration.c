@@ -35,8 +35,7 @@ read_beside(struct config *config, const char *path, FILE *errors)
 	own_mem char *directory = NULL;
 	int r;
 
-	if (asprintf(&directory, "%.*sconf.d", slash ? (int)(slash - path) + 1 : 0, path) < 0)
-		xalloc_fail(0);
+	directory = xasprintf("%.*sconf.d", slash ? (int)(slash - path) + 1 : 0, path);
 	r = config_read_directory(config, directory, errors);
 	if (r < 0 && r != -EINVAL)
 		fprintf(errors, "%s: %s\n", directory, strerror(-r));
@@ -76,8 +75,7 @@ read_own(struct config *config, FILE *errors)
 	/* A directory that the user may not enter belongs to another user. */
 	if (!directory || access(directory, X_OK) < 0)
 		return 0;
-	if (asprintf(&path, "%s/mcp-pythond.conf", directory) < 0)
-		xalloc_fail(0);
+	path = xasprintf("%s/mcp-pythond.conf", directory);
 	r = config_read(config, path, errors);
 	if (r == -ENOENT)
 		r = 0;
@@ -95,8 +93,7 @@ place_in_state(char **directory, const char *name)
 
 	if (*directory || !state || strchr(state, ':'))
 		return;
-	if (asprintf(directory, "%s/%s", state, name) < 0)
-		xalloc_fail(0);
+	*directory = xasprintf("%s/%s", state, name);
 }
 
 /* Adds the settings that do not come from files. */
@@ -179,9 +176,8 @@ principal_of(const char *who)
 		errno = errno ? errno : ENOENT;
 		return NULL;
 	}
-	if (asprintf(&principal, "uid:%u", user ? user->pw_uid
-					    : (unsigned int)strtoul(who, NULL, 10)) < 0)
-		xalloc_fail(0);
+	principal = xasprintf("uid:%u", user ? user->pw_uid
+						     : (unsigned int)strtoul(who, NULL, 10));
 	return principal;
 }
 

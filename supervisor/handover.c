@@ -320,9 +320,8 @@ empty_store(struct endpoints *endpoints)
 
 		if (endpoints->stored[i].fd >= 0)
 			close(give_fd(endpoints->stored[i].fd));
-		if (asprintf(&state, "FDSTOREREMOVE=1\nFDNAME=%s",
-			     endpoints->stored[i].name) < 0)
-			xalloc_fail(0);
+		state = xasprintf("FDSTOREREMOVE=1\nFDNAME=%s",
+				  endpoints->stored[i].name);
 		notify_say(state);
 	}
 }

@@ -160,8 +160,7 @@ lock_directory(char *directory)
 
 	if (r < 0)
 		return r;
-	if (asprintf(&path, "%s/lock", directory) < 0)
-		xalloc_fail(0);
+	path = xasprintf("%s/lock", directory);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
@@ -181,10 +180,8 @@ take_directory(const char *top, const char **directory_r)
 	int r = taken ? 0 : -EWOULDBLOCK;
 
 	for (unsigned int i = 1; r == -EWOULDBLOCK && i <= SERVICES_MAX; i++) {
-		own_mem char *directory = i == 1 ? xstrdup(top) : NULL;
+		own_mem char *directory = i == 1 ? xstrdup(top) : xasprintf("%s/%u", top, i);
 
-		if (i > 1 && asprintf(&directory, "%s/%u", top, i) < 0)
-			xalloc_fail(0);
 		r = lock_directory(directory);
 		if (r == 0)
 			taken = give_ptr(directory);
@@ -202,8 +199,7 @@ set_place(struct config *config, const char *section, const char *key, const cha
 
 	if (is_said(config, section, key))
 		return 0;
-	if (asprintf(&path, "%s/%s", directory, name) < 0)
-		xalloc_fail(0);
+	path = xasprintf("%s/%s", directory, name);
 	return laptop_set(config, section, key, path, "--packages", errors);
 }
 

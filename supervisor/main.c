@@ -136,8 +136,7 @@ open_seal(struct supervisor *s, struct why *why_r)
 		return mcp_seal_new(configured, &s->seal, why_r);
 	if (!directory || strchr(directory, ':'))
 		return 0;
-	if (asprintf(&path, "%s/state-key", directory) < 0)
-		xalloc_fail(0);
+	path = xasprintf("%s/state-key", directory);
 	r = mcp_seal_new(path, &s->seal, why_r);
 	free(path);
 	return r;

@@ -224,8 +224,7 @@ what_is_left(const struct governance *g, const struct config *config,
 	watcher->on_read(watcher->arg, config, out);
 	fclose(out);
 	keys = config_needs_restart(g->started, config);
-	if (asprintf(&text, "%s%s%s", keys, *keys && *said ? ", " : "", said) < 0)
-		xalloc_fail(0);
+	text = xasprintf("%s%s%s", keys, *keys && *said ? ", " : "", said);
 	free(said);
 	return text;
 }

@@ -74,12 +74,10 @@ write_repl_session(struct jsonout *out, const struct repl_session *session,
 	jsonout_member_uint(out, "cells", info.cells);
 	write_bytes(out, "memory_bytes", info.memory_bytes);
 	write_bytes(out, "snapshot_bytes", info.snapshot_bytes);
-	jsonout_key(out, "memory_mb");
-	jsonout_real(out, (double)info.memory_limit / MIB);
+	jsonout_member_real(out, "memory_mb", (double)info.memory_limit / MIB);
 	jsonout_member_uint(out, "idle_seconds", info.idle_ms / 1000);
 	jsonout_member_text(out, "expires", info.expires);
-	jsonout_key(out, "checkpoints");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "checkpoints", '[');
 	for (size_t i = 0; (name = repl_session_checkpoint_name(session, i)); i++)
 		jsonout_text(out, name, strlen(name));
 	jsonout_close(out, ']');
@@ -91,8 +89,7 @@ write_repl_sessions(struct jsonout *out, const struct tool_host *host)
 {
 	const struct repl_session *session = NULL;
 
-	jsonout_key(out, "repl_sessions");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "repl_sessions", '[');
 	while ((session = repl_session_next(host->tenant, session)))
 		write_repl_session(out, session, host->config);
 	jsonout_close(out, ']');
@@ -151,8 +148,7 @@ is_offered(const struct tool_host *host, const struct config_profile *profile)
 static void
 write_modules(struct jsonout *out, const struct config_profile *profile)
 {
-	jsonout_key(out, "preloaded");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "preloaded", '[');
 	for (size_t i = 0; i < profile->modules.n; i++)
 		jsonout_text(out, profile->modules.item[i], strlen(profile->modules.item[i]));
 	jsonout_close(out, ']');
@@ -164,8 +160,7 @@ write_profiles(struct jsonout *out, const struct tool_host *host, bool modules)
 	const struct config *config = host->config;
 	bool is_only = *tenant_profile(host->tenant) != '\0';
 
-	jsonout_key(out, "profiles");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "profiles", '[');
 	for (size_t i = 0; i < config->n_profiles; i++) {
 		const struct config_profile *profile = &config->profile[i];
 
@@ -271,22 +266,18 @@ write_reach(struct jsonout *out, const struct tool_host *host)
 	const struct config *config = host->config;
 	const struct config_list *allow = &config->network.allow;
 
-	jsonout_key(out, "network");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "network", '[');
 	for (size_t i = 0; i < allow->n && i < RULES_SHOWN; i++)
 		jsonout_text(out, allow->item[i], strlen(allow->item[i]));
 	jsonout_close(out, ']');
 	jsonout_member_uint(out, "network_rules", allow->n);
-	jsonout_key(out, "secrets");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "secrets", '[');
 	for (size_t i = 0; i < config->n_secrets; i++)
 		if (check_environment_may_use(config, config->secret[i].name))
 			write_secret(out, &config->secret[i]);
 	jsonout_close(out, ']');
-	jsonout_key(out, "installs");
-	jsonout_open(out, '{');
-	jsonout_key(out, "indexes");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "installs", '{');
+	jsonout_member_open(out, "indexes", '[');
 	if (can_install(config)) {
 		write_index(out, config->packages.index);
 		for (size_t i = 0; i < config->packages.extra_indexes.n; i++)
@@ -390,8 +381,7 @@ write_packages(struct jsonout *out, const json_t *environment)
 	const json_t *packages = json_object_get(environment, "packages"), *package;
 	const char **name = sorted_packages(packages);
 
-	jsonout_key(out, "packages");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "packages", '[');
 	for (size_t i = 0; name[i]; i++) {
 		package = json_object_get(packages, name[i]);
 		jsonout_open(out, '{');
@@ -453,14 +443,10 @@ check_environment_readable(uint64_t most)
 static void
 write_limits(struct jsonout *out, const char *key, const struct limits *limits)
 {
-	jsonout_key(out, key);
-	jsonout_open(out, '{');
-	jsonout_key(out, "timeout_seconds");
-	jsonout_real(out, limits->wall_ms / 1000.0);
-	jsonout_key(out, "cpu_seconds");
-	jsonout_real(out, limits->cpu_ms / 1000.0);
-	jsonout_key(out, "memory_mb");
-	jsonout_real(out, (double)limits->memory_bytes / MIB);
+	jsonout_member_open(out, key, '{');
+	jsonout_member_real(out, "timeout_seconds", limits->wall_ms / 1000.0);
+	jsonout_member_real(out, "cpu_seconds", limits->cpu_ms / 1000.0);
+	jsonout_member_real(out, "memory_mb", (double)limits->memory_bytes / MIB);
 	jsonout_member_uint(out, "pids", limits->pids);
 	jsonout_member_uint(out, "output_bytes", check_environment_readable(limits->output_bytes));
 	jsonout_member_uint(out, "output_total_bytes", check_environment_readable(limits->output_total));
@@ -476,8 +462,7 @@ check_environment_by(bool controller)
 static void
 write_enforcement(struct jsonout *out, const struct engine_enforcement *how)
 {
-	jsonout_key(out, "enforcement");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "enforcement", '{');
 	jsonout_member_text(out, "memory", check_environment_by(how->memory_controller));
 	jsonout_member_text(out, "pids", check_environment_by(how->pids_controller));
 	jsonout_member_text(out, "cpu", check_environment_by(how->cpu_controller));
@@ -490,8 +475,7 @@ write_enforcement(struct jsonout *out, const struct engine_enforcement *how)
 static void
 write_tenant(struct jsonout *out, const struct tenant_counts *counts)
 {
-	jsonout_key(out, "yours");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "yours", '{');
 	jsonout_member_uint(out, "sessions", counts->sessions);
 	jsonout_member_uint(out, "running", counts->running);
 	jsonout_member_uint(out, "running_most", counts->running_max);
@@ -513,8 +497,7 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 	write_profiles(out, state->host, state->modules);
 	write_packages(out, environment);
 	write_reach(out, state->host);
-	jsonout_key(out, "limits");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "limits", '{');
 	write_limits(out, "default", &limits->standard);
 	write_limits(out, "most", &limits->cap);
 	jsonout_close(out, '}');

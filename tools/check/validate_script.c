@@ -51,8 +51,7 @@ static void
 validate_script_write_list(struct jsonout *out, const char *key, const struct findings *findings,
 			   bool missing_only)
 {
-	jsonout_key(out, key);
-	jsonout_open(out, '[');
+	jsonout_member_open(out, key, '[');
 	for (size_t i = 0; i < findings->list.n; i++) {
 		const char *written = findings->list.item[i].written;
 
@@ -75,8 +74,7 @@ validate_script_write_structured(struct jsonout *out, const struct findings *fin
 			     strlen(findings->requires_python));
 	else
 		jsonout_null(out);
-	jsonout_key(out, "errors");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "errors", '[');
 	for (size_t i = 0; i < findings->n_errors; i++) {
 		jsonout_open(out, '{');
 		jsonout_key(out, "line");

@@ -294,11 +294,8 @@ describe_execute(const struct config *config, struct tool_description *descripti
 {
 	uint32_t standard = default_seconds(config), most = most_seconds(config);
 	json_t *schema = schema_load(execute_python_input_schema);
-	char *description;
 	struct why why;
-	int n;
-
-	n = asprintf(&description,
+	char *description = xasprintf(
 		"Execute a Python script in a fresh, isolated process and return its stdout, "
 		"stderr, exit code and duration as text. The script may declare what it needs in "
 		"inline metadata (PEP 723, a comment block '# /// script'); the dependencies "
@@ -310,7 +307,7 @@ describe_execute(const struct config *config, struct tool_description *descripti
 		  "run, and the answer says why."
 		: "It runs when all of it is installed, else the answer names what is missing.",
 		(unsigned long long)config->exec_sandbox.max_output_bytes, most, standard);
-	xalloc_check(n < 0 ? NULL : description);
+
 	schema_set(schema, "timeout_seconds", "maximum", json_integer(most));
 	schema_set(schema, "timeout_seconds", "default", json_integer(standard));
 	*description_r = (struct tool_description){

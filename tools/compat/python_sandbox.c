@@ -383,8 +383,7 @@ write_names(struct jsonout *out, const struct outcome *outcome, const struct rea
 	const json_t *name;
 	size_t i;
 
-	jsonout_key(out, "variables");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "variables", '[');
 	json_array_foreach(json_object_get(told, "names"), i, name)
 		if (json_is_string(name))
 			jsonout_text(out, json_string_value(name), json_string_length(name));
@@ -398,16 +397,14 @@ sandbox_write_lines(struct jsonout *out, const char *text, uint32_t line)
 {
 	char prefix[32] = "";
 
-	jsonout_key(out, "validation_errors");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "validation_errors", '[');
 	if (line && strncmp(text, "Line ", 5) != 0)
 		snprintf(prefix, sizeof(prefix), "Line %u: ", line);
 	for (size_t len; *text; text += len + (text[len] == '\n')) {
 		char *one;
 
 		len = strcspn(text, "\n");
-		if (asprintf(&one, "%s%.*s", prefix, (int)len, text) < 0)
-			xalloc_fail(0);
+		one = xasprintf("%s%.*s", prefix, (int)len, text);
 		jsonout_text(out, one, strlen(one));
 		free(one);
 	}
@@ -458,8 +455,7 @@ write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int f
 	else
 		write_failure(out, outcome, reader);
 	write_streams(out, outcome, flags & QUIET, reader);
-	jsonout_key(out, "execution_time");
-	jsonout_real(out, (double)outcome->duration_ms / 1000);
+	jsonout_member_real(out, "execution_time", (double)outcome->duration_ms / 1000);
 	if (success)
 		write_names(out, outcome, reader);
 	run_calls_write(outcome, out);

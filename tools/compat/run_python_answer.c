@@ -306,8 +306,7 @@ say_json(FILE *to, const struct outcome *outcome, const struct reader *reader)
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
 	jsonout_member_text(&out, "status", success ? "success" : "run-error");
-	jsonout_key(&out, "output");
-	jsonout_open(&out, '[');
+	jsonout_member_open(&out, "output", '[');
 	for (int i = 0; i < STREAM_COUNT; i++)
 		if (output.text[i])
 			python_answer_write_lines(&out, output.text[i], output.len[i]);

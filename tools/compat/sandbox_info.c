@@ -31,8 +31,7 @@ describe_info(const struct config *config, struct tool_description *description_
 static void
 sandbox_info_write_list(struct jsonout *out, const char *key, const struct config_list *list)
 {
-	jsonout_key(out, key);
-	jsonout_open(out, '[');
+	jsonout_member_open(out, key, '[');
 	for (size_t i = 0; i < list->n; i++)
 		jsonout_text(out, list->item[i], strlen(list->item[i]));
 	jsonout_close(out, ']');
@@ -41,11 +40,9 @@ sandbox_info_write_list(struct jsonout *out, const char *key, const struct confi
 static void
 sandbox_info_write_profiles(struct jsonout *out, const struct config *config)
 {
-	jsonout_key(out, "security_profiles");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "security_profiles", '{');
 	for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++) {
-		jsonout_key(out, tier_name(tier));
-		jsonout_open(out, '{');
+		jsonout_member_open(out, tier_name(tier), '{');
 		jsonout_member_bool(out, "enabled", python_sandbox_has(config, false, tier));
 		sandbox_info_write_list(out, "modules", tier_modules(config, tier));
 		jsonout_close(out, '}');
@@ -58,8 +55,7 @@ sandbox_info_write_limits(struct jsonout *out, const struct config *config)
 {
 	char memory[32];
 
-	jsonout_key(out, "resource_limits");
-	jsonout_open(out, '{');
+	jsonout_member_open(out, "resource_limits", '{');
 	jsonout_member_uint(out, "timeout", python_sandbox_default_seconds(config));
 	jsonout_member_uint(out, "max_timeout", python_sandbox_most_seconds(config));
 	jsonout_member_uint(out, "max_output_size", config->python_sandbox.max_output_bytes);
@@ -82,8 +78,7 @@ write_last_form(struct jsonout *out, const struct config *config)
 	if (own->n) {
 		sandbox_info_write_list(out, "allowed_imports", own);
 	} else {
-		jsonout_key(out, "allowed_imports");
-		jsonout_open(out, '{');
+		jsonout_member_open(out, "allowed_imports", '{');
 		for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++)
 			if (python_sandbox_has(config, false, tier)) {
 				sandbox_info_write_list(out, tier_name(tier),

@@ -53,8 +53,7 @@ write_texts(struct jsonout *out, const char *key, const json_t *texts)
 	const json_t *text;
 	size_t i;
 
-	jsonout_key(out, key);
-	jsonout_open(out, '[');
+	jsonout_member_open(out, key, '[');
 	json_array_foreach(texts, i, text)
 		if (i < TEXTS_MAX && json_is_string(text))
 			jsonout_text(out, json_string_value(text),
@@ -99,12 +98,10 @@ validate_code_give(const struct tool_run *run, const json_t *answer)
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
 	write_verdict(&out, valid, compiles, errors);
-	jsonout_key(&out, "validation");
-	jsonout_open(&out, '{');
+	jsonout_member_open(&out, "validation", '{');
 	write_verdict(&out, valid, compiles, errors);
 	jsonout_close(&out, '}');
-	jsonout_key(&out, "analysis");
-	jsonout_open(&out, '{');
+	jsonout_member_open(&out, "analysis", '{');
 	jsonout_member_uint(&out, "line_count", run->lines);
 	jsonout_member_uint(&out, "character_count", run->characters);
 	jsonout_member_text(&out, "estimated_complexity", complexity_of(answer));
@@ -165,8 +162,7 @@ make_input(const struct config *config, const struct run_script_arguments *argum
 	python_sandbox_imports(config, false, &modules);
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
-	jsonout_key(&out, "modules");
-	jsonout_open(&out, '[');
+	jsonout_member_open(&out, "modules", '[');
 	for (size_t i = 0; i < modules.n; i++)
 		jsonout_text(&out, modules.item[i], strlen(modules.item[i]));
 	jsonout_close(&out, ']');

@@ -72,12 +72,10 @@ consent_new(const struct tool_host *host, const json_t *set, const enum policy_v
 	json_array_foreach(set, i, package) {
 		if (each[i] != POLICY_APPROVE)
 			continue;
-		if (asprintf(&consent->item[consent->n_items], "package %s==%s %s from %s%s",
-			     consent_text_of(package, "name"), consent_text_of(package, "version"),
-			     consent_text_of(package, "hash"), consent_text_of(package, "index"),
-			     json_object_get(package, "built") ? " built from source" : "") < 0)
-			xalloc_fail(0);
-		consent->n_items++;
+		consent->item[consent->n_items++] = xasprintf("package %s==%s %s from %s%s",
+			consent_text_of(package, "name"), consent_text_of(package, "version"),
+			consent_text_of(package, "hash"), consent_text_of(package, "index"),
+			json_object_get(package, "built") ? " built from source" : "");
 	}
 	return consent;
 }

@@ -163,10 +163,9 @@ describe_wheel(const struct install *install, const json_t *package, char **line
 		wheel = json_pack("{s:O,s:I}", "url", json_object_get(install->links, name),
 				  "size", (json_int_t)size);
 	}
-	if (asprintf(line_r, "%s %s %s %llu", name,
-		     json_string_value(json_object_get(package, "version")),
-		     hash + strlen("sha256:"), (unsigned long long)size) < 0)
-		xalloc_fail(0);
+	*line_r = xasprintf("%s %s %s %llu", name,
+			    json_string_value(json_object_get(package, "version")),
+			    hash + strlen("sha256:"), (unsigned long long)size);
 	return xalloc_check(wheel);
 }
 

@@ -270,9 +270,8 @@ on_delivered(void *arg, const char *trouble)
 	};
 	char *message;
 
-	if (asprintf(&message, "%s, and the session %s%s", run->message,
-		     trouble ? "has not got them: " : "has them", trouble ? trouble : "") < 0)
-		xalloc_fail(0);
+	message = xasprintf("%s, and the session %s%s", run->message,
+			    trouble ? "has not got them: " : "has them", trouble ? trouble : "");
 	result.message = message;
 	answer_result(&result, &host);
 	free(message);

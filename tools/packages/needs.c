@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "tools/packages/install.h"
@@ -100,8 +101,7 @@ on_installed(void *arg, const struct install_result *installed)
 	} else if (installed->trouble) {
 		needs_tell_trouble(needs, installed->trouble);
 	} else {
-		if (asprintf(&text, "%s. Nothing was run", installed->message) < 0)
-			xalloc_fail(0);
+		text = xasprintf("%s. Nothing was run", installed->message);
 		needs_refuse(needs, installed->status == INSTALL_APPROVAL_PENDING
 			      ? TOOL_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE, text);
 		free(text);
@@ -132,7 +132,7 @@ install_missing(struct needs *needs, const struct findings *findings)
 	struct install_request request = { .profile = needs->profile, .fills = true };
 	json_t *list = needs_list_of(findings);
 	struct why why = { .field = "" };
-	char *text;
+	own_mem char *text = NULL;
 	int r;
 
 	request.requirements = list;
@@ -141,12 +141,9 @@ install_missing(struct needs *needs, const struct findings *findings)
 	if (r == 0)
 		return;
 	/* Nothing can be installed here, or policy refuses these packages. */
-	if (r == -ENOSYS)
-		text = requirements_missing_text(findings, needs->profile);
-	else if (asprintf(&text, "%s. Nothing was run", why.text) < 0)
-		xalloc_fail(0);
+	text = r == -ENOSYS ? requirements_missing_text(findings, needs->profile)
+			    : xasprintf("%s. Nothing was run", why.text);
 	needs_refuse(needs, RUN_DEPENDENCY_UNAVAILABLE, text);
-	free(text);
 }
 
 static void

@@ -117,13 +117,11 @@ write_told(const void *arg, struct jsonout *out)
 		jsonout_member_bool(out, "exited", true);
 	for (size_t i = 0; told->outcome && i < STREAM_COUNT; i++)
 		write_background(out, background[i], &told->outcome->background[i]);
-	jsonout_key(out, "not_carried");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "not_carried", '[');
 	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)
 		jsonout_text(out, told->outcome->note[i], strlen(told->outcome->note[i]));
 	jsonout_close(out, ']');
-	jsonout_key(out, "checkpoints");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "checkpoints", '[');
 	for (size_t i = 0; i < told->n_checkpoints; i++)
 		jsonout_text(out, told->checkpoint[i], strlen(told->checkpoint[i]));
 	jsonout_close(out, ']');

@@ -310,9 +310,9 @@ run_script_on_needs(void *arg, const struct needs_result *result)
 			run->kind->refuse(reason_of(r), why.text, &run->host);
 	} else if (result->status == NEEDS_PYTHON &&
 		   environment_next_profile(&run->host, &run->candidate, &run->profile)) {
-		if (!run->unfit && asprintf(&run->unfit, "%s. No other profile has a Python that fits",
-					    result->text) < 0)
-			xalloc_fail(0);
+		if (!run->unfit)
+			run->unfit = xasprintf("%s. No other profile has a Python that fits",
+					       result->text);
 		run->arguments.profile = run->profile;
 		r = check_first(run, &why);
 		if (r < 0)

@@ -269,8 +269,7 @@ write_found(struct jsonout *out, const struct report *report)
 	if (!report->found)
 		return;
 	text = xalloc_check(json_dumps(report->found, JSON_COMPACT));
-	jsonout_key(out, "found");
-	jsonout_raw(out, text, strlen(text));
+	jsonout_member_raw(out, "found", text);
 	free(text);
 }
 

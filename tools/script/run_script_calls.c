@@ -15,8 +15,7 @@ run_calls_write(const struct outcome *outcome, struct jsonout *out)
 {
 	if (!outcome || outcome->n_tool_calls == 0)
 		return;
-	jsonout_key(out, "tool_calls");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "tool_calls", '[');
 	for (size_t i = 0; i < outcome->n_tool_calls; i++) {
 		const struct outcome_tool_call *call = &outcome->tool_call[i];
 		char text[sizeof(call->arguments) + 4];

@@ -261,12 +261,8 @@ static const char *
 describe_link(struct run_results *r, const char *uri)
 {
 	own_mem char *url = link_new(r->host->config, r->host->tenant, uri);
-	char *text;
 
-	if (!url)
-		return NULL;
-	return results_keep_text(r, xalloc_check(asprintf(&text, "Until it expires also at %s", url) < 0
-						 ? NULL : text));
+	return url ? results_keep_text(r, xasprintf("Until it expires also at %s", url)) : NULL;
 }
 
 static void
@@ -352,11 +348,10 @@ run_results_blocks(const struct run_results *r, size_t *n_r)
 static char *
 bound_text(uint64_t bytes)
 {
-	char *text;
 	bool mib = bytes >= 1 << 20;
 
-	return xalloc_check(asprintf(&text, "%llu %s", (unsigned long long)(bytes >> (mib ? 20 : 10)),
-				     mib ? "MiB" : "KiB") < 0 ? NULL : text);
+	return xasprintf("%llu %s", (unsigned long long)(bytes >> (mib ? 20 : 10)),
+			 mib ? "MiB" : "KiB");
 }
 
 /* Is this an error of the directory or the disk on which the service keeps files? */
@@ -478,8 +473,7 @@ write_file(const struct run_results *r, struct jsonout *out,
 static void
 write_parts(const struct run_results *r, struct jsonout *out)
 {
-	jsonout_key(out, "spilled");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "spilled", '[');
 	for (size_t i = 0; i < r->outcome->n_parts; i++) {
 		const struct outcome_part *part = &r->outcome->part[i];
 		char *uri = resources_part_uri(r->outcome->id, part);
@@ -498,14 +492,12 @@ write_parts(const struct run_results *r, struct jsonout *out)
 void
 run_results_write(const struct run_results *r, struct jsonout *out)
 {
-	jsonout_key(out, "displays");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "displays", '[');
 	for (size_t i = 0; r->outcome && i < r->outcome->n_displays; i++)
 		if (r->shown[i])
 			write_display(out, r->outcome->id, &r->outcome->display[i]);
 	jsonout_close(out, ']');
-	jsonout_key(out, "files");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "files", '[');
 	for (size_t i = 0; i < r->n_files; i++)
 		write_file(r, out, &r->outcome->file[i]);
 	jsonout_close(out, ']');

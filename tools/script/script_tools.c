@@ -280,11 +280,7 @@ find_sent(const struct script_tools *t, const char *key)
 static char *
 params_of(const struct script_call *c)
 {
-	char *text;
-
-	if (asprintf(&text, "{\"name\":\"%s\",\"arguments\":%s}", c->tool, c->arguments) < 0)
-		abort();
-	return text;
+	return xasprintf("{\"name\":\"%s\",\"arguments\":%s}", c->tool, c->arguments);
 }
 
 /* Does a form wait that the client's user has to answer? It is sent when the client has no open
@@ -379,8 +375,7 @@ script_tools_on_progress(void *arg, const char *text)
 
 	if (!host->on_progress)
 		return;
-	if (asprintf(&message, "%s.%s: %s", c->server->name, c->tool, text) < 0)
-		xalloc_fail(0);
+	message = xasprintf("%s.%s: %s", c->server->name, c->tool, text);
 	host->on_progress(host->arg, &(struct tool_progress){ .message = message,
 							      .is_note = true });
 }
@@ -428,12 +423,8 @@ look_at_consents(const struct script_tools *t)
 static char *
 item_of(const struct script_call *c)
 {
-	char *item;
-
-	if (asprintf(&item, "tool %s.%s %s described %s", c->server->name, c->tool, c->hash,
-		     c->about) < 0)
-		xalloc_fail(0);
-	return item;
+	return xasprintf("tool %s.%s %s described %s", c->server->name, c->tool, c->hash,
+			 c->about);
 }
 
 /* item: has to live as long as the request. */

@@ -301,15 +301,13 @@ char *
 set_requirement(const struct requirement *requirement)
 {
 	bool extras = *requirement->extras;
-	char *text;
-	int n = asprintf(&text, "%s%s%s%s%s%s%s%s%s", requirement->name, extras ? "[" : "",
+
+	return xasprintf("%s%s%s%s%s%s%s%s%s", requirement->name, extras ? "[" : "",
 			 requirement->extras, extras ? "]" : "", requirement->specifiers,
 			 requirement->url ? " @ " : "",
 			 requirement->url ? requirement->url : "",
 			 requirement->marker ? " ; " : "",
 			 requirement->marker ? requirement->marker : "");
-
-	return xalloc_check(n < 0 ? NULL : text);
 }
 
 char *
@@ -319,14 +317,11 @@ set_platform(const json_t *environment)
 	static const char *const keys[] = { "implementation_name", "python_version",
 					    "sys_platform", "platform_machine" };
 	const char *part[4];
-	char *text;
-	int n;
 
 	for (size_t i = 0; i < 4; i++) {
 		part[i] = json_string_value(json_object_get(markers, keys[i]));
 		if (!part[i])
 			part[i] = "";
 	}
-	n = asprintf(&text, "%s-%s-%s-%s", part[0], part[1], part[2], part[3]);
-	return xalloc_check(n < 0 ? NULL : text);
+	return xasprintf("%s-%s-%s-%s", part[0], part[1], part[2], part[3]);
 }

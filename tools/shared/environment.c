@@ -95,14 +95,11 @@ environment_names_text(const struct config *config)
 {
 	const char *profile = config->profile[0].name;
 	bool only = config->n_profiles == 1;
-	char *text;
-	int n;
 
 	if (!*named)
 		return xstrdup("");
-	n = asprintf(&text, " Installed%s%s: %s; check_environment lists all.",
-		     only ? "" : " in the profile ", only ? "" : profile, named);
-	return xalloc_check(n < 0 ? NULL : text);
+	return xasprintf(" Installed%s%s: %s; check_environment lists all.",
+			 only ? "" : " in the profile ", only ? "" : profile, named);
 }
 
 /* ---- asking ---- */

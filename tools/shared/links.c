@@ -85,11 +85,10 @@ static void
 links_sign(uint64_t tenant, uint64_t until_s, const char *file, char text_r[SIGNATURE_TEXT + 1])
 {
 	unsigned char mac[EVP_MAX_MD_SIZE];
-	own_mem char *said = NULL;
-	int len = asprintf(&said, "%" PRIu64 "-%" PRIu64 "-%s", tenant, until_s, file);
+	own_mem char *said = xasprintf("%" PRIu64 "-%" PRIu64 "-%s", tenant, until_s, file);
 
-	if (len < 0 || !HMAC(EVP_sha256(), links_key(), KEY_BYTES, (unsigned char *)said,
-			     (size_t)len, mac, NULL))
+	if (!HMAC(EVP_sha256(), links_key(), KEY_BYTES, (unsigned char *)said, strlen(said), mac,
+		  NULL))
 		abort();
 	hex_write(mac, SIGNATURE, text_r);
 }
@@ -108,9 +107,8 @@ link_new(const struct config *config, const struct tenant *tenant, const char *u
 	links_sign(number, until_s, file, signature);
 	base_len = strlen(base);
 	base_len -= base_len > 0 && base[base_len - 1] == '/';
-	if (asprintf(&link, "%.*s" LINKS_PATH "%zu-%" PRIu64 "-%s/%s", (int)base_len, base, number,
-		     until_s, signature, file) < 0)
-		xalloc_fail(0);
+	link = xasprintf("%.*s" LINKS_PATH "%zu-%" PRIu64 "-%s/%s", (int)base_len, base, number,
+			 until_s, signature, file);
 	return link;
 }
 
@@ -151,8 +149,7 @@ link_read(const char *path, struct link *link_r)
 		return false;
 	link_r->principal = principals[tenant];
 	link_r->tenant = tenant;
-	if (asprintf(&link_r->uri, FILE_URI_SCHEME "%s", at + SIGNATURE_TEXT + 1) < 0)
-		xalloc_fail(0);
+	link_r->uri = xasprintf(FILE_URI_SCHEME "%s", at + SIGNATURE_TEXT + 1);
 	return true;
 }
 

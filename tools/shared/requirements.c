@@ -43,7 +43,6 @@ note(struct findings *findings, unsigned int line, const char *format, ...)
 {
 	struct finding_error *error = &findings->error[findings->n_errors];
 	va_list args;
-	int n;
 
 	if (findings->n_errors == FINDING_ERRORS_MAX)
 		return;
@@ -55,9 +54,8 @@ note(struct findings *findings, unsigned int line, const char *format, ...)
 		return;
 	}
 	va_start(args, format);
-	n = vasprintf(&error->message, format, args);
+	error->message = xvasprintf(format, args);
 	va_end(args);
-	xalloc_check(n < 0 ? NULL : error->message);
 }
 
 static void
@@ -204,9 +202,8 @@ add_requires_python(struct requirements_check *check)
 
 	if (!check->requires_python)
 		return;
-	if (asprintf(&both, "%s%s%s", check->requires_python, block ? "," : "",
-		     block ? block : "") < 0)
-		xalloc_fail(0);
+	both = xasprintf("%s%s%s", check->requires_python, block ? "," : "",
+			 block ? block : "");
 	free(block);
 	check->findings.requires_python = both;
 }
@@ -448,12 +445,9 @@ requirements_missing_text(const struct findings *findings, const char *profile)
 char *
 requirements_python_text(const struct findings *findings, const char *profile)
 {
-	char *text;
-	int n = asprintf(&text, "requires-python is %.*s, but the profile %s has Python %s. "
+	return xasprintf("requires-python is %.*s, but the profile %s has Python %s. "
 			 "Nothing was run", SHOWN_MAX, findings->requires_python, profile,
 			 environment_python(findings->environment));
-
-	return xalloc_check(n < 0 ? NULL : text);
 }
 
 int

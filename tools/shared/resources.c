@@ -98,12 +98,9 @@ resources_make_room(const struct config *config, const char *principal, size_t c
 char *
 resources_part_uri(const char *execution_id, const struct outcome_part *part)
 {
-	char *uri;
-	int n = asprintf(&uri, FILE_URI_SCHEME "%s#%s-%llu", execution_id,
+	return xasprintf(FILE_URI_SCHEME "%s#%s-%llu", execution_id,
 			 part->stream == STREAM_STDOUT ? "stdout" : "stderr",
 			 (unsigned long long)part->offset);
-
-	return xalloc_check(n < 0 ? NULL : uri);
 }
 
 /* "display-0.png"; malloc'd. NULL: it is not kept. */
@@ -111,20 +108,14 @@ static char *
 display_name(const struct outcome_display *display)
 {
 	const char *end = media_end_of_display(display->kind);
-	char *name = NULL;
 
-	if (end && asprintf(&name, "display-%u.%s", display->object, end) < 0)
-		xalloc_fail(0);
-	return name;
+	return end ? xasprintf("display-%u.%s", display->object, end) : NULL;
 }
 
 static char *
 resources_join(const char *execution_id, const char *name)
 {
-	char *uri;
-	int n = asprintf(&uri, FILE_URI_SCHEME "%s#%s", execution_id, name);
-
-	return xalloc_check(n < 0 ? NULL : uri);
+	return xasprintf(FILE_URI_SCHEME "%s#%s", execution_id, name);
 }
 
 char *
@@ -364,8 +355,7 @@ answer_upload(const struct tool_host *host, const char *uri)
 	at = upload_uri(uri + strlen(prefix));
 	if (!at)
 		return false;
-	if (asprintf(&place, "%s%s", prefix, at + strlen(FILE_URI_SCHEME)) < 0)
-		xalloc_fail(0);
+	place = xasprintf("%s%s", prefix, at + strlen(FILE_URI_SCHEME));
 	link = link_new(host->config, host->tenant, place);
 	jsonout_init(&out);
 	jsonout_open(&out, '{');

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "mcp/listing.h"
 #include "policy/config.h"
@@ -33,17 +34,14 @@ void
 schema_say(json_t *schema, const char *property, const char *format, ...)
 {
 	json_t *before = json_object_get(property_of(schema, property), "description");
-	char *more;
+	own_mem char *more = NULL;
 	va_list ap;
-	int n;
 
 	va_start(ap, format);
-	n = vasprintf(&more, format, ap);
+	more = xvasprintf(format, ap);
 	va_end(ap);
-	xalloc_check(n < 0 ? NULL : more);
 	schema_set(schema, property, "description",
 		   json_sprintf("%s%s", json_string_value(before), more));
-	free(more);
 }
 
 void

@@ -25,8 +25,7 @@ values_and_commas(void **state)
 	jsonout_open(&out, '{');
 	jsonout_member_text(&out, "a", "x");
 	jsonout_member_uint(&out, "b", UINT64_MAX);
-	jsonout_key(&out, "c");
-	jsonout_open(&out, '[');
+	jsonout_member_open(&out, "c", '[');
 	jsonout_int(&out, INT64_MIN);
 	jsonout_null(&out);
 	jsonout_open(&out, '{');
@@ -35,11 +34,12 @@ values_and_commas(void **state)
 	jsonout_close(&out, ']');
 	jsonout_member_bool(&out, "d", false);
 	jsonout_member_raw(&out, "e", "1e3");
+	jsonout_member_real(&out, "f", 0.5);
 	jsonout_close(&out, '}');
 	text = jsonout_take_line(&out, &len);
 	assert_string_equal(text, "{\"a\":\"x\",\"b\":18446744073709551615,\"c\":"
 				  "[-9223372036854775808,null,{},true],\"d\":false,"
-				  "\"e\":1e3}\n");
+				  "\"e\":1e3,\"f\":0.5}\n");
 	assert_int_equal(len, strlen(text));
 	free(text);
 	assert_int_equal(out.len, 0);

@@ -36,6 +36,12 @@ by_realloc(void)
 }
 
 static void
+by_format(void)
+{
+	xasprintf("%*s", (int)LARGE, "");
+}
+
+static void
 by_jansson(void)
 {
 	json_set_alloc_funcs(xmalloc, free);
@@ -90,7 +96,7 @@ static void
 no_memory_ends_it_by_name(void **state)
 {
 	static void (*const allocate[])(void) = {
-		by_calloc, by_realloc, by_jansson, by_libevent, by_openssl,
+		by_calloc, by_realloc, by_format, by_jansson, by_libevent, by_openssl,
 	};
 
 	(void)state;
