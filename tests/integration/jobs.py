@@ -194,12 +194,41 @@ def notes_of(client, number):
     return [n["message"] for n in notes]
 
 
+def inspects_at_once(ctx, client, session, behind):
+    """The variables as they were before the call that runs."""
+    s = client.ask("tools/call", {"name": "run_repl", "arguments": {"session": session, "inspect": True}},
+                   ctx.seconds(60))["structuredContent"]
+    equal((s["status"], s["state"]), ("ok", None), "inspect")
+    assert ("x", "1") in [(v["name"], v["repr"]) for v in s["result"]["json"]], s["result"]
+    assert "before %s, which runs now" % behind in s["state_text"], s["state_text"]
+
+
+@test
+def the_wait_is_a_part_of_the_time(ctx):
+    """A cell that has waited for its turn has the rest of its time."""
+    with ctx.client() as client:
+        session = client.ask("tools/call", {"name": "run_repl", "arguments": {"code": "import time"}})["structuredContent"]["session"]
+
+        def cell(code, seconds):
+            id = client.request("tools/call", {"name": "run_repl", "arguments": {
+                "code": code, "session": session, "timeout_seconds": seconds}})
+            client.flush()
+            return id
+        ids = [cell("time.sleep(3)", 60), cell("try:\n    time.sleep(300)\nfinally:\n    kept = 1", 20)]
+        equal(client.wait(ids[0], ctx.seconds(60))["structuredContent"]["status"], "ok")
+        s = client.wait(ids[1], ctx.seconds(60))["structuredContent"]
+        equal(s["status"], "timeout")
+        waited = re.search(r"It had waited (\d+) s for its turn", s["state_text"])
+        assert waited and 2 <= int(waited[1]), s["state_text"]
+        assert s["duration_ms"] <= 20_500 - 1000 * int(waited[1]), s["duration_ms"]
+
+
 @test
 def who_waits_behind_a_cell_is_told(ctx):
     """At once, and each ten seconds, if there is a token; in both eras."""
     def cell(client, token=None, **arguments):
         return client.request("tools/call", dict(
-            {"name": "run_repl", "arguments": dict(arguments, timeout_seconds=300)},
+            {"name": "run_repl", "arguments": {"timeout_seconds": 300, **arguments}},
             **({"_meta": {"progressToken": token}} if token else {})))
 
     with contextlib.ExitStack() as stack:
@@ -222,8 +251,7 @@ def who_waits_behind_a_cell_is_told(ctx):
             result = client.wait(id, ctx.seconds(60))
             equal(result["structuredContent"]["status"], "session_busy")
             assert job in text_of(result) and "nothing was run" in text_of(result), result
-        result = first.wait(cell(first, session=session, inspect=True), ctx.seconds(60))
-        equal(result["structuredContent"]["status"], "session_busy", "inspect")
+        inspects_at_once(ctx, first, session, "job " + job)
         call(first, id=job, action="cancel")
         equal(list(silent.notices), [])
         # Behind another call they wait longer.
@@ -239,6 +267,11 @@ def who_waits_behind_a_cell_is_told(ctx):
             notes_of(client, 1)
         more = re.fullmatch(re.escape(waits) + r"; (\d+) s until now", notes_of(legacy, 2)[1])
         assert more and int(more[1]) >= 10, legacy.notices
+        inspects_at_once(ctx, first, session, "another call")
+        # The wait is a part of the time that the client has named: it gets its answer within that.
+        result = first.wait(cell(first, code="1", session=session, timeout_seconds=2), ctx.seconds(60))
+        equal(result["structuredContent"]["status"], "session_busy", "a short call")
+        assert re.search("busy with other calls for [12] s", text_of(result)) or ctx.slow > 1, text_of(result)
         first.cancel(behind)
         first.flush()
         for client, id in ids:

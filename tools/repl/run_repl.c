@@ -18,7 +18,7 @@
 #include "tools/script/outcome_copy.h"
 
 #define JOB_WAIT_S 5		/* a call waits so long behind a job before it is refused */
-#define CALL_WAIT_S 60		/* ... behind another call */
+#define CALL_WAIT_S 60		/* ... behind another call, and for at most half of its own time */
 
 /* ---- description ---- */
 
@@ -76,10 +76,18 @@ repl_run_only_closes(const struct run_script_arguments *arguments)
 	       arguments->files.n == 0;
 }
 
+/* The client was told how long the call may take, and the wait is a part of that. */
 static void
 on_turn(void *arg)
 {
-	repl_run_begin(arg);
+	struct tool_run *run = arg;
+	uint64_t left = run->limits.wall_ms / 2;
+
+	if (run->patience) {
+		run->waited_ms = (uint32_t)(clock_ms() - run->waits_since_ms);
+		run->limits.wall_ms -= run->waited_ms < left ? run->waited_ms : (uint32_t)left;
+	}
+	repl_run_begin(run);
 }
 
 /* The session ended, and its requests with it; the outcome of a cell is reported separately. */
@@ -88,7 +96,7 @@ on_gone(void *arg, const char *text)
 {
 	struct tool_run *run = arg;
 
-	if (run->step == STEP_CELL) {
+	if (run->step == STEP_CELL || run->step == STEP_LOOK) {
 		/* The session of the engine goes on if a branch has it. */
 		if (run->execution)
 			execution_cancel(run->execution, CANCEL_SESSION_ENDED);
@@ -199,7 +207,8 @@ repl_run_refuse_busy(struct tool_run *run)
 		snprintf(text, sizeof(text), REPL_BUSY_WITH_JOB, job);
 	else
 		snprintf(text, sizeof(text), "nothing was run: the session was busy with other calls for "
-			 "%d s. Make the call again later, or begin another session", CALL_WAIT_S);
+			 "%u s. Make the call again later, or begin another session",
+			 (unsigned int)((clock_ms() - run->waits_since_ms) / 1000));
 	repl_run_refuse(run, RUN_SESSION_BUSY, text);
 }
 
@@ -211,6 +220,17 @@ repl_run_wait(struct tool_run *run, int seconds)
 	evtimer_add(run->patience, &wait);
 }
 
+/* How long the call may wait behind calls that are no jobs. */
+static uint64_t
+most_wait_ms(const struct tool_run *run)
+{
+	uint64_t half = run->limits.wall_ms / 2;
+
+	if (run->arguments.inspect)
+		return JOB_WAIT_S * UINT64_C(1000);
+	return half < CALL_WAIT_S * UINT64_C(1000) ? half : CALL_WAIT_S * UINT64_C(1000);
+}
+
 /* The call has waited long enough: an answer is of more use to a model than a progress message, and
  * many clients give up after a minute. */
 static void
@@ -218,18 +238,17 @@ on_impatient(evutil_socket_t fd, short what, void *arg)
 {
 	struct tool_run *run = arg;
 	char text[TOOL_WAITS_MAX];
-	bool too_long = job_before(run) ||
-			clock_ms() - run->waits_since_ms >= CALL_WAIT_S * UINT64_C(1000);
+	uint64_t waited = clock_ms() - run->waits_since_ms, most = most_wait_ms(run);
 
 	(void)fd;
 	(void)what;
 	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
 		return;
-	if (!too_long) {
-		repl_run_wait(run, JOB_WAIT_S);
+	if (!job_before(run) && waited < most) {
+		repl_run_wait(run, most - waited < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
 	} else if (run->step == STEP_TURN) {
 		repl_run_refuse_busy(run);
-	} else if (run->step == STEP_CELL && run->execution &&
+	} else if ((run->step == STEP_CELL || run->step == STEP_LOOK) && run->execution &&
 		   !script_tools_waits(&run->tools, text, sizeof(text))) {
 		run->impatient = true;
 		execution_cancel(run->execution, CANCEL_BY_CLIENT);
@@ -252,7 +271,8 @@ repl_run_say_wait(struct tool_run *run)
 		run->patience = xalloc_check(evtimer_new(run->host.base, on_impatient, run));
 		run->waits_since_ms = clock_ms();
 	}
-	repl_run_wait(run, run->arguments.inspect && job_before(run) ? 0 : JOB_WAIT_S);
+	repl_run_wait(run, run->arguments.inspect && job_before(run) ? 0
+			   : most_wait_ms(run) < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
 }
 
 /* ---- an approval of a call of a tool ---- */
@@ -312,6 +332,26 @@ refuse_unknown(const struct tool_run *run, const char **reason_r, struct why *wh
 		       "it expired, or it never was; a call without session begins one");
 }
 
+/* While a job or a long call runs, its session is inspected as it was before: the copy that waits
+ * has this state, too. */
+static bool
+answer_seen(struct tool_run *run, const struct repl_session *session)
+{
+	const char *job;
+	const struct outcome *seen = repl_session_seen(session, &job);
+	struct repl_told told;
+
+	if (!seen)
+		return false;
+	repl_tell(session, &told);
+	repl_tell_more(&told, "This is the state before %s%s, which runs now.",
+		       job ? "job " : "another call", job ? job : "");
+	told.text_tokens = run->arguments.text_tokens;
+	run_repl_answer(seen, &told, &run->host);
+	repl_run_free(run);
+	return true;
+}
+
 /* Begins a session, or waits for the turn in one. 0, or negative: the caller refuses. */
 static int
 find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
@@ -333,6 +373,8 @@ find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
 		repl_session_enter_to_close(session, &run->turn);
 		return 0;
 	}
+	if (arguments->inspect && answer_seen(run, session))
+		return 0;
 	r = repl_session_enter(session, &run->turn);
 	if (r == 0)
 		return 0;

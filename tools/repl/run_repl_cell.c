@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "policy/config.h"
+#include "tools/job/background.h"
 #include "tools/script/outcome_copy.h"
 #include "tools/shared/resources.h"
 
@@ -23,6 +24,7 @@ repl_run_free(struct tool_run *run)
 	run_script_arguments_done(&run->arguments);
 	json_decref(run->json);
 	outcome_copy_free(run->outcome);
+	outcome_copy_free(run->seen);
 	if (run->patience)
 		event_free(run->patience);
 	json_decref(run->packages);
@@ -120,6 +122,9 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 	if (!run->arguments.inspect || outcome->status != OUTCOME_OK)
 		repl_tell_outcome(outcome, told);
 	tell_memory(run, told);
+	if (outcome->status == OUTCOME_TIMEOUT && run->waited_ms >= 1000)
+		repl_tell_more(told, "It had waited %u s for its turn, which is a part of its time.",
+			       run->waited_ms / 1000);
 	if (run->arguments.checkpoint && run->checkpoint < 0)
 		repl_tell_more(told, run->checkpoint_error == -ENOMEM
 			? "No checkpoint was made: the session's memory_mb has no room for one."
@@ -294,6 +299,70 @@ run_repl_cell_on_mounted(void *arg)
 			run->found.name, run->found.set });
 }
 
+/* ---- a look before it ---- */
+
+#define LOOK_MS 5000
+#define LONG_MS 60000		/* a call that may take longer is looked at before, like a job */
+
+static void
+on_looked(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+	int r;
+
+	run->execution = NULL;
+	if (run->impatient && !run->orphan) {
+		repl_run_refuse_busy(run);
+		return;
+	}
+	if (run->orphan || !run->turn.session || outcome->status == OUTCOME_CANCELLED) {
+		repl_run_finish(run, outcome);
+		return;
+	}
+	run->seen = outcome_copy_new(outcome);
+	if (outcome->status == OUTCOME_OK)
+		run->turn.seen = outcome_copy_get(run->seen);
+	r = repl_run_cell(run, &why);
+	if (r < 0)
+		repl_run_refuse(run, repl_run_reason(r), why.text);
+}
+
+/* Is the cell one that others may have to wait for, so that they want to see its session? */
+static bool
+is_to_be_looked_at(const struct tool_run *run)
+{
+	return !run->seen && run->arguments.script_len > 0 &&
+	       (background_handle(&run->host) || (run->limits.wall_ms > LONG_MS && !run->began)) &&
+	       !repl_session_is_alone(run->turn.session);
+}
+
+static int
+look_first(struct tool_run *run, struct why *why_r)
+{
+	const struct execution_watcher watcher = { .on_outcome = on_looked, .arg = run };
+	struct execution_request request = {
+		.script = "",
+		.network = &run->host.config->network,
+		.limits = run->limits,
+		.repl = repl_session_repl(run->turn.session),
+		.snapshot = repl_session_snapshot(run->turn.session),
+		.inspect = true,
+		.internal = true,
+	};
+	int r;
+
+	request.limits.wall_ms = request.limits.cpu_ms = LOOK_MS;
+	run->step = STEP_LOOK;
+	r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
+			    &run->execution, why_r);
+	if (r >= 0)
+		repl_run_say_wait(run);
+	return r;
+}
+
+/* ---- its start ---- */
+
 /* Sets the number of the cell, and its questions: for input, for modules, for calls of tools. */
 static void
 offer_cell(struct tool_run *run, struct execution_request *request)
@@ -338,6 +407,8 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 
 	if (repl_session_is_closing(session))
 		return why_say(why_r, -ESRCH, "session", "the session was closed");
+	if (is_to_be_looked_at(run))
+		return look_first(run, why_r);
 	if (arguments->checkpoint) {
 		run->checkpoint = r = repl_session_reserve(session, arguments->checkpoint,
 							   why_r);

@@ -23,6 +23,7 @@ enum step {
 	STEP_TURN,		/* waits for its turn */
 	STEP_NEEDS,		/* packages for a new session are found or installed */
 	STEP_COPY,		/* restores or branches */
+	STEP_LOOK,		/* lists the variables, for calls that come while the cell runs */
 	STEP_CELL,
 	STEP_CHECKPOINT,
 };
@@ -42,7 +43,7 @@ struct tool_run {
 	bool began;			/* the call has begun the session, whose handle is known to
 					 * no other call yet */
 	bool orphan;			/* the client of the call is gone */
-	struct execution *execution;	/* STEP_CELL */
+	struct execution *execution;	/* STEP_LOOK, STEP_CELL */
 	struct script_input input;
 	struct script_tools tools;
 	struct found found;
@@ -51,10 +52,12 @@ struct tool_run {
 	int checkpoint;			/* the snapshot for the checkpoint; -1: none */
 	int checkpoint_error;		/* why the checkpoint could not be made; 0: no error */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
+	struct outcome_copy *seen;	/* the result of STEP_LOOK */
+	uint32_t waited_ms;		/* how long it has waited for its turn */
 	struct event *patience;		/* until a call that waits is refused; NULL: it does not
 					 * wait */
 	uint64_t waits_since_ms;
-	bool impatient;			/* STEP_CELL: its cell was cancelled because it has waited
+	bool impatient;			/* its execution was cancelled because it has waited
 					 * too long */
 };
 
@@ -87,7 +90,7 @@ int repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct 
 
 /* ---- run_repl_cell.c ---- */
 
-/* Starts the cell. 0, or -errno with why_r: nothing runs. */
+/* Starts the cell, or what comes before it. 0, or -errno with why_r: nothing runs. */
 int repl_run_cell(struct tool_run *run, struct why *why_r);
 
 /* Ends the run by closing its session; nothing is run. */

@@ -259,6 +259,13 @@ repl_session_before(const struct repl_turn *turn, const char **job_r)
 	return n;
 }
 
+const struct outcome *
+repl_session_seen(const struct repl_session *session, const char **job_r)
+{
+	*job_r = session->holder ? session->holder->job : NULL;
+	return session->holder ? session->holder->seen : NULL;
+}
+
 const char *
 repl_session_other_job(const struct repl_session *session)
 {

@@ -27,6 +27,7 @@
 #include "policy/limits.h"
 
 struct event_base;
+struct outcome;
 struct repl;
 struct tenant;
 struct tool_host;
@@ -58,6 +59,8 @@ struct repl_turn {
 	void (*on_hurry)(void *arg);
 	const char *job;		/* if the call is a job: the job's handle, borrowed;
 					 * otherwise NULL */
+	const struct outcome *seen;	/* the session's variables before the call, borrowed; NULL:
+					 * unknown */
 	void *arg;
 };
 
@@ -91,6 +94,10 @@ int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
 /* The number of calls that come before a call that waits for its turn. The call that has the turn
  * counts, too. *job_r: the job that the first of them is; NULL: it is none. */
 size_t repl_session_before(const struct repl_turn *turn, const char **job_r);
+
+/* The session's variables before the call that has the turn, as they were listed then, and its job
+ * (NULL: it is none). NULL: no call has the turn, or they were not listed. */
+const struct outcome *repl_session_seen(const struct repl_session *session, const char **job_r);
 
 /* The job that has the turn in another session with the same session of the engine, such as a
  * branch of this one. NULL: there is none. */
