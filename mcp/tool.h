@@ -87,6 +87,7 @@ struct tool_answer {
 	const char *text;		/* the answer for people and models; of a prompt: its
 					 * description */
 	size_t text_len;
+	size_t output_at, output_len;	/* the part of text that the run has written itself */
 	const struct content *content;
 	size_t n_content;
 	bool is_error;

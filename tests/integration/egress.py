@@ -444,7 +444,7 @@ def a_proxy_that_dies_is_started_again(ctx):
         text = ""
         while not text.endswith("refused\n"):
             answer = c.ask("tools/call", {"name": "job", "arguments": {
-                "id": slow, "action": "output", "wait_seconds": 60}}, 120)["structuredContent"]
+                "id": slow, "action": "output", "wait_seconds": 1}}, 120)["structuredContent"]
             equal(answer["state"], "running", answer)
             text = answer["output"]["text"]
         equal(text, "b''\nrefused\n")

@@ -50,6 +50,12 @@ def text_of(result):
     return "".join(c["text"] for c in result["content"] if c["type"] == "text")
 
 
+def wait_output(ctx, client, id, ends="begun\n"):
+    """Until the job has written this."""
+    until("the output %r" % ends, lambda: call(client, id=id, action="output")["structuredContent"][
+        "output"]["text"].endswith(ends), ctx.seconds(60))
+
+
 def refused(client, **arguments):
     result = call(client, **arguments)
     assert result["isError"] is True and "structuredContent" not in result, result
@@ -152,6 +158,47 @@ def it_outlives_its_connection(ctx):
 
 
 @test
+def output_is_read_once_in_text(ctx):
+    """What action output has passed on, the text of the answer does not repeat; the rest it has."""
+    with ctx.client() as client:
+        id = start(client, "print('first line')\nprint('second line')\n'value'")
+        s, result = finish(ctx, client, id)
+        text = text_of(result)
+        assert text.index("first line") < text.index("second line") < text.index("'value'"), text
+        equal(call(client, id=id, action="output")["structuredContent"]["output"]["text"], "first line\nsecond line\n")
+        s, result = finish(ctx, client, id)
+        text = text_of(result)
+        assert "first line" not in text and "second line" not in text and "'value'" in text, text
+        equal(s["answer"]["stdout"], "first line\nsecond line\n", "the structured form is whole")
+        id = start(client, "print('first line', flush=True)\nimport time\ntime.sleep(1.5)\nprint('second line')")
+        wait_output(ctx, client, id, "first line\n")
+        s, result = finish(ctx, client, id)
+        text = text_of(result)
+        assert "first line" not in text and "second line" in text, text
+        assert s["output"] is None and "next offset" not in text, text
+
+
+@test(private=True)
+def jobs_are_listed(ctx):
+    """Those of the caller, whatever has become of them, oldest first."""
+    with ctx.private() as service, ctx.client(path=service.socket) as client:
+        assert "There are no jobs" in text_of(call(client, action="list"))
+        ids = [start(client, HANGS), start(client, "1/0"), start(client, "1")]
+        wait_output(ctx, client, ids[0])
+        for id in ids[1:]:
+            finish(ctx, client, id)
+        result = call(client, action="list")
+        jobs = result["structuredContent"]["jobs"]
+        equal([(one["job"], one["state"], one["output_bytes"], one["tool"]) for one in jobs],
+              list(zip(ids, ("running", "failed", "done"), (6, jobs[1]["output_bytes"], 0), ["run_script"] * 3)))
+        for id, state in zip(ids, ("running", "failed", "done")):
+            assert "[job %s: %s, " % (id, state) in text_of(result), text_of(result)
+        if os.getuid() == 0:
+            with ctx.client(path=service.socket, uid=SOMEBODY) as other:
+                equal(call(other, action="list")["structuredContent"]["jobs"], [])
+
+
+@test
 def waiting_has_a_bound(ctx):
     with ctx.client() as client:
         id = start(client, HANGS)
@@ -159,7 +206,11 @@ def waiting_has_a_bound(ctx):
         s, _ = job(client, id, "wait", wait_seconds=0.3)
         assert 0.29 <= time.monotonic() - began < ctx.seconds(10), time.monotonic() - began
         equal((s["state"], s["kept_seconds"], s["answer"]), ("running", None, None))
-        s, _ = job(client, id, "output", wait_seconds=min(300, ctx.seconds(60)))
+        wait_output(ctx, client, id)
+        # Output is collected for the whole time, and not returned at its first line.
+        began = time.monotonic()
+        s, _ = job(client, id, "output", wait_seconds=0.3)
+        assert time.monotonic() - began >= 0.29, time.monotonic() - began
         equal(s["output"]["text"], "begun\n")
         s, _ = job(client, id, "output", offset=6, wait_seconds=0.2)
         equal((s["output"]["text"], s["output"]["next_offset"]), ("", 6))
@@ -281,7 +332,7 @@ def who_waits_behind_a_cell_is_told(ctx):
         branch = first.wait(cell(first, code="1", session=session, branch=True))["structuredContent"]["session"]
         job = first.wait(cell(first, code="import time\nprint('begun')\ntime.sleep(300)", session=branch,
                               background=True))["structuredContent"]["job"]
-        call(first, id=job, action="output", wait_seconds=60)
+        wait_output(ctx, first, job)
         legacy.notices.clear()
         id = cell(legacy, "b", code="x * 8", session=session)
         legacy.flush()
@@ -310,7 +361,7 @@ def who_waits_is_told_of_no_job_that_is_forgotten(ctx):
         session = client.wait(cell("a", code="x = 1"))["structuredContent"]["session"]
         handle = client.wait(cell("b", code=stays, session=session, background=True))[
             "structuredContent"]["job"]
-        call(client, id=handle, action="output", wait_seconds=300)
+        wait_output(ctx, client, handle)
         call(client, id=handle, action="cancel")
         start(client, "1")
         equal(refused(client, id=handle, action="status"), GONE)
@@ -324,7 +375,7 @@ def who_waits_is_told_of_no_job_that_is_forgotten(ctx):
 def cancelling_stops_it(ctx):
     with ctx.client() as client, ctx.client() as other:
         id = start(client, HANGS)
-        job(client, id, "output", wait_seconds=min(300, ctx.seconds(60)))
+        wait_output(ctx, client, id)
         waiting = other.request("tools/call", {"name": "job", "arguments": {
             "id": id, "action": "wait", "wait_seconds": 300}})
         other.flush()
@@ -369,7 +420,7 @@ def wrong_arguments_are_named(ctx):
                 ({"action": "wait"}, "id is required"), ({"id": "x"}, "action is required"),
                 ({"id": 1, "action": "wait"}, "id must be"),
                 ({"id": "a\0", "action": "wait"}, "id must be"),
-                ({"id": "x", "action": "stop"}, "action must be one of status, output, wait, cancel"),
+                ({"id": "x", "action": "stop"}, "action must be one of status, output, wait, cancel, list"),
                 ({"id": "x", "action": "wait", "wait_seconds": 301}, "wait_seconds must be a number"),
                 ({"id": "x", "action": "wait", "wait_seconds": "soon"}, "wait_seconds must be a number"),
                 ({"id": "x", "action": "output", "offset": -1}, "offset must be"),
@@ -472,7 +523,7 @@ def the_service_ends_with_jobs_running(ctx):
     with ctx.private() as service, \
             Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
         id = start(client, HANGS)
-        job(client, id, "output", wait_seconds=min(300, ctx.seconds(60)))
+        wait_output(ctx, client, id)
         assert 'job-end' not in service.log()
 
 

@@ -32,7 +32,7 @@ struct job {
 	enum job_state state;
 	uint64_t started_ms, ended_ms;
 	struct evbuffer *output;		/* its newest output */
-	uint64_t written;
+	uint64_t written, passed;
 	size_t output_most;
 	struct mcp_outcome *outcome;		/* NULL: none */
 	LIST_HEAD(, job_watch) watches;
@@ -376,6 +376,20 @@ background_find(const struct tenant *tenant, const char *handle)
 	return NULL;
 }
 
+struct job *
+background_next(const struct tenant *tenant, const struct job *after)
+{
+	return (struct job *)(after ? TAILQ_NEXT(&after->kept, of_owner)
+				    : kept_first(&jobs, tenant));
+}
+
+void
+background_passed(struct job *job, uint64_t offset, size_t len)
+{
+	if (offset <= job->passed && offset + len > job->passed)
+		job->passed = offset + len;
+}
+
 struct tool_run *
 background_run(const struct job *job)
 {
@@ -405,6 +419,7 @@ background_view(const struct job *job, struct job_view *view_r)
 		.elapsed_ms = now - job->started_ms,
 		.written = job->written,
 		.oldest = job->written - evbuffer_get_length(job->output),
+		.passed = job->passed,
 	};
 
 	if (job->state != JOB_RUNNING) {

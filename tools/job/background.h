@@ -67,12 +67,19 @@ struct job_view {
 	uint64_t kept_seconds;			/* how much longer a job that has ended is kept */
 	uint64_t written;			/* bytes of output so far, both streams */
 	uint64_t oldest;			/* offset of the first kept byte */
+	uint64_t passed;			/* the first bytes of output that were passed on */
 	char waits[TOOL_WAITS_MAX];		/* what it waits for, for people; "": for nothing */
 	const struct tool_answer *answer;	/* NULL: it runs, or see failure */
 	const struct tool_failure *failure;	/* of the protocol; NULL: none */
 };
 
 void background_view(const struct job *job, struct job_view *view_r);
+
+/* The tenant's job after this one, oldest first; after NULL: the first one. NULL: no more. */
+struct job *background_next(const struct tenant *tenant, const struct job *after);
+
+/* To be called when output was passed on: len bytes from offset. */
+void background_passed(struct job *job, uint64_t offset, size_t len);
 
 /* To be called when the answer of a job was fetched: the job may now be dropped to make room. */
 void background_seen(struct job *job);

@@ -19,11 +19,11 @@
 #include "tools/job/schema/job_input.h"
 #include "tools/job/schema/job_output.h"
 
-enum action { ACTION_STATUS, ACTION_OUTPUT, ACTION_WAIT, ACTION_CANCEL, ACTION_COUNT };
+enum action { ACTION_STATUS, ACTION_OUTPUT, ACTION_WAIT, ACTION_CANCEL, ACTION_LIST, ACTION_COUNT };
 
 static const char *const action_names[ACTION_COUNT] = {
 	[ACTION_STATUS] = "status", [ACTION_OUTPUT] = "output", [ACTION_WAIT] = "wait",
-	[ACTION_CANCEL] = "cancel",
+	[ACTION_CANCEL] = "cancel", [ACTION_LIST] = "list",
 };
 
 struct arguments {
@@ -46,8 +46,8 @@ struct tool_run {
 
 static const char description[] =
 	"Follow a script that was started with background: true. status: does it still run; "
-	"output: what it has written, from offset on (next_offset of the last answer); wait: "
-	"its answer, once it has ended; cancel: stops it.";
+	"output: what it has written, from offset on (next_offset of the last answer), collected "
+	"for wait_seconds; wait: its answer, once it has ended; cancel: stops it; list: all jobs.";
 
 static void
 job_describe(const struct config *config, struct tool_description *description_r)
@@ -78,7 +78,7 @@ read_action(const json_t *value, enum action *action_r, struct why *why_r)
 			return 0;
 		}
 	return why_say(why_r, -EINVAL, "action",
-		       "action must be one of status, output, wait, cancel");
+		       "action must be one of status, output, wait, cancel, list");
 }
 
 static int
@@ -125,11 +125,12 @@ job_read_arguments(const json_t *json, struct arguments *arguments, struct why *
 		if (r < 0)
 			return r;
 	}
-	if (!arguments->id)
-		return why_say(why_r, -EINVAL, "id", "id is required: the handle of a job");
+	if (!arguments->id && arguments->action != ACTION_LIST)
+		return why_say(why_r, -EINVAL, "id", "id is required: the handle of a job; action "
+			       "list needs none");
 	if (arguments->action == ACTION_COUNT)
 		return why_say(why_r, -EINVAL, "action",
-			       "action is required: status, output, wait or cancel");
+			       "action is required: status, output, wait, cancel or list");
 	return 0;
 }
 
@@ -139,6 +140,7 @@ job_read_arguments(const json_t *json, struct arguments *arguments, struct why *
 struct look {
 	struct job_view view;
 	bool has_output;
+	bool is_rest;		/* the output is what was not passed on before the answer */
 	char *output;
 	size_t output_len;
 	uint64_t offset, missed;
@@ -162,11 +164,8 @@ state_name(enum job_state state)
 }
 
 static void
-write_look(struct jsonout *out, const struct look *look)
+write_view(struct jsonout *out, const struct job_view *view)
 {
-	const struct job_view *view = &look->view;
-
-	jsonout_open(out, '{');
 	jsonout_member_text(out, "job", view->handle);
 	jsonout_member_text(out, "tool", view->tool);
 	jsonout_member_text(out, "state", state_name(view->state));
@@ -179,6 +178,13 @@ write_look(struct jsonout *out, const struct look *look)
 	else
 		jsonout_uint(out, view->kept_seconds);
 	jsonout_member_uint(out, "output_bytes", view->written);
+}
+
+static void
+write_look(struct jsonout *out, const struct look *look)
+{
+	jsonout_open(out, '{');
+	write_view(out, &look->view);
 	jsonout_key(out, "output");
 	if (look->has_output) {
 		jsonout_open(out, '{');
@@ -200,6 +206,42 @@ write_look(struct jsonout *out, const struct look *look)
 }
 
 static void
+say_output(FILE *to, const struct look *look)
+{
+	if (look->output_len == 0)
+		return;
+	fwrite(look->output, 1, look->output_len, to);
+	if (look->output[look->output_len - 1] != '\n')
+		fputc('\n', to);
+}
+
+/* The answer, without the output that was passed on before. */
+static void
+say_answer(FILE *to, const struct look *look)
+{
+	const struct tool_answer *answer = look->answer;
+	size_t at = answer->output_at, end = at + answer->output_len;
+
+	if (!look->is_rest) {
+		fwrite(answer->text, 1, answer->text_len, to);
+		return;
+	}
+	fwrite(answer->text, 1, at, to);
+	say_output(to, look);
+	fwrite(answer->text + end, 1, answer->text_len - end, to);
+}
+
+static void
+say_line(FILE *to, const struct job_view *view)
+{
+	if (*view->waits)
+		fprintf(to, "(it %s)\n", view->waits);
+	fprintf(to, "[job %s: %s, %llu ms, %llu bytes of output", view->handle,
+		state_name(view->state), (unsigned long long)view->elapsed_ms,
+		(unsigned long long)view->written);
+}
+
+static void
 say_look(FILE *to, const struct look *look)
 {
 	const struct job_view *view = &look->view;
@@ -207,26 +249,44 @@ say_look(FILE *to, const struct look *look)
 	if (look->missed)
 		fprintf(to, "(%llu bytes before this are not kept any more)\n",
 			(unsigned long long)look->missed);
-	if (look->output_len) {
-		fwrite(look->output, 1, look->output_len, to);
-		if (look->output[look->output_len - 1] != '\n')
-			fputc('\n', to);
-	}
 	if (look->answer)
-		fwrite(look->answer->text, 1, look->answer->text_len, to);
+		say_answer(to, look);
+	else
+		say_output(to, look);
 	if (view->failure)
 		fprintf(to, "%s\n", view->failure->text);
-	if (*view->waits)
-		fprintf(to, "(it %s)\n", view->waits);
-	fprintf(to, "[job %s: %s, %llu ms, %llu bytes of output", view->handle,
-		state_name(view->state), (unsigned long long)view->elapsed_ms,
-		(unsigned long long)view->written);
+	say_line(to, view);
 	if (look->has_output)
 		fprintf(to, ", next offset %llu",
 			(unsigned long long)(look->offset + look->output_len));
 	fputs("]\n", to);
 }
 
+/* Lists the jobs of the tenant. */
+static void
+write_jobs(const struct tool_host *host, FILE *to, struct jsonout *out)
+{
+	struct job *job = NULL;
+	struct job_view view;
+
+	jsonout_open(out, '{');
+	jsonout_key(out, "jobs");
+	jsonout_open(out, '[');
+	while ((job = background_next(host->tenant, job))) {
+		background_view(job, &view);
+		jsonout_open(out, '{');
+		write_view(out, &view);
+		jsonout_close(out, '}');
+		say_line(to, &view);
+		fprintf(to, ", %s]\n", view.tool);
+	}
+	jsonout_close(out, ']');
+	jsonout_close(out, '}');
+	if (!background_next(host->tenant, NULL))
+		fputs("There are no jobs.\n", to);
+}
+
+/* look NULL: a list of all jobs. */
 static void
 job_give(const struct tool_host *host, const struct look *look)
 {
@@ -235,15 +295,19 @@ job_give(const struct tool_host *host, const struct look *look)
 	char *text = NULL;
 	FILE *to = xalloc_check(open_memstream(&text, &answer.text_len));
 
-	say_look(to, look);
+	jsonout_init(&structured);
+	if (look) {
+		say_look(to, look);
+		write_look(&structured, look);
+	} else {
+		write_jobs(host, to, &structured);
+	}
 	if (fclose(to) != 0)
 		abort();
-	jsonout_init(&structured);
-	write_look(&structured, look);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
-	if (look->answer) {
+	if (look && look->answer) {
 		answer.content = look->answer->content;
 		answer.n_content = look->answer->n_content;
 		answer.is_error = look->answer->is_error;
@@ -271,32 +335,55 @@ job_read_output(const struct job *job, uint64_t offset, struct look *look)
 					     JOB_OUTPUT_MAX);
 }
 
-/* Answers the call if its event has occurred, if there is no such job, or with at_once in any case.
- * False: the call has to wait. */
+/* Includes the answer, and in place of its output the part that was not passed on yet, if a part
+ * was and the rest is still there. */
+static void
+read_answer(struct job *job, struct look *look)
+{
+	const struct job_view *view = &look->view;
+
+	look->answer = view->answer;
+	background_seen(job);
+	if (!view->answer || view->passed == 0 || view->passed < view->oldest ||
+	    view->written - view->passed > JOB_OUTPUT_MAX)
+		return;
+	job_read_output(job, view->passed, look);
+	look->has_output = false;
+	look->is_rest = true;
+	background_passed(job, look->offset, look->output_len);
+}
+
+/* Has what the call waits for happened? Output is collected until an answer is full of it. */
+static bool
+is_due(const struct job_view *view, enum action action, uint64_t offset)
+{
+	return view->state != JOB_RUNNING ||
+	       (action == ACTION_OUTPUT &&
+		(offset < view->oldest || view->written >= offset + JOB_OUTPUT_MAX));
+}
+
+/* Answers the call if it is due, if there is no such job, or with at_once in any case. False: the
+ * call has to wait. */
 static bool
 answer_now(const struct tool_host *host, const char *id, enum action action,
 	   uint64_t offset, bool at_once)
 {
 	struct job *job = background_find(host->tenant, id);
 	struct look look = { .has_output = false };
-	bool over;
 
 	if (!job) {
 		tool_refuse(host, "there is no such job (any more)");
 		return true;
 	}
 	background_view(job, &look.view);
-	over = look.view.state != JOB_RUNNING;
+	if (!at_once && !is_due(&look.view, action, offset))
+		return false;
 	if (action == ACTION_OUTPUT)
 		job_read_output(job, offset, &look);
-	if (!at_once && !over && !look.output_len && !look.missed) {
-		free(look.output);
-		return false;
-	}
-	if (action == ACTION_WAIT && over) {
-		look.answer = look.view.answer;
-		background_seen(job);
-	}
+	if (action == ACTION_OUTPUT)
+		background_passed(job, look.offset, look.output_len);
+	if (action == ACTION_WAIT && look.view.state != JOB_RUNNING)
+		read_answer(job, &look);
 	job_give(host, &look);
 	free(look.output);
 	return true;
@@ -379,6 +466,10 @@ job_start(const struct tool_host *host, const json_t *json)
 
 	if (job_read_arguments(json, &arguments, &why) < 0) {
 		tool_refuse(host, why.text);
+		return NULL;
+	}
+	if (arguments.action == ACTION_LIST) {
+		job_give(host, NULL);
 		return NULL;
 	}
 	job = background_find(host->tenant, arguments.id);

@@ -533,7 +533,7 @@ say_summary(FILE *to, const struct report *report)
 }
 
 static void
-script_answer_say(FILE *to, const struct report *report)
+script_answer_say(FILE *to, const struct report *report, struct tool_answer *answer)
 {
 	bool said = report->repr.at || report->stream[STREAM_STDOUT].len ||
 		    report->stream[STREAM_STDERR].len ||
@@ -550,7 +550,9 @@ script_answer_say(FILE *to, const struct report *report)
 		report->supplement->say(report->supplement->arg, to);
 	if (!report->outcome)
 		return;
+	answer->output_at = (size_t)ftello(to);
 	script_answer_say_streams(to, report);
+	answer->output_len = (size_t)ftello(to) - answer->output_at;
 	say_result(to, report);
 	run_results_say(report->results, to);
 	say_found(to, report);
@@ -577,7 +579,7 @@ script_answer_give(const struct report *report, const struct tool_host *host)
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
-	script_answer_say(to, report);
+	script_answer_say(to, report, &answer);
 	if (fclose(to) != 0)
 		abort();
 	jsonout_init(&structured);
