@@ -48,7 +48,6 @@ libtools_script_a_SOURCES = \
 	tools/script/run_script_files.c tools/script/run_script_files.h \
 	tools/script/run_script_results.c tools/script/run_script_results.h \
 	tools/script/run_script_schema.c \
-	tools/script/run_script_table.h \
 	tools/script/script_input.c tools/script/script_input.h \
 	tools/script/script_tools.c tools/script/script_tools.h
 libtools_script_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
@@ -99,6 +98,7 @@ libtools_job_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 # ---- shared: what several tools use
 noinst_LIBRARIES += libtools-shared.a
 libtools_shared_a_SOURCES = \
+	tools/shared/argument_map.c tools/shared/argument_map.h \
 	tools/shared/environment.c tools/shared/environment.h \
 	tools/shared/inside.c tools/shared/inside.h \
 	tools/shared/links.c tools/shared/links.h \

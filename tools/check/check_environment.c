@@ -17,6 +17,7 @@
 #include "tools/check/schema/check_environment_input.h"
 #include "tools/check/schema/check_environment_output.h"
 #include "tools/session/repl_sessions.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/schema.h"
 
@@ -24,6 +25,11 @@
 #define JSON_INTEGER_MAX ((UINT64_C(1) << 53) - 1)
 #define RULES_SHOWN 32		/* of [network] allow */
 #define VERSIONS_TEXT_MAX 1400	/* bytes: a longer list of packages has no versions in the text */
+
+struct arguments {
+	const char *profile;		/* NULL: not given */
+	bool modules;
+};
 
 struct tool_run {
 	struct tool_host host;
@@ -670,32 +676,6 @@ on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 	check_environment_free_run(run);
 }
 
-static int
-check_environment_read_arguments(const struct tool_host *host, const json_t *json,
-				 const char **profile_r, bool *modules_r, struct why *why_r)
-{
-	const char *name = NULL, *key;
-	json_t *value;
-
-	json_object_foreach((json_t *)json, key, value) {
-		if (strcmp(key, "modules") == 0) {
-			if (!json_is_boolean(value))
-				return why_say(why_r, -EINVAL, key,
-					       "modules must be true or false");
-			*modules_r = json_is_true(value);
-			continue;
-		}
-		if (strcmp(key, "profile") != 0)
-			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
-				       "check_environment; there are profile and modules", key);
-		name = json_string_value(value);
-		if (!name || strlen(name) != json_string_length(value))
-			return why_say(why_r, -EINVAL, key,
-				       "profile must be a string without NUL");
-	}
-	return environment_profile(host, name, profile_r, why_r);
-}
-
 struct tool_run *
 check_environment_start(const struct tool_host *host, const char *profile, bool modules,
 			const char *requires_python, check_environment_answer *answer)
@@ -740,12 +720,18 @@ check_environment_cancel(struct tool_run *run, enum cancel_reason reason)
 static struct tool_run *
 check_environment_start_run(const struct tool_host *host, const json_t *json)
 {
+	static const struct argument map[] = {
+		{ "profile", argument_string, .at = offsetof(struct arguments, profile) },
+		{ "modules", argument_flag, .at = offsetof(struct arguments, modules) },
+	};
 	struct why why = { .field = "" };
+	struct arguments arguments = { .profile = NULL };
+	struct reading in = { "check_environment", .to = &arguments, .why = &why };
 	const char *profile;
-	bool modules = false;
 
-	if (check_environment_read_arguments(host, json, &profile, &modules, &why) == 0)
-		return check_environment_start(host, profile, modules, NULL,
+	if (argument_map_read(map, 2, json, &in) == 0 &&
+	    environment_profile(host, arguments.profile, &profile, &why) == 0)
+		return check_environment_start(host, profile, arguments.modules, NULL,
 					       check_environment_give);
 	tool_refuse(host, why.text);
 	return NULL;

@@ -14,6 +14,7 @@
 #include "proto/message.h"
 #include "tools/check/schema/validate_script_input.h"
 #include "tools/check/schema/validate_script_output.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
 
@@ -157,33 +158,29 @@ validate_script_on_found(void *arg, const struct findings *findings)
 /* ---- the run ---- */
 
 static int
-validate_script_read_arguments(const json_t *json, struct requirements_probe *probe_r,
-			       struct why *why_r)
+read_script(const struct argument *a, const json_t *value, struct reading *in)
 {
-	const char *key;
-	json_t *value;
+	struct requirements_probe *to = in->to;
 
-	json_object_foreach((json_t *)json, key, value) {
-		if (strcmp(key, "script") == 0) {
-			if (!json_is_string(value) || json_string_length(value) > SCRIPT_MAX)
-				return why_say(why_r, -EINVAL, key, "script must be a string "
-					       "of at most %d bytes", SCRIPT_MAX);
-			probe_r->script = json_string_value(value);
-			probe_r->script_len = json_string_length(value);
-		} else if (strcmp(key, "dependencies") == 0) {
-			if (requirements_check_list(value, why_r) < 0)
-				return -EINVAL;
-			probe_r->dependencies = value;
-		} else {
-			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
-				       "validate_script; there are script, dependencies", key);
-		}
-	}
-	if (!probe_r->script)
-		return why_say(why_r, -EINVAL, "script",
-			       "script is required: a string of Python source");
+	if (!json_is_string(value) || json_string_length(value) > SCRIPT_MAX)
+		return why_say(in->why, -EINVAL, a->name, "script must be a string of at most %d bytes",
+			       SCRIPT_MAX);
+	to->script = json_string_value(value);
+	to->script_len = json_string_length(value);
 	return 0;
 }
+
+static int
+read_dependencies(const struct argument *a, const json_t *value, struct reading *in)
+{
+	*ARGUMENT_MEMBER(const json_t *, a, in) = value;
+	return requirements_check_list(value, in->why);
+}
+
+static const struct argument map[] = {
+	{ "script", read_script, .needed = "a string of Python source" },
+	{ "dependencies", read_dependencies, .at = offsetof(struct requirements_probe, dependencies) },
+};
 
 struct tool_run *
 validate_script_start(const struct tool_host *host, const json_t *json,
@@ -194,8 +191,9 @@ validate_script_start(const struct tool_host *host, const json_t *json,
 		.dependencies_replace = dependencies_replace,
 	};
 	struct why why = { .field = "" };
+	struct reading in = { "validate_script", .to = &probe, .why = &why };
 	struct tool_run *run;
-	int r = validate_script_read_arguments(json, &probe, &why);
+	int r = argument_map_read(map, 2, json, &in);
 
 	if (r == 0)
 		r = environment_profile(host, NULL, &probe.profile, &why);

@@ -26,6 +26,7 @@
 #include "tools/script/readable.h"
 #include "tools/script/run_script.h"
 #include "tools/script/run_script_calls.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
 #include "tools/shared/schema.h"
@@ -211,33 +212,18 @@ exec_sandbox_refuse(const char *reason, const char *text, const struct tool_host
 
 /* As in that server, a number beyond its bounds is set to the bound. */
 static int
-read_timeout(const json_t *value, const struct config *config,
-	     struct run_script_arguments *to, struct why *why_r)
+read_timeout(const struct argument *a, const json_t *value, struct reading *in)
 {
-	uint32_t most = most_seconds(config);
+	struct run_script_arguments *to = in->to;
+	uint32_t most = most_seconds(in->config);
 	double seconds = json_number_value(value);
 
 	if (!json_is_number(value) || seconds != floor(seconds))
-		return why_say(why_r, -EINVAL, "timeout_seconds",
+		return why_say(in->why, -EINVAL, a->name,
 			       "timeout_seconds must be an integer from 1 to %u", most);
 	seconds = seconds < 1 ? 1 : seconds > most ? most : seconds;
 	to->asked.wall_ms = (uint32_t)seconds * 1000;
 	return 0;
-}
-
-static int
-exec_sandbox_read_field(const char *key, const json_t *value, const struct config *config,
-			struct run_script_arguments *to, struct why *why_r)
-{
-	if (strcmp(key, "script") == 0)
-		return run_script_read_script(key, value, to, why_r);
-	if (strcmp(key, "timeout_seconds") == 0)
-		return read_timeout(value, config, to, why_r);
-	if (strcmp(key, "dependencies") != 0)
-		return why_say(why_r, -EINVAL, key, "%.60s is not an argument of execute_python; "
-			       "there are script, dependencies, timeout_seconds", key);
-	to->dependencies = json_incref((json_t *)value);
-	return requirements_check_list(value, why_r);
 }
 
 /* The requirement on Python that the configuration adds to scripts; "": none. */
@@ -253,30 +239,22 @@ required_python(const struct config *config, char *text_r, size_t size)
 
 static int
 exec_sandbox_read_arguments(const json_t *json, const struct config *config,
-			    struct run_script_arguments *arguments_r, struct why *why_r)
+			    struct run_script_arguments *to, struct why *why_r)
 {
-	struct run_script_arguments arguments = {
-		.asked = { .wall_ms = default_seconds(config) * 1000,
-			   .output_bytes = config->exec_sandbox.max_output_bytes },
-		.dependencies_replace = true,
+	static const struct argument map[] = {
+		{ "script", run_script_read_code, .most = SCRIPT_MAX,
+		  .needed = "a string of Python source" },
+		{ "dependencies", run_script_read_dependencies,
+		  .at = offsetof(struct run_script_arguments, dependencies) },
+		{ "timeout_seconds", read_timeout, .least = 1, .whole = true },
 	};
-	const char *key;
-	json_t *value;
-	int r = 0;
+	struct reading in = { execute_python_tool.name, 0, config, to, why_r };
 
-	json_object_foreach((json_t *)json, key, value)
-		if (r == 0)
-			r = exec_sandbox_read_field(key, value, config, &arguments, why_r);
-	if (r == 0 && !arguments.script)
-		r = why_say(why_r, -EINVAL, "script",
-			    "script is required: a string of Python source");
-	if (r < 0) {
-		run_script_arguments_done(&arguments);
-		return r;
-	}
-	required_python(config, arguments.requires_python, sizeof(arguments.requires_python));
-	*arguments_r = arguments;
-	return 0;
+	to->asked.wall_ms = default_seconds(config) * 1000;
+	to->asked.output_bytes = config->exec_sandbox.max_output_bytes;
+	to->dependencies_replace = true;
+	required_python(config, to->requires_python, sizeof(to->requires_python));
+	return argument_map_read(map, 3, json, &in);
 }
 
 static struct tool_run *

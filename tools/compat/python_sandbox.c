@@ -19,6 +19,7 @@
 #include "tools/script/readable.h"
 #include "tools/script/run_script.h"
 #include "tools/script/run_script_calls.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/schema.h"
 
 #define MIB (1024 * 1024)
@@ -107,21 +108,31 @@ python_sandbox_imports(const struct config *config, bool container,
 
 /* The arguments of one call while they are read. */
 struct asked {
-	const struct config *config;
 	struct run_script_arguments *to;
 	const json_t *allowed_imports;		/* NULL: the set in force */
-	bool container;
+	bool container, capture;
 };
 
 static int
-sandbox_read_timeout(const json_t *value, struct asked *asked, struct why *why_r)
+sandbox_read_code(const struct argument *a, const json_t *value, struct reading *in)
 {
-	uint32_t most = python_sandbox_most_seconds(asked->config);
-	double seconds = json_number_value(value);
+	struct reading inner = *in;
 
-	if (!json_is_number(value) || seconds != floor(seconds) || seconds < 1 || seconds > most)
-		return why_say(why_r, -EINVAL, "timeout",
-			       "timeout must be an integer from 1 to %u", most);
+	inner.to = ((struct asked *)in->to)->to;
+	return run_script_read_code(a, value, &inner);
+}
+
+static int
+sandbox_read_timeout(const struct argument *a, const json_t *value, struct reading *in)
+{
+	struct asked *asked = in->to;
+	uint32_t most = python_sandbox_most_seconds(in->config);
+	struct argument bounded = *a;
+	double seconds = 0;
+
+	bounded.most = most;
+	if (argument_number(&bounded, value, most, &seconds, in->why) < 0)
+		return -EINVAL;
 	asked->to->asked.wall_ms = (uint32_t)seconds * 1000;
 	return 0;
 }
@@ -154,9 +165,10 @@ sandbox_read_size(const char *text, double *bytes_r)
 }
 
 static int
-read_memory(const json_t *value, struct asked *asked, struct why *why_r)
+read_memory(const struct argument *a, const json_t *value, struct reading *in)
 {
-	uint64_t cap = asked->config->limits.cap.memory_bytes;
+	struct asked *asked = in->to;
+	uint64_t cap = in->config->limits.cap.memory_bytes;
 	const char *text = json_string_value(value), *end;
 	double bytes = 0;
 
@@ -165,68 +177,31 @@ read_memory(const json_t *value, struct asked *asked, struct why *why_r)
 	end = text ? sandbox_read_size(text, &bytes) : NULL;
 	if (!text || *end || (size_t)(end - text) != json_string_length(value) ||
 	    bytes < MEMORY_LEAST || bytes > (double)cap)
-		return why_say(why_r, -EINVAL, "memory_limit", "memory_limit must be a string such "
+		return why_say(in->why, -EINVAL, a->name, "memory_limit must be a string such "
 			       "as \"256m\", from 16m to %llum", (unsigned long long)cap / MIB);
 	asked->to->asked.memory_bytes = (uint64_t)bytes;
 	return 0;
 }
 
 static int
-read_imports(const json_t *value, struct asked *asked, struct why *why_r)
+read_imports(const struct argument *a, const json_t *value, struct reading *in)
 {
 	if (json_is_null(value))
 		return 0;
-	if (imports_check_asked(value, why_r) < 0)
-		return -EINVAL;
-	asked->allowed_imports = value;
-	return 0;
-}
-
-static int
-read_truth(const char *key, const json_t *value, bool *truth_r, struct why *why_r)
-{
-	if (!json_is_boolean(value))
-		return why_say(why_r, -EINVAL, key, "%s must be true or false", key);
-	*truth_r = json_is_true(value);
-	return 0;
-}
-
-static int
-sandbox_read_field(const char *key, const json_t *value, struct asked *asked, struct why *why_r)
-{
-	bool capture = true;
-	int r;
-
-	if (strcmp(key, "code") == 0)
-		return run_script_read_script(key, value, asked->to, why_r);
-	if (strcmp(key, "timeout") == 0)
-		return sandbox_read_timeout(value, asked, why_r);
-	if (strcmp(key, "memory_limit") == 0)
-		return read_memory(value, asked, why_r);
-	if (strcmp(key, "allowed_imports") == 0)
-		return read_imports(value, asked, why_r);
-	if (strcmp(key, "use_container") == 0)
-		return read_truth(key, value, &asked->container, why_r);
-	if (strcmp(key, "capture_output") == 0) {
-		r = read_truth(key, value, &capture, why_r);
-		asked->to->flags = capture ? 0 : QUIET;
-		return r;
-	}
-	return why_say(why_r, -EINVAL, key, "%.60s is not an argument of execute_code; there are "
-		       "code, timeout, capture_output, allowed_imports, use_container, "
-		       "memory_limit", key);
+	*ARGUMENT_MEMBER(const json_t *, a, in) = value;
+	return imports_check_asked(value, in->why);
 }
 
 /* A call can only remove modules. An empty list counts as none: it is the argument's default in
  * that server. */
 static void
-choose_imports(const struct asked *asked)
+choose_imports(const struct asked *asked, const struct config *config)
 {
 	struct import_list in_force;
 	const json_t *name;
 	size_t i;
 
-	python_sandbox_imports(asked->config, asked->container, &in_force);
+	python_sandbox_imports(config, asked->container, &in_force);
 	if (json_array_size(asked->allowed_imports) == 0) {
 		asked->to->imports = in_force;
 		return;
@@ -237,28 +212,30 @@ choose_imports(const struct asked *asked)
 	imports_done(&in_force);
 }
 
+static const struct argument map[] = {
+	{ "code", sandbox_read_code, .most = SCRIPT_MAX, .needed = "a string of Python source" },
+	{ "timeout", sandbox_read_timeout, .least = 1, .whole = true },
+	{ "capture_output", argument_flag, .at = offsetof(struct asked, capture) },
+	{ "allowed_imports", read_imports, .at = offsetof(struct asked, allowed_imports) },
+	{ "use_container", argument_flag, .at = offsetof(struct asked, container) },
+	{ "memory_limit", read_memory, .at = 0 },
+};
+
 static int
 sandbox_read_arguments(const json_t *json, const struct config *config,
-		       struct run_script_arguments *arguments_r, struct why *why_r)
+		       struct run_script_arguments *to, struct why *why_r)
 {
-	struct run_script_arguments arguments = {
-		.asked = { .wall_ms = python_sandbox_default_seconds(config) * 1000,
-			   .memory_bytes = python_sandbox_default_memory(config),
-			   .output_bytes = config->python_sandbox.max_output_bytes },
-		.tell_names = true,
-	};
-	struct asked asked = { .config = config, .to = &arguments };
-	const char *key;
-	json_t *value;
+	struct asked asked = { .to = to, .capture = true };
+	struct reading in = { execute_code_tool.name, 0, config, &asked, why_r };
 
-	json_object_foreach((json_t *)json, key, value)
-		if (sandbox_read_field(key, value, &asked, why_r) < 0)
-			return -EINVAL;
-	if (!arguments.script)
-		return why_say(why_r, -EINVAL, "code",
-			       "code is required: a string of Python source");
-	choose_imports(&asked);
-	*arguments_r = arguments;
+	to->asked.wall_ms = python_sandbox_default_seconds(config) * 1000;
+	to->asked.memory_bytes = python_sandbox_default_memory(config);
+	to->asked.output_bytes = config->python_sandbox.max_output_bytes;
+	to->tell_names = true;
+	if (argument_map_read(map, sizeof(map) / sizeof(*map), json, &in) < 0)
+		return -EINVAL;
+	to->flags = asked.capture ? 0 : QUIET;
+	choose_imports(&asked, config);
 	return 0;
 }
 

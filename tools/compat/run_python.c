@@ -15,6 +15,7 @@
 #include "proto/message.h"
 #include "tools/compat/schema/run_python_code_input.h"
 #include "tools/script/run_script.h"
+#include "tools/shared/argument_map.h"
 
 #define NAME_MAX_BYTES 256		/* of a variable */
 
@@ -60,40 +61,29 @@ is_special(const char *name)
 }
 
 static int
-read_variables(const json_t *value, struct run_script_arguments *to, struct why *why_r)
+read_variables(const struct argument *a, const json_t *value, struct reading *in)
 {
+	struct run_script_arguments *to = in->to;
 	const char *name;
 	json_t *one;
 	size_t len;
 
 	if (!json_is_object(value))
-		return why_say(why_r, -EINVAL, "global_variables",
+		return why_say(in->why, -EINVAL, a->name,
 			       "global_variables must be an object of variables by their names");
 	if (json_object_size(value) == 0)
 		return 0;
 	json_object_foreach((json_t *)value, name, one)
 		if (!is_variable(name) || is_special(name))
-			return why_say(why_r, -EINVAL, "global_variables",
+			return why_say(in->why, -EINVAL, a->name,
 				       "global_variables: \"%.60s\" cannot be the name of a "
 				       "variable", name);
 	to->globals = xalloc_check(json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17)));
 	len = strlen(to->globals);
 	return len <= GLOBALS_MAX ? 0
-		: why_say(why_r, -EINVAL, "global_variables",
+		: why_say(in->why, -EINVAL, a->name,
 			  "global_variables takes %zu bytes as JSON; at most %d are allowed", len,
 			  GLOBALS_MAX);
-}
-
-static int
-run_python_read_field(const char *key, const json_t *value, struct run_script_arguments *to,
-		      struct why *why_r)
-{
-	if (strcmp(key, "python_code") == 0)
-		return run_script_read_script(key, value, to, why_r);
-	if (strcmp(key, "global_variables") == 0)
-		return read_variables(value, to, why_r);
-	return why_say(why_r, -EINVAL, key, "%.60s is not an argument of run_python_code; there "
-		       "are python_code, global_variables", key);
 }
 
 static json_t *
@@ -109,27 +99,18 @@ dependencies_of(const struct config *config)
 
 static int
 run_python_read_arguments(const json_t *json, const struct config *config,
-			  struct run_script_arguments *arguments_r, struct why *why_r)
+			  struct run_script_arguments *to, struct why *why_r)
 {
-	struct run_script_arguments arguments = {
-		.script_name = "main.py",
-		.dependencies = dependencies_of(config),
+	static const struct argument map[] = {
+		{ "python_code", run_script_read_code, .most = SCRIPT_MAX,
+		  .needed = "a string of Python source" },
+		{ "global_variables", read_variables, .most = GLOBALS_MAX },
 	};
-	const char *key;
-	json_t *value;
-	int r = 0;
+	struct reading in = { "run_python_code", 0, config, to, why_r };
 
-	json_object_foreach((json_t *)json, key, value)
-		if (r == 0)
-			r = run_python_read_field(key, value, &arguments, why_r);
-	if (r == 0 && !arguments.script)
-		r = why_say(why_r, -EINVAL, "python_code",
-			    "python_code is required: a string of Python source");
-	if (r < 0)
-		run_script_arguments_done(&arguments);
-	else
-		*arguments_r = arguments;
-	return r;
+	to->script_name = "main.py";
+	to->dependencies = dependencies_of(config);
+	return argument_map_read(map, 2, json, &in);
 }
 
 /* ---- the tool ---- */

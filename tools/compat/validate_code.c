@@ -15,6 +15,7 @@
 #include "tools/compat/schema/validate_code_input.h"
 #include "tools/compat/schema/validate_code_output.h"
 #include "tools/script/run_script.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/inside.h"
 
@@ -129,25 +130,9 @@ validate_code_answered(void *arg, const json_t *answer, const struct outcome *ou
 
 /* ---- the run ---- */
 
-static int
-validate_code_read_arguments(const json_t *json, struct run_script_arguments *arguments_r,
-			     struct why *why_r)
-{
-	const char *key;
-	json_t *value;
-
-	json_object_foreach((json_t *)json, key, value) {
-		if (strcmp(key, "code") != 0)
-			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
-				       "validate_code; there is code", key);
-		if (run_script_read_script(key, value, arguments_r, why_r) < 0)
-			return -EINVAL;
-	}
-	if (!arguments_r->script)
-		return why_say(why_r, -EINVAL, "code",
-			       "code is required: a string of Python source");
-	return 0;
-}
+static const struct argument map[] = {
+	{ "code", run_script_read_code, .most = SCRIPT_MAX, .needed = "a string of Python source" },
+};
 
 /* {"modules": [...]}, then the code. */
 static char *
@@ -191,9 +176,10 @@ validate_code_start(const struct tool_host *host, const json_t *json)
 	struct run_script_arguments arguments = { .script = NULL };
 	struct inside_probe probe = { .program = look_code };
 	struct why why = { .field = "" };
+	struct reading in = { "validate_code", .to = &arguments, .why = &why };
 	struct tool_run *run;
 	char *input;
-	int r = validate_code_read_arguments(json, &arguments, &why);
+	int r = argument_map_read(map, 1, json, &in);
 
 	if (r == 0)
 		r = environment_profile(host, NULL, &probe.profile, &why);

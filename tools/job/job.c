@@ -18,6 +18,7 @@
 #include "tools/job/background.h"
 #include "tools/job/schema/job_input.h"
 #include "tools/job/schema/job_output.h"
+#include "tools/shared/argument_map.h"
 
 enum action { ACTION_STATUS, ACTION_OUTPUT, ACTION_WAIT, ACTION_CANCEL, ACTION_LIST, ACTION_COUNT };
 
@@ -68,67 +69,55 @@ job_describe(const struct config *config, struct tool_description *description_r
 /* ---- arguments ---- */
 
 static int
-read_action(const json_t *value, enum action *action_r, struct why *why_r)
+read_action(const struct argument *a, const json_t *value, struct reading *in)
 {
 	const char *name = json_string_value(value);
 
 	for (int i = 0; name && i < ACTION_COUNT; i++)
 		if (strcmp(name, action_names[i]) == 0) {
-			*action_r = (enum action)i;
+			*ARGUMENT_MEMBER(enum action, a, in) = (enum action)i;
 			return 0;
 		}
-	return why_say(why_r, -EINVAL, "action",
+	return why_say(in->why, -EINVAL, a->name,
 		       "action must be one of status, output, wait, cancel, list");
 }
 
 static int
-read_argument(const char *key, const json_t *value, struct arguments *to,
-	      struct why *why_r)
+read_wait(const struct argument *a, const json_t *value, struct reading *in)
 {
-	double number = json_number_value(value);
-
-	if (strcmp(key, "id") == 0) {
-		to->id = json_string_value(value);
-		return to->id && strlen(to->id) == json_string_length(value) ? 0
-			: why_say(why_r, -EINVAL, key, "id must be a string without NUL");
-	}
-	if (strcmp(key, "action") == 0)
-		return read_action(value, &to->action, why_r);
-	if (strcmp(key, "wait_seconds") == 0) {
-		to->wait_seconds = number;
-		return json_is_number(value) && number >= 0 && number <= JOB_WAIT_MAX ? 0
-			: why_say(why_r, -EINVAL, key,
-				  "wait_seconds must be a number from 0 to %d",
-				  JOB_WAIT_MAX);
-	}
-	if (strcmp(key, "offset") == 0) {
-		if (!json_is_number(value) || number < 0 || number != floor(number) ||
-		    number > 0x1p53)
-			return why_say(why_r, -EINVAL, key,
-				       "offset must be a whole number from 0 on");
-		to->offset = (uint64_t)number;
-		return 0;
-	}
-	return why_say(why_r, -EINVAL, key, "%.60s is not an argument of job; there are id, "
-		       "action, wait_seconds, offset", key);
+	return argument_number(a, value, a->most, ARGUMENT_MEMBER(double, a, in), in->why);
 }
 
 static int
-job_read_arguments(const json_t *json, struct arguments *arguments, struct why *why_r)
+read_offset(const struct argument *a, const json_t *value, struct reading *in)
 {
-	const char *key;
-	json_t *value;
+	double number = json_number_value(value);
 
-	json_object_foreach((json_t *)json, key, value) {
-		int r = read_argument(key, value, arguments, why_r);
+	if (!json_is_number(value) || number < 0 || number != floor(number) || number > 0x1p53)
+		return why_say(in->why, -EINVAL, a->name, "offset must be a whole number from 0 on");
+	*ARGUMENT_MEMBER(uint64_t, a, in) = (uint64_t)number;
+	return 0;
+}
 
-		if (r < 0)
-			return r;
-	}
-	if (!arguments->id && arguments->action != ACTION_LIST)
+static const struct argument map[] = {
+	{ "id", argument_string, .at = offsetof(struct arguments, id) },
+	{ "action", read_action, .at = offsetof(struct arguments, action) },
+	{ "wait_seconds", read_wait, .at = offsetof(struct arguments, wait_seconds),
+	  .most = JOB_WAIT_MAX },
+	{ "offset", read_offset, .at = offsetof(struct arguments, offset) },
+};
+
+static int
+job_read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
+{
+	struct reading in = { job_tool.name, .to = to, .why = why_r };
+
+	if (argument_map_read(map, 4, json, &in) < 0)
+		return -EINVAL;
+	if (!to->id && to->action != ACTION_LIST)
 		return why_say(why_r, -EINVAL, "id", "id is required: the handle of a job; action "
 			       "list needs none");
-	if (arguments->action == ACTION_COUNT)
+	if (to->action == ACTION_COUNT)
 		return why_say(why_r, -EINVAL, "action",
 			       "action is required: status, output, wait, cancel or list");
 	return 0;

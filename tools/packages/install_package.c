@@ -16,6 +16,7 @@
 #include "tools/packages/install.h"
 #include "tools/packages/schema/install_package_input.h"
 #include "tools/packages/schema/install_package_output.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
 
 #define PACKAGES_MAX 64		/* that one call may name */
@@ -158,64 +159,28 @@ read_requirement(const json_t *item, size_t i, json_t *list, struct why *why_r)
 }
 
 static int
-read_packages(const json_t *value, json_t *list, struct why *why_r)
+read_packages(const struct argument *a, const json_t *value, struct reading *in)
 {
+	struct arguments *to = in->to;
 	const json_t *item;
 	size_t i;
-	int r;
 
 	if (!json_is_array(value) || json_array_size(value) == 0 ||
 	    json_array_size(value) > PACKAGES_MAX)
-		return why_say(why_r, -EINVAL, "packages", "packages must be an array of 1 to "
+		return why_say(in->why, -EINVAL, a->name, "packages must be an array of 1 to "
 			       "%d requirements", PACKAGES_MAX);
-	json_array_foreach(value, i, item) {
-		r = read_requirement(item, i, list, why_r);
-		if (r < 0)
-			return r;
-	}
+	json_array_foreach(value, i, item)
+		if (read_requirement(item, i, to->packages, in->why) < 0)
+			return -EINVAL;
 	return 0;
 }
 
-static int
-package_read_text(const char *key, const json_t *value, size_t most, const char **text_r,
-		  struct why *why_r)
-{
-	if (!json_is_string(value) || json_string_length(value) > most ||
-	    strlen(json_string_value(value)) != json_string_length(value))
-		return why_say(why_r, -EINVAL, key, "%s must be a string of at most %zu bytes",
-			       key, most);
-	*text_r = json_string_value(value);
-	return 0;
-}
-
-static int
-package_read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
-{
-	const char *key;
-	json_t *value;
-	int r = 0;
-
-	json_object_foreach((json_t *)json, key, value) {
-		if (strcmp(key, "packages") == 0)
-			r = read_packages(value, to->packages, why_r);
-		else if (strcmp(key, "reason") == 0)
-			r = package_read_text(key, value, REASON_MAX, &to->reason, why_r);
-		else if (strcmp(key, "profile") == 0)
-			r = package_read_text(key, value, NAME_MAX_BYTES, &to->profile, why_r);
-		else if (strcmp(key, "session") == 0)
-			r = package_read_text(key, value, NAME_MAX_BYTES, &to->session, why_r);
-		else
-			r = why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
-				    "install_package; there are packages, session, profile, "
-				    "reason", key);
-		if (r < 0)
-			return r;
-	}
-	if (json_array_size(to->packages) == 0)
-		return why_say(why_r, -EINVAL, "packages", "packages is required: an array of "
-			       "requirements");
-	return 0;
-}
+static const struct argument map[] = {
+	{ "packages", read_packages, .needed = "an array of requirements" },
+	{ "session", argument_string, .at = offsetof(struct arguments, session), .most = NAME_MAX_BYTES },
+	{ "profile", argument_string, .at = offsetof(struct arguments, profile), .most = NAME_MAX_BYTES },
+	{ "reason", argument_string, .at = offsetof(struct arguments, reason), .most = REASON_MAX },
+};
 
 /* A session has its profile, and keeps the packages that it has. */
 static int
@@ -312,7 +277,8 @@ package_begin(struct tool_run *run, const json_t *json, struct why *why_r)
 {
 	struct arguments arguments = { .packages = xalloc_check(json_array()) };
 	struct install_request request = { .profile = NULL };
-	int r = package_read_arguments(json, &arguments, why_r);
+	struct reading in = { install_package_tool.name, .to = &arguments, .why = why_r };
+	int r = argument_map_read(map, 4, json, &in);
 
 	if (r == 0)
 		r = look_at_session(&run->host, &arguments, why_r);

@@ -376,13 +376,14 @@ struct tool_run *
 run_script_start(const struct script_tool *kind, const struct tool_host *host,
 		 const json_t *json)
 {
-	struct run_script_arguments arguments;
+	struct run_script_arguments arguments = { .script = NULL };
 	struct why why = { .field = "" };
 	bool over = false;
 	struct tool_run *run;
 	int r;
 
 	if (kind->read(json, host->config, &arguments, &why) < 0) {
+		run_script_arguments_done(&arguments);
 		kind->refuse(RUN_INVALID_ARGUMENTS, why.text, host);
 		return NULL;
 	}

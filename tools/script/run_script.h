@@ -25,9 +25,10 @@ extern const struct tool run_script_tool;
 /* A tool that runs scripts: how it reads its arguments and gives its answers. One is run_script;
  * the others replace tools of other servers. */
 struct script_tool {
-	/* As run_script_read. */
+	/* Reads the arguments into *to, which is empty. 0, or -EINVAL with why_r; what *to then has
+	 * is released. */
 	int (*read)(const json_t *json, const struct config *config,
-		    struct run_script_arguments *arguments_r, struct why *why_r);
+		    struct run_script_arguments *to, struct why *why_r);
 	/* Gives the outcome: calls host->on_answer once. flags: as read has set them. */
 	void (*answer)(const struct outcome *outcome, unsigned int flags,
 		       const struct tool_host *host);

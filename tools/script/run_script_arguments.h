@@ -13,6 +13,7 @@
 #include "policy/imports.h"
 #include "policy/limits.h"
 #include "tools/script/run_script_files.h"
+#include "tools/shared/argument_map.h"
 
 struct config;
 struct why;
@@ -60,15 +61,23 @@ struct run_script_arguments {
 
 /* Reads the arguments of a call and checks every field, except for the caps of limits, which
  * limits_merge checks. 0, and run_script_arguments_done releases *arguments_r; or -EINVAL with
- * why_r, which names the field and the allowed values. */
+ * why_r, which names the field and the allowed values, and *arguments_r is empty. */
 int run_script_read(enum run_for tool, const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
 void run_script_arguments_done(struct run_script_arguments *arguments);
 
-/* Reads a script, which must be a string of at most SCRIPT_MAX bytes without NUL. 0, or -EINVAL
- * with why_r, which names field. */
-int run_script_read_script(const char *field, const json_t *value,
-			   struct run_script_arguments *arguments, struct why *why_r);
+/* The map of both tools, which ends with a row without a name. schema/run_input.json describes it
+ * to clients. */
+extern const struct argument run_script_argument[];
+
+/* The value of the limit that an argument sets, in the argument's unit; 0: it sets none. */
+double run_script_limit(const struct limits *limits, const char *name);
+
+/* For the maps of other tools that run scripts: code, a string of at most a->most bytes without
+ * NUL, into a struct run_script_arguments; and requirements, into a json_t * that is held. */
+int run_script_read_code(const struct argument *a, const json_t *value, struct reading *in);
+int run_script_read_dependencies(const struct argument *a, const json_t *value,
+				 struct reading *in);
 
 /* Can this value be an idempotency key? value: any JSON value, or NULL. */
 bool run_script_is_key(const json_t *value);

@@ -2,15 +2,13 @@
 /* Runs in: the supervisor.   Owns: nothing.
  * Makes the schema of a tool's arguments, for clients: takes the common schema of both tools,
  * removes the arguments that only the other tool has, and adds the limits in force. */
-#include "tools/script/run_script_table.h"
-
-#include <stdio.h>
+#include "tools/script/run_script.h"
 
 #include "base/xalloc.h"
 #include "policy/config.h"
-#include "tools/script/run_script.h"
 #include "tools/script/run_script_files.h"
 #include "tools/script/schema/run_input.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/schema.h"
 
 char *
@@ -18,16 +16,15 @@ run_script_input_schema(enum run_for tool, const struct config *config)
 {
 	json_t *schema = schema_load(run_input_schema);
 
-	for (size_t i = 0; i < FIELD_COUNT; i++) {
-		const char *name = run_script_row[i].name;
-		double most = run_script_limit(&config->limits.cap, (enum field)i);
+	for (const struct argument *a = run_script_argument; a->name; a++) {
+		double most = run_script_limit(&config->limits.cap, a->name);
 
-		if (!run_script_takes(tool, i)) {
-			schema_drop(schema, name);
+		if (!(a->tools & (1u << tool))) {
+			schema_drop(schema, a->name);
 		} else if (most > 0) {
-			schema_set(schema, name, "maximum", schema_number(most));
-			schema_set(schema, name, "default", schema_number(run_script_limit(
-					&config->limits.standard, (enum field)i)));
+			schema_set(schema, a->name, "maximum", schema_number(most));
+			schema_set(schema, a->name, "default", schema_number(
+				run_script_limit(&config->limits.standard, a->name)));
 		}
 	}
 	if (!config->workspace.volume)

@@ -15,7 +15,7 @@
 #include "tests/unit/mcp/bench_stream.h"
 #include "tests/unit/tools/fake_engine.h"
 #include "tools/script/run_script.h"
-#include "tools/script/run_script_table.h"
+#include "tools/shared/argument_map.h"
 #include "tools/shared/tiers.h"
 
 struct refusal {
@@ -365,20 +365,20 @@ the_schema_agrees_with_the_table(void **state)
 		const json_t *properties = json_object_get(schema, "properties");
 		size_t n = 0;
 
-		for (size_t i = 0; i < FIELD_COUNT; i++) {
-			const struct row *row = &run_script_row[i];
+		for (const struct argument *row = run_script_argument; row->name; row++) {
 			const json_t *property = json_object_get(properties, row->name);
+			const char *type = json_string_value(json_object_get(property, "type"));
 
-			assert_true(!property == !run_script_takes((enum run_for)tool, i));
+			assert_true(!property == !(row->tools & (1u << tool)));
 			if (!property)
 				continue;
 			n++;
-			assert_true(requires(schema, row->name) == row->required);
+			assert_true(requires(schema, row->name) == (row->needed != NULL));
 			assert_non_null(json_object_get(property, "description"));
 			expect_number(property, "minimum", row->least);
 			expect_number(property, "minLength", row->least);
 			expect_number(property, "maxLength", row->most);
-			if (row->kind == KIND_TEXTS || row->kind == KIND_IMPORTS)
+			if (type && strcmp(type, "array") == 0 && row->most > 0)
 				assert_int_equal(json_integer_value(json_object_get(property, "maxItems")),
 						 row->most);
 		}
