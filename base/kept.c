@@ -6,7 +6,10 @@
 
 #include <event2/event.h>
 
+#include "base/fair.h"
 #include "base/xalloc.h"
+
+#define KEPT_PART 16		/* of the machine's memory */
 
 static size_t
 kept_bucket_of(const void *owner)
@@ -51,6 +54,20 @@ kept_on_late(evutil_socket_t fd, short what, void *arg)
 	kept->store->drop(kept);
 }
 
+static void
+kept_count_bytes(struct kept *kept, uint64_t added)
+{
+	kept->store->bytes += added;
+	kept->place->bytes += added;
+}
+
+void
+kept_charge(struct kept *kept, size_t bytes)
+{
+	kept_count_bytes(kept, (uint64_t)bytes - kept->charge);
+	kept->charge = bytes;
+}
+
 void
 kept_add(struct kept_store *store, struct kept *kept, const void *owner, struct event_base *base)
 {
@@ -66,6 +83,8 @@ kept_add(struct kept_store *store, struct kept *kept, const void *owner, struct 
 	kept->owner = owner;
 	kept->place = one;
 	kept->late = xalloc_check(evtimer_new(base, kept_on_late, kept));
+	one->n++;
+	kept_count_bytes(kept, kept->charge);
 	TAILQ_INSERT_TAIL(&store->list, kept, link);
 	TAILQ_INSERT_TAIL(&one->list, kept, of_owner);
 }
@@ -75,6 +94,8 @@ kept_remove(struct kept *kept)
 {
 	if (!kept->store)
 		return;
+	kept_count_bytes(kept, -(uint64_t)kept->charge);
+	kept->place->n--;
 	TAILQ_REMOVE(&kept->store->list, kept, link);
 	TAILQ_REMOVE(&kept->place->list, kept, of_owner);
 	if (TAILQ_EMPTY(&kept->place->list)) {
@@ -114,13 +135,13 @@ bool
 kept_make_room(struct kept_store *store, const void *owner, const struct kept *latest,
 	       uint64_t number, uint64_t bytes)
 {
+	const struct kept_owner *one = kept_find_owner(store, owner);
+	uint64_t sum = one ? one->bytes : 0, n = one ? one->n : 0;
+	uint64_t share = fair_bytes(fair_memory(KEPT_PART), store->bytes, sum);
 	struct kept *kept;
-	uint64_t sum = 0, n = 0;
 
-	KEPT_FOREACH(kept, store, owner) {
-		n++;
-		sum += kept->charge;
-	}
+	if (bytes > share)
+		bytes = share;
 	while (n > number || sum > bytes) {
 		kept = kept_dispensable(store, owner, latest);
 		if (!kept)

@@ -24,8 +24,8 @@ struct kept {
 	const void *owner;
 	struct kept_owner *place;	/* the owner's list */
 	struct event *late;
+	size_t charge;			/* bytes; changed by kept_charge once it is in a store */
 	/* Set by the user of this module. */
-	size_t charge;			/* bytes */
 	bool in_use;			/* it is not dropped to make room */
 	bool seen;			/* it is dropped before objects that were not seen */
 };
@@ -39,11 +39,13 @@ struct kept_owner {
 	LIST_ENTRY(kept_owner) link;
 	const void *owner;
 	struct kept_list list;		/* the oldest first; not empty */
+	uint64_t n, bytes;		/* of its objects */
 };
 
 struct kept_store {
 	struct kept_list list;		/* of all owners, the oldest first */
 	LIST_HEAD(, kept_owner) owners[KEPT_BUCKETS];
+	uint64_t bytes;			/* of all owners; each has a share (base/fair.h) */
 	void (*drop)(struct kept *kept);	/* calls kept_remove */
 };
 
@@ -63,6 +65,9 @@ struct kept *kept_first(const struct kept_store *store, const void *owner);
 #define KEPT_FOREACH(kept, store, owner) \
 	for ((kept) = kept_first(store, owner); (kept); (kept) = TAILQ_NEXT(kept, of_owner))
 
+/* Sets how many bytes an object in a store has. */
+void kept_charge(struct kept *kept, size_t bytes);
+
 /* Removes an object. Does nothing if it is in no store. */
 void kept_remove(struct kept *kept);
 
@@ -70,8 +75,9 @@ void kept_remove(struct kept *kept);
 void kept_expire(struct kept *kept, uint64_t seconds);
 
 /* Drops objects of owner until it has at most number objects, with charges of at most bytes in
- * total. latest is not dropped; NULL: there is none. False: the objects that cannot be dropped
- * exceed these bounds.
+ * total, and at most its share of what the store may have: a 16th of the machine's memory. latest
+ * is not dropped; NULL: there is none. False: the objects that cannot be dropped exceed these
+ * bounds.
  */
 bool kept_make_room(struct kept_store *store, const void *owner, const struct kept *latest,
 		    uint64_t number, uint64_t bytes);

@@ -5,6 +5,7 @@ libbase_a_SOURCES = \
 	base/accepting.c base/accepting.h \
 	base/base64.c base/base64.h \
 	base/clock.h \
+	base/fair.c base/fair.h \
 	base/handle.c base/handle.h \
 	base/hash.h \
 	base/hex.h \

@@ -71,6 +71,7 @@ struct engine {
 	TAILQ_HEAD(, execution) due;
 	TAILQ_HEAD(, execution) running;
 	LIST_HEAD(, repl) repls;
+	unsigned int n_repls;
 	struct event deliver;
 	unsigned int n_running;
 	uint64_t executions;

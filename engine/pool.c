@@ -14,6 +14,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "base/xalloc.h"
@@ -331,6 +332,30 @@ end_one_stale(struct pool *pool)
 		}
 }
 
+/* May the tenant have one more worker, of those that are not warm for somebody? A share of warm
+ * workers counts as its tenant's, because it is used without asking again. */
+static bool
+has_share(const struct pool *pool, const struct tenant *tenant)
+{
+	return fair_take_last(tenant->engine->config->pool.workers_max,
+			      pool->n_workers - pool->n_warm, tenant->workers, SIZE_MAX) != -EDQUOT;
+}
+
+/* The next entity of a class whose tenant has not got its share. NULL: there is none. */
+static struct sched_entity *
+next_in_share(struct pool *pool, struct pool_profile *profile, enum sched_class class)
+{
+	struct sched_entity *entity, *first = NULL;
+
+	while ((entity = sched_ring_next(&profile->ring, class)) != NULL && entity != first) {
+		if (has_share(pool, share_of(entity)->tenant))
+			return entity;
+		if (first == NULL)
+			first = entity;
+	}
+	return NULL;
+}
+
 static void
 pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 {
@@ -345,7 +370,7 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 		hasten_retry(profile);
 	while (zygote_room(profile->zygote) > 0 &&
 	       !evtimer_pending(&profile->retry, NULL)) {
-		entity = sched_ring_next(&profile->ring, SCHED_WAITING);
+		entity = next_in_share(pool, profile, SCHED_WAITING);
 		if (entity != NULL &&
 		    pool->n_workers >= engine->config->pool.workers_max) {
 			pool_make_room(pool);
@@ -355,7 +380,7 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 		    sched_ring_wants(&profile->ring, SCHED_WARMING))
 			end_one_stale(pool);
 		if (entity == NULL && warming && may_warm(engine))
-			entity = sched_ring_next(&profile->ring, SCHED_WARMING);
+			entity = next_in_share(pool, profile, SCHED_WARMING);
 		if (entity == NULL)
 			return;
 		r = worker_start(engine, share_of(entity), &step);

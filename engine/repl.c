@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
@@ -199,6 +201,7 @@ repl_free(struct repl *repl)
 	free_jobs(&repl->answers);
 	LIST_REMOVE(repl, link);
 	repl->tenant->repls--;
+	repl->engine->n_repls--;
 	tenant_release(repl->tenant);
 	free(repl);
 }
@@ -639,17 +642,14 @@ const struct repl_stage repl_stage = {
 
 /* ---- the beginning ---- */
 
-/* May there be one more session? Sessions hold their workers for hours, so a quarter of all workers
- * stays free for scripts. */
+/* May the tenant have one more session? Sessions hold their workers for hours, so a quarter of all
+ * workers stays free for scripts. */
 static bool
-leaves_room(const struct engine *engine)
+leaves_room(const struct engine *engine, const struct tenant *tenant)
 {
-	unsigned int max = engine->config->pool.workers_max, n = 0;
-	const struct repl *repl;
+	unsigned int max = engine->config->pool.workers_max;
 
-	LIST_FOREACH(repl, &engine->repls, link)
-		n++;
-	return n < max - (max + 3) / 4;
+	return fair_take_last(max - (max + 3) / 4, engine->n_repls, tenant->repls, UINT_MAX) == 0;
 }
 
 struct repl *
@@ -671,6 +671,7 @@ repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 	evtimer_assign(&repl->tell, engine->base, on_tell, repl);
 	tenant_hold(tenant);
 	tenant->repls++;
+	engine->n_repls++;
 	LIST_INSERT_HEAD(&engine->repls, repl, link);
 	return repl;
 }
@@ -692,7 +693,7 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	if (tenant->repls >= options->sessions_max)
 		return why_say(why_r, -EDQUOT, NULL, "%u sessions are open already, and no more "
 			       "may be", tenant->repls);
-	if (!leaves_room(engine))
+	if (!leaves_room(engine, tenant))
 		return why_say(why_r, -EDQUOT, NULL, "the service has as many sessions as it can "
 			       "hold beside scripts, of all tenants together: close one, or "
 			       "come back later");

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fair.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 
@@ -72,6 +73,15 @@ http_peer_leave(struct http_peers *peers, struct http_peer *peer)
 	free(peer);
 }
 
+bool
+http_peer_charge(struct http_peers *peers, struct http_peer *peer, size_t before,
+		 size_t bytes)
+{
+	peer->bytes += bytes - before;
+	peers->bytes += bytes - before;
+	return peer->bytes <= fair_bytes(fair_memory(HTTP_ALL_PART), peers->bytes, peer->bytes);
+}
+
 struct http_tenant *
 http_tenant_find(struct http_tenants *tenants, const char *principal)
 {
@@ -115,9 +125,12 @@ http_tenant_take_bytes(void *arg, size_t bytes)
 {
 	struct http_tenant *tenant = arg;
 
-	if (bytes > HTTP_TENANT_BYTES_MAX - tenant->bytes)
+	if (bytes > HTTP_TENANT_BYTES_MAX - tenant->bytes ||
+	    tenant->bytes + bytes > fair_bytes(fair_memory(HTTP_ALL_PART), tenant->all->bytes,
+					       tenant->bytes))
 		return false;
 	tenant->bytes += bytes;
+	tenant->all->bytes += bytes;
 	return true;
 }
 
@@ -128,4 +141,5 @@ http_tenant_give_bytes(void *arg, size_t bytes)
 
 	assert(bytes <= tenant->bytes);
 	tenant->bytes -= bytes;
+	tenant->all->bytes -= bytes;
 }

@@ -43,13 +43,19 @@ struct http_tenant {
 struct http_peers {
 	LIST_HEAD(, http_peer) list;
 	size_t connections;
+	size_t bytes;			/* of all peers */
 };
 
 struct http_tenants {
 	LIST_HEAD(, http_tenant) list;
 	struct engine *engine;		/* borrowed */
 	size_t sessions;
+	size_t bytes, replay_bytes;	/* of all tenants */
 };
+
+/* What all peers and all tenants may have together, of each kind: this part of the machine's
+ * memory. Each has a share (base/fair.h). */
+#define HTTP_ALL_PART 4
 
 /* Counts a connection. address: the peer's, on TCP; NULL: the peer is uid, on a unix socket. most,
  * most_each: the bounds in total and for each peer. 0; -EUSERS: too many in total; -EDQUOT:
@@ -64,6 +70,11 @@ void http_peer_leave(struct http_peers *peers, struct http_peer *peer);
 struct http_tenant *http_tenant_find(struct http_tenants *tenants, const char *principal);
 void http_tenant_hold(struct http_tenant *tenant);	/* adds a holder */
 void http_tenant_let_go(struct http_tenant *tenant);
+
+/* Counts bytes of a peer that wait, in place of those counted before. False: the peer has more than
+ * its share of what all may have. */
+bool http_peer_charge(struct http_peers *peers, struct http_peer *peer, size_t before,
+		      size_t bytes);
 
 /* The members hold and let_go of struct mcp_conversation_options; arg is a struct http_tenant. */
 bool http_tenant_take_bytes(void *arg, size_t bytes);

@@ -28,7 +28,7 @@
 #include "base/watched.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
-#include "policy/fair.h"
+#include "base/fair.h"
 #include "tools/shared/links.h"
 
 #define READ_AHEAD (64 * 1024)	/* bytes beside a body: its framing, and pipelined requests */
@@ -138,8 +138,8 @@ connection_charge(struct http_connection *c, size_t *charged, size_t bytes)
 {
 	size_t most = HTTP_PEER_BYTES_MAX + c->server->options.config->http.body_max;
 
-	c->peer->bytes += bytes - *charged;
-	if (bytes > *charged && c->peer->bytes > most) {
+	if ((!http_peer_charge(&c->server->peers, c->peer, *charged, bytes) ||
+	     c->peer->bytes > most) && bytes > *charged) {
 		log_line(LOG_WARNING, "http-refused", "why=peer-buffers-full");
 		http_connection_end(c, 503);
 	}
@@ -348,7 +348,7 @@ connection_leave(struct http_connection *c)
 	if (c->peer) {
 		evbuffer_remove_cb(connection_input_of(c), connection_on_input, c);
 		evbuffer_remove_cb(connection_output_of(c), connection_on_output, c);
-		c->peer->bytes -= c->charged_in + c->charged_out;
+		http_peer_charge(&c->server->peers, c->peer, c->charged_in + c->charged_out, 0);
 		http_peer_leave(&server->peers, c->peer);
 	}
 	loop_free_later(server->options.loop, free_connection, c);

@@ -145,7 +145,7 @@ void http_connection_adopt(struct http_connection *c);
 void http_connection_serves(struct http_connection *c, size_t body_bytes);
 
 /* Counts the connection for the tenant of its request, instead of an earlier one. False: the tenant
- * has as many as are left for others (policy/fair.h). */
+ * has as many as are left for others (base/fair.h). */
 bool http_connection_take(struct http_connection *c, struct http_tenant *tenant);
 
 /* To be called when the whole answer was given to evhttp, which reports when it is sent. */

@@ -12,6 +12,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
+#include "base/fair.h"
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "http/parts.h"
@@ -55,18 +56,21 @@ replay_charge_of(const struct kept_event *event)
 	return sizeof(*event) + event->len;
 }
 
+/* bytes: may be negative. */
 static void
 replay_charge(struct http_replay *replay, size_t bytes)
 {
+	struct http_tenant *tenant = replay->all->tenant;
+
 	replay->bytes += bytes;
-	replay->all->tenant->replay_bytes += bytes;
+	tenant->replay_bytes += bytes;
+	tenant->all->replay_bytes += bytes;
 }
 
 static void
 replay_drop(struct http_replay *replay, struct kept_event *event)
 {
-	replay->bytes -= replay_charge_of(event);
-	replay->all->tenant->replay_bytes -= replay_charge_of(event);
+	replay_charge(replay, -replay_charge_of(event));
 	TAILQ_REMOVE(&replay->events, event, link);
 	let_go(event);
 }
@@ -76,7 +80,7 @@ replay_forget(struct http_replay *replay)
 {
 	while (!TAILQ_EMPTY(&replay->events))
 		replay_drop(replay, TAILQ_FIRST(&replay->events));
-	replay->all->tenant->replay_bytes -= replay->bytes;
+	replay_charge(replay, -replay->bytes);
 	TAILQ_REMOVE(&replay->all->list, replay, link);
 	if (replay->late)
 		event_free(replay->late);
@@ -109,6 +113,17 @@ forget_oldest(struct http_replays *replays)
 	return false;
 }
 
+/* Has the tenant room for so many more bytes, of its own and of its share? */
+static bool
+replay_fits(const struct http_tenant *tenant, size_t bytes)
+{
+	size_t own = tenant->replay_bytes;
+
+	return bytes <= HTTP_REPLAY_TENANT_MAX - own &&
+	       own + bytes <= fair_bytes(fair_memory(HTTP_ALL_PART),
+					 tenant->all->replay_bytes, own);
+}
+
 /* Makes room for an event. If the stream's own bound is reached, drops the oldest news of the
  * stream. If the tenant's bound is reached, drops ended streams of the session first, then news of
  * the stream. replay NULL: a new stream. False: there is not enough room. */
@@ -118,7 +133,7 @@ replay_make_room(struct http_replays *replays, struct http_replay *replay, size_
 	while (replay && bytes > HTTP_REPLAY_STREAM_MAX - replay->bytes)
 		if (bytes > HTTP_REPLAY_STREAM_MAX || !drop_oldest_news(replay))
 			return false;
-	while (bytes > HTTP_REPLAY_TENANT_MAX - replays->tenant->replay_bytes)
+	while (!replay_fits(replays->tenant, bytes))
 		if (!forget_oldest(replays) && !(replay && drop_oldest_news(replay)))
 			return false;
 	return true;

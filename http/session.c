@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/loop.h"
@@ -130,12 +131,12 @@ http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 		  struct mcp_conversation *conversation, struct http_session **session_r)
 {
 	struct http_session *session;
+	int r = fair_take(sessions->options.most, sessions->n, tenant->sessions,
+			  gate_sessions_max(sessions->options.gate, tenant->principal,
+					    sessions->options.most_each));
 
-	if (sessions->n >= sessions->options.most)
-		return -EUSERS;
-	if (tenant->sessions >= gate_sessions_max(sessions->options.gate, tenant->principal,
-						  sessions->options.most_each))
-		return -EDQUOT;
+	if (r < 0)
+		return r;
 	session = xcalloc(1, sizeof(*session));
 	id_new(session->id);
 	session->all = sessions;

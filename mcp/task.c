@@ -151,9 +151,11 @@ task_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 {
 	struct mcp_task *task = task_of(audience);
 	struct kept *kept = &task->kept;
+	size_t bytes;
 
 	enter_state(task, answer ? COMPLETED : FAILED);
-	mcp_run_outcome(task->run, &answer, &failure, &kept->charge);
+	mcp_run_outcome(task->run, &answer, &failure, &bytes);
+	kept_charge(kept, bytes);
 	kept_make_room(kept->store, kept->owner, kept, UINT32_MAX,
 		       mcp_config(task->tasks->mcp)->mcp.kept_bytes);
 }

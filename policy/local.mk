@@ -5,6 +5,7 @@ libpolicy_a_SOURCES = \
 	policy/chain.c policy/chain.h \
 	policy/config_read.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c policy/config_take.c \
+	policy/finite.c policy/finite.h \
 	policy/id_range.c policy/id_range.h \
 	policy/imports.c policy/imports.h \
 	policy/key_value.c \
@@ -15,7 +16,6 @@ libpolicy_a_SOURCES = \
 	policy/marker.c policy/marker.h \
 	policy/network.c policy/network.h \
 	policy/packages.c policy/packages.h \
-	policy/fair.c policy/fair.h \
 	policy/people.c policy/people.h \
 	policy/pep723.c policy/pep723.h \
 	policy/quota.c policy/quota.h \

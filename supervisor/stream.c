@@ -15,6 +15,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/rota.h"
@@ -764,13 +765,11 @@ stream_on_trim(evutil_socket_t fd, short what, void *arg)
 struct stream_set *
 stream_set_new(const struct stream_options *options)
 {
-	size_t quarter = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
 	struct stream_set *set = xcalloc(1, sizeof(*set));
 
 	set->options = *options;
 	if (!set->options.buffered_max)
-		set->options.buffered_max = (size_t)ALL_BUFFERED_MAX < quarter ? ALL_BUFFERED_MAX
-									       : quarter;
+		set->options.buffered_max = (size_t)fair_memory(4);
 	set->trim = xalloc_check(evtimer_new(loop_base(options->loop), stream_on_trim, set));
 	return set;
 }

@@ -36,10 +36,6 @@ struct stream_set;
 						 * unsent, and of calls in flight. The longest
 						 * line is allowed in addition */
 
-#define ALL_BUFFERED_MAX (1024 * 1024 * 1024)	/* the same of all uids; at most a quarter of the
-						 * machine's memory. Beyond it the uid with the
-						 * most loses its fullest stream */
-
 /* All are borrowed, and must outlive the set. */
 struct stream_options {
 	struct loop *loop;
@@ -48,7 +44,9 @@ struct stream_options {
 	const struct config *config;
 	struct gate *gate;		/* NULL: no quotas */
 	struct rota *rota;		/* for long lines */
-	size_t buffered_max;		/* 0: ALL_BUFFERED_MAX */
+	size_t buffered_max;		/* the same of all uids; 0: a quarter of the machine's
+					 * memory (base/fair.h). Beyond it the uid with the most
+					 * loses its fullest stream */
 };
 
 struct stream_set *stream_set_new(const struct stream_options *options);
@@ -58,7 +56,7 @@ void stream_set_free(struct stream_set *set);
 
 /* Serves a client. in and out may be the same descriptor, and must be non-blocking; the stream
  * closes them, unless borrow is set. 0; -EUSERS: there are too many streams in total; -EDQUOT: this
- * uid has its share (policy/fair.h) or its bound. If there is no place, and another uid has two or
+ * uid has its share (base/fair.h) or its bound. If there is no place, and another uid has two or
  * more streams more, the one that has been idle longest of the uid with the most is closed. After
  * an error the descriptors still belong to the caller. */
 int stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid);

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/xalloc.h"
-#include "policy/fair.h"
+#include "base/fair.h"
 
 static struct stream_account *
 find_account(const struct stream_accounts *accounts, uid_t uid)

@@ -32,7 +32,7 @@ void stream_account_charge(struct stream_accounts *accounts, struct stream_accou
 /* The account with the most waiting bytes; NULL: there is no account. */
 const struct stream_account *stream_account_fullest(const struct stream_accounts *accounts);
 
-/* Counts a new stream, if the uid has not got its share (policy/fair.h). 0, or -EUSERS or -EDQUOT
+/* Counts a new stream, if the uid has not got its share (base/fair.h). 0, or -EUSERS or -EDQUOT
  * as in stream_open. */
 int stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_max,
 			 size_t per_uid_max, struct stream_account **account_r);

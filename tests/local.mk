@@ -11,6 +11,7 @@ TREE_RULES = \
 	tests/check-corpus tests/check-corpus-fails.sh \
 	tests/check-format tests/check-format-fails.sh \
 	tests/check-layers tests/check-layers-fails.sh \
+	tests/check-finite tests/check-finite-fails.sh \
 	tests/check-license \
 	tests/check-links tests/check-links-fails.sh \
 	tests/check-map tests/check-map-fails.sh \

@@ -18,6 +18,7 @@
 #include "host/helper.h"
 #include "http/server.h"
 #include "policy/config.h"
+#include "policy/finite.h"
 #include "policy/learnable.h"
 #include "supervisor/operate/governance.h"
 #include "supervisor/stream.h"
@@ -376,6 +377,20 @@ operation_helpers(void)
 	return list;
 }
 
+/* All that is finite for the service, and how tenants share it. */
+static json_t *
+operation_finite(void)
+{
+	const struct finite *row;
+	json_t *list = json_array();
+
+	for (size_t i = 0; (row = finite_at(i)) != NULL; i++)
+		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "what", row->what, "bounds",
+			row->bounds, "shares", finite_shares_name(row->shares), "when_full",
+			row->when_full));
+	return list;
+}
+
 json_t *
 operation_status(const struct operation *o)
 {
@@ -394,6 +409,7 @@ operation_status(const struct operation *o)
 	operation_put(answer, "egress", operation_egress(o));
 	operation_put(answer, "tool_servers", tool_servers(o));
 	operation_put(answer, "helpers", operation_helpers());
+	operation_put(answer, "finite", operation_finite());
 	operation_put(answer, "audit", operation_audit(o));
 	operation_put(answer, "reload", operation_reloads(o));
 	return answer;

@@ -4,11 +4,16 @@
 another one works."""
 
 import contextlib
+import os
+import tempfile
 
+from admin import Admin
 from harness import SOMEBODY, equal, main, test
-from http_client import Closed, Connection, Session, encode, modern, modern_headers
+from http_client import (Closed, Connection, ProtocolViolation, Session, encode, modern,
+                         modern_headers)
 from http_suite import http_private
 from mcpclient import LEGACY, Client
+from waits import until
 
 FIRST, SECOND = 1, 2		# accounts everywhere
 TABLE = 32
@@ -55,6 +60,7 @@ def busy_connections_keep_nobody_out(ctx):
         c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         c.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "run_script", "arguments": {"script": HOLD, "timeout_seconds": 300}}})
+        c.flush()
     with ctx.private(CONNECTIONS + "[pool]\ntenant_running_max = 2\n") as s, contextlib.ExitStack() as stack:
         first = take_all(ctx, stack, s, FIRST, call)
         second = take_all(ctx, stack, s, SECOND, call)
@@ -110,6 +116,97 @@ def http_connections_of_nobody_keep_nobody_out(ctx):
                 equal(c.ask("ping"), {})
             equal(ask(before), 200)
         s.wait_logged("why=says-not-who")
+
+
+@test(private=True, root=True)
+def http_sessions_keep_nobody_out(ctx):
+    with http_private(ctx, "sessions_max = %d\nsessions_per_tenant = %d\n" % (TABLE, TABLE), unix=True) as (s, path), \
+         contextlib.ExitStack() as stack:
+        def take(uid):
+            for n in range(TABLE):
+                try:
+                    stack.enter_context(Session(path, uid=uid))
+                except (AssertionError, ProtocolViolation):
+                    return n
+            return TABLE
+        equal([take(uid) for uid in (FIRST, SECOND)], [TABLE // 2, TABLE // 4])
+        with Session(path, uid=SOMEBODY) as c:
+            equal(c.ask("ping"), {})
+
+
+# ---- workers ----
+
+@test(private=True, root=True)
+def sleeping_scripts_keep_nobody_out(ctx):
+    """Each of three tenants asks for all workers, and one by one gets fewer."""
+    def begin(c):
+        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        for n in range(TABLE):
+            c.send({"jsonrpc": "2.0", "id": n + 1, "method": "tools/call", "params": {
+                "name": "run_script", "arguments": {"script": HOLD, "timeout_seconds": 300}}})
+    config = "[pool]\nwarm = 0\nwarm_max = 0\nworkers_max = %d\ntenant_running_max = %d\n" % (TABLE, TABLE)
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        os.chmod(directory, 0o755)
+        s = stack.enter_context(ctx.private(config + "[admin]\nsocket = %s/admin\n" % directory))
+        admin = stack.enter_context(Admin(directory + "/admin"))
+
+        def running(uid):
+            tenants = {one["tenant"]: one for one in admin.ask("status")["tenants"]}
+            return tenants["uid:%d" % uid]["running"]
+        # Three quarters as they come, then as much as is left for others.
+        for uid, most in ((FIRST, 24), (SECOND, 4), (3, 2)):
+            c = stack.enter_context(Client.connect(s.socket, None, uid, ctx.seconds(60)))
+            c.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                "protocolVersion": LEGACY[-1], "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
+            c.recv()
+            begin(c)
+            c.flush()
+            until("it has its share", lambda: running(uid) >= most, ctx.seconds(60))
+        with ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            works(c)
+            works(c)
+            equal([running(uid) for uid in (FIRST, SECOND, 3)], [24, 4, 2])
+
+
+def refused(c):
+    """Is a further session refused?"""
+    id = c.request("tools/call", {"name": "run_repl", "arguments": {"code": "1"}})
+    return c.outcome(id).status != "ok"
+
+
+@test(private=True, root=True)
+def sessions_keep_nobody_out(ctx):
+    config = "[pool]\nwarm = 0\nwarm_max = 0\nworkers_max = %d\ntenant_running_max = 4\n[repl]\nmemory_total_mb = 65536\nsessions_max = %d\n" % (TABLE, TABLE)
+    with ctx.private(config) as s, contextlib.ExitStack() as stack:
+        def take(uid):
+            c = stack.enter_context(ctx.client(path=s.socket, uid=uid))
+            for n in range(TABLE):
+                if refused(c):
+                    return n
+            return TABLE
+        # Three quarters of the workers; of these three quarters as they come.
+        equal([take(uid) for uid in (FIRST, SECOND)], [18, 3])
+        equal(take(SOMEBODY) > 0, True)
+
+
+# ---- operators ----
+
+@test(private=True, root=True)
+def strangers_keep_no_operator_out(ctx):
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        os.chmod(directory, 0o777)
+        config = "[service]\nunknown_uids = allow\n[admin]\nsocket = %s/admin\n" % directory
+        with ctx.private(config):
+            answered = 0
+            for uid in range(2000, 2000 + 2 * TABLE):
+                one = stack.enter_context(Admin(directory + "/admin", ctx.seconds(60), uid))
+                with contextlib.suppress(ValueError, OSError):
+                    answered += "error" not in one.ask("status")
+            assert 0 < answered <= 32, answered
+            with Admin(directory + "/admin") as admin:
+                rows = admin.ask("status")["finite"]
+                equal({"what", "bounds", "shares", "when_full"}, set(rows[0]))
+                equal(len(rows) > 30, True)
 
 
 if __name__ == "__main__":

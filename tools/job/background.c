@@ -142,7 +142,7 @@ come_to_end(struct job *job, enum job_state state)
 	job->state = state;
 	job->ended_ms = clock_ms();
 	kept->in_use = false;
-	kept->charge = charge_of(job);
+	kept_charge(kept, charge_of(job));
 	kept_expire(kept, job->config->mcp.job_seconds);
 	log_line(LOG_INFO, "job-end", "tenant=%s tool=%s state=%s ms=%llu",
 		 tenant_principal(job->tenant), job->tool->name, state_names[state],

@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "base/jsonout.h"
 #include "base/own.h"
 #include "base/xalloc.h"
@@ -69,20 +70,25 @@ forget_expired(void)
 		resources_forget_file(TAILQ_FIRST(&store));
 }
 
-/* Removes files until the tenant has room for so many more bytes. */
+/* Removes files of the tenant until it has room for so many more bytes, of its own and of its share
+ * of what all may keep. */
 static void
 resources_make_room(const struct config *config, const char *principal, size_t charge)
 {
 	size_t bytes = charge, n = 1;
 	struct kept_file *kept, *next;
+	uint64_t most;
 
 	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
 		if (strcmp(kept->principal, principal) == 0) {
 			bytes += kept->charge;
 			n++;
 		}
+	most = fair_bytes(config->results.keep_bytes_max, store_bytes + charge, bytes);
+	if (most > config->results.keep_bytes)
+		most = config->results.keep_bytes;
 	for (kept = TAILQ_FIRST(&store);
-	     kept && (bytes > config->results.keep_bytes || n > RESOURCES_TENANT_MAX);
+	     kept && (bytes > most || n > RESOURCES_TENANT_MAX);
 	     kept = next) {
 		next = TAILQ_NEXT(kept, link);
 		if (strcmp(kept->principal, principal) != 0)

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
+#include "base/fair.h"
+
 struct thing {
 	struct kept kept;
 	char name;
@@ -116,6 +118,26 @@ the_latest_stays(void **state)
 	assert_string_equal(dropped, "bc");
 }
 
+/* Each owner has what the others leave, and loses its own to stay within that. */
+static void
+owners_have_shares_of_the_memory(void **state)
+{
+	static struct thing things[4];
+	size_t all = fair_memory(16);
+
+	(void)state;
+	add(things, 2, "x");
+	kept_charge(&things[0].kept, all / 8);
+	kept_charge(&things[1].kept, all / 2);
+	assert_true(kept_make_room(&store, "x", NULL, 9, UINT64_MAX));
+	assert_string_equal(dropped, "a");
+	add(things + 2, 2, "y");
+	kept_charge(&things[2].kept, all / 4);
+	kept_charge(&things[3].kept, all / 8);
+	assert_true(kept_make_room(&store, "y", NULL, 9, UINT64_MAX));
+	assert_string_equal(dropped, "aa");	/* the first of y */
+}
+
 static void
 owners_are_apart(void **state)
 {
@@ -202,6 +224,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_was_seen_goes_first, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_in_use_stays, begin, end),
 		cmocka_unit_test_setup_teardown(the_latest_stays, begin, end),
+		cmocka_unit_test_setup_teardown(owners_have_shares_of_the_memory, begin, end),
 		cmocka_unit_test_setup_teardown(owners_are_apart, begin, end),
 		cmocka_unit_test_setup_teardown(its_time_ends, begin, end),
 	};

@@ -4,12 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include <cmocka.h>
 
+#include "base/fair.h"
 #include "engine/engine.h"
 #include "http/account.h"
 #include "http/origin.h"
@@ -100,6 +102,43 @@ a_tenant_is_held_once_and_its_bytes_are_bounded(void **state)
 	engine_free(tenants.engine);
 }
 
+/* One tenant after the other takes what it can get, and something is left for the next. */
+static void
+tenants_have_shares_of_the_bytes(void **state)
+{
+	struct engine_options options = { .base = NULL };
+	struct http_tenants tenants = { .sessions = 0 };
+	struct http_peers peers = { .connections = 0 };
+	struct http_tenant *tenant[12];
+	size_t taken = SIZE_MAX;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(engine_new(&options, &tenants.engine), 0);
+	for (size_t i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "uid:%zu", i);
+		tenant[i] = http_tenant_find(&tenants, name);
+		while (http_tenant_take_bytes(tenant[i], 4096))
+			;
+		assert_true(tenant[i]->bytes > 0 && tenant[i]->bytes <= taken);
+		taken = tenant[i]->bytes;
+	}
+	assert_true(tenants.bytes < fair_memory(HTTP_ALL_PART));
+	for (size_t i = 0; i < 12; i++) {
+		http_tenant_give_bytes(tenant[i], tenant[i]->bytes);
+		http_tenant_let_go(tenant[i]);
+	}
+	assert_int_equal(tenants.bytes, 0);
+	engine_free(tenants.engine);
+	taken = fair_memory(HTTP_ALL_PART) / 2;
+	assert_true(http_peer_charge(&peers, join(&peers, NULL, 1), 0, taken));
+	assert_false(http_peer_charge(&peers, join(&peers, NULL, 2), 0, taken));
+	http_peer_charge(&peers, LIST_FIRST(&peers.list), taken, 0);
+	http_peer_leave(&peers, LIST_FIRST(&peers.list));
+	http_peer_charge(&peers, LIST_FIRST(&peers.list), taken, 0);
+	http_peer_leave(&peers, LIST_FIRST(&peers.list));
+}
+
 int
 main(void)
 {
@@ -107,6 +146,7 @@ main(void)
 		cmocka_unit_test(peers_are_told_apart),
 		cmocka_unit_test(connections_are_bounded),
 		cmocka_unit_test(a_tenant_is_held_once_and_its_bytes_are_bounded),
+		cmocka_unit_test(tenants_have_shares_of_the_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 
 struct rig {
 	struct event_base *base;
+	struct http_tenants tenants;
 	struct http_tenant tenant;
 	struct http_replays replays;
 	int exchange;			/* what stands for one; nothing is asked of it */
@@ -43,6 +44,7 @@ set_up(void **state)
 	struct rig *rig = xcalloc(1, sizeof(*rig));
 
 	rig->base = xalloc_check(event_base_new());
+	rig->tenant.all = &rig->tenants;
 	http_replays_init(&rig->replays, rig->base, &rig->tenant, 1);
 	*state = rig;
 	return 0;
@@ -56,6 +58,7 @@ tear_down(void **state)
 	http_replays_clear(&rig->replays);
 	event_base_free(rig->base);
 	assert_int_equal(rig->tenant.replay_bytes, 0);
+	assert_int_equal(rig->tenants.replay_bytes, 0);
 	free(rig);
 	return 0;
 }
