@@ -91,7 +91,8 @@ on_tell_ready(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	engine->on_ready = NULL;
+	if (engine->ready_error == 0)
+		engine->on_ready = NULL;
 	if (on_ready != NULL)
 		on_ready(engine->on_ready_arg, engine->ready_error, engine->ready_text);
 }
@@ -100,10 +101,11 @@ on_tell_ready(evutil_socket_t fd, short what, void *arg)
 static void
 note_ready(struct engine *engine, int error, const char *text)
 {
-	if (engine->ready_known)
+	if (engine->ready_known && engine->ready_error == 0)
 		return;
 	engine->ready_known = true;
 	engine->ready_error = error;
+	free(engine->ready_text);
 	engine->ready_text = strdup(text);
 	if (engine->ready_text == NULL)
 		xalloc_fail(0);

@@ -4,6 +4,8 @@
 #ifndef ENGINE_OPTIONS_H
 #define ENGINE_OPTIONS_H
 
+#include <stdbool.h>
+
 struct cgroup_root;
 struct config;
 struct engine_observer;
@@ -17,6 +19,8 @@ struct engine_options {
 	struct launcher *launcher;		/* borrowed: host/startup.h */
 	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroups */
 	const struct engine_observer *observer;	/* borrowed; NULL: none */
+	bool early;				/* the first zygotes are bare (learnable.h), and are
+						 * replaced soon */
 	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
 };
 

@@ -791,6 +791,7 @@ profile_init(struct engine *engine, struct pool_profile *profile, unsigned int k
 		.profile = &engine->config->profile[index],
 		.index = index,
 		.rests = kind == POOL_LEARNED(index),
+		.early = engine->options.early && kind == POOL_USUAL(index),
 		.renew_seconds = engine->config->pool.zygote_seconds,
 		.watcher = {
 			.on_ready = pool_on_zygote_ready,

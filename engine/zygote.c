@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "host/child.h"
 #include "policy/config.h"
+#include "policy/learnable.h"
 #include "proto/frame.h"
 
 #define START_SECONDS 30
@@ -31,7 +32,7 @@ struct process {
 	uint64_t generation;
 	bool said_hello;
 	bool was_used;			/* has been asked for a worker */
-	bool is_stale;			/* the host has changed since it started */
+	bool is_stale;			/* the host has changed since it started, or it is bare */
 	uint64_t asked;			/* modules that it is to learn */
 	unsigned int spawns;		/* how many are unanswered */
 };
@@ -69,10 +70,14 @@ of_generation(const struct zygote *z, uint64_t generation)
 static void
 zygote_start(struct process *p)
 {
-	p->said_hello = p->was_used = p->is_stale = false;
+	const struct zygote_options *options = &p->zygote->options;
+
+	p->said_hello = p->was_used = false;
 	p->generation = ++p->zygote->generations;
+	p->is_stale = options->early && p->generation == 1;
 	p->asked = p->zygote->wanted & ~p->zygote->refused;
-	child_start(&p->child, p->zygote->options.launcher, p->zygote->options.index, p->asked);
+	child_start(&p->child, options->launcher, options->index,
+		    p->is_stale ? LEARNABLE_BARE : p->asked);
 }
 
 static void

@@ -57,6 +57,7 @@ struct zygote_options {
 	const struct config_profile *profile;
 	unsigned int index;			/* the profile's */
 	bool rests;				/* it is not started before zygote_learn */
+	bool early;				/* its first process is bare (policy/learnable.h) */
 	uint32_t renew_seconds;			/* 0: never renewed */
 	struct zygote_watcher watcher;
 };

@@ -107,8 +107,8 @@ struct launch_order {
 	void *arg;
 };
 
-/* Starts a program. profile: of a zygote; otherwise 0. modules: those that a zygote learns
- * (policy/learnable.h); otherwise 0. on_launched is called once, also from
+/* Starts a program. profile: of a zygote; otherwise 0. modules: those that a zygote learns,
+ * or LEARNABLE_BARE (policy/learnable.h); otherwise 0. on_launched is called once, also from
  * within: with error 0 and launch, which belongs to the callee; or with -errno and what, the name
  * of the step that failed (valid during the call). It may be called from within other calls of this
  * module that wait for an answer. */

@@ -374,7 +374,9 @@ say_first(const struct launcher_process *l, const struct row *row, uint64_t lear
 	if (row == &l->egress)
 		return send_with_secrets(l->options->config, &row->first, socket);
 	/* Names come from the configuration alone. */
-	if (first.type == MSG_CONFIGURE)
+	if (first.type == MSG_CONFIGURE && learned == LEARNABLE_BARE)
+		first.configure.modules.n = 0;
+	else if (first.type == MSG_CONFIGURE)
 		first.configure.learned = learned;
 	return frame_send(socket, &first, NULL, 0);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "policy/config.h"
+#include "policy/learnable.h"
 
 #define KiB UINT64_C(1024)
 #define MiB (1024 * KiB)
@@ -166,7 +167,7 @@ static const struct key keys[] = {
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 	KEY("pool", "zygote_seconds",     U32, pool.zygote_seconds,     0, 2592000, 1, "3600"),
 	KEY("pool", "tenant_zygotes_max", U32, pool.tenant_zygotes_max, 1, 1024,    1, "32"),
-	KEY("pool", "learn",              MODULES, pool.learn,          0, 64,      1, LEARNABLE_MODULES),
+	KEY("pool", "learn",              MODULES, pool.learn,          0, LEARNABLE_MAX,      1, LEARNABLE_MODULES),
 
 	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
 	TENANT_KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),

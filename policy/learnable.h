@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEARNABLE_MAX 64		/* the bits of a mask */
+#define LEARNABLE_MAX 63		/* the bits of a mask, without the last one */
+/* Instead of a mask: the zygote does not even import the modules of its profile, so it is ready
+ * earlier. */
+#define LEARNABLE_BARE (UINT64_C(1) << 63)
 #define LEARNABLE_LOOK 65536		/* bytes of a script that are looked at */
 
 struct config;

@@ -501,17 +501,22 @@ main_on_ready(void *arg, int error, const char *text)
 	struct supervisor *s = arg;
 	int r;
 
+	if (error < 0 && s->stdio) {
+		s->exit_code = EXIT_FAILED;	/* calls are answered with the reason */
+		return;
+	}
 	if (error < 0) {
 		main_fail(s, "zygote-failed", error, text);
 		return;
 	}
 	if (s->stopping)
 		return;
-	toolsets_renew(s->engine);
+	s->exit_code = EXIT_FINE;
+	if (toolsets_renew(s->engine))
+		mcp_tools_changed(s->mcp);
 	if (engine_upstream(s->engine))
 		upstream_watch(engine_upstream(s->engine), on_tools_listed, s);
-	say_enforcement(s);
-	r = accept_clients(s);
+	r = s->stdio ? 0 : accept_clients(s);
 	if (r < 0) {
 		main_fail(s, "cannot-serve", r, strerror(-r));
 		return;
@@ -563,6 +568,7 @@ static int
 supervisor_build(struct supervisor *s)
 {
 	struct engine_options engine = { .config = s->config,
+					 .early = s->stdio,
 					 .launcher = s->launcher,
 					 .filestore = s->filestore,
 					 .cgroups = s->cgroups };
@@ -685,15 +691,21 @@ static void
 main_run(struct supervisor *s)
 {
 	int in = fcntl(STDIN_FILENO, F_GETFL), out = fcntl(STDOUT_FILENO, F_GETFL);
-	int r;
+	int r = 0;
+
+	say_enforcement(s);
 
 	/* The flag belongs to the open file, which the parent process may use after this process
 	 * has ended. */
 	if (s->stdio) {
 		fcntl(STDIN_FILENO, F_SETFL, in | O_NONBLOCK);
 		fcntl(STDOUT_FILENO, F_SETFL, out | O_NONBLOCK);
+		/* Only the first call waits for a worker. Other clients wait for it from the start
+		 * on, because systemd counts a service as started that can serve. */
+		r = accept_clients(s);
 	}
-	r = loop_run(s->loop);
+	if (r == 0)
+		r = loop_run(s->loop);
 	if (s->stdio) {
 		fcntl(STDIN_FILENO, F_SETFL, in);
 		fcntl(STDOUT_FILENO, F_SETFL, out);

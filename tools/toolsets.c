@@ -126,15 +126,16 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 void
 toolsets_load(const struct config *config)
 {
+	environment_guess(config);
 	if (config->packages.store)
 		owned_load(config->packages.store);
 }
 
-void
+bool
 toolsets_renew(const struct engine *engine)
 {
-	environment_name(engine_packages(engine));
 	other_tools_know(engine_upstream(engine));
+	return environment_name(engine_packages(engine));
 }
 
 void

@@ -23,12 +23,13 @@ int toolsets_check(const struct config *config, FILE *errors);
  * the catalog has a provider of resources already. */
 void toolsets_add(struct catalog *catalog, const struct config *config);
 
-/* Reads the files that tools have on disk; blocks. To be called before the first client. */
+/* Reads the files that tools have on disk, and looks for well-known packages; blocks. To be called
+ * before the first client. */
 void toolsets_load(const struct config *config);
 
 /* Updates the descriptions of tools with what the engine knows at the time of this call: the
- * packages, and how many tools each other server has. */
-void toolsets_renew(const struct engine *engine);
+ * packages, and how many tools each other server has. True: other packages than before. */
+bool toolsets_renew(const struct engine *engine);
 
 /* To be called when the program ends, before the engine is freed. toolsets_stop cancels the calls
  * that continue as jobs; after that no session is in use. toolsets_forget closes the sessions and

@@ -160,13 +160,18 @@ mounts_failed(const char **what_r, const char *step, const char *path, int error
 static int
 make_dirs_with(int root, const char *path, bool whole, mode_t mode)
 {
+	const char *end = whole ? path + strlen(path) : strrchr(path, '/');
+	size_t len = end ? (size_t)(end - path) : 0;
 	char part[PATH_MAX];
-	size_t len = strlen(path);
+	struct stat st;
 
 	if (len >= sizeof(part))
 		return -ENAMETOOLONG;
+	snprintf(part, sizeof(part), "%.*s", (int)len, path);
+	if (len == 0 || fstatat(root, part, &st, 0) == 0)	/* most are there: one call */
+		return 0;
 	for (size_t i = 1; i <= len; i++) {
-		if (path[i] != '/' && (path[i] != '\0' || !whole))
+		if (path[i] != '/' && i != len)
 			continue;
 		memcpy(part, path, i);
 		part[i] = '\0';
@@ -272,9 +277,10 @@ copy_entries(int root, const char *dir)
 		struct stat st;
 		ssize_t n;
 
+		st.st_mode = DTTOIF(entry->d_type);
 		if (snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name) >=
 			    (int)sizeof(path) ||
-		    lstat(path, &st) < 0)
+		    (!S_ISLNK(st.st_mode) && lstat(path, &st) < 0))
 			continue;
 		if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
 			r = copy_file(root, path, path + 1);

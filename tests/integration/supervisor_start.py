@@ -10,14 +10,16 @@ import os
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
 
-from harness import main, test
+from harness import Skip, main, test
 from jsonrpc_corpus import Connection, handshake, parse, request
+from supervisor import descendants, read_text
 from waits import ready, until
 
 DEADLINE_S = 60
@@ -232,6 +234,81 @@ def stdio(directory):
         assert supervisor.finish() == 0, supervisor.log
     with open(replies, "rb") as file:
         assert [json.loads(line)["id"] for line in file] == [0, 1]
+
+
+class Laptop(Supervisor):
+    """A service of a client that talks to it by its standard streams."""
+
+    def __init__(self, directory, worker=""):
+        super().__init__(directory, "--stdio", stdin=subprocess.PIPE, extra={"MCP_PYTHON_WORKER": worker})
+        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                                "clientInfo": {"name": "t", "version": "1"}})
+
+    def say(self, line):
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+
+    def hear(self):
+        assert ready([self.process.stdout.fileno()], DEADLINE_S), "no answer"
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, method, params):
+        self.say(request(method, method, params))
+        answer = self.hear()
+        assert answer.get("id") == method, answer
+        return answer["result"]
+
+    def run(self, script):
+        self.say(run_request("call", script))
+        return self.hear()["result"]
+
+    def tools(self):
+        return self.ask("tools/list", {})["tools"]
+
+
+@alone
+def stdio_answers_before_there_is_a_worker(directory):
+    """Here the zygote never gets ready, until it is killed."""
+    waiting = os.path.join(directory, "waiting")
+    if not shutil.which("gcc"):
+        raise Skip("no gcc", missing=True)
+    subprocess.run(["gcc", "-o", waiting, "-x", "c", "-"], check=True, text=True,
+                   input="#include <unistd.h>\nint main(void) { for (;;) pause(); }\n")
+    laptop = Laptop(directory, waiting)
+    assert "run_script" in [tool["name"] for tool in laptop.tools()]
+    zygote = until("the zygote", lambda: [pid for pid, _ in descendants(laptop.process.pid)
+                                          if "--zygote" in (read_text(f"/proc/{pid}/cmdline") or "")])
+    laptop.say(run_request("call", "print(1)") + request("ping", "ping"))
+    assert laptop.hear() == {"jsonrpc": "2.0", "id": "ping", "result": {}}
+    os.kill(zygote[0], signal.SIGKILL)
+    failed = laptop.hear()["result"]
+    assert failed["isError"] and "the zygote ended early (signal 9)" in failed["content"][0]["text"], failed
+    laptop.process.stdin.close()
+    assert laptop.process.wait(DEADLINE_S) == 1
+
+
+@alone
+def stdio_says_in_the_call_why_there_is_no_worker(directory):
+    laptop = Laptop(directory, "/bin/false")
+    for call in "first", "later":
+        failed = laptop.run("print(1)")
+        assert failed["isError"] and "the zygote ended early (exit code 1)" in failed["content"][0]["text"], (
+            call, failed)
+    laptop.process.stdin.close()
+    assert laptop.process.wait(DEADLINE_S) == 1
+
+
+@alone
+def stdio_describes_its_tools_at_once_as_later(directory):
+    """Then no client has to ask for them again. The first zygote is soon followed by a full one."""
+    laptop = Laptop(directory)
+    early = laptop.tools()
+    laptop.wait_log(b"zygote-renewed ")
+    assert laptop.tools() == early
+    until("workers of the full zygote", lambda: "True" in laptop.run(
+        "import sys\nprint('sqlite3' in sys.modules)")["content"][0]["text"])
+    laptop.process.stdin.close()
+    assert laptop.process.wait(DEADLINE_S) == 0
 
 
 @alone

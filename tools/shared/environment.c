@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/why.h"
@@ -84,10 +85,55 @@ environment_forget(void)
 	named[0] = '\0';
 }
 
-void
+bool
 environment_name(const char *modules)
 {
+	bool changed = strcmp(named, modules) != 0;
+
 	snprintf(named, sizeof(named), "%s", modules);
+	return changed;
+}
+
+/* A package lies in a folder of its name. Is it in one of the usual folders? */
+static bool
+is_usual(const char *name)
+{
+	static const char *const sites[] = {
+		"/usr/local/lib/python" PYTHON_VERSION "/dist-packages",
+		"/usr/local/lib/python" PYTHON_VERSION "/site-packages",
+		"/usr/lib/python" PYTHON_VERSION "/site-packages",
+		"/usr/lib64/python" PYTHON_VERSION "/site-packages",
+		"/usr/lib/python3/dist-packages",
+	};
+	char path[128];
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(sites) / sizeof(sites[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s/__init__.py", sites[i], name);
+		found = access(path, F_OK) == 0;
+	}
+	return found;
+}
+
+void
+environment_guess(const struct config *config)
+{
+	/* As PACKAGES and PACKAGES_MAX in worker/bootstrap.py. */
+	static const char *const known[] = {
+		"numpy", "pandas", "scipy", "matplotlib", "sklearn", "statsmodels", "sympy",
+		"seaborn", "plotly", "networkx", "polars", "torch", "PIL", "cv2", "requests",
+		"httpx", "bs4", "lxml", "openpyxl", "docx", "pypdf", "yaml", "pydantic",
+	};
+	unsigned int left = config->profile[0].interpreter ? 0 : 12;
+	size_t len = 0;
+
+	named[0] = '\0';
+	for (size_t i = 0; left > 0 && i < sizeof(known) / sizeof(known[0]); i++)
+		if (is_usual(known[i])) {
+			len += (size_t)snprintf(named + len, sizeof(named) - len, "%s%s",
+						len > 0 ? ", " : "", known[i]);
+			left--;
+		}
 }
 
 char *

@@ -48,8 +48,12 @@ const char *environment_similar(const struct tool_host *host, const char *name,
 
 /* Sets the names of well-known modules that scripts of the default profile can import, "numpy,
  * pandas"; copied. They are for descriptions of tools, which are made before any worker is asked.
- */
-void environment_name(const char *modules);
+ * True: the names have changed. */
+bool environment_name(const char *modules);
+
+/* Does the same, before a zygote can name them, with those that are found where Python usually has
+ * its packages. */
+void environment_guess(const struct config *config);
 
 /* A sentence about these modules for a description, with a blank before it, malloc'd; "": no module
  * is known. */

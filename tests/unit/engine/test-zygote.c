@@ -27,6 +27,7 @@
 #include "engine/zygote.h"
 #include "host/launcher.h"
 #include "policy/config.h"
+#include "policy/learnable.h"
 #include "proto/frame.h"
 #include "../proto/few_fds.h"
 
@@ -66,6 +67,7 @@ recvmsg(int socket, struct msghdr *header, int flags)
 static struct start {
 	pid_t pid;
 	int line;		/* the zygote's end */
+	uint64_t modules;	/* of LAUNCH */
 } started[STARTS_MAX];
 static size_t n_started;
 static const char *packages = "";	/* what zygotes say that is installed */
@@ -102,8 +104,6 @@ launcher_finish(struct launch_order *order)
 	(void)order;
 }
 
-static uint64_t last_modules;	/* of the last LAUNCH */
-
 void
 launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
 	       uint64_t modules, struct launch_order *order,
@@ -115,7 +115,6 @@ launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int pr
 	pid_t pid;
 
 	(void)launcher;
-	last_modules = modules;
 	(void)profile;
 	(void)order;
 	assert_int_equal(kind, LAUNCH_ZYGOTE);
@@ -130,7 +129,7 @@ launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int pr
 	}
 	assert_true(pid > 0);
 	launch = (struct launch){ pid, (int)syscall(SYS_pidfd_open, pid, 0), pair[0], -1 };
-	started[n_started++] = (struct start){ pid, pair[1] };
+	started[n_started++] = (struct start){ pid, pair[1], modules };
 	event_base_loopbreak(base);
 	on_launched(arg, 0, "", &launch);
 }
@@ -210,10 +209,10 @@ on_stopped(void *arg)
 		assert_int_equal(event_base_dispatch(base), 0)
 
 static int
-open_renewed(unsigned int renew_seconds)
+open_renewed(unsigned int renew_seconds, bool early)
 {
 	const struct zygote_options options = {
-		.profile = &profile, .renew_seconds = renew_seconds,
+		.profile = &profile, .renew_seconds = renew_seconds, .early = early,
 		.base = base = event_base_new(),
 		.watcher = { on_ready, on_failed, on_lost, on_renewed, on_spawned,
 			     on_spawn_failed, on_stopped, NULL },
@@ -228,14 +227,21 @@ static int
 open_it(void **state)
 {
 	(void)state;
-	return open_renewed(1);
+	return open_renewed(1, false);
 }
 
 static int
 open_lasting(void **state)
 {
 	(void)state;
-	return open_renewed(0);
+	return open_renewed(0, false);
+}
+
+static int
+open_early(void **state)
+{
+	(void)state;
+	return open_renewed(0, true);
 }
 
 static int
@@ -555,6 +561,32 @@ both_are_stopped(void **state)
 	assert_int_equal(heard.lost + heard.failed, 0);
 }
 
+static void
+an_early_one_is_bare_and_replaced(void **state)
+{
+	(void)state;
+	UNTIL(n_started == 1);
+	assert_true(started[0].modules == LEARNABLE_BARE);
+	say_ready(0);
+	assert_true(zygote_learned(zygote) == 0);
+	UNTIL(n_started == 2);
+	assert_true(started[1].modules == 0);
+	say_ready(1);
+	assert_int_equal(heard.renewed, 1);
+	assert_int_equal(zygote_pid(zygote), started[1].pid);
+}
+
+static void
+an_early_one_that_fails_is_followed_by_a_full_one(void **state)
+{
+	(void)state;
+	UNTIL(n_started == 1);
+	kill(started[0].pid, SIGKILL);
+	UNTIL(heard.failed == 1);
+	UNTIL(n_started == 2);
+	assert_true(started[1].modules == 0);
+}
+
 #define ZYGOTE(name) cmocka_unit_test_setup_teardown(name, open_it, close_it)
 
 int
@@ -573,6 +605,10 @@ main(void)
 		ZYGOTE(what_a_replaced_one_owes_is_told_when_it_is_lost),
 		ZYGOTE(the_one_that_hangs_is_killed),
 		ZYGOTE(both_are_stopped),
+		cmocka_unit_test_setup_teardown(an_early_one_is_bare_and_replaced, open_early,
+						close_it),
+		cmocka_unit_test_setup_teardown(an_early_one_that_fails_is_followed_by_a_full_one,
+						open_early, close_it),
 	};
 
 	log_init(LOG_WARNING);

@@ -33,6 +33,7 @@
 #include "host/outer.h"
 #include "host/startup.h"
 #include "policy/config.h"
+#include "policy/learnable.h"
 #include "proto/frame.h"
 #include "../engine/engine_rig.h"
 #include "../proto/few_fds.h"
@@ -41,7 +42,7 @@
 static const struct config *
 read_again(void *arg)
 {
-	static const char text[] = "[profile more]\nmodules = json\n[interpreter x]\n"
+	static const char text[] = "[profile more]\nmodules = json is_missing\n[interpreter x]\n"
 				   "worker = /nowhere\n[profile lost]\ninterpreter = x\n";
 	own_fd int fd = memfd_create("config", MFD_CLOEXEC);
 	struct config *config = config_new();
@@ -101,16 +102,22 @@ on_launched(void *arg, int error, const char *what, struct launch *launch)
 }
 
 static int
-start(enum launch_kind kind, unsigned int profile, struct launch *launch)
+start_with(enum launch_kind kind, unsigned int profile, uint64_t modules, struct launch *launch)
 {
 	struct launched launched = { launch, 1 };
 	struct launch_order order;
 
 	launch_init(launch);
-	launcher_start(rig.launcher, kind, profile, 0, &order, on_launched, &launched);
+	launcher_start(rig.launcher, kind, profile, modules, &order, on_launched, &launched);
 	launcher_finish(&order);
 	assert_true(launched.error <= 0);
 	return launched.error;
+}
+
+static int
+start(enum launch_kind kind, unsigned int profile, struct launch *launch)
+{
+	return start_with(kind, profile, 0, launch);
 }
 
 /* It ends with its line, and what it has forked before it. */
@@ -125,14 +132,16 @@ end(struct launch *launch)
 	launch_done(launch);
 }
 
-static void
-zygote_starts(unsigned int profile)
+/* How many modules of its profile it could not import. */
+static size_t
+zygote_misses(unsigned int profile, uint64_t modules)
 {
 	struct launch launch;
 	struct frame frame = { 0 };
 	struct frame_reader reader;
+	size_t misses;
 
-	assert_int_equal(start(LAUNCH_ZYGOTE, profile, &launch), 0);
+	assert_int_equal(start_with(LAUNCH_ZYGOTE, profile, modules, &launch), 0);
 	assert_int_equal(fcntl(launch.control, F_SETFL, 0), 0);
 	frame_reader_init(&reader, FROM_ZYGOTE);
 	assert_int_equal(frame_reader_read(&reader, launch.control, &frame), 1);
@@ -140,9 +149,17 @@ zygote_starts(unsigned int profile)
 	frame_done(&frame);
 	assert_int_equal(frame_reader_read(&reader, launch.control, &frame), 1);
 	assert_int_equal(frame.msg.type, MSG_ZYGOTE_READY);
+	misses = frame.msg.zygote_ready.missing.n;
 	frame_done(&frame);
 	frame_reader_done(&reader);
 	end(&launch);
+	return misses;
+}
+
+static void
+zygote_starts(unsigned int profile)
+{
+	zygote_misses(profile, 0);
 }
 
 /* There is a reserve for one. The next is refused, and nothing is lost. */
@@ -282,7 +299,8 @@ it_is_made_again(void **state)
 	rig_turn_until(&back);
 	assert_int_equal(helper_state(HELPER_LAUNCHER).lost, 1);
 	zygote_starts(0);
-	zygote_starts(profile);
+	assert_int_equal(zygote_misses(profile, 0), 1);
+	assert_int_equal(zygote_misses(profile, LEARNABLE_BARE), 0);
 	/* One that stands still is replaced too; an order that it has fails. */
 	assert_int_equal(kill(launcher_pid(rig.launcher), SIGSTOP), 0);
 	assert_true(start(LAUNCH_ZYGOTE, 0, &launch) < 0);
