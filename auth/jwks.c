@@ -11,6 +11,7 @@
 
 #include "auth/jwt.h"
 #include "base/base64.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 
@@ -92,10 +93,10 @@ jwks_import(const json_t *entry, bool rsa)
 	static const char *const members[2][4] = {
 		{ "kty", "crv", "x", "y" }, { "kty", "n", "e", NULL },
 	};
-	json_t *public;
+	json_auto_t *public = NULL;
 	cjose_jwk_t *jwk = NULL;
 	cjose_err error;
-	char *text;
+	own_mem char *text = NULL;
 
 	for (int i = 1; i < 4 && members[rsa][i]; i++) {
 		const char *value = jwks_text_of(entry, members[rsa][i]);
@@ -112,8 +113,6 @@ jwks_import(const json_t *entry, bool rsa)
 				json_object_get(entry, members[rsa][i]));
 	text = xalloc_check(json_dumps(public, JSON_COMPACT));
 	jwk = cjose_jwk_import(text, strlen(text), &error);
-	free(text);
-	json_decref(public);
 	return jwk;
 }
 

@@ -323,7 +323,7 @@ auth_jwt_check(struct auth_jwt *jwt, const char *text, uint64_t now_ms, int64_t 
 {
 	const cjose_jwk_t *key = NULL;
 	const char *wrong;
-	json_t *header;
+	json_auto_t *header = NULL;
 
 	jwt_keep_up(jwt, now_ms);
 	if (strnlen(text, AUTH_JWT_MAX + 1) > AUTH_JWT_MAX)
@@ -332,6 +332,5 @@ auth_jwt_check(struct auth_jwt *jwt, const char *text, uint64_t now_ms, int64_t 
 		return "no JWT";
 	header = load_header(text);
 	wrong = header ? jwt_judge_header(jwt, header, &key) : "header not understood";
-	json_decref(header);
 	return wrong ? wrong : judge_signed(jwt, text, key, now, subject_r);
 }

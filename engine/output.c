@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
 
@@ -144,7 +145,7 @@ output_straighten(struct output_capture *capture)
 {
 	size_t head = head_cap(capture), ring = capture->cap - head;
 	size_t first = capture->cap - capture->tail;
-	unsigned char *copy;
+	own_mem unsigned char *copy = NULL;
 
 	if (capture->tail == head)
 		return;
@@ -155,7 +156,6 @@ output_straighten(struct output_capture *capture)
 	memcpy(copy + first, capture->at + head, ring - first);
 	memcpy(capture->at + head, copy, ring);
 	capture->tail = head;
-	free(copy);
 }
 
 static struct output_text

@@ -17,6 +17,7 @@
 
 #include "base/jsonbound.h"
 #include "base/log.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "host/child.h"
 #include "host/secret.h"
@@ -148,14 +149,13 @@ static void
 on_soon(evutil_socket_t fd, short what, void *arg)
 {
 	struct upstream_call *call = arg;
-	char *text = call->text;
+	own_mem char *text = call->text;
 
 	(void)fd;
 	(void)what;
 	call->text = NULL;
 	upstream_finish(call, text != NULL ? TOOL_FAILED : TOOL_RETURNED, text != NULL ? text : "",
 			text != NULL ? strlen(text) : 0);
-	free(text);
 }
 
 /* Finishes a call in a later turn of the loop. text: the reason, taken over: the result is
@@ -278,12 +278,10 @@ is_name(const struct msg_str *name)
 static bool
 is_object(const struct msg_str *text)
 {
-	json_t *json = json_loadb(text->at, text->len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
-				  NULL);
-	bool is = json_is_object(json);
+	json_auto_t *json = json_loadb(text->at, text->len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+				       NULL);
 
-	json_decref(json);
-	return is;
+	return json_is_object(json);
 }
 
 static int
@@ -371,11 +369,10 @@ static int
 on_progress(const struct upstream *u, const struct msg_tools_progress *progress)
 {
 	struct upstream_call *call = find_call(u, progress->call);
-	char *text = xmemdup0(progress->text.at, progress->text.len);
+	own_mem char *text = xmemdup0(progress->text.at, progress->text.len);
 
 	if (call != NULL && call->on_progress != NULL)
 		call->on_progress(call->arg, text);
-	free(text);
 	return 0;
 }
 

@@ -219,7 +219,7 @@ make_members(enum audit_event event, const char *tenant, const char *execution,
 	struct tm tm;
 	char time[64];
 	size_t at;
-	json_t *root = xalloc_check(json_object());
+	json_auto_t *root = xalloc_check(json_object());
 	char *text, *members;
 
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -240,7 +240,6 @@ make_members(enum audit_event event, const char *tenant, const char *execution,
 	text = shown_json(root, JSON_COMPACT);
 	members = xmemdup0(text + 1, strlen(text) - 2);
 	free(text);
-	json_decref(root);
 	return members;
 }
 
@@ -407,7 +406,7 @@ rotate_if_full(struct audit *audit)
 static int
 tell_lost(struct audit *audit)
 {
-	json_t *more;
+	json_auto_t *more = NULL;
 	int r;
 
 	if (audit->lost_since == 0)
@@ -418,7 +417,6 @@ tell_lost(struct audit *audit)
 		send_to_journal(audit, AUDIT_LOST, NULL, NULL, "", "");
 		audit->lost_since = 0;
 	}
-	json_decref(more);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/jsonout.h"
 #include "base/log.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -70,7 +71,7 @@ static void
 reply_verdict(const struct served *s, const struct http_verdict *verdict)
 {
 	struct jsonout data;
-	char *text = NULL;
+	own_mem char *text = NULL;
 
 	if (verdict->requested) {
 		jsonout_init(&data);
@@ -83,7 +84,6 @@ reply_verdict(const struct served *s, const struct http_verdict *verdict)
 		text = jsonout_take(&data);
 	}
 	reply_error(s, verdict->status, verdict->code, verdict->text, verdict->id, text);
-	free(text);
 }
 
 /* ---- sessions ---- */

@@ -25,6 +25,7 @@
 
 #include "base/hex.h"
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/file_uri.h"
@@ -348,7 +349,7 @@ look_for_head(struct http_upload *u)
 {
 	struct evbuffer *input = upload_input_of(u);
 	struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
-	char *text;
+	own_mem char *text = NULL;
 	size_t len;
 
 	if (end.pos < 0 || end.pos > HTTP_HEAD_MAX) {
@@ -364,7 +365,6 @@ look_for_head(struct http_upload *u)
 		upload_refuse(u, 400, "the head of the request has a NUL");
 	else
 		upload_take_head(u, text);
-	free(text);
 }
 
 /* ---- the connection ---- */

@@ -5,6 +5,7 @@
  * it. */
 #include "mcp/conversation.h"
 
+#include "base/own.h"
 #include "mcp/call.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
@@ -22,7 +23,7 @@ dispatch_refuse_version(const struct request *request)
 {
 	const json_t *asked = request->envelope.requested;
 	struct jsonout data;
-	char *text;
+	own_mem char *text = NULL;
 
 	jsonout_init(&data);
 	jsonout_open(&data, '{');
@@ -33,7 +34,6 @@ dispatch_refuse_version(const struct request *request)
 	text = jsonout_take(&data);
 	request_error(request, MCP_SENT_REFUSAL, MCP_UNSUPPORTED_VERSION,
 		      "this protocol version is not supported", text);
-	free(text);
 }
 
 /* Decides about a request that names no revision. True: request->revision is set. False: the

@@ -117,9 +117,7 @@ form_fits(const json_t *schema, const json_t *content)
 bool
 mcp_form_fits(const char *schema, const json_t *content)
 {
-	json_t *value = json_loads(schema, 0, NULL);
-	bool r = json_is_object(value) && form_fits(value, content);
+	json_auto_t *value = json_loads(schema, 0, NULL);
 
-	json_decref(value);
-	return r;
+	return json_is_object(value) && form_fits(value, content);
 }

@@ -11,6 +11,7 @@
 
 #include "base/jsonbound.h"
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 
 #define TEXT_OF_VALUE(value) #value
@@ -378,7 +379,7 @@ mend_halves(char *at, const char *end)
 static bool
 is_json_but_for_surrogates(const char *text, size_t len)
 {
-	char *copy;
+	own_mem char *copy = NULL;
 	json_t *value = NULL;
 
 	if (!memmem(text, len, "\\u", 2))
@@ -387,7 +388,6 @@ is_json_but_for_surrogates(const char *text, size_t len)
 	if (mend_halves(copy, copy + len))
 		value = json_loadb(copy, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY |
 					      JSON_ALLOW_NUL, NULL);
-	free(copy);
 	json_decref(value);
 	return value;
 }

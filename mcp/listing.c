@@ -20,10 +20,9 @@ drop_bounds(json_t *property)
 char *
 listing_of(const char *schema, bool all)
 {
-	json_t *shown = xalloc_check(json_loads(schema, 0, NULL));
+	json_auto_t *shown = xalloc_check(json_loads(schema, 0, NULL));
 	json_t *properties = json_object_get(shown, "properties"), *property;
 	const char *name;
-	char *text;
 	void *next;
 
 	json_object_foreach_safe(properties, next, name, property) {
@@ -36,7 +35,5 @@ listing_of(const char *schema, bool all)
 		if (!all)
 			drop_bounds(property);
 	}
-	text = xalloc_check(json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(10)));
-	json_decref(shown);
-	return text;
+	return xalloc_check(json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(10)));
 }

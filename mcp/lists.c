@@ -4,6 +4,7 @@
  * Reads:   cursors, which a client can make up; a cursor only names a position to continue from. */
 #include <string.h>
 
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
 #include "mcp/context.h"
@@ -64,13 +65,12 @@ close_list(const struct request *request, struct jsonout *out, const char *last,
 static bool
 takes_no_cursor(const struct request *request)
 {
-	char *after = read_cursor(request);
+	own_mem char *after = read_cursor(request);
 	bool fine = after && !*after;
 
 	if (after && *after)
 		request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS,
 			      "unknown cursor", NULL);
-	free(after);
 	return fine;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -79,15 +80,12 @@ what_counts(const json_t *arguments)
 char *
 permission_item(const struct tool *tool, const json_t *arguments)
 {
-	json_t *counts = what_counts(arguments);
-	char *text = xalloc_check(json_dumps(counts, JSON_COMPACT | JSON_SORT_KEYS));
-	char hash[CHAIN_DIGITS + 1], *item;
+	json_auto_t *counts = what_counts(arguments);
+	own_mem char *text = xalloc_check(json_dumps(counts, JSON_COMPACT | JSON_SORT_KEYS));
+	char hash[CHAIN_DIGITS + 1];
 
 	chain_hash(text, strlen(text), hash);
-	item = xasprintf("%s %s", tool->name, hash);
-	free(text);
-	json_decref(counts);
-	return item;
+	return xasprintf("%s %s", tool->name, hash);
 }
 
 bool
@@ -183,7 +181,7 @@ permission_grant(const struct tool_host *host, const struct tool *tool, const ch
 		 const json_t *arguments)
 {
 	struct approvals *approvals = gate_approvals(host->gate);
-	json_t *shown = what_counts(arguments);
+	json_auto_t *shown = what_counts(arguments);
 	struct approval_request request;
 
 	permission_fill(host, tool, &item, shown, &request);
@@ -191,7 +189,6 @@ permission_grant(const struct tool_host *host, const struct tool *tool, const ch
 		approvals_grant_by_session(approvals, &request, false);
 		(void)approvals_use(approvals, request.requester->principal, item);
 	}
-	json_decref(shown);
 }
 
 int
@@ -201,17 +198,14 @@ permission_ask(const struct tool_host *host, const struct tool *tool, const char
 	       void *arg, const struct approval **approval_r, struct why *why_r)
 {
 	struct approvals *approvals = gate_approvals(host->gate);
-	json_t *shown;
+	json_auto_t *shown = NULL;
 	struct approval_request request;
-	int r;
 
 	if (!approvals)
 		return why_say(why_r, -EDQUOT, "", "no person can be asked here");
 	shown = what_counts(arguments);
 	permission_fill(host, tool, &item, shown, &request);
-	r = approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);
-	json_decref(shown);
-	return r;
+	return approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);
 }
 
 void

@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "engine/output.h"
@@ -116,7 +117,7 @@ send_turn(struct mcp_progress *p, enum stream stream, const char *bytes, size_t 
 {
 	static const char *const names[] = { "stdout", "stderr" };
 	struct sent *sent = &p->stream[stream];
-	char *joined = xrealloc(NULL, sent->begun_len + len);
+	own_mem char *joined = xrealloc(NULL, sent->begun_len + len);
 	struct progress_note note = { .stream = names[stream], .offset = sent->offset,
 				      .text = joined };
 
@@ -129,7 +130,6 @@ send_turn(struct mcp_progress *p, enum stream stream, const char *bytes, size_t 
 	if (note.text_len > 0)
 		progress_send_note(p, &note);
 	sent->offset += jsonout_repaired(joined, note.text_len);
-	free(joined);
 }
 
 static void

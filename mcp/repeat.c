@@ -73,10 +73,9 @@ static void
 bind_arguments(const struct tenant *tenant, const struct tool *tool,
 	       const json_t *arguments, struct seal_binding *binding_r)
 {
-	json_t *params = xalloc_check(json_pack("{s:O}", "arguments", (json_t *)arguments));
+	json_auto_t *params = xalloc_check(json_pack("{s:O}", "arguments", (json_t *)arguments));
 
 	seal_bind(tenant_principal(tenant), tool->name, params, binding_r);
-	json_decref(params);
 }
 
 enum repeat

@@ -47,11 +47,10 @@ give_replies(struct mcp_run *run, struct mcp_ask *taken)
 static void
 take_early(struct mcp_run *run)
 {
-	json_t *early = run->early;
+	json_auto_t *early = run->early;
 
 	run->early = NULL;
 	mcp_run_take_responses(run, early);
-	json_decref(early);
 }
 
 void

@@ -19,6 +19,7 @@
 
 #include "base/base64.h"
 #include "base/handle.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 
@@ -84,7 +85,7 @@ seal_read_key(int fd, const char *path, struct mcp_seal *seal, struct why *why_r
 static int
 seal_make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
 {
-	char *name;
+	own_mem char *name = NULL;
 	int fd, r = 0;
 
 	name = xasprintf("%s.XXXXXX", path);
@@ -98,7 +99,6 @@ seal_make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
 	}
 	if (fd >= 0)
 		close(fd);
-	free(name);
 	return r < 0 ? why_say(why_r, r, "state_key_file", "%s: %s", path, strerror(-r)) : 0;
 }
 

@@ -405,7 +405,7 @@ serve_resources_read(struct request *request)
 		.tool = mcp_catalog(request->conversation->mcp)->resources->read,
 		.method = METHOD_RESOURCES_READ,
 	};
-	json_t *arguments;
+	json_auto_t *arguments = NULL;
 
 	if (!uri) {
 		start_refuse_params(request, "uri is required and must be a string");
@@ -414,7 +414,6 @@ serve_resources_read(struct request *request)
 	arguments = xalloc_check(json_pack("{s:s}", "uri", uri));
 	wanted.arguments = arguments;
 	serve_wanted(request, &wanted);
-	json_decref(arguments);
 }
 
 static const struct prompt *

@@ -129,17 +129,14 @@ open_seal(struct supervisor *s, struct why *why_r)
 {
 	const char *configured = s->config->mcp.state_key_file;
 	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
-	char *path;
-	int r;
+	own_mem char *path = NULL;
 
 	if (configured)
 		return mcp_seal_new(configured, &s->seal, why_r);
 	if (!directory || strchr(directory, ':'))
 		return 0;
 	path = xasprintf("%s/state-key", directory);
-	r = mcp_seal_new(path, &s->seal, why_r);
-	free(path);
-	return r;
+	return mcp_seal_new(path, &s->seal, why_r);
 }
 
 /* If the store cannot be used, the service still serves; answers say that nothing was kept. */

@@ -10,19 +10,19 @@
 #include <systemd/sd-login.h>
 
 #include "base/log.h"
+#include "base/own.h"
 #include "host/privilege.h"
 #include "host/startup.h"
 
 bool
 unit_is_system_service(void)
 {
-	char *unit = NULL;
+	own_mem char *unit = NULL;
 	bool by_user_manager;
 
 	if (!privilege_may_map() || !startup_is_unit())
 		return false;
 	by_user_manager = sd_pid_get_user_unit(0, &unit) >= 0;
-	free(unit);
 	return !by_user_manager;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/accepting.h"
 #include "base/log.h"
+#include "base/own.h"
 #include "base/stall.h"
 #include "base/watched.h"
 #include "base/why.h"
@@ -243,14 +244,13 @@ answer_metrics(struct peer *peer, const json_t *request)
 {
 	json_t *answer;
 	size_t len;
-	char *text;
+	own_mem char *text = NULL;
 
 	(void)request;
 	if (!is_operator(peer))
 		return say_not_operator();
 	text = operation_metrics(peer->admin->options.operation, true, &len);
 	answer = json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
-	free(text);
 	return answer;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/jsonbound.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -35,12 +36,10 @@ struct operator_call {
 static json_t *
 operator_tools_first_line(const struct upstream_tool *tool)
 {
-	json_t *about = json_loads(tool->about, JSON_ALLOW_NUL, NULL);
+	json_auto_t *about = json_loads(tool->about, JSON_ALLOW_NUL, NULL);
 	const char *text = json_string_value(json_object_get(about, "description"));
-	json_t *line = json_stringn(text ? text : "", text ? strcspn(text, "\n") : 0);
 
-	json_decref(about);
-	return line;
+	return json_stringn(text ? text : "", text ? strcspn(text, "\n") : 0);
 }
 
 json_t *
@@ -154,7 +153,7 @@ operator_tools_call(const struct engine *engine, struct audit *audit, const char
 	const struct upstream_server *server;
 	const struct upstream_tool *tool = operator_tools_find(engine, request, &server, why_r);
 	struct operator_call *call;
-	char *text;
+	own_mem char *text = NULL;
 
 	if (tool && !json_is_object(arguments))
 		why_say(why_r, -EINVAL, "arguments", "arguments: must be an object");
@@ -177,7 +176,6 @@ operator_tools_call(const struct engine *engine, struct audit *audit, const char
 			upstream_call(engine_upstream(engine), server, tool->name, text,
 				      CALL_SECONDS, RESULT_MAX, operator_tools_on_called, call);
 	}
-	free(text);
 	return call;
 }
 

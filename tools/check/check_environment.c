@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -424,7 +425,7 @@ list_packages(FILE *to, const json_t *packages, bool versions)
 static void
 say_packages(FILE *to, const json_t *packages, bool all)
 {
-	char *text = NULL;
+	own_mem char *text = NULL;
 	size_t len;
 	FILE *memory = xalloc_check(open_memstream(&text, &len));
 
@@ -435,7 +436,6 @@ say_packages(FILE *to, const json_t *packages, bool all)
 		fputs(text, to);
 	else
 		list_packages(to, packages, false);
-	free(text);
 }
 
 /* Returns the smaller of most and the largest integer that every client can read. (If there is no
@@ -595,7 +595,7 @@ check_environment_give(const struct tool_host *host, const char *profile, bool m
 	struct tool_answer answer = { .is_error = false };
 	struct state state = { .host = host, .profile = profile, .modules = modules };
 	struct jsonout structured;
-	char *text = NULL;
+	own_mem char *text = NULL;
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
@@ -611,7 +611,6 @@ check_environment_give(const struct tool_host *host, const char *profile, bool m
 	answer.structured_len = structured.len;
 	host->on_answer(host->arg, &answer);
 	jsonout_done(&structured);
-	free(text);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -123,7 +124,7 @@ validate_script_answer_findings(const struct tool_host *host, const char *profil
 {
 	struct tool_answer answer = { .is_error = false };
 	struct jsonout structured;
-	char *text = NULL;
+	own_mem char *text = NULL;
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
@@ -137,7 +138,6 @@ validate_script_answer_findings(const struct tool_host *host, const char *profil
 	answer.structured_len = structured.len;
 	host->on_answer(host->arg, &answer);
 	jsonout_done(&structured);
-	free(text);
 }
 
 static void

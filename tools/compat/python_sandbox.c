@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -264,7 +265,7 @@ sandbox_write_text(struct jsonout *out, const char *key, const struct readable *
 		   unsigned int n, const struct reader *reader)
 {
 	size_t share = reader_share(reader, n), len;
-	char *made;
+	own_mem char *made = NULL;
 
 	jsonout_key(out, key);
 	if (share == 0 || text->len <= share) {
@@ -273,7 +274,6 @@ sandbox_write_text(struct jsonout *out, const char *key, const struct readable *
 	}
 	made = readable_make(text, share, reader, &len);
 	jsonout_text(out, made, len);
-	free(made);
 }
 
 static void
@@ -342,12 +342,10 @@ values_that_fit(json_t *values, const struct reader *reader)
 static void
 write_values(struct jsonout *out, json_t *values, const struct reader *reader)
 {
-	json_t *fit = values_that_fit(values, reader);
-	char *text = xalloc_check(json_dumps(fit, JSON_COMPACT));
+	json_auto_t *fit = values_that_fit(values, reader);
+	own_mem char *text = xalloc_check(json_dumps(fit, JSON_COMPACT));
 
 	jsonout_member_raw(out, "variable_values", text);
-	free(text);
-	json_decref(fit);
 }
 
 /* The script's process wrote the names: they are checked like those of any stranger. */
@@ -355,8 +353,8 @@ static void
 write_names(struct jsonout *out, const struct outcome *outcome, const struct reader *reader)
 {
 	const char *text = outcome->names;
-	json_t *told = text && run_script_is_json(text, strlen(text))
-			       ? json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL) : NULL;
+	json_auto_t *told = text && run_script_is_json(text, strlen(text))
+		? json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL) : NULL;
 	const json_t *name;
 	size_t i;
 
@@ -366,7 +364,6 @@ write_names(struct jsonout *out, const struct outcome *outcome, const struct rea
 			jsonout_text(out, json_string_value(name), json_string_length(name));
 	jsonout_close(out, ']');
 	write_values(out, json_object_get(told, "values"), reader);
-	json_decref(told);
 }
 
 static void

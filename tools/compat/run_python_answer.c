@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "tools/script/readable.h"
@@ -243,9 +244,9 @@ static void
 say_value(FILE *to, const struct outcome *outcome, const struct reader *reader)
 {
 	const char *json = python_answer_value_of(outcome);
-	json_t *string = json && *json == '"' ? json_loads(json, JSON_ALLOW_NUL | JSON_DECODE_ANY,
-							   NULL) : NULL;
-	char *text = NULL;
+	json_auto_t *string = json && *json == '"' ? json_loads(json, JSON_ALLOW_NUL | JSON_DECODE_ANY,
+								NULL) : NULL;
+	own_mem char *text = NULL;
 	size_t len;
 	FILE *value = xalloc_check(open_memstream(&text, &len));
 
@@ -259,8 +260,6 @@ say_value(FILE *to, const struct outcome *outcome, const struct reader *reader)
 	text = take_share(text, "result", 4, reader, &len);
 	if (len > 0)
 		say_element(to, "return_value", text, jsonout_fit(text, len, 2 * TEXT_COST_MAX));
-	free(text);
-	json_decref(string);
 }
 
 static void
@@ -341,14 +340,13 @@ log_text(const struct tool_host *host, enum log_level level, const char *text, s
 {
 	struct tool_log log = { .level = level };
 	struct jsonout out;
-	char *data;
+	own_mem char *data = NULL;
 
 	jsonout_init(&out);
 	jsonout_text(&out, text, len);
 	data = xmemdup0(out.at, out.len);
 	log.data = data;
 	host->on_log(host->arg, &log);
-	free(data);
 	jsonout_done(&out);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/utf8.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -178,7 +179,7 @@ validate_code_start(const struct tool_host *host, const json_t *json)
 	struct why why = { .field = "" };
 	struct reading in = { "validate_code", .to = &arguments, .why = &why };
 	struct tool_run *run;
-	char *input;
+	own_mem char *input = NULL;
 	int r = argument_map_read(map, 1, json, &in);
 
 	if (r == 0)
@@ -192,7 +193,6 @@ validate_code_start(const struct tool_host *host, const json_t *json)
 	validate_code_count(&arguments, run);
 	probe.input = input = make_input(host->config, &arguments, &probe.input_len);
 	run = inside_run(host, &probe, validate_code_answered, run, &run->inside);
-	free(input);
 	return run;
 }
 

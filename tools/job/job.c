@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "tools/job/background.h"
@@ -281,7 +282,7 @@ job_give(const struct tool_host *host, const struct look *look)
 {
 	struct tool_answer answer = { .is_error = false };
 	struct jsonout structured;
-	char *text = NULL;
+	own_mem char *text = NULL;
 	FILE *to = xalloc_check(open_memstream(&text, &answer.text_len));
 
 	jsonout_init(&structured);
@@ -303,7 +304,6 @@ job_give(const struct tool_host *host, const struct look *look)
 	}
 	host->on_answer(host->arg, &answer);
 	jsonout_done(&structured);
-	free(text);
 }
 
 /* ---- looking ---- */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -235,7 +236,7 @@ consent_ask_session(const struct consent *consent)
 		.schema = "{\"type\":\"object\",\"properties\":{\"allow\":{\"type\":\"boolean\","
 			  "\"title\":\"Install these packages\"}},\"required\":[\"allow\"]}",
 	};
-	char *text = NULL;
+	own_mem char *text = NULL;
 	size_t len;
 	FILE *to;
 	int r;
@@ -252,7 +253,6 @@ consent_ask_session(const struct consent *consent)
 	/* A user who could not see all of the form is not asked in the session. */
 	question.message = text;
 	r = len <= FORM_BYTES ? host->on_ask(host->arg, &question, 1, NULL) : -EFBIG;
-	free(text);
 	return r == 0;
 }
 

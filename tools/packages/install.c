@@ -377,10 +377,9 @@ conditions_of(const struct install *install, const json_t *environment)
 static json_t *
 find_set(struct install *install, const json_t *environment)
 {
-	json_t *conditions = conditions_of(install, environment);
+	json_auto_t *conditions = conditions_of(install, environment);
 
 	set_request(install->platform, conditions, install->requirements, install->request);
-	json_decref(conditions);
 	return store_find(install->host.config->packages.store, install->request, install->name);
 }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "base/watched.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -193,14 +194,11 @@ start_taking(struct install *install, char *const *line, size_t n, int stream, i
 		.files_max = config->packages.environment_files,
 		.stream = stream, .compiler = compiler,
 	};
-	char *manifest = manifest_of(install, &taking.manifest_len);
-	int r;
+	own_mem char *manifest = manifest_of(install, &taking.manifest_len);
 
 	taking.manifest = manifest;
-	r = keeper_take(engine_keeper(install->host.engine), &taking, make_on_taken, install,
-			&install->taking);
-	free(manifest);
-	return r;
+	return keeper_take(engine_keeper(install->host.engine), &taking, make_on_taken, install,
+			   &install->taking);
 }
 
 static void

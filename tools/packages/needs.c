@@ -77,12 +77,11 @@ needs_tell_trouble(struct needs *needs, const struct outcome *trouble)
 static void
 tell_python(struct needs *needs, const struct findings *findings)
 {
-	char *text = requirements_python_text(findings, needs->profile);
+	own_mem char *text = requirements_python_text(findings, needs->profile);
 	const struct needs_result result = { .status = NEEDS_PYTHON,
 					     .reason = RUN_PYTHON_UNAVAILABLE, .text = text };
 
 	needs_tell(needs, &result);
-	free(text);
 }
 
 /* ---- missing packages ---- */

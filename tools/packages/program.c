@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "policy/network.h"
@@ -138,11 +139,10 @@ static void
 program_on_answered(void *arg, const json_t *answer, const struct outcome *outcome)
 {
 	struct program program = *(struct program *)arg;
-	char *words = words_of(outcome);
+	own_mem char *words = words_of(outcome);
 
 	free(arg);
 	program.ended(program.arg, answer, words, outcome);
-	free(words);
 }
 
 /* ---- the way to the index ---- */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "mcp/tool.h"
 #include "tools/shared/resources.h"
@@ -209,18 +210,17 @@ static void
 say_rest(FILE *to, const struct readable *text, size_t first, const struct reader *reader)
 {
 	size_t last = (text->len - first > PIECE ? first + PIECE : text->len) - 1;
-	char *uri = text->name && reader->execution_id
-			    ? resources_keep_text(reader->host->config, reader->host->tenant,
-						  reader->execution_id, text->name, text->text,
-						  text->len + text->unsaid)
-			    : NULL;
+	own_mem char *uri = text->name && reader->execution_id
+		? resources_keep_text(reader->host->config, reader->host->tenant,
+				      reader->execution_id, text->name, text->text,
+				      text->len + text->unsaid)
+		: NULL;
 
 	if (uri)
 		fprintf(to, "To read on: the resource %s?bytes=%zu-%zu, for some minutes; to search it, "
 			"pass this uri without ?bytes in files", uri, first, last);
 	else
 		fputs("Print less, or write to a file in /workspace and print parts of it", to);
-	free(uri);
 }
 
 void

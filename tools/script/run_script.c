@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "policy/config.h"
@@ -46,7 +47,7 @@ static char *
 run_script_make_description(const struct config *config)
 {
 	char *packages = environment_names_text(config), *text;
-	char *others = other_tools_text(config);
+	own_mem char *others = other_tools_text(config);
 	int n;
 
 	n = asprintf(&text,
@@ -62,7 +63,6 @@ run_script_make_description(const struct config *config)
 		PYTHON_VERSION, run_script_network_text(config), script_input_text(config),
 		packages, others);
 	free(packages);
-	free(others);
 	return xalloc_check(n < 0 ? NULL : text);
 }
 

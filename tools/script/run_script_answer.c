@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
@@ -264,13 +265,12 @@ write_truncated(struct jsonout *out, const struct report *report)
 static void
 write_found(struct jsonout *out, const struct report *report)
 {
-	char *text;
+	own_mem char *text = NULL;
 
 	if (!report->found)
 		return;
 	text = xalloc_check(json_dumps(report->found, JSON_COMPACT));
 	jsonout_member_raw(out, "found", text);
-	free(text);
 }
 
 static void
@@ -335,13 +335,12 @@ static const char *const of_calls[] = { "tool_calls", "tool_calls_left_out" };
 void
 run_script_add_calls(json_t *schema, const struct config *config)
 {
-	json_t *own = schema_load(run_output_schema);
+	json_auto_t *own = schema_load(run_output_schema);
 	const json_t *properties = json_object_get(own, "properties");
 
 	for (size_t i = 0; config->n_tools > 0 && i < N_OF_CALLS; i++)
 		json_object_set(json_object_get(schema, "properties"), of_calls[i],
 				json_object_get(properties, of_calls[i]));
-	json_decref(own);
 }
 
 char *

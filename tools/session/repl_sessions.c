@@ -14,6 +14,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/repl.h"
@@ -527,11 +528,11 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 {
 	const struct limits new_limits = *limits;	/* they may belong to the origin, which
 							 * is closed */
-	char *environment = packages ? xstrdup(packages->environment) : NULL;
+	own_mem char *environment = packages ? xstrdup(packages->environment) : NULL;
 	const struct repl_packages new_packages = {
 		environment, packages ? json_incref((json_t *)packages->set) : NULL,
 	};
-	char *new_profile = profile ? xstrdup(profile) : NULL;
+	own_mem char *new_profile = profile ? xstrdup(profile) : NULL;
 	struct origin *origin;
 	int r = check_caps(host, limits, session, why_r);
 
@@ -544,8 +545,6 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		if (r == 0)
 			take_origin(session, origin);
 	}
-	free(new_profile);
-	free(environment);
 	json_decref((json_t *)new_packages.set);
 	return r;
 }

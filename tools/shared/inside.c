@@ -44,12 +44,11 @@ static void
 inside_on_outcome(void *arg, const struct outcome *outcome)
 {
 	struct inside inside = *(struct inside *)arg;
-	json_t *answer = inside_read_answer(outcome);
+	json_auto_t *answer = inside_read_answer(outcome);
 
 	other_tools_end(&((struct inside *)arg)->tools);
 	free(arg);
 	inside.answered(inside.arg, answer, outcome);
-	json_decref(answer);
 }
 
 static void

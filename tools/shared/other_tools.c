@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/upstream.h"
@@ -63,7 +64,7 @@ static void
 answer_list(const struct other_tools *t, uint32_t number, const struct upstream_server *server)
 {
 	const char *between = "";
-	char *text = NULL;
+	own_mem char *text = NULL;
 	size_t text_len;
 	FILE *to = xalloc_check(open_memstream(&text, &text_len));
 
@@ -78,7 +79,6 @@ answer_list(const struct other_tools *t, uint32_t number, const struct upstream_
 	if (fclose(to) != 0)
 		abort();
 	execution_answer_tool(t->execution, number, TOOL_RETURNED, text, text_len);
-	free(text);
 }
 
 static void
