@@ -500,6 +500,7 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 	jsonout_member_text(out, "implementation", environment_marker(environment, "implementation_name"));
 	jsonout_member_text(out, "platform", environment_marker(environment, "sys_platform"));
 	jsonout_member_text(out, "profile", state->profile);
+	jsonout_member_text(out, "tenant", tenant_principal(state->host->tenant));
 	write_profiles(out, state->host, state->modules);
 	write_packages(out, environment);
 	write_reach(out, state->host);
