@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python interpreter.   Owns: nothing: another program does the work. */
+/* Runs in: mcp-python gateway, interpreter.   Owns: nothing: another program does the work. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,24 +10,26 @@
 #include "client/exits.h"
 #include "client/say.h"
 
-#define PROGRAM "mcp-python-interpreter"
+#define PROGRAMS "/mcp-python-"
 
 /* The program lies beside this one in a build tree, else where it is installed. */
 int
-interpreter_command(int argc, char **argv)
+program_command(int argc, char **argv)
 {
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("/" PROGRAM));
+	char self[PATH_MAX], path[PATH_MAX + sizeof(PROGRAMS) + NAME_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
 	(void)argc;
-	path[n > 0 ? n : 0] = '\0';
-	slash = strrchr(path, '/');
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
 	if (slash) {
-		strcpy(slash, "/" PROGRAM);
+		*slash = '\0';
+		snprintf(path, sizeof(path), "%s" PROGRAMS "%s", self, argv[0]);
 		execv(path, argv);
 	}
-	execv(LIBEXECDIR "/" PROGRAM, argv);
-	say("%s: %s", LIBEXECDIR "/" PROGRAM, strerror(errno));
+	snprintf(path, sizeof(path), "%s" PROGRAMS "%s", LIBEXECDIR, argv[0]);
+	execv(path, argv);
+	say("%s: %s%s", path, strerror(errno), errno == ENOENT ? "; is its package installed?" : "");
 	return EX_UNAVAILABLE;
 }

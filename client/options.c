@@ -84,6 +84,7 @@ static const char overview_help[] =
 	"  audit          check or show the audit log\n"
 	"  check-host     what this machine can enforce, and what to change\n"
 	"  connect        carry MCP between standard input and output and the service\n"
+	"  gateway        serve clients that do not speak MCP, such as Jupyter's\n"
 	"  get URI        a file that a script left, of any size\n"
 	"  interpreter    further Pythons: add, list, remove, default\n"
 	"  put FILE       store a file of any size for scripts\n"
@@ -286,10 +287,8 @@ unknown_command(const char *typed, struct why *why_r)
 {
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
-					      "interpreter",
-					      "metrics", "ps", "resume", "status", "stop",
-					      "suspend", "tools",
-					      "top" };
+					      "gateway", "interpreter", "metrics", "ps", "resume",
+					      "status", "stop", "suspend", "tools", "top" };
 	size_t len = strlen(typed);
 
 	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)

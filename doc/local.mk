@@ -6,14 +6,15 @@ dist_man_MANS += \
 	doc/man/mcp-pythond.conf.5 \
 	doc/man/mcp-pythond-tokens.5 \
 	doc/man/mcp-python-egress.8 \
+	doc/man/mcp-python-gateway.8 \
 	doc/man/mcp-python-interpreter.8 \
 	doc/man/mcp-python-keeper.8 \
 	doc/man/mcp-python-tools.8 \
 	doc/man/mcp-python-unpack.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
-dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/features.md doc/hacking.md doc/moving.md \
-	doc/operators.md doc/threat-model.md doc/findings.md doc/finite.md
+dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/doors.md doc/features.md \
+	doc/hacking.md doc/moving.md doc/operators.md doc/threat-model.md doc/findings.md doc/finite.md
 EXTRA_DIST += doc/site
 haproxydir = $(docdir)/haproxy
 dist_haproxy_DATA = doc/haproxy/README.md doc/haproxy/haproxy.cfg

@@ -5,6 +5,7 @@
 # that the installed configuration has the built-in defaults.
 srcdir=${srcdir:-.}
 exposure_most=22	# tenths, as systemd 252 counts: lower it when it falls, never raise it
+gateway_most=8
 status=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -53,7 +54,7 @@ kept=$(sed -nE 's/^#define HANDOVER_SESSIONS_MAX ([0-9]+).*/\1/p' "$srcdir/proto
 programs=$(sed -nE 's/^Exec[A-Za-z]+=[-+!:]*([^ ]+).*/\1/p' "$srcdir"/systemd/*.service.in | sort -u)
 for program in $programs; do
 	case $program in
-	@sbindir@/mcp-pythond | /bin/sh) ;;
+	@sbindir@/mcp-pythond | @libexecdir@/mcp-python-gateway | /bin/sh) ;;
 	*) bad "a unit starts $program, which a machine may lack" ;;
 	esac
 done
@@ -86,12 +87,21 @@ for unit in mcp-pythond mcp-pythond-user; do
 	# The machine's own units may have mistakes, too; only the units of this tree count.
 	said=$(printf '%s\n' "$said" | grep -F mcp-pythond) && bad "$unit.service: $said"
 done
+mkdir "$work/gateway"
+sed -E -e 's#^(ExecStart=)[^ ]*#\1/bin/true#' -e '/^Documentation=/d' systemd/mcp-python-gateway.service \
+	>"$work/gateway/mcp-python-gateway.service"
+sed '/^Documentation=/d' "$srcdir/systemd/mcp-python-gateway.socket" >"$work/gateway/mcp-python-gateway.socket"
+said=$(systemd-analyze verify --man=no "$work/gateway/mcp-python-gateway.service" \
+	"$work/gateway/mcp-python-gateway.socket" 2>&1 | grep -F mcp-python-gateway) &&
+	bad "mcp-python-gateway: $said"
 # Versions of systemd compute the exposure differently: exposure_most is for that of Debian 12.
+for unit in mcp-pythond/mcp-pythond:$exposure_most gateway/mcp-python-gateway:$gateway_most; do
 security=$(systemd-analyze security --offline=yes --no-pager \
-	--threshold=$exposure_most "$work/mcp-pythond/mcp-pythond.service" 2>&1) || {
+	--threshold="${unit#*:}" "$work/${unit%:*}.service" 2>&1) || {
 	case $(systemd-analyze --version) in
-	'systemd 252'*) bad "the exposure is above $exposure_most tenths" ;;
+	'systemd 252'*) bad "the exposure of ${unit%:*} is above ${unit#*:} tenths" ;;
 	esac
 }
 printf '%s\n' "$security" | tail -n 1
+done
 exit $status

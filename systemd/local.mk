@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # systemd: units, sysusers, tmpfiles and the default configuration. Paths are filled in at make
 # time, where $(sbindir) is known in full.
-UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service.in
-UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service
+UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service.in \
+	systemd/mcp-python-gateway.service.in
+UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service \
+	systemd/mcp-python-gateway.service
 EXTRA_DIST += $(UNIT_TEMPLATES) \
 	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
 	systemd/mcp-pythond-admin.socket systemd/mcp-pythond-user-admin.socket \
 	systemd/mcp-pythond-http.socket \
-	systemd/mcp-pythond-metrics.socket \
+	systemd/mcp-pythond-metrics.socket systemd/mcp-python-gateway.socket \
 	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf \
 	systemd/mcp-pythond.catalog
 CLEANFILES += $(UNITS_MADE)
@@ -15,12 +17,14 @@ all-local: $(UNITS_MADE)
 
 systemd/mcp-pythond.service: systemd/mcp-pythond.service.in Makefile
 systemd/mcp-pythond-user.service: systemd/mcp-pythond-user.service.in Makefile
+systemd/mcp-python-gateway.service: systemd/mcp-python-gateway.service.in Makefile
 # systemd 254 and later let the pause before a restart grow.
 $(UNITS_MADE):
 	$(AM_V_GEN)$(MKDIR_P) systemd && \
 	if $(PKG_CONFIG) --atleast-version=254 libsystemd; \
 	then steps='s|^@steps[@]||' pause=100ms; else steps='/^@steps[@]/d' pause=1s; fi && \
-	$(SED) -e 's|@sbindir[@]|$(sbindir)|g' -e "s|@restart_sec[@]|$$pause|" -e "$$steps" \
+	$(SED) -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@libexecdir[@]|$(libexecdir)|g' \
+		-e "s|@restart_sec[@]|$$pause|" -e "$$steps" \
 		$(srcdir)/$@.in >$@.tmp && mv $@.tmp $@
 
 # A configuration that is there already is the administrator's, and stays.
@@ -39,6 +43,8 @@ install-data-local: $(UNITS_MADE)
 		$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-$$kind.socket \
 			"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-$$kind.socket" || exit 1; \
 	done
+	$(INSTALL_DATA) systemd/mcp-python-gateway.service $(srcdir)/systemd/mcp-python-gateway.socket \
+		"$(DESTDIR)$(systemdsystemunitdir)"
 	$(INSTALL_DATA) systemd/mcp-pythond-user.service \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-user.socket \
@@ -60,6 +66,8 @@ uninstall-local:
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-admin.socket" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-metrics.socket" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-gateway.service" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-gateway.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond-admin.socket" \

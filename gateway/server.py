@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all dialects share: who the caller is, bounds, log, metrics, health.
+
+The gateway has no authority. What a client presents is passed to the service as the bearer token,
+and the service says which tenant that is. Only the one user of a gateway on loopback has a token of
+the gateway's own; calls with it go to the service as that user.
+"""
+
+import asyncio
+import collections
+import hashlib
+import hmac
+import os
+import sys
+import time
+
+from aiohttp import web
+
+from service import ServiceError
+
+BODY_MAX = 32 << 20		# bytes of a request
+KNOWN_SECONDS = 10		# for which the service's word on a token is used again
+KNOWN_MAX = 4096
+RUNS_MAX = 32			# calls of one tenant at the service at once; others wait
+WAITING_MAX = 1024		# requests of one tenant that wait or run
+LOOK_SECONDS = 0.2		# between two looks whether the client is still there
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Principal:
+    """A tenant, and the token by which this request speaks for it (None: the gateway's user)."""
+
+    def __init__(self, tenant, token):
+        self.tenant, self.token = tenant, token
+
+
+class Gateway:
+    def __init__(self, service, own_token=None, is_open=False):
+        """own_token: of the one user; None: clients present tokens of the service. is_open:
+        requests without the right token are that user's, too."""
+        self.service, self.own_token, self.is_open = service, own_token, is_open
+        self.key = os.urandom(16)
+        self.known = collections.OrderedDict()
+        self.tenants = {}
+        self.requests = collections.Counter()
+        self.seconds = collections.Counter()
+        self.runs = collections.Counter()
+
+    # ---- who ----
+
+    async def principal(self, request):
+        """Whose request this is. HTTPUnauthorized: nobody's."""
+        presented = presented_token(request)
+        if self.own_token is None:
+            if presented is None:
+                raise unauthorized("no token: send it as \"Authorization: Bearer TOKEN\"")
+            return Principal(await self._tenant(presented), presented)
+        if not self.is_open and not hmac.compare_digest((presented or "").encode(),
+                                                        self.own_token.encode()):
+            raise unauthorized("the token is missing or is not the gateway's: send it as "
+                               "\"Authorization: Bearer TOKEN\"")
+        return Principal(await self._tenant(None), None)
+
+    async def _tenant(self, token):
+        digest = hmac.digest(self.key, (token or "").encode(), hashlib.sha256)
+        known = self.known.get(digest)
+        if known and known[1] > time.monotonic():
+            return known[0]
+        try:
+            answer = await self.service.call("check_environment", {"modules": False}, token)
+        except ServiceError as e:
+            if e.status in (401, 403):
+                raise unauthorized("the service refuses this token") from e
+            raise
+        tenant = answer.structured.get("tenant")
+        if not tenant:
+            raise ServiceError(503, answer.text.strip() or "the service does not say whose token "
+                               "this is")
+        if token and tenant.startswith("uid:"):
+            # Then the kernel has told it who we are, and the token counted for nothing.
+            raise ServiceError(503, "the service has no tokens: see [auth] token_file")
+        self.known[digest] = tenant, time.monotonic() + KNOWN_SECONDS
+        while len(self.known) > KNOWN_MAX:
+            self.known.popitem(last=False)
+        return tenant
+
+    # ---- bounds ----
+
+    def place(self, tenant):
+        """An async context in which a call may run: `async with gateway.place(tenant):`."""
+        return Place(self, tenant)
+
+    # ---- what is reported ----
+
+    def metrics(self):
+        lines = ["# TYPE mcp_python_gateway_requests_total counter"]
+        for (dialect, status), n in sorted(self.requests.items()):
+            lines.append('mcp_python_gateway_requests_total{dialect="%s",status="%s"} %d'
+                         % (dialect, status, n))
+        lines.append("# TYPE mcp_python_gateway_request_seconds_total counter")
+        for dialect, seconds in sorted(self.seconds.items()):
+            lines.append('mcp_python_gateway_request_seconds_total{dialect="%s"} %.6f'
+                         % (dialect, seconds))
+        lines.append("# TYPE mcp_python_gateway_waiting gauge")
+        lines.append("mcp_python_gateway_waiting %d" % sum(t.n for t in self.tenants.values()))
+        return "\n".join(lines) + "\n"
+
+
+class Waiting:
+    """The calls of one tenant."""
+
+    def __init__(self):
+        self.n = 0
+        self.runs = asyncio.Semaphore(RUNS_MAX)
+
+
+class Place:
+    def __init__(self, gateway, tenant):
+        self.gateway, self.tenant = gateway, tenant
+
+    async def __aenter__(self):
+        tenants = self.gateway.tenants
+        self.waiting = tenants.setdefault(self.tenant, Waiting())
+        if self.waiting.n >= WAITING_MAX:
+            raise ServiceError(503, "too many requests of one user wait")
+        self.waiting.n += 1
+        try:
+            await self.waiting.runs.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aexit__(self, *exc):
+        self.waiting.runs.release()
+        self._leave()
+
+    def _leave(self):
+        self.waiting.n -= 1
+        if self.waiting.n == 0:
+            self.gateway.tenants.pop(self.tenant, None)
+
+
+def unauthorized(text):
+    return web.HTTPUnauthorized(text=text, headers={"WWW-Authenticate": "Bearer"})
+
+
+def presented_token(request):
+    """The token as one of the ways in which clients send it; None: none."""
+    kind, _, value = request.headers.get("Authorization", "").partition(" ")
+    if kind.lower() in ("bearer", "token") and value.strip():
+        return value.strip()
+    for value in (request.headers.get("X-API-Key"), request.query.get("token")):
+        if value:
+            return value
+    return None
+
+
+def is_foreign(request):
+    """Was it sent by a page of another site, or under a name that is not this machine's?"""
+    host = request.headers.get("Host", "")
+    origin = request.headers.get("Origin")
+    if origin and origin.partition("://")[2] != host:
+        return True
+    peer_is_local = request.app["loopback_only"]
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return peer_is_local and name not in LOOPBACK
+
+
+@web.middleware
+async def around(request, handler):
+    """One line of log for each request, its metrics, and its errors in the dialect's form."""
+    gateway, began = request.app["gateway"], time.monotonic()
+    dialect = "none"
+    status = 500
+    try:
+        if is_foreign(request):
+            raise web.HTTPForbidden(text="requests of other sites are refused")
+        resource = request.match_info.route.resource
+        dialect = request.app["dialect_of"].get(resource.canonical if resource else "", "none")
+        response = await handler(request)
+        status = response.status
+        return response
+    except ServiceError as e:
+        status = e.status
+        return error_answer(dialect, e.status, str(e))
+    except web.HTTPException as e:
+        status = e.status
+        answer = error_answer(dialect, e.status, e.text or e.reason)
+        for name in ("WWW-Authenticate", "Allow"):
+            if name in e.headers:
+                answer.headers[name] = e.headers[name]
+        return answer
+    except asyncio.CancelledError:
+        status = 499
+        raise
+    finally:
+        seconds = time.monotonic() - began
+        gateway.requests[dialect, status] += 1
+        gateway.seconds[dialect] += seconds
+        # The path alone: a query may have a token.
+        print("request dialect=%s method=%s path=%.200r status=%d ms=%d"
+              % (dialect, request.method, request.path, status, seconds * 1000),
+              file=sys.stderr, flush=True)
+
+
+def error_answer(dialect, status, text):
+    """An error as the clients of the dialect read it."""
+    body = {"message": text, "error": text, "code": status}
+    if dialect == "jupyter":
+        body = {"message": text, "reason": None}
+    return web.json_response(body, status=status)
+
+
+async def healthz(request):
+    return web.json_response({"status": "ok"})
+
+
+async def readyz(request):
+    """Does the service answer? It may refuse: then it is there."""
+    try:
+        await request.app["gateway"].service.request("server/discover", {})
+    except ServiceError as e:
+        if e.status not in (400, 401, 403):
+            return web.json_response({"status": "service away", "message": str(e)}, status=503)
+    return web.json_response({"status": "ok"})
+
+
+async def metrics(request):
+    return web.Response(text=request.app["gateway"].metrics(),
+                        headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+async def while_connected(request, work):
+    """Awaits this coroutine; cancels it if the client goes. aiohttp before 3.9 does not say so."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=LOOK_SECONDS)
+            if request.transport is None:
+                raise asyncio.CancelledError
+        return task.result()
+    finally:
+        task.cancel()
+
+
+async def json_body(request, most=BODY_MAX):
+    """The object in the body, whatever its declared type (one client says text/plain)."""
+    try:
+        body = await request.json() if request.can_read_body else {}
+    except (ValueError, UnicodeDecodeError) as e:
+        raise web.HTTPBadRequest(text="the body is not JSON: %s" % e) from e
+    if not isinstance(body, dict):
+        raise web.HTTPBadRequest(text="the body is not a JSON object")
+    return body
+
+
+def field(body, name, kind, default=None, required=False):
+    """A member of a JSON object; HTTPBadRequest names it if it is wrong."""
+    value = body.get(name)
+    if value is None:
+        if required:
+            raise web.HTTPBadRequest(text="%s is missing" % name)
+        return default
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise web.HTTPBadRequest(text="%s is not of type %s" % (name, kinds[0].__name__))
+    return value
+
+
+def application(gateway, dialects, loopback_only):
+    """dialects: name -> module with routes(app)."""
+    app = web.Application(middlewares=[around], client_max_size=BODY_MAX)
+    app["gateway"], app["loopback_only"], app["dialect_of"] = gateway, loopback_only, {}
+    for name, module in dialects.items():
+        before = set(app.router.resources())
+        module.routes(app)
+        for resource in app.router.resources():
+            if resource not in before:
+                app["dialect_of"][resource.canonical] = name
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", readyz)
+    app.router.add_get("/metrics", metrics)
+    return app

@@ -1,0 +1,356 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The gateway: clients that do not speak MCP, each in its own dialect."""
+
+import asyncio
+import base64
+import concurrent.futures
+import functools
+import json
+import os
+import signal
+import struct
+
+import aiohttp
+
+from doors_suite import TOKEN, gateway_on, kernel_of, own_gateway, team_gateway, \
+    with_kernel
+from harness import equal, main, test
+from http_suite import busy_count, http_private, named, wait_busy
+from waits import until
+
+
+# ---- SandboxFusion ----
+
+def stripped(answer):
+    """What a trainer reads."""
+    run = answer["run_result"] or {}
+    return answer["status"], run.get("status"), run.get("return_code"), run.get("stdout")
+
+
+# code and more fields -> what the trainer reads
+RUNS = [
+    ({"code": "print(1 + 1)"}, ("Success", "Finished", 0, "2\n")),
+    ({"code": "6 * 7"}, ("Success", "Finished", 0, "")),	# not the value of the last line
+    ({"code": "print(input())", "stdin": "\u00e9\nrest"}, ("Success", "Finished", 0, "\u00e9\n")),
+    ({"code": "import sys; sys.stdout.write(sys.stdin.read())", "stdin": "a\n\n"},
+     ("Success", "Finished", 0, "a\n\n")),
+    ({"code": "print(input())", "stdin": None}, ("Failed", "Finished", 1, "")),
+    ({"code": "1 / 0"}, ("Failed", "Finished", 1, "")),
+    ({"code": "def f(:"}, ("Failed", "Finished", 1, "")),
+    ({"code": "import sys; sys.exit(3)"}, ("Failed", "Finished", 3, "")),
+    ({"code": "print(1, flush=True)\nwhile True: pass", "run_timeout": 1},
+     ("Failed", "TimeLimitExceeded", None, "1\n")),
+    ({"code": "import os; os.kill(os.getpid(), 9)"}, ("Failed", "Finished", -9, "")),
+    ({"code": "x = 'x' * 10**9", "memory_limit_MB": 64}, ("Failed", "Finished", 1, "")),
+    ({"code": "echo a; exit 4", "language": "bash"}, ("Failed", "Finished", 4, "a\n")),
+    ({"code": "import os\nprint(open('d/in').read(), os.getcwd())", "files": {
+        "d/in": base64.b64encode(b"hi").decode(), "none": None}},
+     ("Success", "Finished", 0, "hi /workspace\n")),
+    ({"code": "pass", "files": {"../x": "aGk="}}, ("SandboxError", None, None, None)),
+    ({"code": "pass", "files": {"x": "%%%"}}, ("SandboxError", None, None, None)),
+]
+
+
+@test(private=True)
+def programs_get_the_words_that_trainers_read(ctx):
+    with own_gateway(ctx) as (_, gateway):
+        for request, want in RUNS:
+            answer = gateway.run_code(**request)
+            equal(stripped(answer), want, "%r" % request)
+            assert answer["compile_result"] is None
+            if answer["run_result"]:
+                assert isinstance(answer["run_result"]["stderr"], str)
+        answer = gateway.run_code("open('o', 'w').write('q'); 1/0", fetch_files=["o", "none"])
+        equal(answer["files"], {"o": "cQ=="})
+        equal(gateway.ask("GET", "/v1/ping"), (200, "pong"))
+
+        answer = gateway.run_code("print('x' * 30_000_000)")
+        equal((answer["status"], answer["run_result"]["return_code"]), ("Failed", 1))
+        assert "longer than is kept" in answer["run_result"]["stderr"]
+        for body, status, word in (
+                ({}, 400, "code"), ({"code": 5}, 400, "code"), ({"code": "1", "stdin": 1}, 400, "stdin"),
+                ({"code": "1", "language": "cpp"}, 422, "language"),
+                ({"code": "1", "run_timeout": -1}, 422, "run_timeout"),
+                ({"code": "1", "run_timeout": "1"}, 400, "run_timeout"),
+                ({"code": "1", "memory_limit_MB": True}, 400, "memory_limit_MB"),
+                ({"code": "1", "files": []}, 400, "files"),
+                ({"code": "1", "files": {"x": 1}}, 422, "files"),
+                ([], 400, "object"), (b"{", 400, "JSON"), (b"\xff\xfe", 400, "JSON")):
+            got, answer = gateway.ask("POST", "/run_code", body)
+            equal(got, status, "%r: %r" % (body, answer))
+            assert word in answer["message"], answer
+
+
+@test(private=True)
+def many_at_once_are_served(ctx):
+    with own_gateway(ctx) as (_, gateway), \
+            concurrent.futures.ThreadPoolExecutor(64) as pool:
+        requests = [{"code": "print(%d)" % i} for i in range(60)] + [{"code": 1}, 5]
+        status, answer = gateway.ask("POST", "/run_code/batch", {"requests": requests})
+        equal(status, 200)
+        results = answer["results"]
+        equal([r["run_result"]["stdout"] for r in results[:60]], ["%d\n" % i for i in range(60)])
+        equal([r["status"] for r in results[60:]], ["SandboxError"] * 2)
+        got = list(pool.map(lambda i: gateway.run_code("print(%d)" % i), range(256)))
+        equal([g["run_result"]["stdout"] for g in got], ["%d\n" % i for i in range(256)])
+
+
+@test(private=True)
+def a_client_that_goes_away_stops_its_script(ctx):
+    with own_gateway(ctx) as (service, gateway):
+        async def run():
+            async with aiohttp.ClientSession() as session:
+                task = asyncio.create_task(session.post(
+                    gateway.url + "/run_code", headers={"Authorization": "Bearer " + TOKEN},
+                    json={"code": named(300), "run_timeout": 400}))
+                await asyncio.to_thread(wait_busy, service, 1)
+                task.cancel()
+        asyncio.run(run())
+        wait_busy(service, 0)
+
+
+# ---- who ----
+
+@test(private=True)
+def requests_without_the_token_are_refused(ctx):
+    with own_gateway(ctx) as (_, gateway):
+        for verb, path in (("POST", "/run_code"), ("GET", "/api/kernels"), ("POST", "/api/kernels"),
+                           ("GET", "/api/kernelspecs"), ("GET", "/api/status"),
+                           ("POST", "/run_code/batch"), ("DELETE", "/api/kernels/x")):
+            for token in (None, "wrong", TOKEN + "x"):
+                status, answer = gateway.ask(verb, path, {"code": "1"}, token)
+                equal(status, 401, "%s %s with %r: %r" % (verb, path, token, answer))
+        for path in ("/healthz", "/readyz", "/metrics", "/api", "/v1/ping"):
+            equal(gateway.ask("GET", path, token=None)[0], 200, path)
+        for how in (("X-API-Key", TOKEN), ("Authorization", "token " + TOKEN)):
+            equal(gateway.ask("GET", "/api/kernels", token=None, headers=[how])[0], 200)
+        equal(gateway.ask("GET", "/api/kernels?token=" + TOKEN, token=None)[0], 200)
+
+
+@test(private=True)
+def pages_of_other_sites_are_refused(ctx):
+    with http_private(ctx, unix=True) as (_, path), gateway_on(path, "--open") as gateway:
+        equal(gateway.ask("POST", "/run_code", {"code": "print(1)"}, None)[0], 200)
+        for headers in ([("Origin", "https://evil.example")], [("Origin", "null")],
+                        [("Host", "rebound.example")]):
+            status, answer = gateway.ask("POST", "/run_code", {"code": "print(1)"}, None, headers)
+            equal(status, 403, "%r: %r" % (headers, answer))
+
+
+@test(private=True)
+def tokens_of_the_service_are_tenants(ctx):
+    with team_gateway(ctx) as (_, gateway, tokens):
+        equal(gateway.run_code("print(1)", tokens["ada"])["status"], "Success")
+        for token in (None, "wrong", tokens["ada"][:-1] + "0"):
+            equal(gateway.ask("POST", "/run_code", {"code": "1"}, token)[0], 401, "%r" % token)
+        status, mine = gateway.ask("POST", "/api/kernels", {}, tokens["ada"])
+        equal(status, 201, "%r" % mine)
+        equal([k["id"] for k in gateway.ask("GET", "/api/kernels", token=tokens["ada"])[1]],
+              [mine["id"]])
+        equal(gateway.ask("GET", "/api/kernels", token=tokens["bob"])[1], [])
+        never = "00000000-0000-4000-8000-000000000000"
+        for verb, suffix in (("GET", ""), ("DELETE", ""), ("POST", "/interrupt"),
+                             ("POST", "/restart"), ("GET", "/channels")):
+            answers = [gateway.ask(verb, "/api/kernels/%s%s" % (k, suffix), token=tokens["bob"])
+                       for k in (mine["id"], never)]
+            equal(answers[0][0], 404, verb + suffix)
+            equal(json.dumps(answers[0]).replace(mine["id"], never), json.dumps(answers[1]))
+
+
+@test(private=True)
+def without_tokens_of_the_service_a_token_counts_for_nothing(ctx):
+    """The kernel tells the service whose process the gateway is: nobody may come in as that."""
+    with http_private(ctx, unix=True) as (_, path), \
+            gateway_on(path, "--tenants", token=None) as gateway:
+        status, answer = gateway.ask("POST", "/run_code", {"code": "1"}, "anything")
+        equal(status, 503, "%r" % (answer,))
+        assert "token_file" in answer["message"], answer
+
+
+# ---- Jupyter ----
+
+async def a_kernel_runs_cells(gateway, kernel_id, kernel, session):
+    info = (await kernel.ask("kernel_info_request", {})).reply
+    equal((info["status"], info["language_info"]["name"]), ("ok", "python"))
+    got = await kernel.run("x = 20\nprint('hi')\nx + 1")
+    equal((got.stdout, got.reply["execution_count"]), ("hi\n", 1))
+    equal(got.of("execute_input"), [{"code": "x = 20\nprint('hi')\nx + 1", "execution_count": 1}])
+    equal(got.of("execute_result")[0]["data"], {"text/plain": "21"})
+    got = await kernel.run("import sys\nprint('e', file=sys.stderr)\n1 / 0")
+    equal([m[0] for m in got.messages], ["execute_input", "stream", "error"])
+    equal((got.reply["status"], got.reply["ename"]), ("error", "ZeroDivisionError"))
+    equal(got.of("stream"), [{"name": "stderr", "text": "e\n"}])
+    got = await kernel.run("display({'text/html': '<b>h</b>', 'text/plain': 'h'}, raw=True)")
+    equal(got.of("display_data")[0]["data"], {"text/html": "<b>h</b>", "text/plain": "h"})
+    got = await kernel.run("x * 2", silent=True)
+    equal((got.messages, got.reply["execution_count"]), ([], 3))
+    got = await kernel.run(" ")
+    equal((got.messages, got.reply["status"]), ([], "ok"))
+    got = await kernel.run("x;", user_expressions={"a": "x + 2", "b": "nix"})
+    expressions = got.reply["user_expressions"]
+    equal((expressions["a"]["data"]["text/plain"], expressions["b"]["ename"]),
+          ("22", "NameError"))
+
+
+async def a_kernel_knows_its_state(gateway, kernel_id, kernel, session):
+    await kernel.run("class A:\n    'About A.'\n    def method(self, n): 'M.'\na = A()")
+    got = (await kernel.ask("complete_request", {"code": "a.me", "cursor_pos": 4})).reply
+    equal((got["matches"], got["cursor_start"], got["cursor_end"]), (["a.method"], 0, 4))
+    got = (await kernel.ask("inspect_request", {"code": "a.method(1", "cursor_pos": 10})).reply
+    assert got["found"] and "Signature: a.method(n)" in got["data"]["text/plain"], got
+    got = (await kernel.ask("inspect_request", {"code": "zzz", "cursor_pos": 1})).reply
+    equal(got["found"], False)
+    for code, want in (("for i in x:", "incomplete"), ("1 + 1", "complete"), ("1 +* 1", "invalid"),
+                       ("%time x", "complete"), ("def f():\n    return 1", "incomplete")):
+        equal((await kernel.ask("is_complete_request", {"code": code})).reply["status"], want, code)
+    # A look changes nothing.
+    equal((await kernel.run("sorted(n for n in dir() if 'look' in n)"))
+          .of("execute_result")[0]["data"]["text/plain"], "[]")
+    got = (await kernel.ask("history_request", {"hist_access_type": "tail", "n": 1})).reply
+    equal(got["history"], [[0, 2, "sorted(n for n in dir() if 'look' in n)"]])
+    equal((await kernel.ask("comm_info_request", {})).reply["comms"], {})
+
+
+async def a_kernel_survives_what_its_cells_do(gateway, kernel_id, kernel, session):
+    await kernel.run("x = 5")
+    got = await kernel.run("x = 6\nimport os; os._exit(3)")
+    equal(got.reply["status"], "error")
+    equal((await kernel.run("x")).of("execute_result")[0]["data"]["text/plain"], "5")
+    # An interrupt by HTTP, and one by the channel control.
+    for how in ("http", "control"):
+        asked = await kernel.send("execute_request", {
+            "code": "import time\nprint('a', flush=True)\nx = 7\ntime.sleep(300)"})
+        while (await kernel.read())["msg_type"] != "stream":
+            pass
+        if how == "http":
+            async with session.post("%s/api/kernels/%s/interrupt" % (gateway.url, kernel_id)) as response:
+                equal(response.status, 204)
+        else:
+            await kernel.send("interrupt_request", {}, "control")
+        equal((await kernel.collect(asked)).reply["ename"], "KeyboardInterrupt")
+    equal((await kernel.run("x")).of("execute_result")[0]["data"]["text/plain"], "7")
+    async with session.post("%s/api/kernels/%s/restart" % (gateway.url, kernel_id)) as response:
+        equal((response.status, (await response.json())["id"]), (200, kernel_id))
+    got = await kernel.run("x")
+    equal((got.reply["ename"], got.reply["execution_count"]), ("NameError", 1))
+
+
+async def what_waits_behind_an_error_is_aborted(gateway, kernel_id, kernel, session):
+    asked = [await kernel.send("execute_request", {"code": code})
+             for code in ("import time; time.sleep(.2); 1/0", "print(1)", "print(2)")]
+    equal([(await kernel.collect(a)).reply["status"] for a in asked[:1]], ["error"])
+    equal([(await kernel.collect(a)).reply["status"] for a in asked[1:]], ["aborted"] * 2)
+    asked = [await kernel.send("execute_request", {"code": code, "stop_on_error": False})
+             for code in ("import time; time.sleep(.2); 1/0", "print(1)")]
+    equal([(await kernel.collect(a)).reply["status"] for a in asked], ["error", "ok"])
+
+
+@test(private=True)
+def a_cell_asks_its_user(ctx):
+    async def work(_, kernel, session):
+        got = await kernel.run("name = input('who? ')\nname * 2", answers=["Bo"])
+        equal(got.of("input_request"), [{"prompt": "who? ", "password": False}])
+        equal(got.of("execute_result")[0]["data"]["text/plain"], "'BoBo'")
+        equal((await kernel.run("input()")).reply["ename"], "EOFError")
+    with own_gateway(ctx, settings="[policy]\ninput = allow\n") as (_, gateway):
+        with_kernel(gateway, work)
+
+
+async def the_binary_form_of_messages_works(gateway, kernel_id, kernel, session):
+    async with session.ws_connect("%s/api/kernels/%s/channels" % (gateway.url, kernel_id),
+                                  protocols=("v1.kernel.websocket.jupyter.org",)) as ws:
+        equal(ws.protocol, "v1.kernel.websocket.jupyter.org")
+        parts = [b"shell"] + [json.dumps(p).encode() for p in (
+            {"msg_id": "m1", "msg_type": "execute_request"}, {}, {}, {"code": "print(6*7)"})]
+        offsets = [8 * (len(parts) + 2)]
+        for part in parts:
+            offsets.append(offsets[-1] + len(part))
+        await ws.send_bytes(struct.pack("<%dQ" % (len(offsets) + 1), len(offsets), *offsets)
+                            + b"".join(parts))
+        text = b""
+        while b'"execute_reply"' not in text:
+            frame = await ws.receive(timeout=60)
+            equal(frame.type, aiohttp.WSMsgType.BINARY)
+            text += frame.data
+        assert b'"42\\n"' in text, text
+
+
+async def messages_that_are_none_end_their_socket_alone(gateway, kernel_id, kernel, session):
+    for bad in ("", "{", "[]", "5", json.dumps({"channel": "x"}),
+                json.dumps({"header": {}, "content": {}}),
+                json.dumps({"header": {"msg_id": 1, "msg_type": 2}, "content": {}}),
+                b"", b"\0" * 8, b"\xff" * 64, struct.pack("<7Q", 6, 56, 9, 3, 2, 1, 0)):
+        async with session.ws_connect("%s/api/kernels/%s/channels"
+                                      % (gateway.url, kernel_id)) as ws:
+            await (ws.send_bytes if isinstance(bad, bytes) else ws.send_str)(bad)
+            frame = await ws.receive(timeout=60)
+            equal((frame.type, frame.data), (aiohttp.WSMsgType.CLOSE, 1007), "%r" % bad)
+    equal((await kernel.run("print(1)")).stdout, "1\n")
+
+
+async def a_session_lives_on_when_its_processes_end(gateway, kernel_id, kernel, session):
+    await kernel.run("x = 1\nimport subprocess; p = subprocess.Popen(['sleep', '300'])")
+    await kernel.run("import os; os.kill(-1, 9)")
+    got = await kernel.run("x")
+    if got.reply["status"] == "ok":
+        equal(got.of("execute_result")[0]["data"]["text/plain"], "1")
+    else:	# it is a new one, and said so
+        equal((await kernel.run("2")).reply["execution_count"], 1)
+
+
+KERNELS = [
+    a_kernel_runs_cells, a_kernel_knows_its_state, a_kernel_survives_what_its_cells_do,
+    what_waits_behind_an_error_is_aborted, the_binary_form_of_messages_works,
+    messages_that_are_none_end_their_socket_alone, a_session_lives_on_when_its_processes_end,
+]
+
+
+@test(private=True)
+def kernels_do_what_their_clients_expect(ctx):
+    with own_gateway(ctx) as (_, gateway):
+        for work in KERNELS:
+            print("    " + work.__name__, flush=True)
+            with_kernel(gateway, functools.partial(work, gateway))
+
+
+@test(private=True)
+def a_kernel_that_is_deleted_stops_its_cell(ctx):
+    """Open WebUI does this after a minute, and sends no interrupt."""
+    async def work(kernel_id, kernel, session):
+        await kernel.send("execute_request", {"code": named(300)})
+        await asyncio.to_thread(wait_busy, service, 1)
+        async with session.delete("%s/api/kernels/%s" % (gateway.url, kernel_id)) as response:
+            equal(response.status, 204)
+        await asyncio.to_thread(wait_busy, service, 0)
+    with own_gateway(ctx) as (service, gateway):
+        with_kernel(gateway, work)
+
+
+@test(private=True)
+def kernels_end_with_their_gateway(ctx):
+    async def work():
+        async with kernel_of(gateway) as (_, kernel, session):
+            await kernel.send("execute_request", {"code": named(300)})
+            await asyncio.to_thread(wait_busy, service, 1)
+            gateway.process.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(gateway.process.wait, 60)
+    with http_private(ctx, unix=True) as (service, path):
+        with gateway_on(path) as gateway:
+            asyncio.run(work())
+        equal(busy_count(service), 0)
+
+
+@test(private=True)
+def a_gateway_without_a_service_starts_one(ctx):
+    with gateway_on(None, "--private") as gateway:
+        equal(gateway.run_code("print(1)")["run_result"]["stdout"], "1\n")
+        child = int(open("/proc/%d/task/%d/children" % ((gateway.process.pid,) * 2)).read().split()[0])
+        os.kill(child, signal.SIGKILL)
+        until("the service is away",
+              lambda: gateway.ask("GET", "/readyz", token=None)[0] == 503)
+        equal(gateway.ask("POST", "/run_code", {"code": "1"})[0], 502)
+
+
+if __name__ == "__main__":
+    main(__doc__)
