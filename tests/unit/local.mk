@@ -69,7 +69,7 @@ tests_unit_proto_test_fdpass_SOURCES = tests/unit/proto/test-fdpass.c \
 tests_unit_proto_test_fdpass_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_proto_test_fdpass_LDADD = $(PROTO_TEST_LDADD)
 tests_unit_proto_test_frame_SOURCES = tests/unit/proto/test-frame.c \
-	tests/unit/proto/sample.c tests/unit/proto/sample.h
+	tests/unit/proto/sample.c tests/unit/proto/sample.h tests/unit/proto/no_memory.h
 tests_unit_proto_test_frame_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_proto_test_frame_LDADD = $(PROTO_TEST_LDADD)
 tests_unit_base_test_own_SOURCES = tests/unit/base/test-own.c
@@ -242,7 +242,7 @@ tests_unit_host_test_fence_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_directory_SOURCES = tests/unit/host/test-directory.c
 tests_unit_host_test_directory_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_directory_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_host_test_filestore_SOURCES = tests/unit/host/test-filestore.c
+tests_unit_host_test_filestore_SOURCES = tests/unit/host/test-filestore.c tests/unit/base/set_clock.h
 tests_unit_host_test_filestore_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_filestore_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_launcher_SOURCES = tests/unit/host/test-launcher.c $(ENGINE_RIG)
@@ -296,7 +296,8 @@ tests_unit_host_test_watchdog_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_worker_SOURCES = tests/unit/engine/test-worker.c
 tests_unit_engine_test_worker_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_worker_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_engine_test_zygote_SOURCES = tests/unit/engine/test-zygote.c
+tests_unit_engine_test_zygote_SOURCES = tests/unit/engine/test-zygote.c \
+	tests/unit/proto/few_fds.h tests/unit/proto/no_memory.h
 tests_unit_engine_test_zygote_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_zygote_LDADD = $(ENGINE_TEST_LDADD)
 
@@ -344,7 +345,7 @@ MCP_FAKE = tests/unit/tools/fake_engine.c tests/unit/tools/fake_engine.h \
 	tests/unit/tools/fake_repl.c
 MCP_BENCH = $(MCP_FAKE) \
 	tests/unit/mcp/bench_stream.c tests/unit/mcp/bench_stream.h
-tests_unit_govern_test_approvals_SOURCES = tests/unit/govern/test-approvals.c
+tests_unit_govern_test_approvals_SOURCES = tests/unit/govern/test-approvals.c tests/unit/base/set_clock.h
 tests_unit_govern_test_approvals_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_govern_test_approvals_LDADD = $(MCP_TEST_LDADD)
 tests_unit_govern_test_gate_SOURCES = tests/unit/govern/test-gate.c

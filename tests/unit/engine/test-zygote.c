@@ -30,35 +30,7 @@
 #include "policy/learnable.h"
 #include "proto/frame.h"
 #include "../proto/few_fds.h"
-
-/* ---- a kernel without memory for messages ---- */
-
-static struct failing {
-	unsigned int times;	/* how many of the next calls fail */
-	int error;
-} failing_send, failing_receive;
-
-static bool
-fails(struct failing *failing)
-{
-	if (failing->times == 0)
-		return false;
-	failing->times--;
-	errno = failing->error;
-	return true;
-}
-
-ssize_t
-sendmsg(int socket, const struct msghdr *header, int flags)
-{
-	return fails(&failing_send) ? -1 : syscall(SYS_sendmsg, socket, header, flags);
-}
-
-ssize_t
-recvmsg(int socket, struct msghdr *header, int flags)
-{
-	return fails(&failing_receive) ? -1 : syscall(SYS_recvmsg, socket, header, flags);
-}
+#include "../proto/no_memory.h"
 
 /* ---- a launcher that starts processes which do nothing ---- */
 

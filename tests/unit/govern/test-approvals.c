@@ -20,30 +20,19 @@
 #include "policy/config.h"
 #include "policy/keys.h"
 
+#include "../base/set_clock.h"
+
 static const struct policy_subject alice = { .principal = "uid:1000" };
 static const struct policy_subject bob = { .principal = "uid:1001" };
 static const struct policy_subject root = { .principal = "uid:0" };
 
 static bool sync_fails;
-static time_t the_jump;		/* of the machine's clock */
 
 int
 fdatasync(int fd)
 {
 	errno = EIO;
 	return sync_fails ? -1 : fsync(fd);
-}
-
-time_t
-time(time_t *now_r)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	now.tv_sec += the_jump;
-	if (now_r)
-		*now_r = now.tv_sec;
-	return now.tv_sec;
 }
 
 struct rig {

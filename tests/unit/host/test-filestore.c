@@ -26,6 +26,8 @@
 #include "host/filestore.h"
 #include "host/helper.h"
 
+#include "../base/set_clock.h"
+
 #define MiB (1024 * 1024)
 #define PATIENCE_MS 60000
 
@@ -34,20 +36,6 @@ static struct event_base *base;
 static struct filestore *store;
 static struct filestore_bounds bounds;
 static uint64_t the_time = 1000;
-
-static time_t the_jump;		/* of the machine's clock */
-
-time_t
-time(time_t *now_r)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	now.tv_sec += the_jump;
-	if (now_r)
-		*now_r = now.tv_sec;
-	return now.tv_sec;
-}
 
 static uint64_t
 test_clock(void)

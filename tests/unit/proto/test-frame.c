@@ -19,41 +19,13 @@
 
 #include <cmocka.h>
 
+#include "no_memory.h"
 #include "sample.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
 static int pair[2], before;
 static struct frame_reader reader;	/* reads pair[1] */
-
-/* ---- a kernel without memory for messages ---- */
-
-static struct failing {
-	unsigned int times;	/* how many of the next calls fail */
-	int error;
-} failing_send, failing_receive;
-
-static bool
-fails(struct failing *failing)
-{
-	if (failing->times == 0)
-		return false;
-	failing->times--;
-	errno = failing->error;
-	return true;
-}
-
-ssize_t
-sendmsg(int socket, const struct msghdr *header, int flags)
-{
-	return fails(&failing_send) ? -1 : syscall(SYS_sendmsg, socket, header, flags);
-}
-
-ssize_t
-recvmsg(int socket, struct msghdr *header, int flags)
-{
-	return fails(&failing_receive) ? -1 : syscall(SYS_recvmsg, socket, header, flags);
-}
 
 /* ---- tests ---- */
 
