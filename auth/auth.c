@@ -81,8 +81,7 @@ make_challenge(const struct config *config, const char *error)
 		fprintf(out, ", resource_metadata=\"%.*s" WELL_KNOWN "%s\"", (int)origin,
 			resource, path);
 	}
-	if (fclose(out) != 0)
-		abort();
+	xassert(fclose(out) == 0);
 	return text;
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/xalloc.h"
+
 static const char alphabet[] = "abcdefghijkmnpqrstuvwxyz23456789";
 
 void
@@ -17,8 +19,7 @@ id_new(char id_r[ID_CHARACTERS + 1])
 	static size_t left;
 
 	if (left == 0) {
-		if (getrandom(pool, sizeof(pool), 0) != (ssize_t)sizeof(pool))
-			abort();
+		xassert(getrandom(pool, sizeof(pool), 0) == (ssize_t)sizeof(pool));
 		left = sizeof(pool);
 	}
 	for (size_t i = 0; i < ID_CHARACTERS; i++) {

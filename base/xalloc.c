@@ -6,18 +6,35 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define PROGRAM program_invocation_short_name
+
+/* dprintf(3) would allocate. */
+static _Noreturn void
+write_and_abort(const char *line, int len)
+{
+	if (len > 0)
+		(void)!write(STDERR_FILENO, line, (size_t)len);
+	abort();
+}
+
 void
 xalloc_fail(size_t size)
 {
 	char line[128];
-	int n = size > 0 ? snprintf(line, sizeof(line), "%s: out of memory: %zu bytes\n",
-				    program_invocation_short_name, size)
-			 : snprintf(line, sizeof(line), "%s: out of memory\n",
-				    program_invocation_short_name);
+	int n = size > 0 ? snprintf(line, sizeof(line), "%s: out of memory: %zu bytes\n", PROGRAM, size)
+			 : snprintf(line, sizeof(line), "%s: out of memory\n", PROGRAM);
 
-	if (n > 0)
-		(void)!write(STDERR_FILENO, line, (size_t)n);
-	abort();
+	write_and_abort(line, n);
+}
+
+void
+xassert_fail(const char *condition, const char *file, int line)
+{
+	char text[512];
+	int n = snprintf(text, sizeof(text), "%s: %.100s:%d: failed: %.200s: %s\n", PROGRAM, file, line,
+			 condition, strerrordesc_np(errno));
+
+	write_and_abort(text, n);
 }
 
 void *

@@ -32,6 +32,12 @@ char *xmemdup0(const char *text, size_t len);
 /* To be called before any function of OpenSSL. */
 void xalloc_for_openssl(void);
 
+/* Unless the condition is true, aborts with a line that names it, its place and errno: for what
+ * fails by lack of memory or by an error of this program. It is in every build: it may act. */
+#define xassert(condition) \
+	((condition) ? (void)0 : xassert_fail(#condition, __FILE__, __LINE__))
+_Noreturn void xassert_fail(const char *condition, const char *file, int line);
+
 /* For functions that return NULL if there is no memory. */
 static inline void *
 xalloc_check(void *mem)

@@ -34,6 +34,6 @@ openssl_free(void *mem, const char *file, int line)
 void
 xalloc_for_openssl(void)
 {
-	if (!CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free))
-		abort();	/* called too late */
+	/* It fails if it is called too late. */
+	xassert(CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free));
 }

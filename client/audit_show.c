@@ -141,8 +141,7 @@ print_row(const struct audit_shown *shown, json_t *record)
 	FILE *row = open_memstream(&text, &len);
 	json_t *value;
 
-	if (!row || !quoted)
-		abort();
+	xassert(row && quoted);
 	fprintf(row, "%.10s %.8s  %-10s  %-*s", time, strlen(time) > 11 ? time + 11 : "",
 		admin_name(admin_text(record, "tenant")), EVENT_COLUMNS, admin_text(record, "event"));
 	if (*admin_text(record, "execution"))
@@ -150,8 +149,7 @@ print_row(const struct audit_shown *shown, json_t *record)
 	json_object_foreach(record, key, value)
 		if (is_in_row(key))
 			print_member(row, key, value);
-	if (fclose(row) != 0)
-		abort();
+	xassert(fclose(row) == 0);
 	quote_line(quoted, shown->width + 1, text, len);
 	puts(quoted);
 }

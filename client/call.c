@@ -21,8 +21,7 @@ void
 call_set(json_t *object, const char *key, json_t *value)
 {
 	/* Fails only for lack of memory: the values were made from checked text. */
-	if (json_object_set_new(object, key, value) < 0)
-		abort();
+	xassert(json_object_set_new(object, key, value) == 0);
 }
 
 /* A whole number as an integer, because a schema may say "integer". */
@@ -137,9 +136,7 @@ call_make_room(char **bytes, size_t *room, size_t wanted)
 		return;
 	while (*room < wanted)
 		*room = *room == 0 ? 65536 : *room * 2;
-	*bytes = realloc(*bytes, *room);
-	if (!*bytes)
-		abort();
+	*bytes = xrealloc(*bytes, *room);
 }
 
 void

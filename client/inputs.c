@@ -61,8 +61,7 @@ inputs_append(struct inputs *inputs, const char *path, struct script_text *conte
 						    content->len));
 	else
 		call_set(file, "base64", base64_of(content));
-	if (json_array_append_new(inputs->files, file) < 0)
-		abort();
+	xassert(json_array_append_new(inputs->files, file) == 0);
 	inputs->bytes += content->len;
 	script_text_free(content);
 }

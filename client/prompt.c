@@ -96,8 +96,7 @@ make_block(const struct quote_block *block, const char *text)
 	if (!to)
 		xalloc_fail(0);
 	quote_block(to, block, text, strlen(text));
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	return shown;
 }
 

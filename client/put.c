@@ -123,8 +123,7 @@ request(int socket, off_t size, const char *name)
 	own_mem char *line = NULL;
 	int len = asprintf(&line, "PUT %lld %s\n", (long long)size, name);
 
-	if (len < 0)
-		abort();
+	xassert(len >= 0);
 	return write_all(socket, line, (size_t)len);
 }
 

@@ -219,8 +219,7 @@ repl_command_names(void)
 		xalloc_fail(0);
 	for (size_t i = 1; i < sizeof(commands) / sizeof(commands[0]); i++)
 		fprintf(to, "%%%s\n", commands[i].name);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	return names;
 }
 

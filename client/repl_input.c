@@ -338,8 +338,7 @@ open_terminal(struct repl_input *input)
 		setlocale(LC_CTYPE, "C.UTF-8");
 	input->edit = el_init("mcp-python", stdin, stdout, stderr);
 	input->history = history_init();
-	if (!input->edit || !input->history)
-		abort();
+	xassert(input->edit && input->history);
 	find_history(input);
 	history(input->history, &input->event, H_SETSIZE, HISTORY_MAX);
 	history(input->history, &input->event, H_SETUNIQUE, 1);

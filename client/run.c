@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/quote.h"
+#include "base/xalloc.h"
 #include "client/call.h"
 #include "client/exits.h"
 #include "client/inputs.h"
@@ -264,8 +265,7 @@ make_arguments(const struct options *options, const struct script_text *script,
 			json_decref(arguments);
 			return NULL;
 		}
-		if (json_array_append_new(list, json_string(options->args[i])) < 0)
-			abort();
+		xassert(json_array_append_new(list, json_string(options->args[i])) == 0);
 	}
 	if (options->n_args > 0)
 		call_set(arguments, "args", list);

@@ -76,13 +76,9 @@ table_add(struct table *table, const char *format, ...)
 		table->width[column] = len;
 	if (table->n == table->room) {
 		table->room = table->room ? table->room * 2 : 64;
-		table->cell = realloc(table->cell, table->room * sizeof(*table->cell));
-		if (!table->cell)
-			xalloc_fail(0);
+		table->cell = xrealloc(table->cell, table->room * sizeof(*table->cell));
 	}
-	table->cell[table->n] = strdup(shown);
-	if (!table->cell[table->n++])
-		abort();
+	table->cell[table->n++] = xstrdup(shown);
 }
 
 /* The number of bytes that fit into width, cut between characters. */

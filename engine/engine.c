@@ -419,8 +419,7 @@ engine_take_profile(struct engine *engine, unsigned int profile)
 		pool_change_profile(engine, profile);
 		return;
 	}
-	if (pool_add_profile(engine) < 0)
-		abort();		/* out of memory */
+	xassert(pool_add_profile(engine) == 0);
 	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
 		LIST_FOREACH(tenant, &engine->tenants[i], link)
 			tenant_add_shares(tenant);

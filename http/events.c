@@ -148,10 +148,9 @@ events_send_head(struct evhttp_request *request)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 
-	if (evhttp_add_header(headers, "Content-Type", "text/event-stream") < 0 ||
-	    evhttp_add_header(headers, "Cache-Control", "no-cache") < 0 ||
-	    evhttp_add_header(headers, "X-Accel-Buffering", "no") < 0)
-		abort();
+	xassert(evhttp_add_header(headers, "Content-Type", "text/event-stream") == 0 &&
+		evhttp_add_header(headers, "Cache-Control", "no-cache") == 0 &&
+		evhttp_add_header(headers, "X-Accel-Buffering", "no") == 0);
 	evhttp_send_reply_start(request, 200, NULL);
 }
 
@@ -232,9 +231,9 @@ events_write_event(struct http_exchange *x, bool is_news, struct jsonout *messag
 	if (len <= HTTP_EVENT_COPIED) {
 		evbuffer_add(out, message->at, len);
 		jsonout_done(message);
-	} else if (evbuffer_add_reference(out, jsonout_take(message), len, events_free_text, NULL) <
-		   0) {
-		abort();
+	} else {
+		xassert(evbuffer_add_reference(out, jsonout_take(message), len, events_free_text,
+					       NULL) == 0);
 	}
 	evbuffer_add(out, tail, sizeof(tail) - 1);
 }

@@ -241,8 +241,7 @@ set_header(struct http_exchange *x, const char *name, const char *value)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(x->request);
 
-	if (evhttp_add_header(headers, name, value) < 0)
-		abort();
+	xassert(evhttp_add_header(headers, name, value) == 0);
 }
 
 /* The handshake succeeded: the session begins. */

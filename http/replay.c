@@ -160,8 +160,7 @@ replay_write_event(const struct http_replay *replay, struct kept_event *event, s
 		evbuffer_add(out, event->text, event->len);
 	} else {
 		event->holders++;
-		if (evbuffer_add_reference(out, event->text, event->len, on_sent, event) < 0)
-			abort();
+		xassert(evbuffer_add_reference(out, event->text, event->len, on_sent, event) == 0);
 	}
 	evbuffer_add(out, "\n\n", 2);
 }

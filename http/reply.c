@@ -22,8 +22,7 @@ reply_free_text(const void *text, size_t len, void *arg)
 void
 http_reply_header(struct evhttp_request *request, const char *name, const char *value)
 {
-	if (evhttp_add_header(evhttp_request_get_output_headers(request), name, value) < 0)
-		abort();
+	xassert(evhttp_add_header(evhttp_request_get_output_headers(request), name, value) == 0);
 }
 
 void
@@ -34,8 +33,7 @@ http_reply_text(struct http_connection *c, struct evhttp_request *request, int s
 
 	if (text) {
 		http_reply_header(request, "Content-Type", type);
-		if (evbuffer_add_reference(body, text, len, reply_free_text, NULL) < 0)
-			abort();
+		xassert(evbuffer_add_reference(body, text, len, reply_free_text, NULL) == 0);
 	}
 	if (c->server->draining)
 		http_reply_header(request, "Connection", "close");

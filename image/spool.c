@@ -70,8 +70,7 @@ spool_hex(const void *bytes, size_t len, char hex_r[SPOOL_HEX + 1])
 {
 	unsigned char sum[SHA256_BYTES];
 
-	if (EVP_Digest(bytes, len, sum, NULL, EVP_sha256(), NULL) != 1)
-		abort();
+	xassert(EVP_Digest(bytes, len, sum, NULL, EVP_sha256(), NULL) == 1);
 	hex_write(sum, sizeof(sum), hex_r);
 }
 
@@ -80,16 +79,14 @@ spool_digest_new(void)
 {
 	EVP_MD_CTX *digest = xalloc_check(EVP_MD_CTX_new());
 
-	if (EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
-		abort();
+	xassert(EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1);
 	return digest;
 }
 
 static void
 spool_digest_add(EVP_MD_CTX *digest, const void *bytes, size_t len)
 {
-	if (EVP_DigestUpdate(digest, bytes, len) != 1)
-		abort();
+	xassert(EVP_DigestUpdate(digest, bytes, len) == 1);
 }
 
 static void
@@ -97,8 +94,7 @@ spool_digest_end(EVP_MD_CTX *digest, char hex_r[SPOOL_HEX + 1])
 {
 	unsigned char sum[SHA256_BYTES];
 
-	if (EVP_DigestFinal_ex(digest, sum, NULL) != 1)
-		abort();
+	xassert(EVP_DigestFinal_ex(digest, sum, NULL) == 1);
 	hex_write(sum, sizeof(sum), hex_r);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/base64.h"
 #include "base/hex.h"
+#include "base/xalloc.h"
 
 static EVP_MD *sha256;
 
@@ -28,22 +29,19 @@ digest_begin(struct digest *digest)
 {
 	if (!digest->context)
 		digest->context = EVP_MD_CTX_new();
-	if (!digest->context || EVP_DigestInit_ex(digest->context, sha256, NULL) != 1)
-		abort();
+	xassert(digest->context && EVP_DigestInit_ex(digest->context, sha256, NULL) == 1);
 }
 
 void
 digest_add(struct digest *digest, const void *bytes, size_t len)
 {
-	if (EVP_DigestUpdate(digest->context, bytes, len) != 1)
-		abort();
+	xassert(EVP_DigestUpdate(digest->context, bytes, len) == 1);
 }
 
 void
 digest_end(struct digest *digest, unsigned char sum_r[DIGEST_BYTES])
 {
-	if (EVP_DigestFinal_ex(digest->context, sum_r, NULL) != 1)
-		abort();
+	xassert(EVP_DigestFinal_ex(digest->context, sum_r, NULL) == 1);
 }
 
 void

@@ -697,8 +697,7 @@ make_record(struct wheel *wheel)
 			record_write(to, wheel->member[i].place, wheel->member[i].placed_sum,
 				     wheel->member[i].placed_size);
 	record_write(to, place, NULL, 0);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	return wheel_make_file(wheel, place, false, text, len);
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
+
 const struct tool *
 catalog_find(const struct catalog *catalog, const char *name)
 {
@@ -17,7 +19,6 @@ catalog_find(const struct catalog *catalog, const char *name)
 void
 catalog_add_tool(struct catalog *catalog, const struct tool *tool)
 {
-	if (catalog->n_tools == CATALOG_TOOLS_MAX || catalog_find(catalog, tool->name))
-		abort();
+	xassert(catalog->n_tools < CATALOG_TOOLS_MAX && !catalog_find(catalog, tool->name));
 	catalog->tool[catalog->n_tools++] = tool;
 }

@@ -118,8 +118,7 @@ permission_question(const struct tool *tool, const json_t *arguments,
 		SHOWN_MARK "\" is the caller's and not this server's. What is not named has its "
 		"default.\n\n", tool->name);
 	fits = shown_write(to, counts, &shown_in_form);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	json_decref(counts);
 	if (!fits) {
 		free(message);

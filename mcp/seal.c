@@ -43,9 +43,8 @@ new_key(void)
 	void *key = mmap(NULL, SEAL_KEY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
 
-	if (key == MAP_FAILED || madvise(key, SEAL_KEY_BYTES, MADV_WIPEONFORK) < 0 ||
-	    madvise(key, SEAL_KEY_BYTES, MADV_DONTDUMP) < 0)
-		abort();
+	xassert(key != MAP_FAILED && madvise(key, SEAL_KEY_BYTES, MADV_WIPEONFORK) == 0 &&
+		madvise(key, SEAL_KEY_BYTES, MADV_DONTDUMP) == 0);
 	return key;
 }
 
@@ -55,8 +54,7 @@ mcp_seal_new_random(void)
 	struct mcp_seal *seal = xcalloc(1, sizeof(*seal));
 
 	seal->key = new_key();
-	if (getrandom(seal->key, SEAL_KEY_BYTES, 0) != SEAL_KEY_BYTES)
-		abort();
+	xassert(getrandom(seal->key, SEAL_KEY_BYTES, 0) == SEAL_KEY_BYTES);
 	handle_own_host(seal->host);
 	id_new(seal->life);
 	return seal;
@@ -141,9 +139,8 @@ seal_digest_part(EVP_MD_CTX *digest, const char *text)
 {
 	uint64_t len = strlen(text);
 
-	if (EVP_DigestUpdate(digest, &len, sizeof(len)) != 1 ||
-	    EVP_DigestUpdate(digest, text, len) != 1)
-		abort();
+	xassert(EVP_DigestUpdate(digest, &len, sizeof(len)) == 1 &&
+		EVP_DigestUpdate(digest, text, len) == 1);
 }
 
 void
@@ -153,8 +150,7 @@ seal_bind(const char *principal, const char *method, const json_t *params,
 	static const char *const keys[] = { "name", "uri", "arguments" };
 	EVP_MD_CTX *digest = xalloc_check(EVP_MD_CTX_new());
 
-	if (EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
-		abort();
+	xassert(EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1);
 	seal_digest_part(digest, principal);
 	seal_digest_part(digest, method);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
@@ -165,8 +161,7 @@ seal_bind(const char *principal, const char *method, const json_t *params,
 		seal_digest_part(digest, text ? text : "");
 		free(text);
 	}
-	if (EVP_DigestFinal_ex(digest, binding_r->digest, NULL) != 1)
-		abort();
+	xassert(EVP_DigestFinal_ex(digest, binding_r->digest, NULL) == 1);
 	EVP_MD_CTX_free(digest);
 }
 
@@ -181,9 +176,8 @@ seal_sign(const struct mcp_seal *seal, const char *text, size_t len,
 	assert(len <= SEALED_MAX);
 	memcpy(whole, text, len);
 	memcpy(whole + len, binding->digest, SEAL_DIGEST_BYTES);
-	if (!HMAC(EVP_sha256(), seal->key, SEAL_KEY_BYTES, whole, len + SEAL_DIGEST_BYTES,
-		  mac_r, &mac_len))
-		abort();
+	xassert(HMAC(EVP_sha256(), seal->key, SEAL_KEY_BYTES, whole, len + SEAL_DIGEST_BYTES,
+		     mac_r, &mac_len));
 }
 
 char *

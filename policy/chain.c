@@ -39,8 +39,7 @@ chain_hash(const void *bytes, size_t len, char hash_r[CHAIN_DIGITS + 1])
 
 	if (!sha256)
 		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-	if (!sha256 || !EVP_Digest(bytes, len, hash, NULL, sha256, NULL))
-		abort();
+	xassert(sha256 && EVP_Digest(bytes, len, hash, NULL, sha256, NULL));
 	hex_write(hash, sizeof(hash), hash_r);
 }
 

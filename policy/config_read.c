@@ -604,13 +604,8 @@ on_value(void *arg, const char *section, const char *name, const char *value)
 static void
 add_file(struct config_origin *origin, const char *path)
 {
-	char **file = realloc(origin->file, (origin->n_files + 1) * sizeof(*file));
-	char *copy = strdup(path);
-
-	if (!file || !copy)
-		abort();
-	file[origin->n_files++] = copy;
-	origin->file = file;
+	origin->file = xrealloc(origin->file, (origin->n_files + 1) * sizeof(*origin->file));
+	origin->file[origin->n_files++] = xstrdup(path);
 }
 
 int

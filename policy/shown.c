@@ -50,8 +50,7 @@ shown_dump(const json_t *value, size_t flags)
 static void
 close_text(FILE *stream)
 {
-	if (fclose(stream) != 0)
-		abort();
+	xassert(fclose(stream) == 0);
 }
 
 /* ---- the list of arguments ---- */

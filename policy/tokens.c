@@ -297,8 +297,7 @@ tokens_find(const struct tokens *tokens, const char *id, size_t len)
 static void
 set_text(json_t *record, enum field field, const char *text)
 {
-	if (json_object_set_new(record, fields[field], json_string(text)) < 0)
-		abort();
+	xassert(json_object_set_new(record, fields[field], json_string(text)) == 0);
 }
 
 static void
@@ -338,11 +337,9 @@ tokens_print(const struct tokens *tokens)
 	char *text, *line;
 
 	for (size_t i = 0; i < tokens->n; i++)
-		if (json_array_append_new(list, print_record(&tokens->token[i])) < 0)
-			abort();
-	if (json_object_set_new(root, "version", json_integer(FORM)) < 0 ||
-	    json_object_set_new(root, "tokens", list) < 0)
-		abort();
+		xassert(json_array_append_new(list, print_record(&tokens->token[i])) == 0);
+	xassert(json_object_set_new(root, "version", json_integer(FORM)) == 0 &&
+		json_object_set_new(root, "tokens", list) == 0);
 	text = xalloc_check(json_dumps(root, JSON_INDENT(2)));
 	json_decref(root);
 	line = xasprintf("%s\n", text);

@@ -311,9 +311,8 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 		free(line);
 		return;
 	}
-	if (evbuffer_add_reference(stream_output_of(s), line + written, len - written, free_line,
-				   line) < 0)
-		abort();
+	xassert(evbuffer_add_reference(stream_output_of(s), line + written, len - written,
+					free_line, line) == 0);
 	pause_if_full(s);
 }
 

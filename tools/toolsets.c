@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "engine/engine.h"
 #include "mcp/catalog.h"
 #include "policy/config.h"
@@ -54,7 +55,7 @@ set_of(const char *name)
 	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
 		if (strcmp(sets[i].name, name) == 0)
 			return sets[i].tool;
-	abort();
+	xassert(false);
 }
 
 static bool

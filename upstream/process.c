@@ -234,8 +234,7 @@ process_write(struct process *p, const char *line, size_t len)
 		return -EPIPE;
 	if (evbuffer_get_length(p->waiting) + len >= PROCESS_WAITING_MAX)
 		return -ENOBUFS;
-	if (evbuffer_add(p->waiting, line, len) < 0 || evbuffer_add(p->waiting, "\n", 1) < 0)
-		abort();
+	xassert(evbuffer_add(p->waiting, line, len) == 0 && evbuffer_add(p->waiting, "\n", 1) == 0);
 	process_flush(p);
 	return 0;
 }

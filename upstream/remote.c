@@ -655,8 +655,7 @@ add_coded(struct transfer *t, const char *name, const char *text, size_t len)
 		return;
 	}
 	/* With a colon libcurl would leave it out. */
-	if (asprintf(&empty, "%s;", name) < 0)
-		abort();
+	xassert(asprintf(&empty, "%s;", name) >= 0);
 	t->headers = xalloc_check(curl_slist_append(t->headers, empty));
 }
 

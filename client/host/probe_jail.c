@@ -29,6 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "policy/id_range.h"
 
 #define TESTED_MAJOR 6		/* the oldest kernel that the service was tested with */
@@ -487,8 +488,7 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 	int r;
 
 	(void)place;
-	if (pipe2(ids.ready, O_CLOEXEC) < 0 || pipe2(ids.mapped, O_CLOEXEC) < 0)
-		abort();
+	xassert(pipe2(ids.ready, O_CLOEXEC) == 0 && pipe2(ids.mapped, O_CLOEXEC) == 0);
 	pid = fork();
 	if (pid == 0) {
 		probe_child_begins();

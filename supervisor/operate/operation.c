@@ -59,8 +59,7 @@ operation_uptime_s(const struct operation *operation)
 static void
 operation_put(json_t *object, const char *key, json_t *value)
 {
-	if (json_object_set_new(object, key, xalloc_check(value)) < 0)
-		abort();
+	xassert(json_object_set_new(object, key, xalloc_check(value)) == 0);
 }
 
 static void

@@ -262,7 +262,6 @@ operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
 	write_governance(o, out);
 	metrics_write(o->from.metrics, tenants, out);
 	openmetrics_end(out);
-	if (fclose(out) != 0)
-		abort();
+	xassert(fclose(out) == 0);
 	return text;
 }

@@ -430,8 +430,7 @@ say_packages(FILE *to, const json_t *packages, bool all)
 	FILE *memory = xalloc_check(open_memstream(&text, &len));
 
 	list_packages(memory, packages, true);
-	if (fclose(memory) != 0)
-		abort();
+	xassert(fclose(memory) == 0);
 	if (all || len <= VERSIONS_TEXT_MAX)
 		fputs(text, to);
 	else
@@ -603,8 +602,7 @@ check_environment_give(const struct tool_host *host, const char *profile, bool m
 	engine_enforcement(host->engine, &state.how);
 	tenant_count(host->tenant, &state.counts);
 	write_environment(to, &state, environment);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	jsonout_init(&structured);
 	write_structured(&structured, &state, environment);
 	answer.text = text;

@@ -129,8 +129,7 @@ validate_script_answer_findings(const struct tool_host *host, const char *profil
 
 	xalloc_check(to);
 	validate_script_say(to, profile, findings);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	jsonout_init(&structured);
 	validate_script_write_structured(&structured, findings);
 	answer.text = text;

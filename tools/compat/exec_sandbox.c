@@ -69,8 +69,7 @@ saying_begin(struct saying *s)
 static void
 saying_end(struct saying *s)
 {
-	if (fclose(s->to) != 0)
-		abort();
+	xassert(fclose(s->to) == 0);
 }
 
 /* whole: for programs; text: for readers. */

@@ -91,7 +91,7 @@ python_sandbox_has(const struct config *config, bool container, enum tier tier)
 	case TIER_COUNT:
 		break;
 	}
-	abort();
+	xassert(false);
 }
 
 void

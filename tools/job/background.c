@@ -165,8 +165,7 @@ background_on_output(void *arg, enum stream stream, const char *bytes, size_t le
 		bytes += len - job->output_most;
 		len = job->output_most;
 	}
-	if (evbuffer_add(job->output, bytes, len) < 0)
-		abort();
+	xassert(evbuffer_add(job->output, bytes, len) == 0);
 	kept = evbuffer_get_length(job->output);
 	if (kept > job->output_most)
 		evbuffer_drain(job->output, kept - job->output_most);

@@ -292,8 +292,7 @@ job_give(const struct tool_host *host, const struct look *look)
 	} else {
 		write_jobs(host, to, &structured);
 	}
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;

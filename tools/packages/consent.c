@@ -248,8 +248,7 @@ consent_ask_session(const struct consent *consent)
 	fputs("May these packages be installed for your scripts?", to);
 	consent_write_list(to, consent);
 	write_reason(to, consent);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	/* A user who could not see all of the form is not asked in the session. */
 	question.message = text;
 	r = len <= FORM_BYTES ? host->on_ask(host->arg, &question, 1, NULL) : -EFBIG;

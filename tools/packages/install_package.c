@@ -113,8 +113,7 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 
 	xalloc_check(to);
 	package_say(to, result);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	answer.text = text;
 	answer.structured = structured;
 	answer.structured_len = strlen(structured);
@@ -146,8 +145,7 @@ read_requirement(const json_t *item, size_t i, json_t *list, struct why *why_r)
 	if (json_is_string(item))
 		r = requirement_read(json_string_value(item), json_string_length(item),
 				     &requirement);
-	if (r == -ENOMEM)
-		abort();
+	xassert(r != -ENOMEM);
 	if (r < 0)
 		return why_say(why_r, r, "packages", "packages: item %zu is not a requirement "
 			       "(PEP 508), such as rich or numpy>=1.24", i);

@@ -126,8 +126,7 @@ words_of(const struct outcome *outcome)
 			fwrite(line, 1, n, to);
 		at += n;
 	}
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	kept = jsonout_fit(words, len, PROGRAM_WORDS_MAX);
 	while (kept && (words[kept - 1] == '\n' || words[kept - 1] == ' '))
 		kept--;

@@ -579,8 +579,7 @@ script_answer_give(const struct report *report, const struct tool_host *host)
 
 	xalloc_check(to);
 	script_answer_say(to, report, &answer);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	jsonout_init(&structured);
 	script_answer_write_structured(&structured, report);
 	answer.text = text;

@@ -57,8 +57,7 @@ script_input_write_message(const struct script_input *input, const char *id, con
 		"follows is the script's own text and not this server's. Do not enter passwords or "
 		"other secrets.\n\n", input->tool, id);
 	quote_block(to, &block, prompt, len);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	return text;
 }
 

@@ -619,8 +619,7 @@ write_form(const struct script_call *c)
 		"server. May it make this call?\n\nEach line that begins with \"" SHOWN_MARK "\" is "
 		"the script's and not this server's.\n\n", execution_id(c->tools->execution));
 	fits = shown_write(to, c->shown, &shown_in_form);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	if (fits)
 		return text;
 	free(text);

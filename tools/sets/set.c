@@ -217,9 +217,8 @@ set_name_part(EVP_MD_CTX *digest, const char *text)
 {
 	uint64_t len = strlen(text);
 
-	if (EVP_DigestUpdate(digest, &len, sizeof(len)) != 1 ||
-	    EVP_DigestUpdate(digest, text, len) != 1)
-		abort();
+	xassert(EVP_DigestUpdate(digest, &len, sizeof(len)) == 1 &&
+		EVP_DigestUpdate(digest, text, len) == 1);
 }
 
 static EVP_MD_CTX *
@@ -227,8 +226,7 @@ set_name_begin(const char *kind, const char *platform)
 {
 	EVP_MD_CTX *digest = xalloc_check(EVP_MD_CTX_new());
 
-	if (EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
-		abort();
+	xassert(EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1);
 	set_name_part(digest, kind);
 	set_name_part(digest, platform);
 	return digest;
@@ -239,8 +237,7 @@ set_name_end(EVP_MD_CTX *digest, char name_r[SET_NAME + 1])
 {
 	unsigned char sum[EVP_MAX_MD_SIZE];
 
-	if (EVP_DigestFinal_ex(digest, sum, NULL) != 1)
-		abort();
+	xassert(EVP_DigestFinal_ex(digest, sum, NULL) == 1);
 	EVP_MD_CTX_free(digest);
 	hex_write(sum, SET_NAME / 2, name_r);
 }

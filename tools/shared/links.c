@@ -53,8 +53,7 @@ links_key(void)
 	static unsigned char bytes[KEY_BYTES];
 	static bool made;
 
-	if (!made && getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		abort();
+	xassert(made || getrandom(bytes, sizeof(bytes), 0) == sizeof(bytes));
 	made = true;
 	return bytes;
 }
@@ -87,9 +86,8 @@ links_sign(uint64_t tenant, uint64_t until_s, const char *file, char text_r[SIGN
 	unsigned char mac[EVP_MAX_MD_SIZE];
 	own_mem char *said = xasprintf("%" PRIu64 "-%" PRIu64 "-%s", tenant, until_s, file);
 
-	if (!HMAC(EVP_sha256(), links_key(), KEY_BYTES, (unsigned char *)said, strlen(said), mac,
-		  NULL))
-		abort();
+	xassert(HMAC(EVP_sha256(), links_key(), KEY_BYTES, (unsigned char *)said, strlen(said), mac,
+		     NULL));
 	hex_write(mac, SIGNATURE, text_r);
 }
 

@@ -76,8 +76,7 @@ answer_list(const struct other_tools *t, uint32_t number, const struct upstream_
 		between = ",";
 	}
 	fputc(']', to);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	execution_answer_tool(t->execution, number, TOOL_RETURNED, text, text_len);
 }
 

@@ -134,8 +134,7 @@ read_dependencies(struct requirements_check *check, const json_t *list, bool of_
 				     &requirement);
 		if (r == 0)
 			r = requirements_add(&findings->list, &requirement);
-		if (r == -ENOMEM)
-			abort();
+		xassert(r != -ENOMEM);
 		if (r < 0)
 			note(findings, of_block ? line_of_dependency(check, text) : 0, "'%s' %s%s",
 			     requirements_show(text, shown), r == -EINVAL ? "is not a requirement (PEP 508)"
@@ -362,9 +361,7 @@ find_block(struct requirements_check *check)
 	const struct pep723 *block = &check->block;
 	struct findings *findings = &check->findings;
 
-	if (pep723_find(check->probe.script, check->probe.script_len,
-			&check->block) < 0)
-		abort();
+	xassert(pep723_find(check->probe.script, check->probe.script_len, &check->block) >= 0);
 	findings->found = block->n > 0;
 	if (block->n > 1)
 		note(findings, block->second_line, "there is a second block '# /// script'; "
@@ -437,8 +434,7 @@ requirements_missing_text(const struct findings *findings, const char *profile)
 	if (findings->n_missing > shown)
 		fprintf(to, ", and %zu more", findings->n_missing - shown);
 	fputs(". Nothing was run; check_environment lists what is installed", to);
-	if (fclose(to) != 0)
-		abort();
+	xassert(fclose(to) == 0);
 	return text;
 }
 

@@ -26,8 +26,7 @@ property_of(json_t *schema, const char *name)
 void
 schema_set(json_t *schema, const char *property, const char *keyword, json_t *value)
 {
-	if (json_object_set_new(property_of(schema, property), keyword, value) < 0)
-		abort();
+	xassert(json_object_set_new(property_of(schema, property), keyword, value) == 0);
 }
 
 void

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "policy/config.h"
 #include "policy/imports.h"
 
@@ -35,7 +36,7 @@ tier_modules(const struct config *config, enum tier tier)
 	case TIER_COUNT:
 		break;
 	}
-	abort();
+	xassert(false);
 }
 
 int

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No memory: each library that allocates by xalloc ends the process, with a line that says so. */
+/* No memory, or a condition that does not hold: the process ends, with a line that says so. */
 #include "base/xalloc.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -63,9 +64,16 @@ by_openssl(void)
 	OPENSSL_realloc(OPENSSL_malloc(16), LARGE);
 }
 
+static void
+by_xassert(void)
+{
+	errno = ENOMEM;
+	xassert(text[0] == '\0' && LARGE == 0);
+}
+
 /* With little memory, allocate ends the process and says why. */
 static void
-check_end(void (*allocate)(void))
+check_end(void (*allocate)(void), const char *begins, const char *ends)
 {
 	char said[256] = "";
 	int pipe_fd[2], status;
@@ -88,8 +96,8 @@ check_end(void (*allocate)(void))
 	close(pipe_fd[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	assert_non_null(strstr(said, "test-xalloc: out of memory: "));
-	assert_non_null(strstr(said, " bytes\n"));
+	assert_int_equal(strncmp(said, begins, strlen(begins)), 0);
+	assert_string_equal(said + strlen(said) - strlen(ends), ends);
 }
 
 static void
@@ -109,7 +117,16 @@ no_memory_ends_it_by_name(void **state)
 #endif
 #endif
 	for (size_t i = 0; i < sizeof(allocate) / sizeof(allocate[0]); i++)
-		check_end(allocate[i]);
+		check_end(allocate[i], "test-xalloc: out of memory: ", " bytes\n");
+}
+
+static void
+what_does_not_hold_ends_it_by_place(void **state)
+{
+	(void)state;
+	xassert(text[0] == '\0');
+	check_end(by_xassert, "test-xalloc: tests/unit/base/test-xalloc.c:",
+		  ": failed: text[0] == '\\0' && LARGE == 0: Cannot allocate memory\n");
 }
 
 /* OpenSSL frees what it allocates again with a size of 0. */
@@ -129,6 +146,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_memory_ends_it_by_name),
+		cmocka_unit_test(what_does_not_hold_ends_it_by_place),
 		cmocka_unit_test(openssl_reallocates_to_nothing),
 	};
 
