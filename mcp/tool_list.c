@@ -70,15 +70,30 @@ tool_list_is_offered(const struct tool *tool, const struct config *config)
 	       (!tool->is_there || tool->is_there(config));
 }
 
+/* Does each call need an approval? install_package has its own words about approvals. */
+static bool
+tool_list_is_approved(const struct tool *tool, const struct config *config)
+{
+	return tool->policy && strcmp(tool->policy, "install_package") != 0 &&
+	       policy_tool(config, tool->policy) == POLICY_APPROVE;
+}
+
 /* Makes the description of a tool for a list: as the tool describes itself, but with the input
  * schema of mcp/listing.h, and without an output schema unless those are asked for. */
 static void
 tool_list_describe(const struct tool *tool, const struct config *config,
 		   struct tool_description *shown_r)
 {
-	char *schema;
+	char *schema, *text;
 
 	tool->describe(config, shown_r);
+	if (tool_list_is_approved(tool, config)) {
+		text = xasprintf("%s\nA person has to approve each call: the answer may be "
+				 "approval_pending, with what your user has to do.",
+				 shown_r->description);
+		free(shown_r->description);
+		shown_r->description = text;
+	}
 	schema = listing_of(shown_r->input_schema, config->mcp.arguments == ARGUMENTS_ALL);
 	free(shown_r->input_schema);
 	shown_r->input_schema = schema;

@@ -136,7 +136,7 @@ bool
 toolsets_renew(const struct engine *engine)
 {
 	other_tools_know(engine_upstream(engine));
-	return environment_name(engine_packages(engine));
+	return environment_name(engine_packages(engine), engine_platform(engine));
 }
 
 void

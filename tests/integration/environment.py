@@ -179,6 +179,30 @@ def look(client, **arguments):
     return result["structuredContent"], text_of(result)
 
 
+@test(private=True)
+def governance_is_told_before_the_call(ctx):
+    """In the description of each tool that runs code, and by the tools that describe the service."""
+    said = "A person has to approve each call"
+    for preset in "strict", "open":
+        strict = preset == "strict"
+        for toolset, runs, looks, want in (
+                ("native", ("run_script", "run_repl"), "check_environment",
+                 "each call waits for the approval of a person: run_script, run_repl"),
+                ("exec-sandbox", ("execute_python",), "check_environment", "a person approves each script"),
+                ("python-sandbox", ("execute_code",), "get_sandbox_info", '"approval_required":true'),
+                ("run-python", ("run_python_code",), None, None)):
+            config = "[policy]\npreset = %s\n[mcp]\ntoolsets = %s\n" % (preset, toolset)
+            with ctx.private(config) as s, ctx.client(path=s.socket) as client:
+                listed = {tool["name"]: tool["description"] for tool in client.ask("tools/list")["tools"]}
+                for name in runs:
+                    equal(said in listed[name], strict, name)
+                if looks:
+                    result = client.ask("tools/call", {"name": looks, "arguments": {}})
+                    equal(want in result["content"][0]["text"], strict, looks)
+                    if toolset == "native":
+                        equal(result["structuredContent"]["approvals"], ["run_script", "run_repl"] if strict else [])
+
+
 @test
 def environment_is_described(ctx):
     with ctx.client() as client:

@@ -112,6 +112,9 @@ struct state {
 	struct tenant_counts counts;
 };
 
+/* Tools whose calls policy may want approved; of other tool sets, those that run code by them. */
+static const char *const governed[] = { "run_script", "run_repl" };
+
 static const char description[] =
 	"What scripts find here: the Python version, profiles, all installed packages, the hosts "
 	"that can be reached, whether packages can be installed and who has to agree, limits, and "
@@ -295,6 +298,11 @@ write_reach(struct jsonout *out, const struct tool_host *host)
 	jsonout_member_bool(out, "asks_session", session_agrees(host));
 	jsonout_close(out, '}');
 	jsonout_member_bool(out, "input_asks", input_asks(host));
+	jsonout_member_open(out, "approvals", '[');
+	for (size_t i = 0; i < sizeof(governed) / sizeof(*governed); i++)
+		if (policy_tool(config, governed[i]) == POLICY_APPROVE)
+			jsonout_text(out, governed[i], strlen(governed[i]));
+	jsonout_close(out, ']');
 }
 
 static void
@@ -358,6 +366,20 @@ say_installs(FILE *to, const struct tool_host *host)
 		fprintf(to, "; %s has to agree", session_agrees(host) ? "your user"
 								       : "an operator");
 	fputc('\n', to);
+}
+
+static void
+say_approvals(FILE *to, const struct config *config)
+{
+	const char *before = "each call waits for the approval of a person:";
+
+	for (size_t i = 0; i < sizeof(governed) / sizeof(*governed); i++)
+		if (policy_tool(config, governed[i]) == POLICY_APPROVE) {
+			fprintf(to, "%s %s", before, governed[i]);
+			before = ",";
+		}
+	if (*before == ',')
+		fputc('\n', to);
 }
 
 /* ---- packages ---- */
@@ -577,6 +599,7 @@ write_environment(FILE *to, const struct state *state, const json_t *environment
 	say_profiles(to, state->host, state->modules);
 	say_reach(to, state->host);
 	say_installs(to, state->host);
+	say_approvals(to, state->host->config);
 	say_limits(to, &state->host->config->limits);
 	fprintf(to, "enforced: %s\n", state->how.text);
 	fprintf(to, "yours: %u running of %u, %u waiting of %u, %u sessions\n",

@@ -15,6 +15,7 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "policy/config.h"
+#include "policy/rules.h"
 #include "tools/check/check_environment.h"
 #include "tools/check/validate_script.h"
 #include "tools/compat/schema/execute_python_input.h"
@@ -347,12 +348,14 @@ answer_environment(const struct tool_host *host, const char *profile, bool modul
 	saying_begin(&s);
 	fprintf(s.to, "Python version: %s\nuv: not used\nPlatform: %s %s\n"
 		"Sandbox backend: native\nSandbox status: %s\nDefault timeout: %us\n"
-		"Max timeout: %us\nMax output: %llu bytes\n"
+		"Max timeout: %us\nMax output: %llu bytes\n%s"
 		"Cache warming: not needed\nProfile: %s\nPackages: ",
 		environment_python(environment), environment_marker(environment, "platform_system"),
 		environment_marker(environment, "platform_machine"), how.text, default_seconds(config),
 		most_seconds(config),
-		(unsigned long long)config->exec_sandbox.max_output_bytes, profile);
+		(unsigned long long)config->exec_sandbox.max_output_bytes,
+		policy_tool(config, "run_script") == POLICY_APPROVE
+			? "Approval: a person approves each script\n" : "", profile);
 	json_object_foreach(json_object_get(environment, "packages"), key, package) {
 		fprintf(s.to, "%s%s %s", before,
 			json_string_value(json_object_get(package, "name")),

@@ -16,6 +16,7 @@
 #include "tools/compat/schema/run_python_code_input.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/argument_map.h"
+#include "tools/shared/environment.h"
 
 #define NAME_MAX_BYTES 256		/* of a variable */
 
@@ -123,10 +124,10 @@ run_python_make_description(const struct config *config)
 	size_t len;
 	FILE *to = xalloc_check(open_memstream(&text, &len));
 
-	fputs("Tool to execute Python code and return stdout, stderr, and return value.\n\n"
-	      "The code may be async, and the value on the last line will be returned as the "
-	      "return value.\n\n"
-	      "The code will be executed with Python " PYTHON_VERSION ".\n", to);
+	fprintf(to, "Tool to execute Python code and return stdout, stderr, and return value.\n\n"
+		"The code may be async, and the value on the last line will be returned as the "
+		"return value.\n\n"
+		"The code will be executed with Python %s.\n", environment_version());
 	for (size_t i = 0; i < list->n; i++)
 		fprintf(to, "%s%s", i ? ", " : "\nInstalled packages: ", list->item[i]);
 	xalloc_check(fclose(to) == 0 ? text : NULL);

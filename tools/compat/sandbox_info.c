@@ -8,6 +8,7 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
+#include "policy/rules.h"
 #include "tools/compat/schema/no_input.h"
 #include "tools/compat/schema/sandbox_info_output.h"
 
@@ -107,6 +108,8 @@ start_info(const struct tool_host *host, const json_t *json)
 	sandbox_info_write_profiles(&out, config);
 	sandbox_info_write_limits(&out, config);
 	write_last_form(&out, config);
+	jsonout_member_bool(&out, "approval_required",
+			    policy_tool(config, "run_script") == POLICY_APPROVE);
 	jsonout_member_raw(&out, "container_mode", "{\"available\":true,\"enabled\":true}");
 	jsonout_close(&out, '}');
 	answer.text = answer.structured = out.at;

@@ -47,9 +47,9 @@ struct tool_run {
 /* ---- description ---- */
 
 static const char description[] =
-	"Follow a script that was started with background: true. status: does it still run; "
-	"output: what it has written, from offset on (next_offset of the last answer), collected "
-	"for wait_seconds; wait: its answer, once it has ended; cancel: stops it; list: all jobs.";
+	"Follow a script started with background: true. status: does it still run; output: what "
+	"it wrote from offset (next_offset of the last answer), collected for wait_seconds; "
+	"wait: its answer, once it has ended; cancel: stops it; list: all jobs.";
 
 static void
 job_describe(const struct config *config, struct tool_description *description_r)

@@ -16,6 +16,7 @@
 #include "tools/job/background.h"
 #include "tools/packages/needs.h"
 #include "tools/script/outcome_copy.h"
+#include "tools/shared/environment.h"
 
 #define JOB_WAIT_S 5		/* a call waits so long behind a job before it is refused */
 #define CALL_WAIT_S 60		/* ... behind another call, and for at most half of its own time */
@@ -39,7 +40,7 @@ make_description(const struct config *config)
 		"profile and dependencies are chosen when it begins.%s\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
 		"\"x + 1\"} gives result 21.",
-		PYTHON_VERSION, config->repl.idle_seconds, script_input_text(config));
+		environment_version(), config->repl.idle_seconds, script_input_text(config));
 	return xalloc_check(n < 0 ? NULL : text);
 }
 

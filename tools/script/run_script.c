@@ -60,7 +60,7 @@ run_script_make_description(const struct config *config)
 		"subprocesses work.%s%s%s\n"
 		"Example: {\"script\": \"import math\\nmath.factorial(10)\"} gives result "
 		"3628800.",
-		PYTHON_VERSION, run_script_network_text(config), script_input_text(config),
+		environment_version(), run_script_network_text(config), script_input_text(config),
 		packages, others);
 	free(packages);
 	return xalloc_check(n < 0 ? NULL : text);

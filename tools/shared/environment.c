@@ -34,6 +34,7 @@ struct remembered {
 
 static struct remembered remembered[CONFIG_PROFILES_MAX];
 static char named[PACKAGES_TEXT_MAX + 1];	/* environment_name's */
+static char python[32] = PYTHON_VERSION;
 
 struct environment_ask {
 	struct inside *inside;
@@ -86,12 +87,23 @@ environment_forget(void)
 }
 
 bool
-environment_name(const char *modules)
+environment_name(const char *modules, const char *platform)
 {
+	const char *version = strchr(platform, '-');
 	bool changed = strcmp(named, modules) != 0;
+	char was[sizeof(python)];
 
+	memcpy(was, python, sizeof(was));
 	snprintf(named, sizeof(named), "%s", modules);
-	return changed;
+	snprintf(python, sizeof(python), "%s", version ? version + 1 : PYTHON_VERSION);
+	python[strcspn(python, "-")] = '\0';
+	return changed || strcmp(was, python) != 0;
+}
+
+const char *
+environment_version(void)
+{
+	return python;
 }
 
 /* A package lies in a folder of its name. Is it in one of the usual folders? */

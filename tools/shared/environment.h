@@ -47,9 +47,13 @@ const char *environment_similar(const struct tool_host *host, const char *name,
 				const char **profile_r);
 
 /* Sets the names of well-known modules that scripts of the default profile can import, "numpy,
- * pandas"; copied. They are for descriptions of tools, which are made before any worker is asked.
- * True: the names have changed. */
-bool environment_name(const char *modules);
+ * pandas"; and the platform of its Python (zygote_platform; "": not known yet). Both are copied.
+ * They are for descriptions of tools, which are made before any worker is asked. True: something
+ * has changed. */
+bool environment_name(const char *modules, const char *platform);
+
+/* The version of that Python, "3.11"; valid until the loop's next turn. */
+const char *environment_version(void);
 
 /* Does the same, before a zygote can name them, with those that are found where Python usually has
  * its packages. */

@@ -556,6 +556,13 @@ engine_packages(const struct engine *engine)
 	return "";
 }
 
+const char *
+engine_platform(const struct engine *engine)
+{
+	(void)engine;
+	return "";
+}
+
 void
 engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r)
 {

@@ -41,6 +41,18 @@ static const struct { const char *requirement; bool satisfied; } cases[] = {
 	{ "big[loop]", false }, { "big[unknown]", true },
 };
 
+/* The Python of the build, until the first zygote has named its own. */
+static void
+descriptions_name_its_python(void **state)
+{
+	(void)state;
+	assert_string_equal(environment_version(), PYTHON_VERSION);
+	environment_name("numpy", "cpython-3.13-linux-x86_64");
+	assert_string_equal(environment_version(), "3.13");
+	environment_name("", "");
+	assert_string_equal(environment_version(), PYTHON_VERSION);
+}
+
 static void
 requirements_are_held_against_it(void **state)
 {
@@ -223,6 +235,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(descriptions_name_its_python),
 		cmocka_unit_test(requirements_are_held_against_it),
 		cmocka_unit_test(what_a_worker_says_is_checked),
 		cmocka_unit_test(calls_are_given_up),
