@@ -4,6 +4,7 @@
 #include "policy/config_parts.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
@@ -28,14 +29,18 @@ said_of(const struct config *config, const char *section, const char *name)
 	return row < 0 ? &config->origin->said[KEYS_MAX - 1] : &config->origin->said[row];
 }
 
+static const struct config_origin *
+first_origin(const struct config *config)
+{
+	return config->origin->base ? config->origin->base->origin : config->origin;
+}
+
 static void
 config_print_said(const struct config *config, const struct config_said *said,
 		  const char *path, FILE *errors)
 {
-	const struct config_origin *origin = config->origin;
+	const struct config_origin *origin = first_origin(config);
 
-	if (origin->base)
-		origin = origin->base->origin;
 	if (said->line)
 		fprintf(errors, "%s:%u: ", origin->file[said->file], said->line);
 	else
@@ -47,14 +52,26 @@ config_place(const struct config *config, const char *section, const char *name,
 	     char *text, size_t size)
 {
 	const struct config_said *said = said_of(config, section, name);
-	const struct config_origin *origin = config->origin;
+	const struct config_origin *origin = first_origin(config);
 
-	if (origin->base)
-		origin = origin->base->origin;
 	if (said->line)
 		snprintf(text, size, "%s:%u", origin->file[said->file], said->line);
 	else
 		snprintf(text, size, "[%s]", section);
+}
+
+/* Reports what is wrong with a key, by its file and line. */
+static void __attribute__((format(printf, 6, 7)))
+report(const struct config *config, const char *section, const char *key, const char *path,
+       FILE *errors, const char *format, ...)
+{
+	va_list args;
+
+	config_print_said(config, said_of(config, section, key), path, errors);
+	va_start(args, format);
+	vfprintf(errors, format, args);
+	va_end(args);
+	fputc('\n', errors);
 }
 
 /* An incomplete authentication section is worse than none, and is refused. */
@@ -86,8 +103,8 @@ check_auth(const struct config *config, const char *path, FILE *errors)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		if (!rules[i].wrong)
 			continue;
-		config_print_said(config, said_of(config, "auth", rules[i].key), path, errors);
-		fprintf(errors, "[auth] %s: %s\n", rules[i].key, rules[i].text);
+		report(config, "auth", rules[i].key, path, errors, "[auth] %s: %s", rules[i].key,
+		       rules[i].text);
 		r = -EINVAL;
 	}
 	return r;
@@ -178,19 +195,47 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
-static int
-check_profiles(const struct config *config, const char *path, FILE *errors)
+static bool
+has_profile(const struct config *config, const char *name)
 {
-	const struct config_list *names = &config->policy.profiles;
+	return config_find_profile(config, name);
+}
+
+static bool
+has_secret(const struct config *config, const char *name)
+{
+	size_t s = 0;
+
+	while (s < config->n_secrets && strcmp(config->secret[s].name, name) != 0)
+		s++;
+	return s < config->n_secrets || strcmp(name, "*") == 0;
+}
+
+/* Do all sections exist that keys name? Checked for each tenant, too. */
+static int
+check_names(const struct config *config, const char *path, FILE *errors)
+{
+	const struct {
+		const char *section, *key, *named;
+		const struct config_list *names;
+		bool (*has)(const struct config *config, const char *name);
+	} lists[] = {
+		{ "network", "secrets", "secret", &config->network.secrets, has_secret },
+		{ "policy", "profiles", "profile", &config->policy.profiles, has_profile },
+	};
 	int r = 0;
 
-	for (size_t i = 0; i < names->n; i++) {
-		if (config_find_profile(config, names->item[i]))
-			continue;
-		config_print_said(config, said_of(config, "policy", "profiles"), path, errors);
-		fprintf(errors, "[policy] profiles: there is no [profile %s]\n", names->item[i]);
-		r = -EINVAL;
-	}
+	for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++)
+		for (size_t i = 0; i < lists[k].names->n; i++) {
+			const char *name = lists[k].names->item[i];
+
+			if (lists[k].has(config, name))
+				continue;
+			report(config, lists[k].section, lists[k].key, path, errors,
+			       "[%s] %s: there is no [%s %s]", lists[k].section, lists[k].key,
+			       lists[k].named, name);
+			r = -EINVAL;
+		}
 	return r;
 }
 
@@ -200,17 +245,14 @@ is_closed(const char *url)
 {
 	static const char *const beginnings[] = { "https://", "unix:", "http://localhost",
 						  "http://127.0.0.1", "http://[::1]" };
-	bool is = false;
 
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
 		size_t len = strlen(beginnings[i]);
 
-		if (strncmp(url, beginnings[i], len) == 0)
-			is = i < 2 || strchr(":/", url[len]);
-		if (is)
-			break;
+		if (strncmp(url, beginnings[i], len) == 0 && (i < 2 || strchr(":/", url[len])))
+			return true;
 	}
-	return is;
+	return false;
 }
 
 static bool
@@ -264,24 +306,6 @@ wrong_of_tools(const struct config_tools *tools, const char **name_r)
 	return wrong_of_oauth(tools, name_r);
 }
 
-static int
-check_tools(const struct config *config, const char *path, FILE *errors)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < config->n_tools; i++) {
-		const struct config_tools *tools = &config->tools[i];
-		const char *key, *wrong = wrong_of_tools(tools, &key);
-
-		if (!wrong)
-			continue;
-		config_print_said(config, said_of(config, "tools", key), path, errors);
-		fprintf(errors, "[tools %s] %s\n", tools->name, wrong);
-		r = -EINVAL;
-	}
-	return r;
-}
-
 /* Returns what is wrong with the key *name_r; NULL: nothing is wrong. */
 static const char *
 wrong_of_secret(const struct config_secret *secret, const char **name_r)
@@ -306,42 +330,25 @@ wrong_of_secret(const struct config_secret *secret, const char **name_r)
 	return NULL;
 }
 
+/* Checks the sections [tools NAME] and [secret NAME]. */
 static int
-check_secrets(const struct config *config, const char *path, FILE *errors)
+check_named(const struct config *config, const char *path, FILE *errors)
 {
+	const char *key, *wrong;
 	int r = 0;
 
-	for (size_t i = 0; i < config->n_secrets; i++) {
-		const struct config_secret *secret = &config->secret[i];
-		const char *key, *wrong = wrong_of_secret(secret, &key);
-
-		if (!wrong)
-			continue;
-		config_print_said(config, said_of(config, "secret", key), path, errors);
-		fprintf(errors, "[secret %s] %s\n", secret->name, wrong);
-		r = -EINVAL;
-	}
-	return r;
-}
-
-/* Do all sections exist that [network] secrets names? Checked for each tenant, too. */
-static int
-check_secret_names(const struct config *config, const char *path, FILE *errors)
-{
-	const struct config_list *names = &config->network.secrets;
-	int r = 0;
-
-	for (size_t i = 0; i < names->n; i++) {
-		size_t s = 0;
-
-		while (s < config->n_secrets && strcmp(config->secret[s].name, names->item[i]) != 0)
-			s++;
-		if (s < config->n_secrets || strcmp(names->item[i], "*") == 0)
-			continue;
-		config_print_said(config, said_of(config, "network", "secrets"), path, errors);
-		fprintf(errors, "[network] secrets: there is no [secret %s]\n", names->item[i]);
-		r = -EINVAL;
-	}
+	for (size_t i = 0; i < config->n_tools; i++)
+		if ((wrong = wrong_of_tools(&config->tools[i], &key))) {
+			report(config, "tools", key, path, errors, "[tools %s] %s",
+			       config->tools[i].name, wrong);
+			r = -EINVAL;
+		}
+	for (size_t i = 0; i < config->n_secrets; i++)
+		if ((wrong = wrong_of_secret(&config->secret[i], &key))) {
+			report(config, "secret", key, path, errors, "[secret %s] %s",
+			       config->secret[i].name, wrong);
+			r = -EINVAL;
+		}
 	return r;
 }
 
@@ -353,9 +360,8 @@ check_metrics(const struct config *config, const char *path, FILE *errors)
 
 	if (!listen || strncmp(listen, "127.", 4) == 0 || strncmp(listen, "[::1]:", 6) == 0)
 		return 0;
-	config_print_said(config, said_of(config, "metrics", "listen"), path, errors);
-	fprintf(errors, "[metrics] listen: has to be an address of the loopback device, "
-		"127.0.0.1:PORT or [::1]:PORT\n");
+	report(config, "metrics", "listen", path, errors, "[metrics] listen: has to be an address of "
+	       "the loopback device, 127.0.0.1:PORT or [::1]:PORT");
 	return -EINVAL;
 }
 
@@ -368,20 +374,16 @@ config_check(const struct config *config, const char *path, FILE *errors)
 
 	wrong |= check_relations(config, path, errors) < 0;
 	if (config->mcp.toolsets.n == 0) {
-		config_print_said(config, said_of(config, "mcp", "toolsets"), path, errors);
-		fprintf(errors, "[mcp] toolsets: names no set\n");
+		report(config, "mcp", "toolsets", path, errors, "[mcp] toolsets: names no set");
 		wrong = true;
 	}
 	wrong |= check_metrics(config, path, errors) < 0;
-	wrong |= check_tools(config, path, errors) < 0;
-	wrong |= check_secrets(config, path, errors) < 0;
-	wrong |= check_secret_names(config, path, errors) < 0;
-	wrong |= check_profiles(config, path, errors) < 0;
+	wrong |= check_named(config, path, errors) < 0;
+	wrong |= check_names(config, path, errors) < 0;
 	wrong_itself = wrong;
 	for (size_t i = 0; !wrong_itself && i < origin->n_tenants; i++) {
 		const struct config_tenant *tenant = origin->tenant[i];
 		const struct config *derived = config_derive(config, &tenant, 1);
-		int r;
 
 		if (!derived) {
 			config_print_said(config, &tenant->setting[0].said, path, errors);
@@ -389,10 +391,8 @@ config_check(const struct config *config, const char *path, FILE *errors)
 			wrong = true;
 			continue;
 		}
-		r = check_relations(derived, path, errors);
-		if (check_profiles(derived, path, errors) < 0 ||
-		    check_secret_names(derived, path, errors) < 0 || r < 0)
-			wrong = true;
+		wrong |= check_relations(derived, path, errors) < 0;
+		wrong |= check_names(derived, path, errors) < 0;
 		config_free(derived);
 	}
 	return wrong ? -EINVAL : 0;
