@@ -117,16 +117,19 @@ turn_away(struct peer *peer, const char *why)
 
 /* ---- requests ---- */
 
+/* A request that is being answered. */
+struct asked {
+	struct peer *peer;
+	const json_t *request;
+	const char *id;			/* of the request; NULL: it has none */
+	int value;			/* of the row */
+	struct why *why;		/* set if the answer is NULL and does not come later */
+};
+
 static json_t *
 admin_say_error(const char *text)
 {
 	return json_pack("{s:b,s:s}", "ok", 0, "error", text);
-}
-
-static json_t *
-say_not_operator(void)
-{
-	return admin_say_error("you are not an operator ([admin] operators)");
 }
 
 static bool
@@ -149,184 +152,126 @@ make_list(struct peer *peer, bool all)
 }
 
 static json_t *
-admin_answer_list(struct peer *peer, const json_t *request)
+admin_answer_list(const struct asked *asked)
 {
-	return make_list(peer, json_is_true(json_object_get(request, "all")));
+	return make_list(asked->peer, json_is_true(json_object_get(asked->request, "all")));
 }
 
 static json_t *
-answer_watch(struct peer *peer, const json_t *request)
+answer_watch(const struct asked *asked)
 {
-	(void)request;
-	peer->watches = true;
-	return make_list(peer, false);
+	asked->peer->watches = true;
+	return make_list(asked->peer, false);
 }
 
 static json_t *
-answer_show(struct peer *peer, const json_t *request)
+answer_show(const struct asked *asked)
 {
-	struct gate *gate = peer->admin->options.gate;
-	const char *id = json_string_value(json_object_get(request, "id"));
-	json_t *approval = id ? approvals_show(gate_approvals(gate), id,
-					       gate_subject(gate, peer->principal),
-					       is_operator(peer)) : NULL;
+	struct gate *gate = asked->peer->admin->options.gate;
+	json_t *approval = approvals_show(gate_approvals(gate), asked->id,
+					  gate_subject(gate, asked->peer->principal),
+					  is_operator(asked->peer));
 
-	if (!approval)
-		return admin_say_error("there is no such request that you may see");
-	return json_pack("{s:b,s:o}", "ok", 1, "approval", approval);
+	if (approval)
+		return json_pack("{s:b,s:o}", "ok", 1, "approval", approval);
+	why_say(asked->why, -ENOENT, "id", "there is no such request that you may see");
+	return NULL;
 }
 
+/* value: the new state. */
 static json_t *
-admin_decide(struct peer *peer, const json_t *request, enum approval_state state)
+answer_decide(const struct asked *asked)
 {
-	struct gate *gate = peer->admin->options.gate;
-	const char *id = json_string_value(json_object_get(request, "id"));
+	struct gate *gate = asked->peer->admin->options.gate;
+	const struct policy_subject *by = gate_subject(gate, asked->peer->principal);
 	const struct approval_decision decision = {
-		.state = state,
-		.why = json_string_value(json_object_get(request, "reason")),
-		.for_run = json_is_true(json_object_get(request, "for_run")),
+		.state = (enum approval_state)asked->value,
+		.why = json_string_value(json_object_get(asked->request, "reason")),
+		.for_run = json_is_true(json_object_get(asked->request, "for_run")),
 	};
-	struct why why = { .field = "" };
 
-	if (!id)
-		return admin_say_error("id: which one?");
-	if (decision.why && strlen(decision.why) > REASON_MAX)
-		return admin_say_error("reason: is too long");
-	if (approvals_decide(gate_approvals(gate), id, gate_subject(gate, peer->principal),
-			     &decision, &why) < 0)
-		return admin_say_error(why.text);
-	return json_pack("{s:b}", "ok", 1);
+	if (decision.why && strlen(decision.why) > REASON_MAX) {
+		why_say(asked->why, -EINVAL, "reason", "reason: is too long");
+		return NULL;
+	}
+	return approvals_decide(gate_approvals(gate), asked->id, by, &decision, asked->why) < 0
+		? NULL : json_pack("{s:b}", "ok", 1);
 }
 
 static json_t *
-answer_approve(struct peer *peer, const json_t *request)
+answer_revoke(const struct asked *asked)
 {
-	return admin_decide(peer, request, APPROVAL_GRANTED);
+	struct gate *gate = asked->peer->admin->options.gate;
+
+	return approvals_revoke(gate_approvals(gate), asked->id,
+				gate_subject(gate, asked->peer->principal), asked->why) < 0
+		? NULL : json_pack("{s:b}", "ok", 1);
 }
 
 static json_t *
-answer_deny(struct peer *peer, const json_t *request)
+answer_status(const struct asked *asked)
 {
-	return admin_decide(peer, request, APPROVAL_REFUSED);
-}
-
-static json_t *
-answer_revoke(struct peer *peer, const json_t *request)
-{
-	struct gate *gate = peer->admin->options.gate;
-	const char *id = json_string_value(json_object_get(request, "id"));
-	struct why why = { .field = "" };
-
-	if (!id)
-		return admin_say_error("id: which one?");
-	if (approvals_revoke(gate_approvals(gate), id, gate_subject(gate, peer->principal),
-			     &why) < 0)
-		return admin_say_error(why.text);
-	return json_pack("{s:b}", "ok", 1);
-}
-
-static json_t *
-answer_status(struct peer *peer, const json_t *request)
-{
-	const struct operation *operation = peer->admin->options.operation;
-	bool operator = is_operator(peer);
+	const struct operation *operation = asked->peer->admin->options.operation;
+	bool operator = is_operator(asked->peer);
 	json_t *answer = operator ? operation_status(operation)
-				  : operation_status_of(operation, peer->principal);
+				  : operation_status_of(operation, asked->peer->principal);
 
-	(void)request;
 	json_object_set_new(answer, "ok", json_true());
 	json_object_set_new(answer, "scope", json_string(operator ? "service" : "self"));
 	return answer;
 }
 
 static json_t *
-answer_metrics(struct peer *peer, const json_t *request)
+answer_metrics(const struct asked *asked)
 {
-	json_t *answer;
 	size_t len;
-	own_mem char *text = NULL;
+	own_mem char *text = operation_metrics(asked->peer->admin->options.operation, true, &len);
 
-	(void)request;
-	if (!is_operator(peer))
-		return say_not_operator();
-	text = operation_metrics(peer->admin->options.operation, true, &len);
-	answer = json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
-	return answer;
+	return json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
 }
 
 static json_t *
-answer_executions(struct peer *peer, const json_t *request)
+answer_executions(const struct asked *asked)
 {
-	(void)request;
-	return is_operator(peer) ? running_list(peer->admin->options.engine) : say_not_operator();
+	return running_list(asked->peer->admin->options.engine);
 }
 
 static json_t *
-answer_stop(struct peer *peer, const json_t *request)
+answer_stop(const struct asked *asked)
 {
-	const struct admin_options *options = &peer->admin->options;
-	struct why why = { .field = "" };
-	json_t *answer;
+	const struct admin_options *options = &asked->peer->admin->options;
 
-	if (!is_operator(peer))
-		return say_not_operator();
-	answer = running_stop(options->engine, gate_audit(options->gate), peer->principal, request,
-			      &why);
-	return answer ? answer : admin_say_error(why.text);
+	return running_stop(options->engine, gate_audit(options->gate), asked->peer->principal,
+			    asked->request, asked->why);
+}
+
+/* value: 1, to suspend the tenant; 0, to resume it. */
+static json_t *
+answer_suspend(const struct asked *asked)
+{
+	const struct admin_options *options = &asked->peer->admin->options;
+
+	return running_suspend(options->engine, options->gate, asked->peer->principal,
+			       asked->request, asked->value, asked->why);
 }
 
 static json_t *
-change_tenant(struct peer *peer, const json_t *request, bool suspend)
+answer_suspended(const struct asked *asked)
 {
-	const struct admin_options *options = &peer->admin->options;
-	struct why why = { .field = "" };
-	json_t *answer;
-
-	if (!is_operator(peer))
-		return say_not_operator();
-	answer = running_suspend(options->engine, options->gate, peer->principal, request, suspend,
-				 &why);
-	return answer ? answer : admin_say_error(why.text);
+	return running_suspended(asked->peer->admin->options.gate);
 }
 
 static json_t *
-answer_suspend(struct peer *peer, const json_t *request)
+answer_tools(const struct asked *asked)
 {
-	return change_tenant(peer, request, true);
+	return operator_tools_list(asked->peer->admin->options.engine);
 }
 
 static json_t *
-answer_resume(struct peer *peer, const json_t *request)
+answer_describe_tool(const struct asked *asked)
 {
-	return change_tenant(peer, request, false);
-}
-
-static json_t *
-answer_suspended(struct peer *peer, const json_t *request)
-{
-	(void)request;
-	return is_operator(peer) ? running_suspended(peer->admin->options.gate)
-				 : say_not_operator();
-}
-
-static json_t *
-answer_tools(struct peer *peer, const json_t *request)
-{
-	(void)request;
-	return is_operator(peer) ? operator_tools_list(peer->admin->options.engine)
-				 : say_not_operator();
-}
-
-static json_t *
-answer_describe_tool(struct peer *peer, const json_t *request)
-{
-	struct why why = { .field = "" };
-	json_t *answer;
-
-	if (!is_operator(peer))
-		return say_not_operator();
-	answer = operator_tools_describe(peer->admin->options.engine, request, &why);
-	return answer ? answer : admin_say_error(why.text);
+	return operator_tools_describe(asked->peer->admin->options.engine, asked->request,
+				       asked->why);
 }
 
 static void admin_give(struct peer *peer, json_t *answer);
@@ -340,32 +285,44 @@ admin_on_called(void *arg, json_t *answer)
 	admin_give(peer, answer);
 }
 
-/* NULL: the answer comes later. */
+/* The answer comes later, unless nothing was called. */
 static json_t *
-answer_call_tool(struct peer *peer, const json_t *request)
+answer_call_tool(const struct asked *asked)
 {
+	struct peer *peer = asked->peer;
 	const struct admin_options *options = &peer->admin->options;
-	struct why why = { .field = "" };
 
-	if (!is_operator(peer))
-		return say_not_operator();
 	peer->call = operator_tools_call(options->engine, gate_audit(options->gate),
-					 peer->principal, request, admin_on_called, peer, &why);
-	return peer->call ? NULL : admin_say_error(why.text);
+					 peer->principal, asked->request, admin_on_called, peer,
+					 asked->why);
+	return NULL;
 }
+
+/* Whose request it may be, and what it must have. */
+enum { OPERATORS = 1, WITH_ID = 2 };
 
 static const struct {
 	const char *name;
-	json_t *(*answer)(struct peer *peer, const json_t *request);
+	json_t *(*answer)(const struct asked *asked);
+	unsigned int rules;
+	int value;
 } requests[] = {
-	{ "list", admin_answer_list }, { "show", answer_show }, { "watch", answer_watch },
-	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
-	{ "status", answer_status }, { "metrics", answer_metrics },
-	{ "executions", answer_executions }, { "stop", answer_stop },
-	{ "suspend", answer_suspend }, { "resume", answer_resume },
-	{ "suspended", answer_suspended },
-	{ "tools", answer_tools }, { "describe-tool", answer_describe_tool },
-	{ "call-tool", answer_call_tool },
+	{ "list", admin_answer_list, 0, 0 },
+	{ "watch", answer_watch, 0, 0 },
+	{ "show", answer_show, WITH_ID, 0 },
+	{ "approve", answer_decide, WITH_ID, APPROVAL_GRANTED },
+	{ "deny", answer_decide, WITH_ID, APPROVAL_REFUSED },
+	{ "revoke", answer_revoke, WITH_ID, 0 },
+	{ "status", answer_status, 0, 0 },
+	{ "metrics", answer_metrics, OPERATORS, 0 },
+	{ "executions", answer_executions, OPERATORS, 0 },
+	{ "stop", answer_stop, OPERATORS, 0 },
+	{ "suspend", answer_suspend, OPERATORS, 1 },
+	{ "resume", answer_suspend, OPERATORS, 0 },
+	{ "suspended", answer_suspended, OPERATORS, 0 },
+	{ "tools", answer_tools, OPERATORS, 0 },
+	{ "describe-tool", answer_describe_tool, OPERATORS, 0 },
+	{ "call-tool", answer_call_tool, OPERATORS, 0 },
 };
 
 /* NULL: the answer comes later. */
@@ -373,12 +330,23 @@ static json_t *
 admin_answer(struct peer *peer)
 {
 	const char *what = json_string_value(json_object_get(peer->request, "do"));
+	struct why why = { .text = "not understood" };
+	struct asked asked = { peer, peer->request,
+			       json_string_value(json_object_get(peer->request, "id")), 0, &why };
+	size_t i = 0, n = sizeof(requests) / sizeof(requests[0]);
 	json_t *result = NULL;
 
-	for (size_t i = 0; what && i < sizeof(requests) / sizeof(requests[0]); i++)
-		if (strcmp(requests[i].name, what) == 0)
-			result = requests[i].answer(peer, peer->request);
-	return result || peer->call ? result : admin_say_error("not understood");
+	while (i < n && !(what && strcmp(requests[i].name, what) == 0))
+		i++;
+	if (i < n && (requests[i].rules & OPERATORS) && !is_operator(peer))
+		return admin_say_error("you are not an operator ([admin] operators)");
+	if (i < n && (requests[i].rules & WITH_ID) && !asked.id)
+		return admin_say_error("id: which one?");
+	if (i < n) {
+		asked.value = requests[i].value;
+		result = requests[i].answer(&asked);
+	}
+	return result || peer->call ? result : admin_say_error(why.text);
 }
 
 /* ---- whom it is about ---- */
