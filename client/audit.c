@@ -131,9 +131,8 @@ tell_beginning(const struct walk *walk)
 }
 
 static bool
-verify_end(void *arg)
+verify_end(void *)
 {
-	(void)arg;
 	return true;
 }
 

@@ -14,13 +14,12 @@
 
 /* The program lies beside this one in a build tree, else where it is installed. */
 int
-program_command(int argc, char **argv)
+program_command(int, char **argv)
 {
 	char self[PATH_MAX], path[PATH_MAX + sizeof(PROGRAMS) + NAME_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
 
-	(void)argc;
 	self[n > 0 ? n : 0] = '\0';
 	slash = strrchr(self, '/');
 	if (slash) {

@@ -29,9 +29,8 @@
 static volatile sig_atomic_t interrupted;
 
 static void
-on_interrupt(int signal_number)
+on_interrupt(int)
 {
-	(void)signal_number;
 	interrupted = 1;
 }
 

@@ -16,7 +16,7 @@
 #include "client/text.h"
 
 static void
-repl_commands_print_help(struct repl *repl, const char *word, const char *second)
+repl_commands_print_help(struct repl *, const char *, const char *)
 {
 	static const char help[] =
 		"Python, a cell at a time; an empty line ends a block. Tab completes names, and\n"
@@ -31,28 +31,21 @@ repl_commands_print_help(struct repl *repl, const char *word, const char *second
 		"  %session           print the session's handle, for --session\n"
 		"The session knows others, such as !command, %time, %timeit, %cd, %env and %%bash.\n";
 
-	(void)repl;
-	(void)word;
-	(void)second;
 	(void)show_bytes(STDOUT_FILENO, help, sizeof(help) - 1);
 }
 
 static void
-print_session(struct repl *repl, const char *word, const char *second)
+print_session(struct repl *repl, const char *, const char *)
 {
-	(void)word;
-	(void)second;
 	if (repl->session)
 		repl_show_line(repl->session, strlen(repl->session));
 }
 
 static void
-reset(struct repl *repl, const char *word, const char *second)
+reset(struct repl *repl, const char *, const char *)
 {
 	json_t *arguments = repl_arguments(repl);
 
-	(void)word;
-	(void)second;
 	call_set(arguments, "reset", json_true());
 	repl_call(repl, arguments);
 	if (repl->verdict == 0)
@@ -89,17 +82,15 @@ call_with_checkpoint(struct repl *repl, const char *argument, const char *name)
 }
 
 static void
-repl_commands_keep(struct repl *repl, const char *word, const char *second)
+repl_commands_keep(struct repl *repl, const char *word, const char *)
 {
-	(void)second;
 	if (call_with_checkpoint(repl, "checkpoint", word))
 		say("the state is kept as %s; %%restore %s goes back to it", word, word);
 }
 
 static void
-restore(struct repl *repl, const char *word, const char *second)
+restore(struct repl *repl, const char *word, const char *)
 {
-	(void)second;
 	if (call_with_checkpoint(repl, "restore", word))
 		say("the state is that of %s; files are as they were", word);
 }
@@ -130,7 +121,7 @@ print_look(struct repl *repl, const char *code, const char *nothing)
 }
 
 static void
-print_variables(struct repl *repl, const char *word, const char *second)
+print_variables(struct repl *repl, const char *, const char *)
 {
 	static const char code[] =
 		"for k, v in sorted((k, v) for k, v in globals().items() if k[0] != '_' and "
@@ -139,13 +130,11 @@ print_variables(struct repl *repl, const char *word, const char *second)
 		" except Exception as e: r = '<repr failed: %s>' % type(e).__name__\n"
 		" print('%-16s %-16s %.60s' % (k, type(v).__name__, r.replace('\\n', ' ')))\n";
 
-	(void)word;
-	(void)second;
 	print_look(repl, code, "there are no variables");
 }
 
 static void
-print_files(struct repl *repl, const char *word, const char *second)
+print_files(struct repl *repl, const char *, const char *)
 {
 	static const char code[] =
 		"import os\n"
@@ -156,8 +145,6 @@ print_files(struct repl *repl, const char *word, const char *second)
 		"  print('%12d  %s' % (os.lstat(p).st_size, ''.join(\n"
 		"   c if c.isprintable() else ascii(c)[1:-1] for c in p[11:])))\n";
 
-	(void)word;
-	(void)second;
 	print_look(repl, code, "there are no files in /workspace");
 }
 
@@ -178,12 +165,11 @@ repl_commands_save(struct repl *repl, const char *word, const char *second)
 }
 
 static void
-run_file(struct repl *repl, const char *word, const char *second)
+run_file(struct repl *repl, const char *word, const char *)
 {
 	struct script_text text = {0};
 	json_t *arguments;
 
-	(void)second;
 	if (!word || strcmp(word, "-") == 0) {
 		say("%%run FILE: one file is needed");
 		return;

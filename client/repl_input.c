@@ -146,13 +146,12 @@ drop_controls(char *text)
 /* Pasted text of one line is added to the typed line. If there are more lines, type_line takes one
  * after the other, and the typed text is the beginning of the first. */
 static unsigned char
-on_paste(EditLine *edit, int key)
+on_paste(EditLine *edit, int)
 {
 	const LineInfo *line;
 	struct repl_input *input;
 	char *text;
 
-	(void)key;
 	el_get(edit, EL_CLIENTDATA, &input);
 	text = read_paste(input);
 	drop_controls(text);
@@ -278,7 +277,7 @@ take_choices(EditLine *edit, const char *word, char *text)
 }
 
 static unsigned char
-on_tab(EditLine *edit, int key)
+on_tab(EditLine *edit, int)
 {
 	const LineInfo *line = el_line(edit);
 	const char *start = line->cursor;
@@ -286,7 +285,6 @@ on_tab(EditLine *edit, int key)
 	unsigned char r = CC_ERROR;
 	char *word, *text;
 
-	(void)key;
 	el_get(edit, EL_CLIENTDATA, &input);
 	while (start > line->buffer && is_word_byte(start[-1]))
 		start--;

@@ -15,10 +15,8 @@
 #define LOOK_SECONDS 5
 
 static int
-repl_look_nothing(void *arg, const struct reply *piece)
+repl_look_nothing(void *, const struct reply *)
 {
-	(void)arg;
-	(void)piece;
 	return 0;
 }
 

@@ -16,10 +16,8 @@
 #include "client/show.h"
 
 static int
-resource_nothing(void *arg, const struct reply *piece)
+resource_nothing(void *, const struct reply *)
 {
-	(void)arg;
-	(void)piece;
 	return 0;
 }
 

@@ -232,12 +232,10 @@ connection_refuse(struct connection *c, int status, enum egress_verdict verdict,
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_timer(evutil_socket_t, short, void *arg)
 {
 	struct connection *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (clock_ms() < deadline_ms(c)) {
 		connection_arm(c);
 		return;
@@ -454,9 +452,8 @@ side_open(struct connection *c, struct side *side, int fd, struct ssl_st *ssl)
 
 /* The bytes may contain secrets. */
 static void
-connection_wipe(const void *bytes, size_t len, void *arg)
+connection_wipe(const void *bytes, size_t len, void *)
 {
-	(void)arg;
 	explicit_bzero((void *)bytes, len);
 	free((void *)bytes);
 }
@@ -677,12 +674,11 @@ on_written(struct bufferevent *io, void *arg)
 }
 
 static void
-connection_on_event(struct bufferevent *io, short what, void *arg)
+connection_on_event(struct bufferevent *, short what, void *arg)
 {
 	struct side *side = arg;
 	struct connection *c = side->connection;
 
-	(void)io;
 	if (c->state == GREET && side == &c->origin) {
 		if (what & BEV_EVENT_CONNECTED)
 			begin_relay(c);

@@ -74,14 +74,13 @@ grant_give_up(struct grant *g, int accepted)
 }
 
 static void
-on_acceptable(evutil_socket_t fd, short what, void *arg)
+on_acceptable(evutil_socket_t fd, short, void *arg)
 {
 	static const struct timeval retry = { 0, RETRY_MS * 1000 };
 	static const struct linger none;
 	struct grant *g = arg;
 	int accepted, error;
 
-	(void)what;
 	if (g->n_accepted == g->in_all) {
 		stop_listening(g);
 		tell_exhausted(g);
@@ -113,10 +112,8 @@ on_acceptable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_retry(evutil_socket_t fd, short what, void *arg)
+on_retry(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	listen_again(arg);
 }
 

@@ -100,10 +100,8 @@ on_frame(void *arg, struct frame *frame)
 
 /* libevent's warnings are dropped: scripts could cause any number of them, about name servers. */
 static void
-say_nothing(int is_warning, const char *text)
+say_nothing(int, const char *)
 {
-	(void)is_warning;
-	(void)text;
 }
 
 /* Names are complete: no search domains of this machine are tried. */
@@ -206,11 +204,10 @@ egress_start_process(struct egress *e)
 }
 
 int
-main(int argc, char **argv)
+main(int argc, char **)
 {
 	static struct egress egress;
 
-	(void)argv;
 	event_set_mem_functions(xmalloc, xrealloc, free);
 	xalloc_for_openssl();
 	if (argc != 1 || !control_is_given()) {

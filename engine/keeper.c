@@ -242,12 +242,11 @@ free_mounting(struct mounting *mounting)
 }
 
 static void
-keeper_on_mounted(evutil_socket_t fd, short what, void *arg)
+keeper_on_mounted(evutil_socket_t fd, short, void *arg)
 {
 	struct mounting mounting = *(struct mounting *)arg;
 	unsigned char said = EPIPE;
 
-	(void)what;
 	if (read(fd, &said, 1) != 1)
 		said = EPIPE;
 	free_mounting(arg);

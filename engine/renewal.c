@@ -111,14 +111,13 @@ note_change(struct renewal *renewal)
 }
 
 static void
-renewal_on_readable(evutil_socket_t fd, short what, void *arg)
+renewal_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	char bytes[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
 	struct renewal *renewal = arg;
 	ssize_t len = read((int)fd, bytes, sizeof(bytes)), at = 0;
 	bool changed = false;
 
-	(void)what;
 	while (at < len) {
 		const struct inotify_event *event = (const void *)(bytes + at);
 
@@ -130,12 +129,10 @@ renewal_on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-renewal_on_quiet(evutil_socket_t fd, short what, void *arg)
+renewal_on_quiet(evutil_socket_t, short, void *arg)
 {
 	struct renewal *renewal = arg;
 
-	(void)fd;
-	(void)what;
 	renewal->since_ms = 0;
 	log_line(LOG_INFO, "host-changed", "text=\"files of the host have changed that scripts see: "
 		 "the zygotes are renewed\"");

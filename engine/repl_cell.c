@@ -82,13 +82,11 @@ read_message(struct repl *repl)
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+on_readable(evutil_socket_t, short, void *arg)
 {
 	struct repl *repl = arg;
 	int r = read_message(repl);
 
-	(void)fd;
-	(void)what;
 	if (r >= 0)
 		return;
 	/* The socket was closed, or is broken. Init reports how the cell ended. */
@@ -98,11 +96,10 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+on_writable(evutil_socket_t fd, short, void *arg)
 {
 	struct repl *repl = arg;
 
-	(void)what;
 	if (frame_writer_flush(&repl->writer, fd) > 0)
 		event_add(&repl->writable, NULL);
 }

@@ -146,13 +146,11 @@ upstream_finish(struct upstream_call *call, enum tool_status status, const char 
 }
 
 static void
-on_soon(evutil_socket_t fd, short what, void *arg)
+on_soon(evutil_socket_t, short, void *arg)
 {
 	struct upstream_call *call = arg;
 	own_mem char *text = call->text;
 
-	(void)fd;
-	(void)what;
 	call->text = NULL;
 	upstream_finish(call, text != NULL ? TOOL_FAILED : TOOL_RETURNED, text != NULL ? text : "",
 			text != NULL ? strlen(text) : 0);

@@ -33,18 +33,14 @@ output_read_output(struct worker *w, enum stream stream)
 }
 
 static void
-on_stdout(evutil_socket_t fd, short what, void *arg)
+on_stdout(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	output_read_output(arg, STREAM_STDOUT);
 }
 
 static void
-on_stderr(evutil_socket_t fd, short what, void *arg)
+on_stderr(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	output_read_output(arg, STREAM_STDERR);
 }
 

@@ -43,13 +43,12 @@ free_stray(struct worker_stray *stray)
 }
 
 static void
-on_stray_ended(evutil_socket_t fd, short what, void *arg)
+on_stray_ended(evutil_socket_t fd, short, void *arg)
 {
 	struct worker_stray *stray = arg;
 	struct engine *engine = stray->engine;
 	siginfo_t info = { 0 };
 
-	(void)what;
 	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 &&
 	    info.si_pid == 0)
 		return;

@@ -141,11 +141,10 @@ each_below(int dir, void (*visit)(int dir, const char *name, void *arg), void *a
  * part is removed first: a supervisor that is just starting finds it missing and takes another
  * name. */
 static void
-remove_if_stale(int own, const char *name, void *arg)
+remove_if_stale(int own, const char *name, void *)
 {
 	own_fd int base = -1, events = -1;
 
-	(void)arg;
 	if (strncmp(name, BY_HAND, strlen(BY_HAND)) != 0)
 		return;
 	base = openat(own, name, DIR_FLAGS);

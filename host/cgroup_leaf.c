@@ -450,14 +450,13 @@ retry_leaves(struct cgroup_root *root, int watch)
 }
 
 static void
-on_changed(evutil_socket_t fd, short what, void *arg)
+on_changed(evutil_socket_t fd, short, void *arg)
 {
 	struct cgroup_root *root = arg;
 	char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 	const struct inotify_event *event;
 	ssize_t n;
 
-	(void)what;
 	n = read(fd, buffer, sizeof(buffer));
 	for (ssize_t at = 0; at < n; at += (ssize_t)(sizeof(*event) + event->len)) {
 		event = (const struct inotify_event *)(const void *)(buffer + at);
@@ -469,12 +468,10 @@ on_changed(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-cgroup_leaf_on_retry(evutil_socket_t fd, short what, void *arg)
+cgroup_leaf_on_retry(evutil_socket_t, short, void *arg)
 {
 	struct cgroup_root *root = arg;
 
-	(void)fd;
-	(void)what;
 	retry_leaves(root, -1);
 	cgroup_leaf_arm_retry(root);
 }

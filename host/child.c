@@ -281,13 +281,11 @@ child_take(struct child *c)
 }
 
 static void
-child_on_readable(evutil_socket_t fd, short what, void *arg)
+child_on_readable(evutil_socket_t, short, void *arg)
 {
 	struct child *c = arg;
 	int r = child_take(c);
 
-	(void)fd;
-	(void)what;
 	if (r < 0)
 		child_lose(c, r);
 	else if (c->reader.starved)
@@ -296,13 +294,11 @@ child_on_readable(evutil_socket_t fd, short what, void *arg)
 
 /* After a pause. */
 static void
-child_on_again(evutil_socket_t fd, short what, void *arg)
+child_on_again(evutil_socket_t, short, void *arg)
 {
 	struct child *c = arg;
 	int r = child_flush(c);
 
-	(void)fd;
-	(void)what;
 	if (r < 0)
 		child_lose(c, r);
 	else
@@ -312,12 +308,11 @@ child_on_again(evutil_socket_t fd, short what, void *arg)
 /* The loop may report the end of the process before its last messages. These are read first,
  * because they may give the reason for the end. */
 static void
-child_on_ended(evutil_socket_t fd, short what, void *arg)
+child_on_ended(evutil_socket_t fd, short, void *arg)
 {
 	struct child *c = arg;
 	siginfo_t info = { 0 };
 
-	(void)what;
 	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
 		return;
 	while (child_is_up(c) && child_take(c) > 0)
@@ -326,12 +321,10 @@ child_on_ended(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-child_on_writable(evutil_socket_t fd, short what, void *arg)
+child_on_writable(evutil_socket_t, short, void *arg)
 {
 	int r = child_flush(arg);
 
-	(void)fd;
-	(void)what;
 	if (r < 0)
 		child_lose(arg, r);
 }
@@ -339,12 +332,10 @@ child_on_writable(evutil_socket_t fd, short what, void *arg)
 /* ---- the beginning ---- */
 
 static void
-child_on_timer(evutil_socket_t fd, short what, void *arg)
+child_on_timer(evutil_socket_t, short, void *arg)
 {
 	struct child *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (c->state != CHILD_STARTING) {
 		c->kind->on_due(c->arg);
 		return;

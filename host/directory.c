@@ -174,13 +174,12 @@ take_person(struct directory *directory, const struct msg_person *said)
 }
 
 static void
-directory_on_readable(evutil_socket_t fd, short what, void *arg)
+directory_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct directory *directory = arg;
 	struct frame frame = { 0 };
 	int r = 1;
 
-	(void)what;
 	while ((r = frame_reader_read(&directory->reader, (int)fd, &frame)) == 1) {
 		take_person(directory, &frame.msg.person);
 		frame_done(&frame);
@@ -191,12 +190,11 @@ directory_on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-directory_on_writable(evutil_socket_t fd, short what, void *arg)
+directory_on_writable(evutil_socket_t fd, short, void *arg)
 {
 	struct directory *directory = arg;
 	int r = frame_writer_flush(&directory->writer, (int)fd);
 
-	(void)what;
 	if (r < 0)
 		directory_lose_helper(directory, r);
 	else if (r == 1)
@@ -250,14 +248,12 @@ directory_send_waiting(struct directory *directory)
 /* Reports a lookup that could not be sent, or that is long after its time limit. The helper should
  * have reported the second case itself: it is made again. */
 static void
-directory_on_due(evutil_socket_t fd, short what, void *arg)
+directory_on_due(evutil_socket_t, short, void *arg)
 {
 	struct directory_lookup *lookup = arg;
 	struct directory *directory = lookup->directory;
 	const bool late = !lookup->error && lookup->asked && directory->helper.socket >= 0;
 
-	(void)fd;
-	(void)what;
 	directory_settle(lookup, lookup->error ? lookup->error : -ETIMEDOUT, NULL);
 	if (late)
 		directory_lose_helper(directory, -ETIMEDOUT);

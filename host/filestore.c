@@ -335,10 +335,8 @@ filestore_sweep(struct filestore *store)
 }
 
 static void
-on_sweep(evutil_socket_t fd, short what, void *arg)
+on_sweep(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	filestore_sweep(arg);
 }
 
@@ -396,12 +394,10 @@ filestore_fail_later(struct filestore_job *job, int error)
 }
 
 static void
-filestore_on_due(evutil_socket_t fd, short what, void *arg)
+filestore_on_due(evutil_socket_t, short, void *arg)
 {
 	struct filestore_job *job = arg;
 
-	(void)fd;
-	(void)what;
 	filestore_settle(job, job->error ? job->error
 			      : filestore_is_up(job->store) ? -EBUSY : -EPIPE);
 }
@@ -584,13 +580,12 @@ filestore_take(struct filestore *store, const struct msg *msg)
 }
 
 static void
-filestore_on_readable(evutil_socket_t fd, short what, void *arg)
+filestore_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct filestore *store = arg;
 	struct frame frame = { 0 };
 	int r;
 
-	(void)what;
 	while ((r = frame_reader_read(&store->reader, (int)fd, &frame)) == 1) {
 		r = filestore_take(store, &frame.msg);
 		frame_done(&frame);
@@ -603,12 +598,11 @@ filestore_on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-filestore_on_writable(evutil_socket_t fd, short what, void *arg)
+filestore_on_writable(evutil_socket_t fd, short, void *arg)
 {
 	struct filestore *store = arg;
 	int r = frame_writer_flush(&store->writer, (int)fd);
 
-	(void)what;
 	if (r < 0)
 		filestore_lose_helper(store, r);
 	else if (r == 1)
@@ -720,10 +714,8 @@ filestore_start_waiting(struct filestore *store)
 }
 
 static void
-filestore_on_pace(evutil_socket_t fd, short what, void *arg)
+filestore_on_pace(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	filestore_start_waiting(arg);
 }
 

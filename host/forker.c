@@ -136,13 +136,12 @@ forker_take_made(struct forker *forker, struct frame *frame)
 }
 
 static void
-forker_on_readable(evutil_socket_t fd, short what, void *arg)
+forker_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct forker *forker = arg;
 	struct frame frame = { 0 };
 	int r = frame_reader_read(&forker->reader, (int)fd, &frame);
 
-	(void)what;
 	if (r == 1 && (!forker->asked || (frame.msg.made.error == 0) != (frame.fds.n == MADE_FDS)))
 		r = -EBADMSG;
 	if (r == 1)
@@ -156,10 +155,8 @@ forker_on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-forker_on_late(evutil_socket_t fd, short what, void *arg)
+forker_on_late(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	forker_lose(arg, -ETIMEDOUT);
 }
 
@@ -242,12 +239,10 @@ helper_fork_again(struct helper *helper)
 }
 
 static void
-helper_on_due(evutil_socket_t fd, short what, void *arg)
+helper_on_due(evutil_socket_t, short, void *arg)
 {
 	struct helper *helper = arg;
 
-	(void)fd;
-	(void)what;
 	if (!forkers.started) {
 		helper_fork_again(helper);
 		return;

@@ -207,11 +207,10 @@ ending_free(struct ending *ending)
 }
 
 static void
-helper_on_ended(evutil_socket_t fd, short what, void *arg)
+helper_on_ended(evutil_socket_t fd, short, void *arg)
 {
 	siginfo_t info = { 0 };
 
-	(void)what;
 	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid != 0)
 		ending_free(arg);
 }

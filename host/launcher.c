@@ -270,13 +270,12 @@ launcher_free(struct launcher *l)
 
 /* An answer, the launcher's end, or a breach of the protocol. */
 static void
-launcher_on_readable(evutil_socket_t fd, short what, void *arg)
+launcher_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct launcher *l = arg;
 	struct frame frame = { 0 };
 	int r = frame_reader_read(&l->reader, (int)fd, &frame);
 
-	(void)what;
 	if (r == 1)
 		r = launcher_take_launched(l, &frame);
 	frame_done(&frame);
@@ -285,10 +284,8 @@ launcher_on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-launcher_on_late(evutil_socket_t fd, short what, void *arg)
+launcher_on_late(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	launcher_lose(arg, -ETIMEDOUT);
 }
 

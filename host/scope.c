@@ -41,11 +41,10 @@ scope_end(struct asking *asking, int error, const char *text)
 /* The reply says only whether the call was accepted; a signal reports that the process was moved.
  */
 static int
-on_reply(sd_bus_message *message, void *arg, sd_bus_error *unused)
+on_reply(sd_bus_message *message, void *arg, sd_bus_error *)
 {
 	const sd_bus_error *error = sd_bus_message_get_error(message);
 
-	(void)unused;
 	if (error == NULL)
 		return 0;
 	return scope_end(arg, -sd_bus_message_get_errno(message), error->message ? error->message
@@ -53,13 +52,12 @@ on_reply(sd_bus_message *message, void *arg, sd_bus_error *unused)
 }
 
 static int
-on_job_removed(sd_bus_message *message, void *arg, sd_bus_error *unused)
+on_job_removed(sd_bus_message *message, void *arg, sd_bus_error *)
 {
 	struct asking *asking = arg;
 	const char *job, *unit, *result;
 	uint32_t id;
 
-	(void)unused;
 	if (sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) < 0 ||
 	    strcmp(unit, asking->unit) != 0)
 		return 0;

@@ -48,9 +48,8 @@ usage_clear(struct usage_answer *answer)
 /* ---- the helper ---- */
 
 static void
-usage_on_made(void *arg)
+usage_on_made(void *)
 {
-	(void)arg;
 	(void)passrights_set(usage.helper.socket, false);
 	event_assign(usage.readable, usage.base, usage.helper.socket, EV_READ | EV_PERSIST,
 		     event_get_callback(usage.readable), NULL);
@@ -129,13 +128,10 @@ usage_wait_on(const struct usage_asked *asked)
 
 /* Something is here although no answer is awaited in this turn: a late answer, or the end. */
 static void
-usage_on_readable(evutil_socket_t fd, short what, void *arg)
+usage_on_readable(evutil_socket_t, short, void *)
 {
 	int r = usage_receive(&usage.answer);
 
-	(void)fd;
-	(void)what;
-	(void)arg;
 	if (r == 1 && !usage.late)
 		r = -EBADMSG;
 	if (r < 0) {
@@ -150,11 +146,8 @@ usage_on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-usage_on_lost(evutil_socket_t fd, short what, void *arg)
+usage_on_lost(evutil_socket_t, short, void *)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	usage_lose(-ETIMEDOUT);
 }
 

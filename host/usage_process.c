@@ -336,13 +336,12 @@ usage_process_answer(int socket, const struct usage_answer *answer)
 }
 
 _Noreturn void
-usage_live(const void *unused, int socket, pid_t supervisor)
+usage_live(const void *, int socket, pid_t supervisor)
 {
 	static struct usage_asked asked;
 	static struct usage_answer answer;
 	int r = helper_settle("mcp-usage", supervisor);
 
-	(void)unused;
 	if (r == 0)
 		r = helper_keep_only(&socket);
 	if (r == 0)

@@ -252,15 +252,13 @@ watchdog_arm(struct event *event, uint64_t us)
 }
 
 static void
-watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
+watchdog_on_tick(evutil_socket_t, short, void *arg)
 {
 	struct watchdog *watchdog = arg;
 	const struct effort start = effort_now();
 	uint64_t took = 0, pause;
 	struct watchdog_link *link;
 
-	(void)fd;
-	(void)what;
 	while ((link = TAILQ_FIRST(&watchdog->links)) != NULL && link->round != watchdog->round &&
 	       took < PIECE_US) {
 		TAILQ_REMOVE(&watchdog->links, link, link);
@@ -397,15 +395,13 @@ look_go_on(struct watchdog_look *look)
 }
 
 static void
-watchdog_on_reading(evutil_socket_t fd, short what, void *arg)
+watchdog_on_reading(evutil_socket_t, short, void *arg)
 {
 	struct watchdog *watchdog = arg;
 	uint64_t start = clock_us(), took = 0;
 	enum look_step step = LOOK_HAS_MORE;
 	struct watchdog_look *look;
 
-	(void)fd;
-	(void)what;
 	while ((look = TAILQ_FIRST(&watchdog->looks)) != NULL && took < PIECE_US &&
 	       step != LOOK_WAITS) {
 		TAILQ_REMOVE(&watchdog->looks, look, link);

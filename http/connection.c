@@ -118,12 +118,10 @@ say_last_word(const struct http_connection *c)
 }
 
 static void
-on_clock(evutil_socket_t fd, short what, void *arg)
+on_clock(evutil_socket_t, short, void *arg)
 {
 	struct http_connection *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (c->state == HTTP_READS)
 		c->refusal = 408;
 	if (c->refusal && http_connection_unsent(c) == 0)
@@ -166,12 +164,11 @@ look_at_start(struct http_connection *c)
 /* evhttp keeps the bytes that it takes out of the buffer until the request is answered, so
  * nothing is subtracted before http_connection_serves(). */
 static void
-connection_on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+connection_on_input(struct evbuffer *, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct http_connection *c = arg;
 	char principal[32];
 
-	(void)buffer;
 	if (stall_waited()) {
 		snprintf(principal, sizeof(principal), "uid:%u", c->caller.uid);
 		watched_log("http", principal);
@@ -187,11 +184,10 @@ connection_on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info
 }
 
 static void
-connection_on_output(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+connection_on_output(struct evbuffer *buffer, const struct evbuffer_cb_info *, void *arg)
 {
 	struct http_connection *c = arg;
 
-	(void)info;
 	connection_charge(c, &c->charged_out, evbuffer_get_length(buffer));
 }
 
@@ -204,11 +200,10 @@ http_connection_serves(struct http_connection *c, size_t body_bytes)
 }
 
 static void
-connection_on_answered(struct evhttp_request *request, void *arg)
+connection_on_answered(struct evhttp_request *, void *arg)
 {
 	struct http_connection *c = arg;
 
-	(void)request;
 	connection_charge(c, &c->charged_in, evbuffer_get_length(connection_input_of(c)));
 	if (c->server->draining)
 		http_connection_end(c, 0);
@@ -357,14 +352,13 @@ connection_leave(struct http_connection *c)
 }
 
 static void
-on_close(struct evhttp_connection *evcon, void *arg)
+on_close(struct evhttp_connection *, void *arg)
 {
 	struct http_connection *c = arg;
 	struct http_exchange *x = c->exchange;
 	struct http_download *download = c->download;
 	struct http_upload *upload = c->upload;
 
-	(void)evcon;
 	gate_unwait(&c->identity);
 	rota_forget(&c->turn);
 	c->exchange = NULL;

@@ -96,24 +96,22 @@ static void next_part(struct http_download *d);
 
 /* The client has taken all that was sent. */
 static void
-on_drained(struct evhttp_connection *evcon, void *arg)
+on_drained(struct evhttp_connection *, void *arg)
 {
 	struct http_download *d = arg;
 
-	(void)evcon;
 	if (!d->job && d->fd < 0 && !d->broken)
 		next_part(d);
 }
 
 static void
-download_on_readable(evutil_socket_t fd, short what, void *arg)
+download_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct http_download *d = arg;
 	struct evbuffer *chunk = xalloc_check(evbuffer_new());
 	size_t most = d->part_left < READ_MAX ? d->part_left : READ_MAX;
 	int n = evbuffer_read(chunk, fd, (int)most);
 
-	(void)what;
 	if (n > 0) {
 		d->part_left -= (size_t)n;
 		d->left -= (size_t)n;

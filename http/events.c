@@ -25,12 +25,10 @@
 /* ---- a client that goes away ---- */
 
 static void
-events_on_gone(evutil_socket_t fd, short what, void *arg)
+events_on_gone(evutil_socket_t, short, void *arg)
 {
 	struct http_exchange *x = arg;
 
-	(void)fd;
-	(void)what;
 	if (http_connection_is_gone(x->connection))
 		evhttp_connection_free(x->connection->evcon);
 }
@@ -95,14 +93,12 @@ is_withdrawn(const struct http_exchange *x)
 }
 
 static void
-on_alive(evutil_socket_t fd, short what, void *arg)
+on_alive(evutil_socket_t, short, void *arg)
 {
 	static const char comment[] = ": still here\n\n";
 	struct http_exchange *x = arg;
 	struct evbuffer *chunk;
 
-	(void)fd;
-	(void)what;
 	if (is_withdrawn(x)) {
 		log_line(LOG_NOTICE, "http-close", "tenant=%s why=token-revoked",
 			 x->tenant->principal);
@@ -127,12 +123,10 @@ pause_stream(struct http_exchange *x)
 }
 
 static void
-on_shut(evutil_socket_t fd, short what, void *arg)
+on_shut(evutil_socket_t, short, void *arg)
 {
 	struct http_exchange *x = arg;
 
-	(void)fd;
-	(void)what;
 	if (exchange_can_be_resumed(x))
 		pause_stream(x);
 }
@@ -198,21 +192,17 @@ start_stream(struct http_exchange *x, uint64_t number)
 }
 
 static void
-on_prime(evutil_socket_t fd, short what, void *arg)
+on_prime(evutil_socket_t, short, void *arg)
 {
 	struct http_exchange *x = arg;
 
-	(void)fd;
-	(void)what;
 	if (!x->streams)
 		start_stream(x, 0);
 }
 
 static void
-events_free_text(const void *text, size_t len, void *arg)
+events_free_text(const void *text, size_t, void *)
 {
-	(void)len;
-	(void)arg;
 	free((void *)text);
 }
 

@@ -142,10 +142,8 @@ replay_make_room(struct http_replays *replays, struct http_replay *replay, size_
 /* ---- events ---- */
 
 static void
-on_sent(const void *text, size_t len, void *arg)
+on_sent(const void *, size_t, void *arg)
 {
-	(void)text;
-	(void)len;
 	let_go(arg);
 }
 
@@ -299,10 +297,8 @@ http_replay_is_whole(const struct http_replay *replay)
 }
 
 static void
-replay_on_late(evutil_socket_t fd, short what, void *arg)
+replay_on_late(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	replay_forget(arg);
 }
 

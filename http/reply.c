@@ -12,10 +12,8 @@
 #include "mcp/jsonrpc.h"
 
 static void
-reply_free_text(const void *text, size_t len, void *arg)
+reply_free_text(const void *text, size_t, void *)
 {
-	(void)len;
-	(void)arg;
 	free((void *)text);
 }
 

@@ -101,12 +101,10 @@ adopt_all(struct http_endpoint *endpoint)
 }
 
 static void
-server_on_adopt(evutil_socket_t fd, short what, void *arg)
+server_on_adopt(evutil_socket_t, short, void *arg)
 {
 	struct http_endpoint *endpoint = arg;
 
-	(void)fd;
-	(void)what;
 	adopt_all(endpoint);
 	if (endpoint->accepted >= ACCEPTS_PER_TURN && endpoint->bound &&
 	    !accepting_is_paused(&endpoint->accepting))
@@ -116,12 +114,11 @@ server_on_adopt(evutil_socket_t fd, short what, void *arg)
 
 /* evhttp asks for the buffers of a connection that it has just accepted. */
 static struct bufferevent *
-on_accepted(struct event_base *base, void *arg)
+on_accepted(struct event_base *, void *arg)
 {
 	struct http_endpoint *endpoint = arg;
 	struct http_connection *c = http_connection_new(endpoint);
 
-	(void)base;
 	c->identity.on_known = http_request_serve_held;
 	c->identity.arg = c;
 	c->turn.on_turn = http_request_serve_in_turn;
@@ -161,12 +158,11 @@ server_on_request(struct evhttp_request *request, void *arg)
 static LIST_HEAD(, http_endpoint) accepting_endpoints = LIST_HEAD_INITIALIZER(accepting_endpoints);
 
 static void
-on_accept_error(struct evconnlistener *listener, void *evhttp)
+on_accept_error(struct evconnlistener *listener, void *)
 {
 	int error = errno;
 	struct http_endpoint *endpoint;
 
-	(void)evhttp;
 	LIST_FOREACH(endpoint, &accepting_endpoints, link)
 		if (endpoint->listener == listener)
 			endpoint_pause(endpoint, error);

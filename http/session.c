@@ -75,14 +75,12 @@ begin_idle(struct http_session *session)
 }
 
 static void
-session_on_expiry(evutil_socket_t fd, short what, void *arg)
+session_on_expiry(evutil_socket_t, short, void *arg)
 {
 	struct http_sessions *sessions = arg;
 	uint64_t now = clock_ms();
 	struct http_session *session;
 
-	(void)fd;
-	(void)what;
 	while ((session = TAILQ_FIRST(&sessions->idle)) &&
 	       now - session->idle_since_ms >= sessions->options.idle_seconds * UINT64_C(1000)) {
 		if (mcp_conversation_in_flight(session->conversation) == 0) {

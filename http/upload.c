@@ -208,10 +208,8 @@ upload_pass_on(struct http_upload *u)
 }
 
 static void
-on_pipe_writable(evutil_socket_t fd, short what, void *arg)
+on_pipe_writable(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	upload_pass_on(arg);
 }
 
@@ -370,11 +368,10 @@ look_for_head(struct http_upload *u)
 /* ---- the connection ---- */
 
 static void
-upload_on_read(struct bufferevent *bev, void *arg)
+upload_on_read(struct bufferevent *, void *arg)
 {
 	struct http_upload *u = arg;
 
-	(void)bev;
 	if (u->state == HEAD)
 		look_for_head(u);
 	else if (u->state == PASSES)
@@ -384,12 +381,10 @@ upload_on_read(struct bufferevent *bev, void *arg)
 }
 
 static void
-on_linger(evutil_socket_t fd, short what, void *arg)
+on_linger(evutil_socket_t, short, void *arg)
 {
 	const struct http_upload *u = arg;
 
-	(void)fd;
-	(void)what;
 	http_connection_end(u->connection, 0);
 }
 
@@ -413,11 +408,10 @@ upload_on_written(struct bufferevent *bev, void *arg)
 
 /* A client may close its writing side after it has sent everything. */
 static void
-upload_on_event(struct bufferevent *bev, short what, void *arg)
+upload_on_event(struct bufferevent *, short what, void *arg)
 {
 	const struct http_upload *u = arg;
 
-	(void)bev;
 	if (!(what & BEV_EVENT_EOF) || u->state != PASSES ||
 	    evbuffer_get_length(upload_input_of(u)) < u->left)
 		http_connection_end(u->connection, 0);

@@ -155,11 +155,10 @@ on_lookup(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_forget(struct volume *v, const void *in, size_t len)
+on_forget(struct volume *v, const void *in, size_t)
 {
 	const struct fuse_forget_in *forget = in;
 
-	(void)len;
 	volume_forget(&v->tree, asked(v), forget->nlookup);
 	return NO_REPLY;
 }
@@ -259,22 +258,17 @@ on_symlink(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_link(struct volume *v, const void *in, size_t len)
+on_link(struct volume *, const void *, size_t)
 {
-	(void)v;
-	(void)in;
-	(void)len;
 	return -EPERM;
 }
 
 static int
-on_readlink(struct volume *v, const void *in, size_t len)
+on_readlink(struct volume *v, const void *, size_t)
 {
 	int fd = volume_open(&v->tree, asked(v), O_PATH);
 	ssize_t n;
 
-	(void)in;
-	(void)len;
 	if (fd < 0)
 		return fd;
 	n = readlinkat(fd, "", v->out, PATH_MAX);
@@ -333,10 +327,8 @@ on_rename2(struct volume *v, const void *in, size_t len)
 /* ---- attributes of files ---- */
 
 static int
-on_getattr(struct volume *v, const void *in, size_t len)
+on_getattr(struct volume *v, const void *, size_t)
 {
-	(void)in;
-	(void)len;
 	return answer_attributes(v, asked(v));
 }
 
@@ -406,12 +398,11 @@ set_mode_or_size(struct volume *v, const struct fuse_setattr_in *set)
 }
 
 static int
-on_setattr(struct volume *v, const void *in, size_t len)
+on_setattr(struct volume *v, const void *in, size_t)
 {
 	const struct fuse_setattr_in *set = in;
 	int r = 0;
 
-	(void)len;
 	/* A file is its caller's already. */
 	if (((set->valid & FATTR_UID) && set->uid != v->head->uid) ||
 	    ((set->valid & FATTR_GID) && set->gid != v->head->gid))
@@ -425,13 +416,11 @@ on_setattr(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_statfs(struct volume *v, const void *in, size_t len)
+on_statfs(struct volume *v, const void *, size_t)
 {
 	const struct volume_tree *tree = &v->tree;
 	struct fuse_statfs_out *out = (void *)v->out;
 
-	(void)in;
-	(void)len;
 	memset(out, 0, sizeof(*out));
 	out->st.bsize = out->st.frsize = VOLUME_BLOCK;
 	out->st.blocks = tree->bytes_max / VOLUME_BLOCK;
@@ -447,13 +436,11 @@ on_statfs(struct volume *v, const void *in, size_t len)
 /* ---- open files ---- */
 
 static int
-on_open(struct volume *v, const void *in, size_t len)
+on_open(struct volume *v, const void *, size_t)
 {
 	struct fuse_open_out *out = (void *)v->out;
 	int r = volume_take(&v->tree, asked(v));
 
-	(void)in;
-	(void)len;
 	if (r < 0)
 		return r;
 	*out = (struct fuse_open_out){ .open_flags = FOPEN_KEEP_CACHE };
@@ -492,23 +479,20 @@ on_create(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_release(struct volume *v, const void *in, size_t len)
+on_release(struct volume *v, const void *, size_t)
 {
-	(void)in;
-	(void)len;
 	volume_give(&v->tree, asked(v));
 	return 0;
 }
 
 static int
-volume_on_read(struct volume *v, const void *in, size_t len)
+volume_on_read(struct volume *v, const void *in, size_t)
 {
 	const struct fuse_read_in *read = in;
 	const size_t most = read->size < DATA_MAX ? read->size : DATA_MAX;
 	ssize_t n = asked(v)->fd < 0 ? -1
 		: pread(asked(v)->fd, v->out, most, (off_t)read->offset);
 
-	(void)len;
 	return n < 0 ? (asked(v)->fd < 0 ? -EBADF : -errno) : (int)n;
 }
 
@@ -573,15 +557,13 @@ on_fallocate(struct volume *v, const void *in, size_t len)
 /* ---- directories ---- */
 
 static int
-on_opendir(struct volume *v, const void *in, size_t len)
+on_opendir(struct volume *v, const void *, size_t)
 {
 	struct fuse_open_out *out = (void *)v->out;
 	int fd = v->lists == LISTS_MAX
 		? -ENFILE : volume_open(&v->tree, asked(v), O_RDONLY | O_DIRECTORY);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 
-	(void)in;
-	(void)len;
 	if (fd < 0)
 		return fd == -EMFILE ? -ENFILE : fd;
 	if (!list) {
@@ -594,7 +576,7 @@ on_opendir(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_readdir(struct volume *v, const void *in, size_t len)
+on_readdir(struct volume *v, const void *in, size_t)
 {
 	const struct fuse_read_in *read = in;
 	DIR *list = (DIR *)(uintptr_t)read->fh;
@@ -602,7 +584,6 @@ on_readdir(struct volume *v, const void *in, size_t len)
 	size_t used = 0;
 	struct dirent *entry;
 
-	(void)len;
 	seekdir(list, (long)read->offset);
 	while (errno = 0, (entry = readdir(list))) {
 		const size_t name = strlen(entry->d_name);
@@ -623,11 +604,10 @@ on_readdir(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_releasedir(struct volume *v, const void *in, size_t len)
+on_releasedir(struct volume *v, const void *in, size_t)
 {
 	const struct fuse_release_in *release = in;
 
-	(void)len;
 	closedir((DIR *)(uintptr_t)release->fh);
 	v->lists--;
 	return 0;
@@ -636,12 +616,11 @@ on_releasedir(struct volume *v, const void *in, size_t len)
 /* ---- the connection ---- */
 
 static int
-on_init(struct volume *v, const void *in, size_t len)
+on_init(struct volume *v, const void *in, size_t)
 {
 	const struct fuse_init_in *init = in;
 	struct fuse_init_out *out = (void *)v->out;
 
-	(void)len;
 	if (init->major != FUSE_KERNEL_VERSION || init->minor < MINOR_LEAST) {
 		v->over = true;
 		return -EPROTO;
@@ -664,19 +643,14 @@ on_init(struct volume *v, const void *in, size_t len)
 }
 
 static int
-on_interrupt(struct volume *v, const void *in, size_t len)
+on_interrupt(struct volume *, const void *, size_t)
 {
-	(void)v;
-	(void)in;
-	(void)len;
 	return NO_REPLY;
 }
 
 static int
-on_destroy(struct volume *v, const void *in, size_t len)
+on_destroy(struct volume *v, const void *, size_t)
 {
-	(void)in;
-	(void)len;
 	v->over = true;
 	return 0;
 }

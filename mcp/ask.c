@@ -67,13 +67,11 @@ ask_withdraw_request(struct outgoing *outgoing, const char *reason)
 }
 
 static void
-ask_on_late(evutil_socket_t fd, short what, void *arg)
+ask_on_late(evutil_socket_t, short, void *arg)
 {
 	struct outgoing *outgoing = arg;
 	struct mcp_run *run = outgoing->call->audience.run;
 
-	(void)fd;
-	(void)what;
 	mcp_run_give_up_one(run, outgoing->key, NULL);
 	ask_withdraw_request(outgoing, "there was no answer in time");
 }

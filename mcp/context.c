@@ -163,9 +163,8 @@ mcp_add_conversation(struct mcp *mcp, struct mcp_conversation *conversation)
 }
 
 void
-mcp_remove_conversation(struct mcp *mcp, struct mcp_conversation *conversation)
+mcp_remove_conversation(struct mcp *, struct mcp_conversation *conversation)
 {
-	(void)mcp;
 	LIST_REMOVE(conversation, link);
 }
 

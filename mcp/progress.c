@@ -177,13 +177,11 @@ send_alive(struct mcp_progress *p)
 }
 
 static void
-progress_on_timer(evutil_socket_t fd, short what, void *arg)
+progress_on_timer(evutil_socket_t, short, void *arg)
 {
 	struct mcp_progress *p = arg;
 	bool fresh = p->fresh;
 
-	(void)fd;
-	(void)what;
 	p->fresh = false;
 	event_base_gettimeofday_cached(p->options.base, &p->sent);
 	progress_arm(p, SILENCE_MS);

@@ -137,11 +137,10 @@ task_on_ask(struct mcp_audience *audience)
 }
 
 static void
-task_on_withdraw(struct mcp_audience *audience, const char *key)
+task_on_withdraw(struct mcp_audience *audience, const char *)
 {
 	struct mcp_task *task = task_of(audience);
 
-	(void)key;
 	enter_state(task, mcp_run_unanswered(task->run) ? INPUT_REQUIRED : WORKING);
 }
 

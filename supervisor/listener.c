@@ -130,11 +130,10 @@ listener_pause(struct listener *l, int error)
 }
 
 static void
-listener_on_connection(evutil_socket_t fd, short what, void *arg)
+listener_on_connection(evutil_socket_t fd, short, void *arg)
 {
 	struct listener *l = arg;
 
-	(void)what;
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int accepted = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 

@@ -243,12 +243,10 @@ arm_stall(struct stream *s)
 }
 
 static void
-on_stall_check(evutil_socket_t fd, short what, void *arg)
+on_stall_check(evutil_socket_t, short, void *arg)
 {
 	struct stream *s = arg;
 
-	(void)fd;
-	(void)what;
 	if (s->refusal)
 		stream_close(s, s->refusal);
 	else if (s->sent == s->stall_sent)
@@ -272,10 +270,8 @@ pause_if_full(struct stream *s)
 }
 
 static void
-free_line(const void *rest, size_t len, void *line)
+free_line(const void *, size_t, void *line)
 {
-	(void)rest;
-	(void)len;
 	free(line);
 }
 
@@ -344,9 +340,8 @@ nobody_reads(int fd)
 }
 
 static void
-on_gone_check(evutil_socket_t fd, short what, void *arg)
+on_gone_check(evutil_socket_t fd, short, void *arg)
 {
-	(void)what;
 	if (nobody_reads((int)fd))
 		stream_close(arg, "disconnect");
 }
@@ -597,19 +592,17 @@ stream_on_turn(void *arg)
 }
 
 static void
-stream_on_readable(struct bufferevent *in, void *arg)
+stream_on_readable(struct bufferevent *, void *arg)
 {
-	(void)in;
 	if (!stream_has_stalled(arg))
 		stream_take_lines(arg);
 }
 
 static void
-stream_on_written(struct bufferevent *out, void *arg)
+stream_on_written(struct bufferevent *, void *arg)
 {
 	struct stream *s = arg;
 
-	(void)out;
 	if (s->closed)
 		return;
 	if (s->paused && evbuffer_get_length(stream_output_of(s)) <= STREAM_OUTPUT_LOW) {
@@ -623,11 +616,10 @@ stream_on_written(struct bufferevent *out, void *arg)
 }
 
 static void
-stream_on_event(struct bufferevent *bev, short what, void *arg)
+stream_on_event(struct bufferevent *, short what, void *arg)
 {
 	struct stream *s = arg;
 
-	(void)bev;
 	if (stream_has_stalled(s) || s->closed)
 		return;
 	if (what & BEV_EVENT_ERROR) {
@@ -753,11 +745,8 @@ stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 
 /* What a large stream has used stays with the process otherwise. */
 static void
-stream_on_trim(evutil_socket_t fd, short what, void *arg)
+stream_on_trim(evutil_socket_t, short, void *)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	malloc_trim(0);
 }
 

@@ -215,11 +215,10 @@ upstream_end(struct client *c)
 }
 
 int
-main(int argc, char **argv)
+main(int argc, char **)
 {
 	static struct client client;
 
-	(void)argv;
 	event_set_mem_functions(xmalloc, xrealloc, free);
 	json_set_alloc_funcs(xmalloc, free);
 	xalloc_for_openssl();

@@ -80,12 +80,10 @@ process_hear(struct process *p)
 }
 
 static void
-on_says(evutil_socket_t fd, short what, void *arg)
+on_says(evutil_socket_t, short, void *arg)
 {
 	struct process *p = arg;
 
-	(void)fd;
-	(void)what;
 	if (!process_hear(p))
 		event_del(&p->says);
 }
@@ -134,10 +132,8 @@ process_end_because(struct process *p, const char *why)
 }
 
 static void
-on_ended(evutil_socket_t fd, short what, void *arg)
+on_ended(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	process_end_because(arg, NULL);
 }
 
@@ -185,13 +181,12 @@ process_take(struct process *p, const char *bytes, size_t len)
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+on_readable(evutil_socket_t fd, short, void *arg)
 {
 	static char bytes[READ_BYTES];
 	struct process *p = arg;
 	ssize_t n = read(fd, bytes, sizeof(bytes));
 
-	(void)what;
 	if (n > 0)
 		process_take(p, bytes, (size_t)n);
 	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
@@ -220,10 +215,8 @@ process_flush(struct process *p)
 }
 
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+on_writable(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	process_flush(arg);
 }
 

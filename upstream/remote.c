@@ -89,12 +89,11 @@ begin_body(struct transfer *t)
 }
 
 static size_t
-on_bytes(char *bytes, size_t size, size_t n, void *arg)
+on_bytes(char *bytes, size_t, size_t n, void *arg)
 {
 	struct transfer *t = arg;
 	int r;
 
-	(void)size;
 	if (!t->is_body)
 		begin_body(t);
 	if (remote_waiting(t->remote) + n > WAITING_MAX) {
@@ -138,11 +137,10 @@ take_session(struct transfer *t, const char *line, size_t len)
 }
 
 static size_t
-on_header(char *line, size_t size, size_t n, void *arg)
+on_header(char *line, size_t, size_t n, void *arg)
 {
 	struct transfer *t = arg;
 
-	(void)size;
 	t->head_bytes += n;
 	if (t->head_bytes > HEAD_MAX)
 		t->refused = "its headers have more than 64 KiB";
@@ -168,11 +166,8 @@ on_send(char *to, size_t size, size_t n, void *arg)
 /* If a connection that was used before is closed, libcurl would send the message again, although
  * the server may have executed it. */
 static int
-on_rewind(void *arg, curl_off_t offset, int origin)
+on_rewind(void *, curl_off_t, int)
 {
-	(void)arg;
-	(void)offset;
-	(void)origin;
 	return CURL_SEEKFUNC_FAIL;
 }
 
@@ -274,14 +269,12 @@ transfer_reset(struct transfer *t)
 static void add_session(struct transfer *t, const char *revision);
 
 static void
-remote_on_again(evutil_socket_t fd, short what, void *arg)
+remote_on_again(evutil_socket_t, short, void *arg)
 {
 	struct transfer *t = arg;
 	struct remote *r = t->remote;
 	uint64_t id = t->id;
 
-	(void)fd;
-	(void)what;
 	if (transfer_begin(t) < 0 && id != 0)
 		r->options.on_failed(r->options.arg, id, 0, "it cannot be asked for the rest");
 }
@@ -414,14 +407,13 @@ on_socket_event(evutil_socket_t fd, short what, void *arg)
 }
 
 static int
-on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
+on_socket(CURL *, curl_socket_t fd, int what, void *arg, void *of_socket)
 {
 	struct remote *r = arg;
 	struct watch *watch = of_socket;
 	short events = (short)(EV_PERSIST | ((what & CURL_POLL_IN) ? EV_READ : 0) |
 			       ((what & CURL_POLL_OUT) ? EV_WRITE : 0));
 
-	(void)easy;
 	if (watch)
 		event_del(&watch->event);
 	if (what == CURL_POLL_REMOVE) {
@@ -440,24 +432,21 @@ on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_timer(evutil_socket_t, short, void *arg)
 {
 	struct remote *r = arg;
 	int running;
 
-	(void)fd;
-	(void)what;
 	curl_multi_socket_action(r->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	remote_settle(r);
 }
 
 static int
-on_timeout(CURLM *multi, long ms, void *arg)
+on_timeout(CURLM *, long ms, void *arg)
 {
 	struct remote *r = arg;
 	const struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
 
-	(void)multi;
 	if (ms < 0)
 		event_del(&r->timer);
 	else

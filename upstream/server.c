@@ -416,12 +416,10 @@ listen_later(struct server *s)
 
 /* Opens the stream of changes again, and lists the tools: changes in the meantime were missed. */
 static void
-on_relisten(evutil_socket_t fd, short what, void *arg)
+on_relisten(evutil_socket_t, short, void *arg)
 {
 	struct server *s = arg;
 
-	(void)fd;
-	(void)what;
 	listen_for_changes(s);
 	if (!s->listing.tools)
 		server_list(s, NULL);
@@ -471,12 +469,10 @@ on_listed(struct server *s, const json_t *result)
 }
 
 static void
-on_relist(evutil_socket_t fd, short what, void *arg)
+on_relist(evutil_socket_t, short, void *arg)
 {
 	struct server *s = arg;
 
-	(void)fd;
-	(void)what;
 	if (s->state != TOOL_SERVER_SERVING || s->listing.tools)
 		return;
 	if (s->options.is_full(s->options.arg))
@@ -648,14 +644,12 @@ on_line(void *arg, char *line, size_t len)
 }
 
 static void
-on_late(evutil_socket_t fd, short what, void *arg)
+on_late(evutil_socket_t, short, void *arg)
 {
 	struct request *request = arg, late = *request;
 	struct server *s = request->server;
 	char late_text[64];
 
-	(void)fd;
-	(void)what;
 	if (late.kind == CALL) {
 		call_is_late(request);
 		return;
@@ -712,10 +706,8 @@ server_start(struct server *s)
 }
 
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+on_again(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	server_start(arg);
 }
 

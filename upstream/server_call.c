@@ -156,13 +156,11 @@ await_task(struct server *s, struct request *request, const json_t *task)
 }
 
 void
-call_on_poll(evutil_socket_t fd, short what, void *arg)
+call_on_poll(evutil_socket_t, short, void *arg)
 {
 	struct request *request = arg;
 	struct server *s = request->server;
 
-	(void)fd;
-	(void)what;
 	request->id = ++s->last_id;
 	if (request_send(s, request, s->is_modern ? "tasks/get" : "tasks/result", xalloc_check(
 			 json_pack("{s:s}", "taskId", request->task))) < 0)

@@ -210,13 +210,12 @@ advise_place(struct finding *finding)
 }
 
 void
-probe_cgroup(const struct probe_place *place, struct finding *finding_r)
+probe_cgroup(const struct probe_place *, struct finding *finding_r)
 {
 	struct group group;
 	pid_t pid = -1;
 	int r = 0;
 
-	(void)place;
 	make_group(&group);
 	if (group.fd >= 0) {
 		pid = born_inside(&group);
@@ -344,37 +343,33 @@ probe_controller(const char *controller, int (*trial)(const struct group *group)
 }
 
 void
-probe_memory(const struct probe_place *place, struct finding *finding_r)
+probe_memory(const struct probe_place *, struct finding *finding_r)
 {
-	(void)place;
 	probe_controller("memory", try_memory, "who took more than the limit was killed",
 			 finding_r);
 }
 
 void
-probe_pids(const struct probe_place *place, struct finding *finding_r)
+probe_pids(const struct probe_place *, struct finding *finding_r)
 {
-	(void)place;
 	probe_controller("pids", try_pids, "one process too many was refused", finding_r);
 }
 
 void
-probe_cpu(const struct probe_place *place, struct finding *finding_r)
+probe_cpu(const struct probe_place *, struct finding *finding_r)
 {
-	(void)place;
 	probe_controller("cpu", try_cpu, "a share can be set", finding_r);
 }
 
 /* ---- ending all of a group ---- */
 
 void
-probe_cgroup_kill(const struct probe_place *place, struct finding *finding_r)
+probe_cgroup_kill(const struct probe_place *, struct finding *finding_r)
 {
 	struct group group;
 	int r, status = 0;
 	pid_t pid;
 
-	(void)place;
 	make_group(&group);
 	pid = group.fd >= 0 ? born_inside(&group) : -1;
 	if (pid == 0) {

@@ -57,13 +57,12 @@ ask_version(const char *program, char *text, size_t size)
 }
 
 void
-probe_systemd(const struct probe_place *place, struct finding *finding_r)
+probe_systemd(const struct probe_place *, struct finding *finding_r)
 {
 	bool booted = access("/run/systemd/system", F_OK) == 0;
 	char text[256];
 	unsigned int version = 0;
 
-	(void)place;
 	if (ask_version("systemctl", text, sizeof(text)))
 		sscanf(text, "systemd %u", &version);
 	if (booted && version >= SYSTEMD_TESTED) {
@@ -113,7 +112,7 @@ probe_install_find_program(const char *name, char *path, size_t size)
 }
 
 void
-probe_programs(const struct probe_place *place, struct finding *finding_r)
+probe_programs(const struct probe_place *, struct finding *finding_r)
 {
 	static const char *const names[] = { "mcp-pythond", "mcp-python-worker" };
 	static const struct {
@@ -124,7 +123,6 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 	};
 	char path[PATH_MAX], text[256];
 
-	(void)place;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!probe_install_find_program(names[i], path, sizeof(path)) ||
 		    !ask_version(path, text, sizeof(text))) {
@@ -227,7 +225,7 @@ judge_answer(const json_t *answer, int log, struct finding *finding_r)
 }
 
 void
-probe_call(const struct probe_place *place, struct finding *finding_r)
+probe_call(const struct probe_place *, struct finding *finding_r)
 {
 	int pair[2], log = memfd_create("check-host", MFD_CLOEXEC);
 	char path[PATH_MAX];
@@ -235,7 +233,6 @@ probe_call(const struct probe_place *place, struct finding *finding_r)
 	FILE *from;
 	pid_t pid;
 
-	(void)place;
 	if (!probe_install_find_program("mcp-pythond", path, sizeof(path)) || log < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
 		if (log >= 0)
@@ -262,7 +259,7 @@ probe_call(const struct probe_place *place, struct finding *finding_r)
 
 /* Finds further worker programs, such as that of a debug build: mcp-python-worker-NAME. */
 void
-probe_interpreters(const struct probe_place *place, struct finding *finding_r)
+probe_interpreters(const struct probe_place *, struct finding *finding_r)
 {
 	static const char prefix[] = "mcp-python-worker";
 	char path[PATH_MAX], text[256], names[160] = "";
@@ -270,7 +267,6 @@ probe_interpreters(const struct probe_place *place, struct finding *finding_r)
 	size_t len = 0;
 	DIR *folder;
 
-	(void)place;
 	if (!probe_install_find_program(prefix, path, sizeof(path))) {
 		finding_not(finding_r, VERDICT_MISSING, "nothing is served",
 			    "there is no mcp-python-worker");
@@ -296,11 +292,10 @@ probe_interpreters(const struct probe_place *place, struct finding *finding_r)
 }
 
 void
-probe_python(const struct probe_place *place, struct finding *finding_r)
+probe_python(const struct probe_place *, struct finding *finding_r)
 {
 	char text[256];
 
-	(void)place;
 	if (ask_version("/usr/bin/python3", text, sizeof(text))) {
 		finding_ok(finding_r, "%s", text);
 		return;

@@ -44,12 +44,11 @@
 #define NO_JAIL "no jail can be built, and nothing is run"
 
 void
-probe_kernel(const struct probe_place *place, struct finding *finding_r)
+probe_kernel(const struct probe_place *, struct finding *finding_r)
 {
 	unsigned int major = 0, minor = 0;
 	struct utsname name;
 
-	(void)place;
 	uname(&name);
 	sscanf(name.release, "%u.%u", &major, &minor);
 	if (major > TESTED_MAJOR || (major == TESTED_MAJOR && minor >= TESTED_MINOR)) {
@@ -199,9 +198,8 @@ probe_jail_enter(int namespaces)
 }
 
 static int
-try_namespaces(void *arg)
+try_namespaces(void *)
 {
-	(void)arg;
 	return probe_jail_enter(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
 				CLONE_NEWUTS | CLONE_NEWCGROUP);
 }
@@ -232,11 +230,10 @@ advise_namespaces(struct finding *finding)
 }
 
 void
-probe_user_namespace(const struct probe_place *place, struct finding *finding_r)
+probe_user_namespace(const struct probe_place *, struct finding *finding_r)
 {
 	int r = probe_in_child(try_namespaces, NULL);
 
-	(void)place;
 	if (r == 0) {
 		finding_ok(finding_r, "user, mount, pid, net, ipc, uts and cgroup");
 		return;
@@ -246,11 +243,10 @@ probe_user_namespace(const struct probe_place *place, struct finding *finding_r)
 }
 
 static int
-try_mount(void *arg)
+try_mount(void *)
 {
 	int r = probe_jail_enter(CLONE_NEWNS);
 
-	(void)arg;
 	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		r = errno;
 	if (r == 0 && mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") < 0)
@@ -261,11 +257,10 @@ try_mount(void *arg)
 }
 
 void
-probe_mounts(const struct probe_place *place, struct finding *finding_r)
+probe_mounts(const struct probe_place *, struct finding *finding_r)
 {
 	int r = probe_in_child(try_mount, NULL);
 
-	(void)place;
 	if (r == 0) {
 		finding_ok(finding_r, "tmpfs and binds in a new namespace");
 		return;
@@ -275,12 +270,11 @@ probe_mounts(const struct probe_place *place, struct finding *finding_r)
 }
 
 static int
-try_proc(void *arg)
+try_proc(void *)
 {
 	int r = probe_jail_enter(CLONE_NEWNS | CLONE_NEWPID);
 	pid_t pid;
 
-	(void)arg;
 	if (r != 0)
 		return r;
 	pid = fork();
@@ -298,11 +292,10 @@ try_proc(void *arg)
 }
 
 void
-probe_proc(const struct probe_place *place, struct finding *finding_r)
+probe_proc(const struct probe_place *, struct finding *finding_r)
 {
 	int r = probe_in_child(try_proc, NULL);
 
-	(void)place;
 	if (r == 0) {
 		finding_ok(finding_r, "a new one in a new namespace");
 		return;
@@ -313,12 +306,11 @@ probe_proc(const struct probe_place *place, struct finding *finding_r)
 }
 
 static int
-try_network(void *arg)
+try_network(void *)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	int r = probe_jail_enter(CLONE_NEWNET), fd;
 
-	(void)arg;
 	if (r != 0)
 		return r;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -328,11 +320,10 @@ try_network(void *arg)
 }
 
 void
-probe_network(const struct probe_place *place, struct finding *finding_r)
+probe_network(const struct probe_place *, struct finding *finding_r)
 {
 	int r = probe_in_child(try_network, NULL);
 
-	(void)place;
 	if (r == 0) {
 		finding_ok(finding_r, "a new one, with a loopback device");
 		return;
@@ -478,7 +469,7 @@ map_by_root(pid_t pid)
 }
 
 void
-probe_ids(const struct probe_place *place, struct finding *finding_r)
+probe_ids(const struct probe_place *, struct finding *finding_r)
 {
 	enum lack lack = LACKS_NOTHING;
 	const char *why = NULL;
@@ -487,7 +478,6 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 	char byte = 0;
 	int r;
 
-	(void)place;
 	xassert(pipe2(ids.ready, O_CLOEXEC) == 0 && pipe2(ids.mapped, O_CLOEXEC) == 0);
 	pid = fork();
 	if (pid == 0) {
@@ -523,20 +513,18 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 /* ---- what a process takes from itself ---- */
 
 static int
-try_no_new_privs(void *arg)
+try_no_new_privs(void *)
 {
-	(void)arg;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return errno;
 	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : EPERM;
 }
 
 void
-probe_no_new_privs(const struct probe_place *place, struct finding *finding_r)
+probe_no_new_privs(const struct probe_place *, struct finding *finding_r)
 {
 	int r = probe_in_child(try_no_new_privs, NULL);
 
-	(void)place;
 	if (r == 0)
 		finding_ok(finding_r, "kept");
 	else
@@ -545,7 +533,7 @@ probe_no_new_privs(const struct probe_place *place, struct finding *finding_r)
 
 /* Tries a filter that refuses one call. */
 static int
-try_seccomp(void *arg)
+try_seccomp(void *)
 {
 	struct sock_filter rules[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -555,7 +543,6 @@ try_seccomp(void *arg)
 	};
 	const struct sock_fprog program = { sizeof(rules) / sizeof(rules[0]), rules };
 
-	(void)arg;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
 		return errno;
@@ -563,11 +550,10 @@ try_seccomp(void *arg)
 }
 
 void
-probe_seccomp(const struct probe_place *place, struct finding *finding_r)
+probe_seccomp(const struct probe_place *, struct finding *finding_r)
 {
 	int r = probe_in_child(try_seccomp, NULL);
 
-	(void)place;
 	if (r == 0) {
 		finding_ok(finding_r, "a filter refuses what it is told to");
 		return;
@@ -578,12 +564,11 @@ probe_seccomp(const struct probe_place *place, struct finding *finding_r)
 
 /* Tries rules that allow no file, and checks that no file can be read. */
 static int
-try_landlock(void *arg)
+try_landlock(void *)
 {
 	struct landlock_ruleset_attr rules = { .handled_access_fs = LANDLOCK_ACCESS_FS_READ_FILE };
 	int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
 
-	(void)arg;
 	if (fd < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		return errno;
@@ -591,13 +576,12 @@ try_landlock(void *arg)
 }
 
 void
-probe_landlock(const struct probe_place *place, struct finding *finding_r)
+probe_landlock(const struct probe_place *, struct finding *finding_r)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
 			       LANDLOCK_CREATE_RULESET_VERSION);
 	int r = probe_in_child(try_landlock, NULL);
 
-	(void)place;
 	if (r == 0) {
 		finding_ok(finding_r, "ABI %d", abi);
 		return;
@@ -611,14 +595,13 @@ probe_landlock(const struct probe_place *place, struct finding *finding_r)
 
 /* Tries a crash under the workers' limit. */
 void
-probe_core(const struct probe_place *place, struct finding *finding_r)
+probe_core(const struct probe_place *, struct finding *finding_r)
 {
 	static const struct rlimit limit = { 1, 1 };
 	char pattern[256];
 	int status = 0;
 	pid_t pid = fork();
 
-	(void)place;
 	if (pid == 0) {
 		probe_child_begins();
 		signal(SIGABRT, SIG_DFL);

@@ -78,10 +78,8 @@ close_peer(struct peer *peer)
 }
 
 static void
-admin_free_text(const void *bytes, size_t len, void *arg)
+admin_free_text(const void *, size_t, void *arg)
 {
-	(void)bytes;
-	(void)len;
 	free(arg);
 }
 
@@ -527,8 +525,7 @@ admin_on_event(struct bufferevent *buffer, short what, void *arg)
 }
 
 static void
-on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
-	  int address_len, void *arg)
+on_accept(struct evconnlistener *, evutil_socket_t fd, struct sockaddr *, int, void *arg)
 {
 	static const struct timeval idle = { IDLE_S, 0 };
 	struct admin *admin = arg;
@@ -537,9 +534,6 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	struct peer *peer;
 	uid_t owner;
 
-	(void)listener;
-	(void)address;
-	(void)address_len;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
 		close(fd);
 		return;

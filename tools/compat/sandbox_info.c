@@ -13,9 +13,8 @@
 #include "tools/compat/schema/sandbox_info_output.h"
 
 static void
-describe_info(const struct config *config, struct tool_description *description_r)
+describe_info(const struct config *, struct tool_description *description_r)
 {
-	(void)config;
 	*description_r = (struct tool_description){
 		.name = get_sandbox_info_tool.name,
 		.title = "What the sandbox allows",

@@ -30,9 +30,8 @@ struct tool_run {
 };
 
 static void
-validate_code_describe(const struct config *config, struct tool_description *description_r)
+validate_code_describe(const struct config *, struct tool_description *description_r)
 {
-	(void)config;
 	*description_r = (struct tool_description){
 		.name = validate_code_tool.name,
 		.title = "Validate Python code",

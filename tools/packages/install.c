@@ -417,7 +417,7 @@ install_on_environment(void *arg, const json_t *environment, const struct outcom
 }
 
 static void
-install_on_begin(evutil_socket_t fd, short what, void *arg)
+install_on_begin(evutil_socket_t, short, void *arg)
 {
 	struct install *install = arg;
 	struct why why = { .field = "" };
@@ -425,8 +425,6 @@ install_on_begin(evutil_socket_t fd, short what, void *arg)
 	int r = environment_get(&install->host, install->profile, install_on_environment, install,
 				&environment, &install->ask, &why);
 
-	(void)fd;
-	(void)what;
 	if (r < 0) {
 		install_fail(install, "%s", why.text);
 	} else if (r > 0) {

@@ -52,12 +52,10 @@ close_compiler(struct install *install)
 }
 
 static void
-make_on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
+make_on_taken(void *arg, int error, const char *text, uint64_t, uint32_t)
 {
 	struct install *install = arg;
 
-	(void)bytes;
-	(void)files;
 	install->taking = NULL;
 	install->taken = true;
 	install->take_error = error;

@@ -235,14 +235,12 @@ most_wait_ms(const struct tool_run *run)
 /* The call has waited long enough: an answer is of more use to a model than a progress message, and
  * many clients give up after a minute. */
 static void
-on_impatient(evutil_socket_t fd, short what, void *arg)
+on_impatient(evutil_socket_t, short, void *arg)
 {
 	struct tool_run *run = arg;
 	char text[TOOL_WAITS_MAX];
 	uint64_t waited = clock_ms() - run->waits_since_ms, most = most_wait_ms(run);
 
-	(void)fd;
-	(void)what;
 	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
 		return;
 	if (!job_before(run) && waited < most) {
@@ -468,9 +466,8 @@ run_repl_cancel(struct tool_run *run, enum cancel_reason reason)
 }
 
 static void
-run_repl_reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+run_repl_reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *)
 {
-	(void)state;
 	if (run->needs)
 		needs_reply(run->needs, replies);
 	else if (run->execution)

@@ -495,10 +495,8 @@ run_script_waits(struct tool_run *run, char *text_r, size_t size)
 }
 
 void
-run_script_reply(struct tool_run *run, const struct tool_reply *replies, size_t n,
-		 const char *state)
+run_script_reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *)
 {
-	(void)state;
 	if (run->needs)
 		needs_reply(run->needs, replies);
 	else

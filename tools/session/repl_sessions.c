@@ -144,12 +144,10 @@ end_session(struct repl_session *session, const char *text)
 }
 
 static void
-on_expiry(evutil_socket_t fd, short what, void *arg)
+on_expiry(evutil_socket_t, short, void *arg)
 {
 	struct repl_session *session = arg;
 
-	(void)fd;
-	(void)what;
 	/* A turn sets the clock when it ends. */
 	if (!session->holder && session->n_waiting == 0)
 		end_session(session, "the session has expired");
@@ -200,13 +198,11 @@ repl_origin_next(const struct origin *after)
 /* ---- turns ---- */
 
 static void
-on_next(evutil_socket_t fd, short what, void *arg)
+on_next(evutil_socket_t, short, void *arg)
 {
 	struct repl_session *session = arg;
 	struct repl_turn *turn = TAILQ_FIRST(&session->waiting);
 
-	(void)fd;
-	(void)what;
 	if (session->holder || !turn)
 		return;
 	if (is_too_old(session)) {

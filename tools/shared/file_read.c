@@ -140,12 +140,11 @@ file_read_finish(struct tool_run *run)
 }
 
 static void
-file_read_on_readable(evutil_socket_t fd, short what, void *arg)
+file_read_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct tool_run *run = arg;
 	ssize_t n = 0;
 
-	(void)what;
 	if (run->got < run->len) {
 		n = read(fd, run->data + run->got, run->len - run->got);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))

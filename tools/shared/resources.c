@@ -244,7 +244,7 @@ resources_next(struct tenant *tenant, const char *after, struct resource *resour
 }
 
 static bool
-next_template(struct tenant *tenant, const char *after, struct resource_template *template_r)
+next_template(struct tenant *, const char *after, struct resource_template *template_r)
 {
 	static const struct resource_template templates[] = {	/* in their order */
 		{ .uri_template = FILE_URI_SCHEME "{execution}#{name}{?bytes}",
@@ -256,7 +256,6 @@ next_template(struct tenant *tenant, const char *after, struct resource_template
 		  .description = "A file that a call left; bytes: a range, such as 0-9999" },
 	};
 
-	(void)tenant;
 	for (size_t i = 0; i < sizeof(templates) / sizeof(*templates); i++)
 		if (strcmp(templates[i].uri_template, after) > 0) {
 			*template_r = templates[i];
@@ -393,9 +392,8 @@ resources_start(const struct tool_host *host, const json_t *arguments)
 }
 
 static void
-resources_cancel(struct tool_run *run, enum cancel_reason reason)
+resources_cancel(struct tool_run *run, enum cancel_reason)
 {
-	(void)reason;
 	file_read_cancel(run);
 }
 
