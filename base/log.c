@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the number of dropped lines, by event.
  * Standard error may be a pipe without a reader. A line is written only when poll(2) says that
- * the pipe takes it, so the loop never waits here. */
+ * the pipe takes it, so the loop never waits here. Writers of records (govern/writer.h) log too. */
 #include "base/log.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 static int most_verbose = LOG_INFO;
 static bool to_journal;
 static unsigned long dropped;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of it, and of the allowances */
 
 /* The lines that each event may still write: clients can cause some events as often as they
  * like. There are more slots than events; if there were not, the extra events would share the
@@ -122,20 +124,19 @@ log_say(int priority, const char *format, ...)
 	va_end(args);
 	len = quote_line(line, sizeof(line) - 1, text, strlen(text));
 	line[len++] = '\n';
+	pthread_mutex_lock(&lock);
 	write_line(line, len);
+	pthread_mutex_unlock(&lock);
 }
 
-void
-log_line(int priority, const char *event, const char *format, ...)
+static void
+log_args(int priority, const char *event, const char *format, va_list args)
 {
 	struct allowance *allowance;
 	char text[LOG_LINE_MAX], line[LOG_LINE_MAX];
 	size_t len = 0, room = sizeof(text);
-	va_list args;
 	int n;
 
-	if (priority > most_verbose)
-		return;
 	allowance = allowance_of(event);
 	if (!log_take_line(allowance))
 		return;
@@ -148,9 +149,7 @@ log_line(int priority, const char *event, const char *format, ...)
 		len += (size_t)snprintf(text + len, room - len, "left-out=%lu ",
 					allowance->left_out);
 	allowance->left_out = 0;
-	va_start(args, format);
 	n = vsnprintf(text + len, room - len, format, args);
-	va_end(args);
 	if (n > 0)
 		len += (size_t)n < room - len ? (size_t)n : room - len - 1;
 	if (text[len - 1] == ' ')	/* an event without any pairs */
@@ -159,6 +158,20 @@ log_line(int priority, const char *event, const char *format, ...)
 	len = quote_line(line, sizeof(line) - 1, text, len);
 	line[len++] = '\n';
 	write_line(line, len);
+}
+
+void
+log_line(int priority, const char *event, const char *format, ...)
+{
+	va_list args;
+
+	if (priority > most_verbose)
+		return;
+	va_start(args, format);
+	pthread_mutex_lock(&lock);
+	log_args(priority, event, format, args);
+	pthread_mutex_unlock(&lock);
+	va_end(args);
 }
 
 const char *

@@ -143,6 +143,27 @@ execution_free(struct execution *e)
 	free(e);
 }
 
+/* Its observer lets it go on. */
+static void
+on_hold_over(struct engine_hold *hold, int error)
+{
+	struct execution *e = (struct execution *)(void *)((char *)hold -
+							   offsetof(struct execution, hold));
+
+	hold->what = NULL;
+	e->item.held = false;
+	if (e->state != EXECUTION_WAITING)
+		return;
+	if (error < 0) {
+		e->facts.unrecorded = true;
+		execution_stop(e, STOP_NONE);
+	} else if (e->repl != NULL) {
+		pool_dispatch_cells(e->tenant);
+	} else {
+		pool_dispatch(e->tenant, e->item.kind);
+	}
+}
+
 int
 execution_start(struct engine *engine, struct tenant *tenant,
 		const struct execution_request *request,
@@ -180,11 +201,13 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		e->facts.volume_bytes = engine->config->workspace.volume_bytes;
 		e->facts.volume_files = engine->config->workspace.volume_files;
 	}
+	e->hold.on_over = on_hold_over;
 	r = execution_announce(e, why_r);
 	if (r < 0) {
 		execution_free(e);
 		return r;
 	}
+	e->item.held = e->hold.what != NULL;
 	*execution_r = e;
 	tenant->active_ms = clock_ms();
 	if (engine->shutting_down) {

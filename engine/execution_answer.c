@@ -171,11 +171,12 @@ make_refused(const struct execution *e, char *refused_r[REFUSED_IMPORTS_MAX])
 }
 
 static struct engine_event
-event_of(const struct execution *e)
+event_of(struct execution *e)
 {
 	const struct config_profile *profile = &e->engine->config->profile[e->profile];
 
 	return (struct engine_event){
+		.hold = &e->hold,
 		.tenant = e->tenant,
 		.id = e->id,
 		.script = e->request.script.at,

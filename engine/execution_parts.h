@@ -15,6 +15,7 @@
 #include "engine/execution_request.h"
 #include "engine/execution_results.h"
 #include "engine/execution_usage.h"
+#include "engine/observer.h"
 #include "engine/output.h"
 #include "engine/repl_stage.h"
 #include "engine/request.h"
@@ -60,6 +61,7 @@ struct execution {
 	struct request_copy request;
 	struct limits limits;
 	bool observed;				/* the engine's observer was told */
+	struct engine_hold hold;		/* what it waits for, by the observer's will */
 	/* Of a cell. */
 	struct repl *repl;			/* NULL: none, or it is over */
 	struct repl_job job;			/* WAITING */

@@ -14,8 +14,17 @@ struct outcome;
 struct tenant;
 struct why;
 
-/* Everything is borrowed, and valid during the call. */
+/* The way in which an observer makes an execution wait before it runs. */
+struct engine_hold {
+	void *what;			/* the observer's; NULL: it does not wait */
+	/* To be called once after what was set, from the loop: the execution may run, or (error is
+	 * -errno) ends as OUTCOME_AUDIT_UNAVAILABLE. Not after on_end. */
+	void (*on_over)(struct engine_hold *hold, int error);
+};
+
+/* Everything is borrowed, and valid during the call; hold until the execution's end. */
 struct engine_event {
+	struct engine_hold *hold;
 	const struct tenant *tenant;
 	const char *id;
 	const char *script;
@@ -78,8 +87,8 @@ struct engine_tool_call {
 };
 
 struct engine_observer {
-	/* Before it runs. 0, or -errno and why_r: it does not run, and execution_start returns
-	 * that. */
+	/* Before it runs. 0, perhaps with event->hold->what; or -errno and why_r: it does not run,
+	 * and execution_start returns that. */
 	int (*on_start)(void *arg, const struct engine_event *event, struct why *why_r);
 	/* Called once for each execution that was not refused, before its caller gets the outcome,
 	 * so that its use counts when the caller starts the next execution. */

@@ -28,6 +28,7 @@ enum outcome_status {
 	OUTCOME_CANCELLED,
 	OUTCOME_OVERLOADED,
 	OUTCOME_JAIL_FAILED,	/* a wall could not be built; nothing was run */
+	OUTCOME_AUDIT_UNAVAILABLE,	/* it could not be recorded; nothing was run */
 	OUTCOME_WORKER_PROTOCOL_ERROR,
 	OUTCOME_STATUS_COUNT
 };
@@ -50,10 +51,19 @@ outcome_status_name(enum outcome_status status)
 		[OUTCOME_CANCELLED] = "cancelled",
 		[OUTCOME_OVERLOADED] = "overloaded",
 		[OUTCOME_JAIL_FAILED] = "jail_failed",
+		[OUTCOME_AUDIT_UNAVAILABLE] = "audit_unavailable",
 		[OUTCOME_WORKER_PROTOCOL_ERROR] = "worker_protocol_error",
 	};
 
 	return names[status];
+}
+
+/* Was anything run? */
+static inline bool
+outcome_ran(enum outcome_status status)
+{
+	return status != OUTCOME_OVERLOADED && status != OUTCOME_JAIL_FAILED &&
+	       status != OUTCOME_AUDIT_UNAVAILABLE;
 }
 
 enum cancel_reason {

@@ -58,7 +58,7 @@ sched_queue_take(struct sched_queue *queue, unsigned int kind)
 int
 sched_queue_take_item(struct sched_queue *queue, struct sched_item *item)
 {
-	if (queue->n_running >= queue->running_max)
+	if (item->held || queue->n_running >= queue->running_max)
 		return -EBUSY;
 	sched_queue_remove(queue, item);
 	queue->n_running++;

@@ -19,6 +19,7 @@
 struct sched_item {
 	TAILQ_ENTRY(sched_item) link;
 	unsigned int kind;
+	bool held;			/* it is not taken yet, and neither are those behind it */
 };
 
 struct sched_queue {
@@ -39,11 +40,11 @@ int sched_queue_put(struct sched_queue *queue, struct sched_item *item);
 void sched_queue_put_back(struct sched_queue *queue, struct sched_item *item);
 
 /* Takes the item of a kind that has waited longest. From now on it counts as running. NULL: no item
- * of this kind waits, or running_max items run. */
+ * of this kind waits, or it is held, or running_max items run. */
 struct sched_item *sched_queue_take(struct sched_queue *queue, unsigned int kind);
 
 /* Takes this item from any place in the queue. From now on it counts as running. 0, or -EBUSY:
- * running_max items run. */
+ * it is held, or running_max items run. */
 int sched_queue_take_item(struct sched_queue *queue, struct sched_item *item);
 
 /* Removes a waiting item. */

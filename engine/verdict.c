@@ -79,6 +79,7 @@ ended_well(const struct outcome_facts *f)
 #define HOLDS(name, condition) \
 	static bool name(const struct outcome_facts *f) { return (condition); }
 HOLDS(was_overloaded, f->overloaded)
+HOLDS(was_unrecorded, f->unrecorded)
 HOLDS(was_oom_killed, f->oom_kills > 0)
 HOLDS(stopped_for_memory, f->stop == STOP_MEMORY || f->stop == STOP_SOCKETS)
 HOLDS(was_cancelled, f->stop == STOP_CANCEL)
@@ -170,6 +171,7 @@ static const struct rule {
 } rules[] = {
 	/* it never ran */
 	{ OUTCOME_OVERLOADED,            was_overloaded },
+	{ OUTCOME_AUDIT_UNAVAILABLE,     was_unrecorded },
 	/* the kernel's facts */
 	{ OUTCOME_MEMORY_LIMIT,          was_oom_killed },
 	/* the supervisor's actions */
@@ -396,6 +398,10 @@ write_message(const struct outcome_facts *f, const struct outcome_verdict *v, ch
 		snprintf(m, size,
 			 "the jail could not be set up, nothing was run: %.400s",
 			 f->jail_text ? f->jail_text : "unknown step");
+		break;
+	case OUTCOME_AUDIT_UNAVAILABLE:
+		snprintf(m, size, "the audit log cannot be written, and nothing may run without "
+			 "it: tell the operator");
 		break;
 	case OUTCOME_WORKER_PROTOCOL_ERROR:
 		snprintf(m, size, "the worker broke its protocol and was killed");

@@ -28,7 +28,7 @@ enum stop_reason {
 
 struct outcome_facts {
 	/* Before it ran. */
-	bool never_ran, overloaded;
+	bool never_ran, overloaded, unrecorded;
 	const char *jail_text;		/* the wall of the jail that could not be built; or NULL */
 	bool by_state;			/* it never ran, and the cause is in the session's own
 					 * processes */

@@ -22,6 +22,7 @@
 struct audit;
 struct config;
 struct event_base;
+struct audit_waiting;
 struct why;
 
 enum audit_event {
@@ -79,9 +80,10 @@ const char *audit_event_name(enum audit_event event);
 int audit_new(const struct config *config, const char *path, struct audit **audit_r,
 	      struct why *why_r);
 
-/* From now on the file is synced each second, unless [audit] sync waits for each record. base:
- * borrowed. */
-void audit_start(struct audit *audit, struct event_base *base);
+/* From now on a thread writes the records (govern/writer.h has the order of start and fences), and
+ * the file is synced each second, unless [audit] sync waits for each record. base: borrowed. 0 or
+ * -errno. */
+int audit_start(struct audit *audit, struct event_base *base);
 
 void audit_free(struct audit *audit);		/* waits until all is on the disk; NULL is fine */
 
@@ -98,15 +100,33 @@ void audit_set_budget(struct audit *audit, const struct audit_budget *budget);
 /* May the tenant have records that cannot be left out? */
 bool audit_has_room(const struct audit *audit, const char *tenant);
 
-/* Writes one record. tenant: a principal; NULL: none. execution: an id; NULL: none. more: a JSON
- * object with further members, or NULL; it is released, even on failure. Its member "source" is
- * written only to the file. audit NULL: does nothing. 0, also if the record was left out; or
- * -errno: the record could not be written, and because on_failure is stop, the action must not
- * happen. */
+/* Makes one record, which is written soon. tenant: a principal; NULL: none. execution: an id; NULL:
+ * none. more: a JSON object with further members, or NULL; it is released, even on failure. Its
+ * member "source" is written only to the file. audit NULL: does nothing. 0, also if the record was
+ * left out; or -errno: no record can be written now, and as on_failure is stop, the action must
+ * not happen. */
 int audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 		const char *execution, json_t *more);
 
-/* Did the last write fail, so that audit_write will probably fail again? */
+/* Waits for a record. Zeroed but for on_written and arg: it does not wait. */
+struct audit_wait {
+	/* From the loop, once; error: 0, or -errno: the action must not happen. */
+	void (*on_written)(void *arg, int error);
+	void *arg;
+	struct audit_waiting *record;		/* NULL: it does not wait */
+	int error;
+};
+
+/* As audit_write, for an action that needs its record first. -EINPROGRESS: wait->on_written
+ * follows. Any other value: on_written is not called; 0: the action may happen; -EAGAIN: too many
+ * records wait for the disk. */
+int audit_write_first(struct audit *audit, enum audit_event event, const char *tenant,
+		      const char *execution, json_t *more, struct audit_wait *wait);
+
+/* Stops waiting; the record is written all the same. Does nothing if it does not wait. */
+void audit_unwait(struct audit_wait *wait);
+
+/* Did the last write fail, or does the disk not answer? Then the next write may fail or wait. */
 bool audit_is_failing(const struct audit *audit);
 
 /* Does [audit] source ask for whole texts? */

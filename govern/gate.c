@@ -700,6 +700,54 @@ describe_start(const struct gate *gate, const struct engine_event *event)
 	return more;
 }
 
+/* An execution that waits for its record. */
+struct gate_hold {
+	struct audit_wait recorded;
+	struct engine_hold *hold;
+};
+
+static void
+gate_on_recorded(void *arg, int error)
+{
+	struct gate_hold *waits = arg;
+	struct engine_hold *hold = waits->hold;
+
+	free(waits);
+	hold->on_over(hold, error);
+}
+
+static void
+gate_release(struct engine_hold *hold)
+{
+	struct gate_hold *waits = hold ? hold->what : NULL;
+
+	if (!waits)
+		return;
+	audit_unwait(&waits->recorded);
+	free(waits);
+	hold->what = NULL;
+}
+
+/* The record comes first: the execution is held until it is written. 0 or -errno. */
+static int
+record_start(const struct gate *gate, const struct account *account,
+	     const struct engine_event *event)
+{
+	struct gate_hold *waits = xcalloc(1, sizeof(*waits));
+	int r;
+
+	*waits = (struct gate_hold){ { .on_written = gate_on_recorded, .arg = waits },
+				     event->hold };
+	event->hold->what = waits;
+	r = audit_write_first(gate->options.audit, AUDIT_EXECUTION_STARTED,
+			      account->subject.principal, event->id, describe_start(gate, event),
+			      &waits->recorded);
+	if (r == -EINPROGRESS)
+		return 0;
+	gate_release(event->hold);
+	return r;
+}
+
 static int
 gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 {
@@ -724,10 +772,7 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 		r = check_audit_quota(gate, account, why_r);
 	if (r < 0)
 		return r;
-	if (gate->options.audit &&
-	    audit_write(gate->options.audit, AUDIT_EXECUTION_STARTED,
-			account->subject.principal, event->id,
-			describe_start(gate, event)) < 0)
+	if (gate->options.audit && record_start(gate, account, event) < 0)
 		return why_say(why_r, -EIO, "", "the audit log cannot be written, and nothing "
 			       "may run without it: tell the operator");
 	quota_add(event->internal ? &account->internal : &account->starts, QUOTA_MINUTE_SLOT_MS,
@@ -763,6 +808,7 @@ gate_on_end(void *arg, const struct engine_event *event, const struct outcome *o
 {
 	struct account *account = gate_find(arg, tenant_principal(event->tenant));
 
+	gate_release(event->hold);
 	assert(account->executions > 0 && account->disk_bytes >= event->disk_bytes);
 	account->executions--;
 	account->disk_bytes -= event->disk_bytes;
@@ -807,7 +853,7 @@ gate_on_answered(void *arg, const struct engine_event *event, const struct outco
 	const struct gate *gate = arg;
 	const char *principal = tenant_principal(event->tenant);
 
-	if (!gate->options.audit)
+	if (!gate->options.audit || outcome->status == OUTCOME_AUDIT_UNAVAILABLE)
 		return;
 	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id,
 		    describe_end(event, outcome));

@@ -8,8 +8,11 @@ libgovern_a_SOURCES = \
 	govern/approvals_parts.h \
 	govern/audit.c govern/audit.h \
 	govern/audit_file.c govern/audit_file.h \
+	govern/audit_log.c govern/audit_log.h \
+	govern/audit_record.c govern/audit_record.h \
 	govern/gate.c govern/gate.h \
 	govern/metrics.c govern/metrics.h \
 	govern/openmetrics.c govern/openmetrics.h \
-	govern/subject.c govern/subject.h
+	govern/subject.c govern/subject.h \
+	govern/writer.c govern/writer.h
 libgovern_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

@@ -163,12 +163,14 @@ allow_rows(scmp_filter_ctx ctx)
 }
 
 /* A binary tree of calls instead of a list. A call that the kernel has not cached as always
- * allowed then takes a few steps, not a hundred. */
+ * allowed then takes a few steps, not a hundred. It holds for all threads of the process. */
 static int
 fence_load(scmp_filter_ctx ctx)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	return r == 0 ? seccomp_load(ctx) : r;
 }
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #define CHAIN_DIGITS 64
+#define CHAIN_LINE_MORE 157	/* bytes of a line beside its members, with n of one digit */
 
 struct chain_link {
 	uint64_t n;			/* from 1 */

@@ -85,6 +85,10 @@ fences_enter(const struct fences_of *of)
 	/* Later it would look for its configuration. */
 	OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, NULL);
 	r = enter_files(of);
+	if (r == 0) {
+		what = "threads";
+		r = of->start_threads(of->arg);
+	}
 	if (r == 0)
 		r = fence_supervisor(&what);
 	if (r < 0)

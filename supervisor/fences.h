@@ -16,6 +16,10 @@ struct fences_of {
 	const struct configuration_source *source;
 	const struct endpoints *endpoints;
 	const struct cgroup_root *cgroups;	/* NULL: none */
+	/* Starts the threads. The fence of files holds for threads that are started later only, and
+	 * behind that of system calls none can be started. 0 or -errno. */
+	int (*start_threads)(void *arg);
+	void *arg;
 };
 
 /* Enters the fences permanently. If the kernel has no Landlock, files are not restricted; this is

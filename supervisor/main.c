@@ -779,6 +779,7 @@ main(int argc, char **argv)
 			r = fences_enter(&(struct fences_of){
 				.config = s.config, .source = &s.source,
 				.endpoints = s.endpoints, .cgroups = s.cgroups,
+				.start_threads = governance_start_threads, .arg = s.governance,
 			});
 		if (r < 0)
 			main_fail(&s, "start-failed", r, strerror(-r));

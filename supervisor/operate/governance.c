@@ -34,6 +34,7 @@ struct governance {
 	struct audit *audit;
 	struct approvals *approvals;
 	struct gate *gate;
+	struct event_base *base;	/* borrowed */
 	struct governance_reloads reloads;
 };
 
@@ -151,8 +152,16 @@ governance_start(struct governance *g, struct event_base *base, struct directory
 
 	g->gate = policy.arg = gate_new(&gate);
 	approvals_start(g->approvals, base, &policy);
-	audit_start(g->audit, base);
+	g->base = base;
 	tell_started(g);
+}
+
+int
+governance_start_threads(void *arg)
+{
+	const struct governance *g = arg;
+
+	return audit_start(g->audit, g->base);
 }
 
 void

@@ -40,6 +40,9 @@ int governance_listen(const struct config *config, struct socketfile **file_r,
 void governance_start(struct governance *governance, struct event_base *base,
 		      struct directory *directory);
 
+/* Starts the threads that write records (supervisor/fences.h). arg: the governance. 0 or -errno. */
+int governance_start_threads(void *arg);
+
 void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);

@@ -21,7 +21,10 @@
 #define RESULT_MAX (1024 * 1024)	/* bytes */
 
 struct operator_call {
-	struct upstream_call *call;
+	struct upstream_call *call;	/* NULL: it waits for its record */
+	struct audit_wait recorded;
+	const struct engine *engine;
+	char *text;			/* the arguments */
 	struct audit *audit;
 	const struct upstream_server *server;
 	char *tool, *principal;
@@ -96,20 +99,22 @@ operator_tools_describe(const struct engine *engine, const json_t *request, stru
 static void
 operator_tools_free_call(struct operator_call *call)
 {
+	audit_unwait(&call->recorded);
+	free(call->text);
 	free(call->tool);
 	free(call->principal);
 	free(call);
 }
 
-static int
-operator_tools_record(const struct operator_call *call, enum audit_event event, json_t *more)
+static json_t *
+operator_tools_about(const struct operator_call *call, json_t *more)
 {
 	xalloc_check(more);
 	json_object_set_new(more, "by", json_string("operator"));
 	json_object_set_new(more, "server", json_string(call->server->name));
 	json_object_set_new(more, "tool", json_string(call->tool));
 	json_object_set_new(more, "arguments_sha256", json_string(call->hash));
-	return audit_write(call->audit, event, call->principal, NULL, more);
+	return more;
 }
 
 static void
@@ -119,9 +124,10 @@ operator_tools_record_end(const struct operator_call *call, unsigned int end, co
 	char hash[CHAIN_DIGITS + 1];
 
 	chain_hash(body, len, hash);
-	operator_tools_record(call, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status", tool_end_name(end),
-		"ms", (json_int_t)((clock_us() - call->since_us) / 1000), "bytes",
-		(json_int_t)len, "result_sha256", hash));
+	audit_write(call->audit, AUDIT_TOOL_ENDED, call->principal, NULL, operator_tools_about(call,
+		json_pack("{s:s,s:I,s:I,s:s}", "status", tool_end_name(end),
+			  "ms", (json_int_t)((clock_us() - call->since_us) / 1000), "bytes",
+			  (json_int_t)len, "result_sha256", hash)));
 }
 
 static void
@@ -144,6 +150,29 @@ operator_tools_on_called(void *arg, enum tool_status status, const char *body, s
 		call.done(call.arg, json_pack("{s:b,s:s%}", "ok", 0, "error", body, len));
 }
 
+static void
+operator_tools_make(struct operator_call *call)
+{
+	call->call = upstream_call(engine_upstream(call->engine), call->server, call->tool,
+				   call->text, CALL_SECONDS, RESULT_MAX, operator_tools_on_called,
+				   call);
+}
+
+static void
+operator_tools_on_recorded(void *arg, int error)
+{
+	struct operator_call *call = arg;
+	void (*done)(void *arg, json_t *answer) = call->done;
+
+	if (error == 0) {
+		operator_tools_make(call);
+		return;
+	}
+	arg = call->arg;
+	operator_tools_free_call(call);
+	done(arg, json_pack("{s:b,s:s}", "ok", 0, "error", "the audit log cannot be written"));
+}
+
 struct operator_call *
 operator_tools_call(const struct engine *engine, struct audit *audit, const char *principal,
 		    const json_t *request, void (*done)(void *arg, json_t *answer), void *arg,
@@ -153,28 +182,30 @@ operator_tools_call(const struct engine *engine, struct audit *audit, const char
 	const struct upstream_server *server;
 	const struct upstream_tool *tool = operator_tools_find(engine, request, &server, why_r);
 	struct operator_call *call;
-	own_mem char *text = NULL;
+	int r;
 
 	if (tool && !json_is_object(arguments))
 		why_say(why_r, -EINVAL, "arguments", "arguments: must be an object");
 	if (!tool || !json_is_object(arguments))
 		return NULL;
-	text = xalloc_check(json_dumps(arguments, JSON_COMPACT | JSON_SORT_KEYS));
 	call = xcalloc(1, sizeof(*call));
-	*call = (struct operator_call){ .audit = audit, .server = server,
+	*call = (struct operator_call){ .recorded = { .on_written = operator_tools_on_recorded,
+						      .arg = call },
+					.engine = engine, .audit = audit, .server = server,
 					.tool = xstrdup(tool->name),
 					.principal = xstrdup(principal), .since_us = clock_us(),
 					.done = done, .arg = arg };
-	chain_hash(text, strlen(text), call->hash);
+	call->text = xalloc_check(json_dumps(arguments, JSON_COMPACT | JSON_SORT_KEYS));
+	chain_hash(call->text, strlen(call->text), call->hash);
 	/* The record comes first: without it nothing may happen. */
-	if (operator_tools_record(call, AUDIT_TOOL_CALLED, json_object()) < 0) {
+	r = audit_write_first(audit, AUDIT_TOOL_CALLED, principal, NULL,
+			      operator_tools_about(call, json_object()), &call->recorded);
+	if (r == 0) {
+		operator_tools_make(call);
+	} else if (r != -EINPROGRESS) {
 		why_say(why_r, -EIO, "audit", "the audit log cannot be written");
 		operator_tools_free_call(call);
-		call = NULL;
-	} else {
-		call->call =
-			upstream_call(engine_upstream(engine), server, tool->name, text,
-				      CALL_SECONDS, RESULT_MAX, operator_tools_on_called, call);
+		return NULL;
 	}
 	return call;
 }
@@ -184,7 +215,8 @@ operator_tools_drop(struct operator_call *call)
 {
 	if (!call)
 		return;
-	upstream_drop(call->call);
+	if (call->call)
+		upstream_drop(call->call);
 	operator_tools_record_end(call, TOOL_CANCELLED, "", 0);
 	operator_tools_free_call(call);
 }

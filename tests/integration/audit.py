@@ -17,6 +17,8 @@ import threading
 import waits
 from audit_log import Log
 from harness import SOMEBODY, equal, main, test, tests
+from inside import thread_held
+from operate import Directory, status
 from repl import Session
 from terminal import Terminal
 
@@ -299,6 +301,40 @@ def a_file_that_cannot_be_made_again(ctx):
             os.rename(log.directory + ".aside", log.directory)
         equal(waits.until("it runs again", lambda: c.run("3").status == "ok"), True)
         log.verify()
+
+
+@test(private=True, root=True)
+def nobody_waits_for_a_disk_but_who_needs_a_record(ctx):
+    """What writes the records is held, as by a disk that does not answer: a call waits for its own
+    record and can be cancelled meanwhile; whatever needs none is answered."""
+    with Log(ctx) as log, Directory() as d, \
+            ctx.private(log.config() + d.config()) as s, \
+            ctx.client(path=s.socket) as c, ctx.client(path=s.socket, uid=SOMEBODY) as other:
+        session = Session(c)
+        session.well("x = 1")
+        equal(other.run("1").status, "ok")
+        with thread_held(s.pid, "audit"):
+            ran, cancelled = c.start_script("print('ran')"), c.start_script("print('no')")
+            cell = session.start("x += 1\nx")
+            for client in c, other:
+                for _ in range(20):
+                    client.ask("ping")
+                client.ask("tools/list")
+            c.cancel(cancelled)
+            equal(status(ctx, d)["executions"]["running"], 0)
+            s.wait_logged("audit-late")
+            equal(status(ctx, d)["audit"]["failing"], True)
+            other.ask("ping")
+            assert not c.answers, c.answers
+        equal(c.outcome(ran).stdout, "ran\n")
+        equal(session.finish(cell).result["repr"], "2")
+        s.wait_logged("audit-in-time")
+        equal(other.run("2").status, "ok")
+        s.stop()
+        log.verify()
+        events = [r["event"] for r in log.records()]
+        equal(events.count("execution-started"), events.count("execution-ended"), events)
+        assert [r for r in log.records() if r.get("status") == "cancelled"], events
 
 
 @test(private=True)

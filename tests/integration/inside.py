@@ -3,6 +3,7 @@
 over. By ptrace, as root, on x86-64: the process is stopped while it waits in a system call, its
 registers are lent for one call, and it goes on as if nothing had been."""
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -45,6 +46,26 @@ def ptrace(request, pid, data=0):
     done = libc.ptrace(request, pid, None, data)
     if done == -1 and ctypes.get_errno():
         raise OSError(ctypes.get_errno(), "ptrace %#x" % request)
+
+
+@contextlib.contextmanager
+def thread_held(pid, name):
+    """The one thread of the process with this name does nothing; its other threads go on."""
+    if os.getuid():
+        raise Skip("needs root")
+    found = []
+    for tid in map(int, os.listdir("/proc/%d/task" % pid)):
+        with open("/proc/%d/task/%d/comm" % (pid, tid), encoding="utf-8") as f:
+            if f.read().rstrip("\n") == name:
+                found.append(tid)
+    tid, = found
+    ptrace(SEIZE, tid)
+    try:
+        ptrace(INTERRUPT, tid)
+        os.waitpid(tid, WALL)
+        yield
+    finally:
+        ptrace(DETACH, tid)
 
 
 class Inside:

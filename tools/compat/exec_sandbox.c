@@ -174,8 +174,7 @@ static void
 exec_sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
 	const struct reader reader = { host, outcome->id, host->config->exec_sandbox.text_tokens };
-	bool ran = outcome->status != OUTCOME_OVERLOADED &&
-		   outcome->status != OUTCOME_JAIL_FAILED;
+	bool ran = outcome_ran(outcome->status);
 	char advice[MISSING_ADVICE] = "";
 	struct saying whole, text;
 

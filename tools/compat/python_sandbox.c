@@ -445,8 +445,7 @@ sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct t
 	const struct reader all = { host, NULL, 0 };
 	const struct reader reader = { host, outcome->id,
 				       host->config->python_sandbox.text_tokens };
-	bool ran = outcome->status != OUTCOME_OVERLOADED &&
-		   outcome->status != OUTCOME_JAIL_FAILED;
+	bool ran = outcome_ran(outcome->status);
 	struct jsonout whole, text;
 
 	write_outcome(&whole, outcome, flags, &all);

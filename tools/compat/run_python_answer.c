@@ -398,8 +398,7 @@ run_python_answer(const struct outcome *outcome, unsigned int flags,
 		  const struct tool_host *host)
 {
 	const struct reader reader = { host, outcome->id, host->config->run_python.text_tokens };
-	bool ran = outcome->status != OUTCOME_OVERLOADED &&
-		   outcome->status != OUTCOME_JAIL_FAILED;
+	bool ran = outcome_ran(outcome->status);
 	char *text = NULL;
 	size_t len;
 	FILE *to = xalloc_check(open_memstream(&text, &len));

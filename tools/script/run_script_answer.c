@@ -37,7 +37,6 @@ static const struct {
 	{ TOOL_DENIED, BOTH },
 	{ TOOL_APPROVAL_PENDING, BOTH },
 	{ TOOL_QUOTA_EXCEEDED, BOTH },
-	{ TOOL_AUDIT_UNAVAILABLE, BOTH },
 	{ RUN_DEPENDENCY_UNAVAILABLE, SCRIPT },
 	{ RUN_PYTHON_UNAVAILABLE, SCRIPT },
 	{ RUN_TOO_MANY_JOBS, BOTH },
@@ -569,9 +568,7 @@ script_answer_give(const struct report *report, const struct tool_host *host)
 	const struct outcome *outcome = report->outcome;
 	struct tool_answer answer = {
 		.is_error = report->error_type.at != NULL,
-		.not_run = outcome ? outcome->status == OUTCOME_OVERLOADED ||
-				     outcome->status == OUTCOME_JAIL_FAILED
-				   : !report->job,
+		.not_run = outcome ? !outcome_ran(outcome->status) : !report->job,
 	};
 	struct jsonout structured;
 	char *text = NULL;

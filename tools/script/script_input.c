@@ -3,10 +3,12 @@
  * Reads:   prompts of scripts, which may try to win a person's trust, and replies of a client. */
 #include "tools/script/script_input.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/quote.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -70,7 +72,7 @@ script_input_audit_of(const struct tool_host *host)
 }
 
 static int
-record_asked(const struct script_input *input, const struct tool_host *host, const char *id,
+record_asked(struct script_input *input, const struct tool_host *host, const char *id,
 	     unsigned int number, const char *prompt, size_t len)
 {
 	struct audit *audit = script_input_audit_of(host);
@@ -79,7 +81,8 @@ record_asked(const struct script_input *input, const struct tool_host *host, con
 
 	if (audit && audit_wants_source(audit))
 		json_object_set_new(more, "source", json_stringn(prompt, len));
-	return audit_write(audit, AUDIT_INPUT_ASKED, tenant_principal(host->tenant), id, more);
+	return audit_write_first(audit, AUDIT_INPUT_ASKED, tenant_principal(host->tenant), id, more,
+				 &input->recorded);
 }
 
 static void
@@ -100,11 +103,39 @@ script_input_end(struct script_input *input, const struct tool_host *host, const
 {
 	free(input->later);
 	input->later = NULL;
+	audit_unwait(&input->recorded);
+	free(input->message);
+	input->message = NULL;
 	if (input->number)
 		script_input_record_end(input, host, id, INPUT_UNANSWERED);
 }
 
 /* ---- asking ---- */
+
+static void
+ask_recorded(void *arg, int error)
+{
+	struct script_input *input = arg;
+	struct execution *execution = input->execution;
+	const struct tool_host *host = input->host;
+	struct tool_question question = { .kind = QUESTION_ELICIT, .schema = SCHEMA };
+	own_mem char *message = give_ptr(input->message);
+	char key[QUESTION_KEY_MAX];
+
+	if (error < 0) {
+		input->number = 0;
+		execution_answer_prompt(execution, NULL, 0);
+		return;
+	}
+	engine_tell_input(host->engine, INPUT_ASKED);
+	snprintf(key, sizeof(key), "line-%u", input->number);
+	question.key = key;
+	question.message = message;
+	if (host->on_ask(host->arg, &question, 1, NULL) == 0)
+		return;
+	script_input_record_end(input, host, execution_id(execution), INPUT_NOBODY);
+	execution_answer_prompt(execution, NULL, 0);
+}
 
 void
 script_input_ask(struct script_input *input, const struct tool_host *host,
@@ -112,27 +143,16 @@ script_input_ask(struct script_input *input, const struct tool_host *host,
 		 size_t len)
 {
 	const char *id = execution_id(execution);
-	struct tool_question question = { .kind = QUESTION_ELICIT, .schema = SCHEMA };
-	char key[QUESTION_KEY_MAX];
-	char *message;
 	int r;
 
-	if (record_asked(input, host, id, number, prompt, len) < 0) {
-		execution_answer_prompt(execution, NULL, 0);
-		return;
-	}
 	input->number = number;
-	engine_tell_input(host->engine, INPUT_ASKED);
-	snprintf(key, sizeof(key), "line-%u", number);
-	message = script_input_write_message(input, id, prompt, len);
-	question.key = key;
-	question.message = message;
-	r = host->on_ask(host->arg, &question, 1, NULL);
-	free(message);
-	if (r == 0)
-		return;
-	script_input_record_end(input, host, id, INPUT_NOBODY);
-	execution_answer_prompt(execution, NULL, 0);
+	input->message = script_input_write_message(input, id, prompt, len);
+	input->host = host;
+	input->execution = execution;
+	input->recorded = (struct audit_wait){ .on_written = ask_recorded, .arg = input };
+	r = record_asked(input, host, id, number, prompt, len);
+	if (r != -EINPROGRESS)
+		ask_recorded(input, r);
 }
 
 void
@@ -144,7 +164,7 @@ script_input_reply(struct script_input *input, const struct tool_host *host,
 						  [REPLY_CANCEL] = INPUT_CANCELLED };
 	const char *line = json_string_value(json_object_get(reply->content, "line"));
 
-	if (!input->number)
+	if (!input->number || input->message)
 		return;
 	script_input_record_end(input, host, execution_id(execution), ends[reply->action]);
 	if (reply->action != REPLY_ACCEPT) {

@@ -9,12 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "govern/audit.h"
 #include "mcp/tool.h"
 
 /* For one execution; embedded in the run of a tool. Zeroed: nothing was asked. */
 struct script_input {
 	const char *tool;		/* the tool's name, static */
 	unsigned int number;		/* of the open question; 0: none is open */
+	char *message;			/* of a question that waits for its record; NULL: none */
+	struct audit_wait recorded;
+	const struct tool_host *host;	/* ... its host and its execution */
+	struct execution *execution;
 	/* A prompt that waits until another question of the run is answered; later NULL: none. */
 	char *later;
 	size_t later_len;

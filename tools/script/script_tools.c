@@ -43,7 +43,8 @@ struct script_call {
 	char hash[CHAIN_DIGITS + 1];	/* of the arguments */
 	char about[CHAIN_DIGITS + 1];	/* of what its server said of the tool when it was called */
 	bool reads;			/* the tool changes nothing, as its server says */
-	bool made;			/* it is with its server */
+	bool made;			/* it is with its server, or waits for its record */
+	struct audit_wait recorded;
 	struct upstream_call *call;	/* NULL: it was not made yet, or is its client's */
 	struct event *late;		/* of a call of a client's tool, from when it was made */
 	bool sent;			/* ... the client is asked for it */
@@ -82,6 +83,7 @@ script_tools_free_call(struct script_call *c)
 		upstream_drop(c->call);
 	if (c->late)
 		event_free(c->late);
+	audit_unwait(&c->recorded);
 	if (c->waits)
 		approvals_unwatch(approvals_of(c->tools), c);
 	if (c->tools->asking == c->number)
@@ -128,11 +130,10 @@ audit_of(const struct script_tools *t)
 	return t->host->gate ? gate_audit(t->host->gate) : NULL;
 }
 
-static int
-script_tools_record(const struct script_call *c, enum audit_event event, json_t *more)
+/* The members that all records of a call have. */
+static json_t *
+script_tools_about(const struct script_call *c, json_t *more)
 {
-	const struct script_tools *t = c->tools;
-
 	xalloc_check(more);
 	json_object_set_new(more, "server", xalloc_check(json_string(c->server->name)));
 	/* The name comes from the script: it is UTF-8 without NUL. */
@@ -140,8 +141,16 @@ script_tools_record(const struct script_call *c, enum audit_event event, json_t 
 	json_object_set_new(more, "number", xalloc_check(json_integer(c->number)));
 	if (*c->hash)
 		json_object_set_new(more, "arguments_sha256", xalloc_check(json_string(c->hash)));
-	return audit_write(audit_of(t), event, tenant_principal(t->host->tenant),
-			   execution_id(t->execution), more);
+	return more;
+}
+
+static void
+script_tools_record(const struct script_call *c, enum audit_event event, json_t *more)
+{
+	const struct script_tools *t = c->tools;
+
+	audit_write(audit_of(t), event, tenant_principal(t->host->tenant),
+		    execution_id(t->execution), script_tools_about(c, more));
 }
 
 static void
@@ -380,17 +389,16 @@ script_tools_on_progress(void *arg, const char *text)
 							      .is_note = true });
 }
 
-/* The record comes first: without it nothing may happen. */
 static void
-script_tools_make(struct script_call *c)
+make_recorded(struct script_call *c, int error)
 {
 	const struct config_tool_calls *calls = &c->tools->host->config->tool_calls;
 
-	if (script_tools_record(c, AUDIT_TOOL_CALLED, json_object()) < 0) {
+	if (error < 0) {
+		c->made = false;
 		script_tools_refuse(c, "the audit log cannot be written");
 		return;
 	}
-	c->made = true;
 	c->since_us = clock_us();
 	execution_begin_tool(c->tools->execution, c->number, c->reads);
 	if (c->server == c->tools->host->client_tools)
@@ -401,6 +409,33 @@ script_tools_make(struct script_call *c)
 					c);
 	if (c->call)
 		upstream_on_progress(c->call, script_tools_on_progress);
+}
+
+static void
+script_tools_on_recorded(void *arg, int error)
+{
+	struct script_call *c = arg;
+	struct script_tools *t = c->tools;
+
+	make_recorded(c, error);
+	script_tools_go_on(t, t->execution);
+}
+
+/* The record comes first: without it nothing may happen. */
+static void
+script_tools_make(struct script_call *c)
+{
+	const struct script_tools *t = c->tools;
+	int r;
+
+	c->made = true;
+	c->since_us = clock_us();
+	c->recorded = (struct audit_wait){ .on_written = script_tools_on_recorded, .arg = c };
+	r = audit_write_first(audit_of(t), AUDIT_TOOL_CALLED, tenant_principal(t->host->tenant),
+			      execution_id(t->execution), script_tools_about(c, json_object()),
+			      &c->recorded);
+	if (r != -EINPROGRESS)
+		make_recorded(c, r);
 }
 
 /* ---- approvals ---- */

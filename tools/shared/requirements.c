@@ -292,8 +292,8 @@ read_errors(struct requirements_check *check, const json_t *errors)
 static bool
 is_trouble(enum outcome_status status)
 {
-	return status == OUTCOME_CANCELLED || status == OUTCOME_OVERLOADED ||
-	       status == OUTCOME_JAIL_FAILED || status == OUTCOME_WORKER_PROTOCOL_ERROR;
+	return status == OUTCOME_CANCELLED || !outcome_ran(status) ||
+	       status == OUTCOME_WORKER_PROTOCOL_ERROR;
 }
 
 /* The script was read; or its text broke the reader, which is the script's error. */

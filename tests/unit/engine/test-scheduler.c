@@ -58,6 +58,24 @@ queue_moves_items(void **state)
 }
 
 static void
+what_is_held_holds_what_is_behind_it(void **state)
+{
+	struct sched_item item[3] = { { .kind = 1, .held = true }, { .kind = 1 }, { .kind = 2 } };
+	struct sched_queue queue;
+
+	(void)state;
+	sched_queue_init(&queue, 8, 8);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sched_queue_put(&queue, &item[i]), 0);
+	assert_null(sched_queue_take(&queue, 1));
+	assert_ptr_equal(sched_queue_take(&queue, 2), &item[2]);
+	assert_int_equal(sched_queue_take_item(&queue, &item[0]), -EBUSY);
+	item[0].held = false;
+	assert_ptr_equal(sched_queue_take(&queue, 1), &item[0]);
+	assert_ptr_equal(sched_queue_take(&queue, 1), &item[1]);
+}
+
+static void
 queue_is_bounded(void **state)
 {
 	struct sched_item item[4] = { { .kind = 0 } };
@@ -185,6 +203,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queue_is_first_come_first_served_by_kind),
 		cmocka_unit_test(queue_moves_items),
+		cmocka_unit_test(what_is_held_holds_what_is_behind_it),
 		cmocka_unit_test(queue_is_bounded),
 		cmocka_unit_test(retry_hint_follows_load_and_durations),
 		cmocka_unit_test(ring_is_fair),

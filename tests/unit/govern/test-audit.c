@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,12 +17,30 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <event2/event.h>
 
 #include "base/log.h"
 #include "base/why.h"
 #include "govern/audit_file.h"
 #include "policy/chain.h"
 #include "policy/config.h"
+
+/* The disk: with [audit] sync each record calls this function, not the C library's. */
+static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
+static int disk_error;
+
+int
+fdatasync(int fd)
+{
+	int error;
+
+	(void)fd;
+	pthread_mutex_lock(&disk);
+	error = disk_error;
+	pthread_mutex_unlock(&disk);
+	errno = error;
+	return error ? -1 : 0;
+}
 
 struct rig {
 	char directory[64], path[96];
@@ -660,6 +679,143 @@ records_are_log_lines_too(void **state)
 	free(text);
 }
 
+/* ---- a disk that does not answer ---- */
+
+#define WAITS 5000		/* more than the records that may wait */
+
+struct waiter {
+	struct audit_wait wait;
+	int n, error;		/* calls of on_written, and the last one's error */
+};
+
+static void
+on_written(void *arg, int error)
+{
+	struct waiter *waiter = arg;
+
+	waiter->n++;
+	waiter->error = error;
+}
+
+static int
+write_first(struct audit *audit, struct waiter *waiter, const char *execution)
+{
+	*waiter = (struct waiter){ .wait = { .on_written = on_written, .arg = waiter } };
+	return audit_write_first(audit, AUDIT_EXECUTION_STARTED, "uid:1", execution, NULL,
+				 &waiter->wait);
+}
+
+static struct audit *
+start_on_a_slow_disk(struct rig *rig, bool stops, struct event_base **base_r)
+{
+	struct audit *audit;
+
+	rig->config->audit.sync = true;
+	rig->config->audit.on_failure = stops;
+	audit = start(rig);
+	*base_r = event_base_new();
+	assert_int_equal(audit_start(audit, *base_r), 0);
+	pthread_mutex_lock(&disk);
+	return audit;
+}
+
+static void
+wait_for(struct event_base *base, const struct waiter *waiter)
+{
+	while (waiter->n == 0)
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+}
+
+static void
+what_needs_a_record_waits_for_it(void **state)
+{
+	struct event_base *base;
+	struct audit *audit = start_on_a_slow_disk(*state, true, &base);
+	struct waiter first, gone, last;
+
+	assert_int_equal(write_first(audit, &first, "x-1"), -EINPROGRESS);
+	assert_int_equal(write_first(audit, &gone, "x-2"), -EINPROGRESS);
+	assert_int_equal(audit_write(audit, AUDIT_EXECUTION_ENDED, "uid:1", "x-0", NULL), 0);
+	audit_unwait(&gone.wait);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_int_equal(first.n, 0);
+	pthread_mutex_unlock(&disk);
+	wait_for(base, &first);
+	assert_int_equal(first.error, 0);
+	pthread_mutex_lock(&disk);
+	disk_error = EIO;
+	assert_int_equal(write_first(audit, &last, "x-3"), -EINPROGRESS);
+	pthread_mutex_unlock(&disk);
+	wait_for(base, &last);
+	assert_int_equal(last.error, -EIO);
+	assert_true(audit_is_failing(audit));
+	assert_int_equal(audit_write(audit, AUDIT_TENANT_RESUMED, "uid:1", NULL, NULL), -EIO);
+	pthread_mutex_lock(&disk);
+	disk_error = 0;
+	pthread_mutex_unlock(&disk);
+	assert_int_equal(first.n + last.n, 2);
+	assert_int_equal(gone.n, 0);
+	audit_free(audit);
+	event_base_free(base);
+}
+
+/* Nothing runs unrecorded because too many records wait. */
+static void
+when_too_many_wait_what_needs_a_record_is_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct event_base *base;
+	struct audit *audit = start_on_a_slow_disk(rig, true, &base);
+	struct waiter *waiter = calloc(WAITS, sizeof(*waiter));
+	struct chain_link last;
+	unsigned int n = 0, began = 0, ended = 0;
+	int r = -EINPROGRESS;
+
+	assert_non_null(waiter);
+	while (began < WAITS && (r = write_first(audit, &waiter[began], "x-1")) == -EINPROGRESS)
+		began++;
+	assert_int_equal(r, -EAGAIN);
+	assert_in_range(began, 100, WAITS - 1);
+	/* What those that ran before leave has room all the same, and that is bounded, too. */
+	while (ended < 4 * WAITS &&
+	       audit_write(audit, AUDIT_EXECUTION_ENDED, "uid:1", "x-0", NULL) == 0)
+		ended++;
+	assert_in_range(ended, 100, 2 * WAITS);
+	pthread_mutex_unlock(&disk);
+	for (unsigned int i = 0; i < began; i++)
+		wait_for(base, &waiter[i]);
+	assert_int_equal(write_first(audit, &waiter[0], "x-2"), -EINPROGRESS);
+	wait_for(base, &waiter[0]);
+	audit_free(audit);
+	event_base_free(base);
+	chain_init(&last);
+	follow(rig->path, &last, "\"execution-", &n);
+	assert_int_equal(n, began + ended + 1);
+	chain_init(&last);
+	n = 0;
+	follow(rig->path, &last, "\"event\":\"lost\",\"records\":1,", &n);
+	assert_int_equal(n, 1);
+	free(waiter);
+}
+
+static void
+with_continue_nothing_waits(void **state)
+{
+	struct event_base *base;
+	struct audit *audit = start_on_a_slow_disk(*state, false, &base);
+	struct audit_counts counts;
+	struct waiter waiter;
+
+	for (int i = 0; i < 3 * WAITS; i++)
+		assert_int_equal(write_first(audit, &waiter, "x-1"), 0);
+	audit_count(audit, &counts);
+	assert_in_range(counts.lost, WAITS, 3 * WAITS - 1);
+	pthread_mutex_unlock(&disk);
+	assert_int_equal(waiter.n, 0);
+	audit_free(audit);
+	event_base_free(base);
+}
+
 int
 main(void)
 {
@@ -680,6 +836,9 @@ main(void)
 		TEST(what_did_not_happen_is_left_out),
 		TEST(records_are_log_lines_too),
 		TEST(a_fifo_in_the_place_of_the_note_holds_nobody),
+		TEST(what_needs_a_record_waits_for_it),
+		TEST(when_too_many_wait_what_needs_a_record_is_refused),
+		TEST(with_continue_nothing_waits),
 	};
 
 	return cmocka_run_group_tests_name("audit", tests, NULL, NULL);
