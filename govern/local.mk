@@ -11,6 +11,7 @@ libgovern_a_SOURCES = \
 	govern/audit_log.c govern/audit_log.h \
 	govern/audit_record.c govern/audit_record.h \
 	govern/gate.c govern/gate.h \
+	govern/ledger.c govern/ledger.h \
 	govern/metrics.c govern/metrics.h \
 	govern/openmetrics.c govern/openmetrics.h \
 	govern/subject.c govern/subject.h \

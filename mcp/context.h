@@ -16,6 +16,7 @@ struct config;
 struct engine;
 struct event_base;
 struct gate;
+struct ledger;
 struct mcp;
 struct mcp_conversation;
 struct mcp_parking;
@@ -37,6 +38,7 @@ struct mcp_options {
 	const struct catalog *catalog;
 	struct gate *gate;		/* NULL: everything is allowed */
 	const struct mcp_seal *seal;	/* NULL: a new key, for this process only */
+	struct ledger *ledger;		/* NULL: keys of calls end with this process */
 };
 
 /* The tables of objects that outlive requests (mcp/parking.h, mcp/task.h, mcp/repeat.h); borrowed.

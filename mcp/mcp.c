@@ -15,7 +15,7 @@ mcp_new(const struct mcp_options *options)
 	const struct mcp_tables tables = {
 		.parking = mcp_parking_new(mcp),
 		.tasks = mcp_tasks_new(mcp),
-		.repeats = mcp_repeats_new(mcp),
+		.repeats = mcp_repeats_new(mcp, options->ledger),
 	};
 
 	mcp_context_set(mcp, &tables);

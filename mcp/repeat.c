@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: the table of runs by key.
- * The number of unfinished runs is bounded by the number of runs that the tenant may have at a
- * time. Ended runs are bounded in number, bytes and time. */
+/* Runs in: the supervisor.   Owns: the runs that were begun with a key, and their answers.
+ * What has begun is known by the ledger, over a restart too. An answer is here as long as there is
+ * room for it. */
 #include "mcp/repeat.h"
 
 #include <string.h>
@@ -9,35 +9,43 @@
 #include "base/kept.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "govern/ledger.h"
 #include "mcp/context.h"
 #include "mcp/run.h"
 #include "mcp/seal.h"
 #include "policy/config.h"
 
-#define OVER_MAX 256			/* ended runs of one tenant */
+#define RUN_BYTES 2048			/* roughly, of a run without its answer */
 
 struct repeated {
 	struct kept kept;		/* in use until the run has ended */
 	struct mcp_repeats *repeats;
-	char *key;
-	struct seal_binding binding;	/* of the arguments */
+	struct ledger_call call;
 	struct mcp_run *run;
 	struct mcp_audience audience;
 };
 
 struct mcp_repeats {
 	struct mcp *mcp;
+	struct ledger *ledger;
+	struct ledger *own;		/* if the process has no other */
 	struct kept_store store;
 };
 
 static void
 repeat_forget(struct repeated *repeated, enum cancel_reason reason)
 {
+	struct ledger *ledger = repeated->repeats->ledger;
+	struct ledger_entry *entry = ledger_find(ledger, repeated->call.id);
 	struct mcp_run *run = repeated->run;
 
+	if (entry)
+		entry->user = NULL;
+	/* A call that may be made again, and that ends before its run does. */
+	if (entry && reason == CANCEL_BY_CLIENT)
+		ledger_drop(ledger, entry);
 	kept_remove(&repeated->kept);
 	mcp_run_leave(&repeated->audience, reason);
-	free(repeated->key);
 	free(repeated);
 	mcp_run_release(run, reason);
 }
@@ -49,11 +57,15 @@ repeat_drop(struct kept *kept)
 }
 
 struct mcp_repeats *
-mcp_repeats_new(struct mcp *mcp)
+mcp_repeats_new(struct mcp *mcp, struct ledger *ledger)
 {
 	struct mcp_repeats *repeats = xcalloc(1, sizeof(*repeats));
 
 	repeats->mcp = mcp;
+	/* Without a file this does not fail. */
+	if (!ledger && ledger_new(NULL, 0, &repeats->own, NULL) < 0)
+		abort();
+	repeats->ledger = ledger ? ledger : repeats->own;
 	kept_store_init(&repeats->store, repeat_drop);
 	return repeats;
 }
@@ -66,16 +78,31 @@ mcp_repeats_free(struct mcp_repeats *repeats)
 	while (!TAILQ_EMPTY(&repeats->store.list))
 		repeat_forget((struct repeated *)TAILQ_FIRST(&repeats->store.list),
 			      CANCEL_SHUTDOWN);
+	ledger_free(repeats->own);
 	free(repeats);
 }
 
 static void
-bind_arguments(const struct tenant *tenant, const struct tool *tool,
-	       const json_t *arguments, struct seal_binding *binding_r)
+repeat_digest(const struct tenant *tenant, const char *method, const char *key, const json_t *value,
+	      unsigned char digest_r[LEDGER_DIGEST])
 {
-	json_auto_t *params = xalloc_check(json_pack("{s:O}", "arguments", (json_t *)arguments));
+	struct seal_binding binding;
+	json_auto_t *params = value ? xalloc_check(json_pack("{s:O}", key, (json_t *)value)) : NULL;
 
-	seal_bind(tenant_principal(tenant), tool->name, params, binding_r);
+	_Static_assert(sizeof(binding.digest) == LEDGER_DIGEST, "both are SHA-256");
+	seal_bind(tenant_principal(tenant), method, params, &binding);
+	memcpy(digest_r, binding.digest, LEDGER_DIGEST);
+}
+
+static void
+repeat_digest_call(const struct tenant *tenant, const struct tool *tool, const char *key,
+		   const json_t *arguments, struct ledger_call *call_r)
+{
+	json_auto_t *name = xalloc_check(json_string(key));
+
+	repeat_digest(tenant, tool->name, "name", name, call_r->id);
+	repeat_digest(tenant, tool->name, "arguments", arguments, call_r->call);
+	repeat_digest(tenant, "", NULL, NULL, call_r->owner);
 }
 
 enum repeat
@@ -83,22 +110,18 @@ mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *tenant,
 		const struct tool *tool, const char *key, const json_t *arguments,
 		struct mcp_run **run_r)
 {
-	struct seal_binding binding;
-	struct repeated *repeated;
-	struct kept *kept;
+	const struct ledger_entry *entry;
+	struct ledger_call call;
 
-	KEPT_FOREACH(kept, &repeats->store, tenant) {
-		repeated = (struct repeated *)kept;
-		if (mcp_run_tool(repeated->run) == tool &&
-		    strcmp(repeated->key, key) == 0)
-			break;
-	}
-	if (!kept)
+	repeat_digest_call(tenant, tool, key, arguments, &call);
+	entry = ledger_find(repeats->ledger, call.id);
+	if (!entry)
 		return REPEAT_NEW;
-	bind_arguments(tenant, tool, arguments, &binding);
-	if (memcmp(&binding, &repeated->binding, sizeof(binding)) != 0)
+	if (memcmp(call.call, entry->is.call, LEDGER_DIGEST) != 0)
 		return REPEAT_OTHER;
-	*run_r = repeated->run;
+	if (!entry->user)
+		return REPEAT_LOST;
+	*run_r = ((struct repeated *)entry->user)->run;
 	return REPEAT_SAME;
 }
 
@@ -110,40 +133,51 @@ repeat_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 		(struct repeated *)((char *)audience - offsetof(struct repeated, audience));
 	const struct config *config = mcp_config(repeated->repeats->mcp);
 	struct kept *kept = &repeated->kept;
-	unsigned int running, over;
+	size_t bytes;
 
 	if (failure || answer->not_run) {
 		/* The run has failed in a way that allows another try. */
 		repeat_forget(repeated, CANCEL_BY_CLIENT);
 		return;
 	}
-	mcp_run_outcome(repeated->run, &answer, &failure, &kept->charge);
+	mcp_run_outcome(repeated->run, &answer, &failure, &bytes);
 	kept->in_use = false;
+	kept_charge(kept, bytes + RUN_BYTES);
 	kept_expire(kept, config->mcp.repeat_seconds);
-	kept_count(kept->store, kept->owner, &running, &over);
-	kept_make_room(kept->store, kept->owner, kept, running + OVER_MAX,
-		       config->mcp.kept_bytes);
+	ledger_end(repeated->repeats->ledger,
+		   ledger_find(repeated->repeats->ledger, repeated->call.id),
+		   config->mcp.repeat_seconds);
+	kept_make_room(kept->store, kept->owner, kept, UINT64_MAX, config->mcp.kept_bytes);
 }
 
 static const struct mcp_audience_type repeat_audience = { .on_end = repeat_on_end };
 
-void
+int
 mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *arguments,
 	       struct mcp_run *run)
 {
-	struct repeated *repeated = xcalloc(1, sizeof(*repeated));
+	const struct config *config = mcp_config(repeats->mcp);
+	struct ledger_entry *entry;
+	struct repeated *repeated;
+	struct ledger_call call;
+	int r;
 
+	repeat_digest_call(mcp_run_tenant(run), mcp_run_tool(run), key, arguments, &call);
+	r = ledger_begin(repeats->ledger, &call, config->mcp.repeat_calls, &entry);
+	if (r < 0)
+		return r;
+	repeated = xcalloc(1, sizeof(*repeated));
+	entry->user = repeated;
 	repeated->repeats = repeats;
+	repeated->call = call;
 	repeated->kept.in_use = true;
 	kept_add(&repeats->store, &repeated->kept, mcp_run_tenant(run), mcp_base(repeats->mcp));
-	repeated->key = xstrdup(key);
-	bind_arguments(mcp_run_tenant(run), mcp_run_tool(run), arguments,
-		       &repeated->binding);
 	repeated->run = run;
 	mcp_run_hold(run);
 	mcp_run_keep(run);
 	repeated->audience.type = &repeat_audience;
 	mcp_run_join(run, &repeated->audience);
+	return 0;
 }
 
 void

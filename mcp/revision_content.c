@@ -252,7 +252,8 @@ revision_write_error(const struct revision *revision, struct jsonout *out,
 	data = data_of(failure);
 	if (failure->kind == FAIL_NO_RESOURCE) {
 		code = revision->modern ? JSONRPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND;
-		text = "there is no such resource";
+		text = "there is no such resource: it never was, its time is over, or it was in "
+		       "memory when the service was restarted";
 	} else {
 		code = revision->modern ? MCP_CLIENT_LACKS : JSONRPC_INTERNAL_ERROR;
 		text = client_lacks;

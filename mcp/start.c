@@ -3,6 +3,7 @@
  * Serves the requests that need a run: a new one, one that waits for answers, or one that exists
  * already.
  * Reads:   params of a client, in any shape. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,11 +198,9 @@ start_begin(const struct request *request, const struct wanted *wanted, struct m
 }
 
 static void
-refuse_other_arguments(const struct request *request, const struct wanted *wanted)
+refuse_key(const struct request *request, const struct wanted *wanted, const char *text)
 {
-	static const char text[] = "this idempotency key was used before, with other "
-				   "arguments; nothing was run";
-	const struct tool_answer answer = { .text = text, .text_len = sizeof(text) - 1,
+	const struct tool_answer answer = { .text = text, .text_len = strlen(text),
 					    .is_error = true };
 	struct jsonout out;
 
@@ -259,10 +258,18 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 	struct mcp_repeats *repeats = mcp_repeats(conversation->mcp);
 	struct tenant *tenant = conversation->options.tenant;
 	struct mcp_run *run;
+	int r;
 
 	switch (mcp_repeat_find(repeats, tenant, wanted->tool, key, wanted->arguments, &run)) {
 	case REPEAT_OTHER:
-		refuse_other_arguments(request, wanted);
+		refuse_key(request, wanted, "this idempotency key was used before, with other "
+			   "arguments; nothing was run");
+		return;
+	case REPEAT_LOST:
+		refuse_key(request, wanted, "a call with this idempotency key has begun before, and "
+			   "its answer is lost: the service was restarted, or it had no more room for "
+			   "the answer. Nothing was run now. Find out what the first call has done; "
+			   "to run it again, use another key");
 		return;
 	case REPEAT_SAME:
 		start_attach(request, wanted, run);
@@ -273,8 +280,17 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 	run = make_run(request, wanted);
 	if (!run)
 		return;
-	mcp_repeat_add(repeats, key, wanted->arguments, run);
-	start_begin(request, wanted, run);
+	r = mcp_repeat_add(repeats, key, wanted->arguments, run);
+	if (r == 0) {
+		start_begin(request, wanted, run);
+	} else {
+		conversation->options.let_go(conversation->options.arg, conversation->line_bytes);
+		refuse_key(request, wanted, r == -EDQUOT || r == -EUSERS
+			   ? "no further idempotency key can be remembered now; nothing was run. Wait "
+			     "some minutes, or call without a key"
+			   : "this idempotency key cannot be written down, so a second call would not "
+			     "be recognised; nothing was run. Tell the operator");
+	}
 	mcp_run_release(run, CANCEL_BY_CLIENT);
 }
 

@@ -40,7 +40,8 @@ serve_tasks(struct request *request, enum mcp_method method)
 	if (!task || (method == METHOD_TASKS_UPDATE && !json_is_object(responses))) {
 		request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS,
 			      task ? "inputResponses must be an object"
-				   : "there is no such task", NULL);
+				   : "there is no such task: its time is over, or the "
+				     "service was restarted, which ends all tasks", NULL);
 		return;
 	}
 	if (method == METHOD_TASKS_UPDATE)

@@ -182,6 +182,8 @@ struct config {
 		uint32_t task_after_seconds;	/* a call that runs longer becomes a task */
 		uint32_t repeat_seconds;	/* how long the answer of a call with an idempotency
 						 * key is kept */
+		uint32_t repeat_calls;	/* of one tenant, within that time */
+		char *repeat_file;	/* path; NULL: the default of a system service, or none */
 		uint32_t jobs_per_tenant;	/* runs in the background, and their answers */
 		uint32_t job_seconds;	/* how long a job is kept after its end */
 		uint64_t job_bytes;	/* of one tenant's jobs: output and answers */

@@ -119,6 +119,8 @@ static const struct key keys[] = {
 	KEY("mcp", "task_ttl_seconds",   U32,   mcp.task_ttl_seconds,   60, 604800,   1, "3600"),
 	KEY("mcp", "task_after_seconds", U32,   mcp.task_after_seconds, 0, 86400,     1, "10"),
 	KEY("mcp", "repeat_seconds",     U32,   mcp.repeat_seconds,     1, 86400,     1, "600"),
+	KEY("mcp", "repeat_calls",       U32,   mcp.repeat_calls,       1, 65536,     1, "16384"),
+	KEY("mcp", "repeat_file",        PATH,  mcp.repeat_file,        1, 4095,      1, ""),
 	KEY("mcp", "jobs_per_tenant",    U32,   mcp.jobs_per_tenant,    0, 4096,      1, "32"),
 	KEY("mcp", "job_seconds",        U32,   mcp.job_seconds,        1, 604800,    1, "3600"),
 	KEY("mcp", "job_bytes",          BYTES, mcp.job_bytes,          65536, 16 * GiB, 1, "64M"),

@@ -603,6 +603,7 @@ supervisor_build(struct supervisor *s)
 	r = engine_new(&engine, &s->engine);
 	if (r < 0)
 		return r;
+	mcp.ledger = governance_ledger(s->governance);
 	mcp.engine = streams.engine = http.engine = s->engine;
 	catalog_fill(&s->catalog, s->config);
 	s->mcp = mcp_new(&mcp);

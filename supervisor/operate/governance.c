@@ -21,6 +21,7 @@
 #include "govern/approvals.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
+#include "govern/ledger.h"
 #include "host/fence_files.h"
 #include "policy/config.h"
 #include "policy/id_range.h"
@@ -33,6 +34,7 @@ struct governance {
 					 * taken since */
 	struct audit *audit;
 	struct approvals *approvals;
+	struct ledger *ledger;
 	struct gate *gate;
 	struct event_base *base;	/* borrowed */
 	struct governance_reloads reloads;
@@ -79,6 +81,10 @@ governance_new(const struct config *config, bool as_service,
 				       : in_records(as_service, GOVERNANCE_RECORDS "/approvals.jsonl");
 	if (r == 0)
 		r = approvals_new(file, g->audit, &g->approvals, why_r);
+	file = config->mcp.repeat_file ? config->mcp.repeat_file
+				       : in_records(as_service, GOVERNANCE_RECORDS "/calls");
+	if (r == 0)
+		r = ledger_new(file, config->mcp.repeat_seconds, &g->ledger, why_r);
 	if (r < 0) {
 		governance_free(g);
 		return r;
@@ -173,6 +179,7 @@ governance_free(struct governance *g)
 		return;
 	ran = g->gate != NULL;
 	approvals_free(g->approvals);
+	ledger_free(g->ledger);
 	gate_free(g->gate);
 	if (ran)
 		audit_write(g->audit, AUDIT_STOPPED, NULL, NULL, NULL);
@@ -187,6 +194,12 @@ struct gate *
 governance_gate(struct governance *g)
 {
 	return g->gate;
+}
+
+struct ledger *
+governance_ledger(struct governance *g)
+{
+	return g->ledger;
 }
 
 /* ---- reading again ---- */

@@ -14,6 +14,7 @@ struct configuration_source;
 struct directory;
 struct event_base;
 struct gate;
+struct ledger;
 struct governance;
 struct socketfile;
 struct why;
@@ -46,6 +47,7 @@ int governance_start_threads(void *arg);
 void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);
+struct ledger *governance_ledger(struct governance *governance);
 
 /* Calls of governance_reload to its owner. */
 struct governance_watcher {

@@ -495,6 +495,21 @@ def a_cell_that_runs_is_cancelled(ctx):
 
 
 @test(private=True)
+def a_keyed_cell_runs_once(ctx):
+    """The session is kept over the restart, and so is what has run in it."""
+    with Unit(ctx, "[mcp]\nrepeat_file = %s/calls\n") as unit:
+        handle = unit.begin("x = 0")
+        with unit.session(handle) as s:
+            equal(s.call("x += 1", idempotency_key="k").status, "ok")
+            s.finish(s.start("x += 1", idempotency_key="k"))
+        unit.restart()
+        with unit.session(handle) as s:
+            id = s.start("x += 1", idempotency_key="k")
+            assert "its answer is lost" in s.client.wait(id)["content"][0]["text"]
+            equal(s.value("x"), "1")
+
+
+@test(private=True)
 def a_stop_leaves_nothing(ctx):
     with Unit(ctx) as unit:
         handle = unit.begin("import threading, time\n"

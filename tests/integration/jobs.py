@@ -20,7 +20,7 @@ except ImportError:
 
 # Writes, and goes on only when it is told so by nobody: for tests that look at what runs.
 HANGS = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(60)"
-GONE = "there is no such job (any more)"
+GONE = "there is no such job: its time is over, or the service was restarted, which ends all jobs"
 SAME = ("status", "stdout", "stderr", "result", "error", "exit_code", "truncated", "displays",
         "files", "omitted")
 

@@ -9,9 +9,11 @@ import tempfile
 from harness import SOMEBODY, Skip, equal, main, test
 from http_client import Connection, call, encode, modern, modern_headers
 from http_suite import expect, seconds, wait_ready
-from supervisor import Supervisor
+from supervisor import Supervisor, descendants, wait_gone
+from waits import until
 
 ASKS = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+TASKS = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
 CONSENT = "[policy]\nrun_script = approve\napprovers = self\n"
 
 
@@ -54,11 +56,44 @@ class Restarting:
             service.remove()
         return self.start()
 
+    def kill(self):
+        service, self.service = self.service, None
+        below = descendants(service.pid)
+        service.process.kill()
+        service.process.wait()
+        service.process = None
+        assert not wait_gone(below, seconds(self.ctx, 30)), "processes are left"
+        service.remove()
+        if os.path.exists(self.socket):
+            os.unlink(self.socket)
+        return self.start()
+
+    def begin(self, params, key):
+        """Sends a call, and waits until it runs."""
+        message = modern("tools/call", {**params, "_meta": ASKS})
+        before = self.service.log().count("execution-started")
+        self.kept = Connection(self.socket, seconds(self.ctx, 60))
+        self.kept.send(headers=modern_headers(message, {"Mcp-Param-Key": key}), body=encode(message))
+        self.service.wait_logged("execution-started", times=before + 1)
+
+    def method(self, method, params):
+        message = modern(method, {**params, "_meta": TASKS})
+        with Connection(self.socket, seconds(self.ctx, 60)) as connection:
+            connection.send(headers=modern_headers(message), body=encode(message))
+            return connection.read()
+
+    def get(self, url):
+        with Connection(self.socket, seconds(self.ctx, 60)) as connection:
+            connection.send("GET", url.removeprefix("http://localhost"), headers=[("Host", "localhost")])
+            return connection.read().status
+
     def ask(self, params, uid=None, **more):
         """The response to a tools/call."""
         message = modern("tools/call", {**params, **more, "_meta": ASKS})
         key = params["arguments"].get("idempotency_key")
         headers = modern_headers(message, {"Mcp-Param-Key": key} if key else None)
+        if params["name"] == "job":
+            headers.append(("Mcp-Param-Job", params["arguments"]["id"]))
         with Connection(self.socket, seconds(self.ctx, 60), uid) as connection:
             connection.send(headers=headers, body=encode(message))
             return connection.read()
@@ -171,6 +206,98 @@ def a_seal_holds_after_a_restart(ctx):
         # as it is it serves its own call still
         after = s.asked(params, **before)
         equal(s.ask(params, **after).message["result"]["isError"], False)
+
+
+# ---- what a time was promised for: the table in doc/agents.md ----
+
+LOST = "its answer is lost"
+KEYS = "[mcp]\nrepeat_file = %s/calls\n"
+COUNT = "import os; os.write(1, os.urandom(8).hex().encode())"
+
+
+def keyed(key, script=COUNT, **more):
+    return call(script, idempotency_key=key, **more)
+
+
+def text_of(response):
+    return response.message["result"]["content"][0]["text"]
+
+
+@test(private=True)
+def keys_hold_over_a_restart(ctx):
+    """Also over a kill, for more than 256 keys, and for a call that the restart has cut."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o777)
+        with Restarting(ctx, KEYS % directory).start() as s:
+            s.begin(keyed("cut", "import time; time.sleep(600)", timeout_seconds=600), "cut")
+            first = text_of(s.ask(keyed("first")))
+            for n in range(300):
+                equal(s.ask(keyed("key-%d" % n, "pass")).message["result"]["isError"], False)
+            equal(text_of(s.ask(keyed("first"))), first)
+            s.restart()
+            for params in (keyed("first"), keyed("key-0", "pass"), keyed("key-299", "pass"),
+                           keyed("cut", "import time; time.sleep(600)", timeout_seconds=600)):
+                assert LOST in text_of(s.ask(params)), params
+            assert "other arguments" in text_of(s.ask(keyed("first", "1")))
+            second = text_of(s.ask(keyed("second")))
+            assert second != first and LOST not in second, second
+            s.kill()
+            for name in "first", "second":
+                assert LOST in text_of(s.ask(keyed(name))), name
+
+
+@test(private=True)
+def a_key_has_its_time(ctx):
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o777)
+        with Restarting(ctx, KEYS % directory + "repeat_seconds = 2\n").start() as s:
+            first = text_of(s.ask(keyed("first")))
+            equal(text_of(s.ask(keyed("first"))), first)
+            s.restart()
+            answers = []
+            until("its time is over", lambda: answers.append(text_of(s.ask(keyed("first")))) or
+                  LOST not in answers[-1], ctx.seconds(60))
+            assert answers[-1] != first, answers
+
+
+@test(private=True)
+def keys_are_bounded_by_name(ctx):
+    with Restarting(ctx, "[mcp]\nrepeat_calls = 3\n").start() as s:
+        for n in range(3):
+            s.ask(keyed("key-%d" % n, "pass"))
+        assert "no further idempotency key" in text_of(s.ask(keyed("key-3", "pass")))
+        first = text_of(s.ask(keyed("key-0", "pass")))
+        assert "idempotency" not in first, first
+
+
+@test(private=True)
+def without_a_file_keys_end_with_the_service(ctx):
+    with Restarting(ctx).start() as s:
+        first = text_of(s.ask(keyed("first")))
+        s.restart()
+        again = text_of(s.ask(keyed("first")))
+        assert again != first and LOST not in again, again
+
+
+@test(private=True)
+def what_ends_with_the_service_says_so(ctx):
+    """Jobs, tasks, results that are kept in memory, and links."""
+    with tempfile.TemporaryDirectory() as files:
+        os.chmod(files, 0o777)
+        config = "[mcp]\n[http]\nlinks = http://localhost\n[files]\ndirectory = %s/f\n" % files
+        with Restarting(ctx, config, key=False).start() as s:
+            job = s.ask(call("pass", background=True)).message["result"]["structuredContent"]["job"]
+            made = s.ask(call("open('small.txt', 'w').write('x')\nNone")).message["result"]
+            file, = made["structuredContent"]["files"]
+            equal(s.get(file["http_url"]), 200)
+            s.restart()
+            equal(s.get(file["http_url"]), 404)
+            gone = s.ask({"name": "job", "arguments": {"id": job, "action": "status"}})
+            assert "restarted, which ends all jobs" in str(gone.message), gone.message
+            gone = s.method("tasks/get", {"taskId": "t-0"})
+            assert "restarted, which ends all tasks" in gone.message["error"]["message"], gone
+            gone = s.method("resources/read", {"uri": file["uri"]})
+            assert "restart" in gone.message["error"]["message"], gone
 
 
 if __name__ == "__main__":

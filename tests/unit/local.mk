@@ -318,6 +318,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-handover \
 	tests/unit/tools/test-handover-table \
 	tests/unit/base/test-log \
+	tests/unit/govern/test-ledger \
 	tests/unit/govern/test-metrics \
 	tests/unit/mcp/test-mcp \
 	tests/unit/tools/test-files \
@@ -387,6 +388,9 @@ tests_unit_tools_test_owned_LDADD = $(MCP_TEST_LDADD)
 tests_unit_tools_test_set_SOURCES = tests/unit/tools/test-set.c
 tests_unit_tools_test_set_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_set_LDADD = $(MCP_TEST_LDADD)
+tests_unit_govern_test_ledger_SOURCES = tests/unit/govern/test-ledger.c
+tests_unit_govern_test_ledger_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_govern_test_ledger_LDADD = $(MCP_TEST_LDADD)
 tests_unit_govern_test_metrics_SOURCES = tests/unit/govern/test-metrics.c
 tests_unit_govern_test_metrics_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_govern_test_metrics_LDADD = $(MCP_TEST_LDADD)

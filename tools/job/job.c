@@ -360,7 +360,8 @@ answer_now(const struct tool_host *host, const char *id, enum action action,
 	struct look look = { .has_output = false };
 
 	if (!job) {
-		tool_refuse(host, "there is no such job (any more)");
+		tool_refuse(host, "there is no such job: its time is over, or the service was restarted, which "
+			    "ends all jobs");
 		return true;
 	}
 	background_view(job, &look.view);
