@@ -80,15 +80,21 @@ packages_are_alike(const char *name, const char *known)
 	return (strlen(known) > SHORT && is_one_slip(name, known)) || is_dressed_up(name, known);
 }
 
+bool
+packages_is_well_known(const char *name)
+{
+	for (size_t i = 0; i < sizeof(well_known) / sizeof(well_known[0]); i++)
+		if (strcmp(name, well_known[i]) == 0)
+			return true;
+	return false;
+}
+
 const char *
 packages_look_alike(const char *name)
 {
-	const size_t n = sizeof(well_known) / sizeof(well_known[0]);
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(name, well_known[i]) == 0)
-			return NULL;
-	for (size_t i = 0; i < n; i++)
+	if (packages_is_well_known(name))
+		return NULL;
+	for (size_t i = 0; i < sizeof(well_known) / sizeof(well_known[0]); i++)
 		if (packages_are_alike(name, well_known[i]))
 			return well_known[i];
 	return NULL;

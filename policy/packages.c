@@ -289,6 +289,12 @@ packages_allows_all(const struct config *config)
 		find_word(&config->packages.allow, "*", NULL, false));
 }
 
+bool
+packages_allows(const struct config *config, const char *name)
+{
+	return is_named(&config->packages.allow, name);
+}
+
 enum policy_verdict
 packages_expect(const struct config *config, const char *name)
 {
@@ -302,7 +308,7 @@ packages_expect(const struct config *config, const char *name)
 	if (find_word(&config->packages.allow, name, NULL, false))
 		return POLICY_ALLOW;
 	/* A rule that names the package with versions allows some of them. */
-	return others == POLICY_DENY && is_named(&config->packages.allow, name)
+	return others == POLICY_DENY && packages_allows(config, name)
 	       ? POLICY_APPROVE : others;
 }
 

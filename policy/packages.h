@@ -58,6 +58,12 @@ enum policy_verdict packages_decide(const struct config *config,
  * warning to approvers. name: normalised. */
 const char *packages_look_alike(const char *name);
 
+/* Is it the name of a package that everybody knows? name: normalised. */
+bool packages_is_well_known(const char *name);
+
+/* Does [packages] allow name this package, with versions or without? name: normalised. */
+bool packages_allows(const struct config *config, const char *name);
+
 /* Could this name be mistaken for the known one? Both are normalised. */
 bool packages_are_alike(const char *name, const char *known);
 

@@ -457,8 +457,7 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
         own_frames(e, code)
         drop_guard_frames(e.__traceback__)
         caught = e
-        note_habits(e, has_input())
-        note_places(e)
+        note_lacks(e, has_input())
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
@@ -664,8 +663,7 @@ def run_cell(number, script, value_max, has_stdin):
         own_frames(e, code)
         drop_guard_frames(e.__traceback__)
         caught = e
-        note_habits(e, has_stdin)
-        note_places(e)
+        note_lacks(e, has_stdin)
     sys.settrace(None)
     sys.setprofile(None)
     trim_values()
@@ -772,69 +770,6 @@ def go_on(line):
         loop.remove_reader(line)
     except BaseException:
         pass
-
-
-def note_habits(error, has_stdin):
-    """Adds a note to errors of code that expects a notebook."""
-    if type(error) is EOFError and not has_stdin and error.args == ("EOF when reading a line",):
-        error.add_note("no user answers input() here: write the value into the code, or give "
-                       "run_script its stdin")
-    elif type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
-        error.add_note(NOT_KEPT)
-    elif type(error) is NameError and error.name == "get_ipython":
-        error.add_note("write the command itself into the cell, such as %time or !ls; "
-                       "IPython.display is there")
-
-
-NATIVE_INPUT = input
-
-
-def has_input():
-    """Is there a stdin, or a user who is asked (prompt.c puts another input() there)?"""
-    if builtins.input is not NATIVE_INPUT:
-        return True
-    try:
-        return not S_ISCHR(os.fstat(0).st_mode)  # /dev/null
-    except OSError:
-        return True
-
-
-# Where other services and people's own machines have the files of a conversation.
-PLACES_ELSEWHERE = ("/mnt/", "/home/", "/root/", "/Users/", "/data/", "/content/", "/kaggle/",
-                    "/files/", "/sandbox/", "/workspaces/")
-
-
-def note_places(error):
-    """Adds a note to errors of code that expects another machine's folders or programs."""
-    path = error.filename if type(error) is FileNotFoundError else None
-    if type(path) is not str or error.__notes__ if hasattr(error, "__notes__") else not path:
-        return
-    tb = error.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
-    by_subprocess = tb is not None and tb.tb_frame.f_globals.get("__name__") == "subprocess"
-    if by_subprocess and "/" not in path:
-        error.add_note("there is no program %s here; ls /usr/bin lists those that are there" % path)
-    elif path.startswith(PLACES_ELSEWHERE) and not os.path.isdir(os.path.dirname(path)):
-        error.add_note("there is no folder %s here: the files of a call are in /workspace, which is "
-                       "the current directory at the beginning" % os.path.dirname(path))
-
-
-def tell_elsewhere():
-    """Says which files the script has left where nobody finds them. Nothing, if the script has
-    replaced what this needs."""
-    found = []
-    try:
-        for place in "/tmp", os.environ.get("HOME", "/tmp"):
-            with os.scandir(place) as entries:
-                found += (entry.path for entry in entries
-                          if not entry.name.startswith((".", "tmp")) and "." in entry.name
-                          and entry.is_file(follow_symlinks=False))
-    except Exception:
-        pass
-    if found:
-        to_stderr("(%s%s: not in /workspace, so lost with the script)\n" % (
-            ", ".join(found[:3]), ", ..." if len(found) > 3 else ""))
 
 
 def forget_frames(error):

@@ -27,6 +27,7 @@
 #include "worker/ipython.h"
 #include "worker/installed.h"
 #include "worker/jail.h"
+#include "worker/lacks.h"
 #include "worker/line.h"
 #include "worker/jsonable.h"
 #include "worker/learned.h"
@@ -319,6 +320,8 @@ load_bootstrap(void)
 		r = run_frozen(ipython_code, sizeof(ipython_code));
 	if (r == 0)
 		r = run_frozen(renew_code, sizeof(renew_code));
+	if (r == 0)
+		r = run_frozen(lacks_code, sizeof(lacks_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)

@@ -15,7 +15,7 @@ import sys
 SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
 MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
 CELL_MAGIC = re.compile(r"^%%([A-Za-z_]\w*)(?:[ \t]+(.*))?$")
-BARE = re.compile(r"^(\s*)(pip3?|conda|mamba)\s+(install\s.*)$")
+BARE = re.compile(r"^(\s*)(pip3?|conda|mamba|uv)\s+((?:pip\s+)?(?:install|add)\s.*)$")
 # Commands that need no "!", as in IPython. A word before an operator is a name of Python.
 BARE_WORDS = frozenset("cat cd cp ls mkdir mv pwd rm rmdir".split())
 OPERATOR = r"(?:in|is|and|or|if|else|not)\b|[-*]\s"
@@ -29,8 +29,10 @@ TIMED_MOST = {"n": 10**9, "r": 1000}
 HELPER = "__notebook__"  # the variable with the object that rewritten lines use
 ESCAPED, ESCAPES = re.compile(r"\\(.)"), {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 EXPANDED = re.compile(r"\{(\w+)\}|\$(\w+)")
-INSTALL = ("packages are installed by the tool install_package, or by dependencies=[...] of a "
-           "call; pip has no network here")
+# The service adds how packages are installed here, if they are (tools/packages/missing.c).
+NO_INSTALL = "pip cannot install packages here"
+INSTALLS_HERE = re.compile(r"\s*(?:sudo\s+)?(?:(?:\S*python[\d.]*|\{sys\.executable\})\s+-m\s+)?(?:uv\s+)?"
+                           r"(?:(?:pip3?|conda|mamba|micromamba|pipx|easy_install|poetry)\s+(?:install|add)|uv\s+(?:add|sync))\b")
 QUIET = frozenset("colors config gui matplotlib xmode".split())  # not needed, or about appearance
 SHOWN = {"html": "_repr_html_", "markdown": "_repr_markdown_", "svg": "_repr_svg_"}
 # Commands that do not exist, and what to write instead; for % and %%.
@@ -79,8 +81,8 @@ class Notebook:
     def shell(self, command):
         import subprocess
 
-        if re.match(r"\s*(?:python3?\s+-m\s+)?pip3?\s+install\b", command):
-            raise UsageError(INSTALL)
+        if INSTALLS_HERE.match(command):
+            raise UsageError(NO_INSTALL)
         return subprocess.Popen(command, shell=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, errors="replace")
 
@@ -157,7 +159,7 @@ class Notebook:
             best * 1e6, number, "s" if number > 1 else "", rounds))
 
     def magic_pip(self, line):
-        raise UsageError(INSTALL)
+        raise UsageError(NO_INSTALL)
 
     magic_conda = magic_mamba = magic_uv = magic_pip
 

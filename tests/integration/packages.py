@@ -52,8 +52,8 @@ def installs_and_imports(ctx):
         equal((o.status, o.stdout), ("ok", "1.0 1.2 /environment/beta/__init__.py\n"))
         o = client.run("import notfound")
         equal(o.error["type"], "ModuleNotFoundError")
-        assert 'advice: The module notfound is not installed. Make the call again with ' \
-            'dependencies=["notfound"]' in o.text, o.text
+        assert "advice: The module notfound is not installed. " in o.text, o.text
+        assert "Make the call again with dependencies=[...]: " in o.text, o.text
 
 
 @test

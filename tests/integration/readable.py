@@ -42,8 +42,8 @@ def a_missing_module_says_what_to_do(ctx):
         for config, said, unsaid in (
                 ("", ("no package can be installed here", "check_environment"), "dependencies="),
                 (INDEX % (here.name, deny), ("policy does not let", "check_environment"), "dependencies="),
-                (INDEX % (here.name, allow), ('dependencies=["not-a-module-anywhere"]',), "approve"),
-                (INDEX % (here.name, ""), ('dependencies=["not-a-module-anywhere"]', "approve"), "policy")):
+                (INDEX % (here.name, allow), ('dependencies=[...]', "may be somebody else's"), "approve"),
+                (INDEX % (here.name, ""), ('dependencies=[...]', "approve"), "policy")):
             with ctx.private(config) as service, ctx.client(path=service.socket) as client:
                 o = client.run(MISSING)
                 advice = advice_in(o.text)
@@ -54,7 +54,7 @@ def a_missing_module_says_what_to_do(ctx):
                 listed = {tool["name"] for tool in client.ask("tools/list")["tools"]}
                 cell = advice_in(text_of(call(client, "run_repl", code=MISSING)))
                 if "dependencies=" in advice:
-                    assert 'packages=["not-a-module-anywhere"]' in cell, cell
+                    assert "packages=[...]" in cell and "not-a-module" not in cell, cell
                     assert "install_package" in cell and "install_package" in listed, cell
                 else:
                     equal(cell, advice)
@@ -179,6 +179,81 @@ def scripts_are_as_lenient_as_cells(ctx):
         equal(o.error["type"], "SyntaxError", repr(o))
         o = client.run("```\nimport os\n```", allowed_imports=["math"])
         equal(o.error["type"], "ImportNotAllowed", repr(o))
+
+
+RAISES = "class E(Exception): pass\ntry:\n    %s\nexcept Exception as e:\n    raise %s"
+NO_NETWORK, NO_PIP = "Scripts have no network here", "pip cannot install here. No package can be installed"
+NO_FFMPEG = "There is no program ffmpeg here, and none can be installed"
+# What is missing, in the forms in which it shows, and the words of the advice.
+FORMS = [
+    # Packages that a library needs: its own words, or an error behind its own.
+    ("raise ImportError('html99lib not found, or kaleido is needed')", "The module kaleido is not installed"),
+    ("raise ValueError('Image export requires the kaleido package')", "The module kaleido is not installed"),
+    ("raise ImportError(\"tried using: 'fastparquet', 'pyarrow-x'.\")", "The module fastparquet is not installed"),
+    (RAISES % ("import nonsuch_99", "RuntimeError('please install what is missing') from None"),
+     "The module nonsuch_99 is not installed"),
+    # pip by any way, refused by whatever comes first.
+    *((script, NO_PIP) for script in (
+        "!pip install x", "%pip install x", "pip install x", "!{sys.executable} -m pip install x", "!uv pip install x",
+        "%conda install x", "!conda install -y x", "import os\nos.system('pip install x')",
+        "import os\nos.system('uv add x')", "import subprocess\nsubprocess.run(['uv', 'pip', 'install', 'x'])",
+        "import subprocess\nsubprocess.check_output(['python3', '-m', 'pip', 'install', 'x'], stderr=-1)")),
+    # Programs.
+    ("import os\nos.system('ffmpeg -version')", NO_FFMPEG), ("!ffmpeg -version", NO_FFMPEG),
+    ("import subprocess\nsubprocess.run('ffmpeg -version', shell=True)", NO_FFMPEG),
+    ("import subprocess\nsubprocess.run('ffmpeg -version', shell=True, check=True, capture_output=True)",
+     "there is no program ffmpeg here"),
+    (RAISES % ("import subprocess; subprocess.run(['ffmpeg'])", "E('no converter') from e"), "there is no program ffmpeg here"),
+    ("import shutil, subprocess\nsubprocess.run([shutil.which('ffmpeg')])", "a program is None here"),
+    # The network: what libc says, behind a library's words, or printed.
+    ("import socket\nsocket.gethostbyname('example.org')", NO_NETWORK),
+    ("import socket\nsocket.create_connection(('192.0.2.1', 80))", NO_NETWORK),
+    (RAISES % ("import urllib.request as u; u.urlopen('https://example.org')", "E('could not fetch') from e"), NO_NETWORK),
+    ("import urllib.request as u\ntry: u.urlopen('https://example.org')\nexcept OSError as e: print('failed:', e)", NO_NETWORK),
+    # A user.
+    ("import getpass\ngetpass.getpass()", "no user answers input() here"),
+    (RAISES % ("input('name? ')", "E('aborted') from None"), "no user answers input() here"),
+    # Names that are slips.
+    ("import jsn", "did you mean json?"), ("import xml.etre", "did you mean xml.etree?"),
+]
+# Nothing is missing, or not that.
+PLAIN = ["raise ValueError('missing values need attention: requests are too many')", "print('command not found')",
+         "import json\njson.loads('{')", "raise ImportError(\"cannot import name 'x' from 'json'\")", "{}['torch']",
+         "try:\n    import nonsuch_99\nexcept ImportError:\n    pass\nraise ValueError('bad')", "import sys\nsys.stdin.read()"]
+
+
+@test
+def advice_is_by_what_is_missing(ctx):
+    """And not by the form in which it shows; in scripts and in cells."""
+    with ctx.client() as client:
+        for script, want in FORMS:
+            text = client.run(script).text
+            assert want in text, (script, text)
+        session = call(client, "run_repl", code="1")["structuredContent"]["session"]
+        for script, want in FORMS[::3]:
+            text = text_of(call(client, "run_repl", session=session, code=script))
+            assert want in text, (script, text)
+        for script in PLAIN:
+            text = client.run(script).text
+            for said in ("advice", "did you mean", "there is no", "needs the module"):
+                assert said not in text, (script, text)
+
+
+@test(private=True)
+def only_certain_names_can_be_copied(ctx):
+    """A package that is called as an unknown module is may be somebody else's, and so may a slip."""
+    with tempfile.TemporaryDirectory() as here:
+        os.chmod(here, 0o755)
+        more = "allow = in-house\nothers = allow\n"
+        with ctx.private(INDEX % (here, more)) as service, ctx.client(path=service.socket) as client:
+            for module, package in (("torchaudio", "torchaudio"), ("tiktoken", "tiktoken"), ("skimage", "scikit-image"),
+                                    ("in_house", "in-house"), ("nonsuch_99", None), ("tensorflwo", None)):
+                advice = advice_in(client.run("raise ModuleNotFoundError(\"No module named '%s'\")" % module).text)
+                if package:
+                    assert 'dependencies=["%s"]' % package in advice and "somebody" not in advice, advice
+                else:
+                    assert "dependencies=[...]" in advice and "somebody else's" in advice, advice
+                equal("Did you mean tensorflow?" in advice, module == "tensorflwo")
 
 
 @test

@@ -22,13 +22,40 @@
 static const struct {
 	const char *module, *package;
 } other_name[] = {
-	{ "Crypto", "pycryptodome" }, { "OpenSSL", "pyopenssl" }, { "PIL", "pillow" },
-	{ "attr", "attrs" }, { "bs4", "beautifulsoup4" }, { "cv2", "opencv-python-headless" },
-	{ "dateutil", "python-dateutil" }, { "docx", "python-docx" },
-	{ "dotenv", "python-dotenv" }, { "fitz", "pymupdf" }, { "git", "gitpython" },
-	{ "jwt", "pyjwt" }, { "magic", "python-magic" }, { "pptx", "python-pptx" },
-	{ "serial", "pyserial" }, { "skimage", "scikit-image" }, { "sklearn", "scikit-learn" },
-	{ "yaml", "pyyaml" }, { "zmq", "pyzmq" },
+	{ "Bio", "biopython" }, { "Crypto", "pycryptodome" }, { "Cython", "cython" },
+	{ "IPython", "ipython" }, { "OpenSSL", "pyopenssl" }, { "PIL", "pillow" },
+	{ "PyPDF2", "pypdf2" }, { "attr", "attrs" }, { "bs4", "beautifulsoup4" },
+	{ "cairo", "pycairo" }, { "cv2", "opencv-python-headless" },
+	{ "dateutil", "python-dateutil" }, { "dns", "dnspython" }, { "docx", "python-docx" },
+	{ "dotenv", "python-dotenv" }, { "faiss", "faiss-cpu" }, { "fitz", "pymupdf" },
+	{ "git", "gitpython" }, { "grpc", "grpcio" }, { "imblearn", "imbalanced-learn" },
+	{ "jose", "python-jose" }, { "jwt", "pyjwt" }, { "magic", "python-magic" },
+	{ "mpl_toolkits", "matplotlib" }, { "multipart", "python-multipart" },
+	{ "nacl", "pynacl" }, { "odf", "odfpy" }, { "pdfminer", "pdfminer-six" },
+	{ "pkg_resources", "setuptools" }, { "pptx", "python-pptx" },
+	{ "psycopg2", "psycopg2-binary" }, { "pylab", "matplotlib" }, { "serial", "pyserial" },
+	{ "skimage", "scikit-image" }, { "sklearn", "scikit-learn" },
+	{ "slugify", "python-slugify" }, { "snappy", "python-snappy" }, { "socks", "pysocks" },
+	{ "tabula", "tabula-py" }, { "umap", "umap-learn" }, { "websocket", "websocket-client" },
+	{ "wx", "wxpython" }, { "yaml", "pyyaml" }, { "zmq", "pyzmq" },
+};
+
+/* Common packages that are called as their modules are, beside the well-known ones of
+ * packages_is_well_known. The name of any other module is not repeated as that of a package. */
+static const char *const same_name[] = {
+	"altair", "arrow", "astropy", "bokeh", "bottleneck", "brotli", "cartopy", "catboost",
+	"chardet", "dash", "datasets", "distributed", "duckdb", "email-validator", "emcee",
+	"et-xmlfile", "faker", "fastparquet", "feedparser", "folium", "gensim", "geopandas",
+	"geopy", "graphviz", "gurobipy", "h5py", "holidays", "hypothesis", "imageio", "ipywidgets",
+	"jax", "joblib", "kaleido", "langdetect", "librosa", "lightgbm", "loguru", "lz4", "markdown",
+	"mechanize", "mistune", "mlflow", "more-itertools", "mpmath", "msgpack", "nbformat",
+	"netcdf4", "numexpr", "optuna", "orjson", "ortools", "patsy", "pdfplumber", "peewee",
+	"plotly", "pooch", "prophet", "pulp", "pycountry", "pydot", "pygame", "pygraphviz",
+	"pymc", "pypdf", "pyproj", "pyreadstat", "pyxlsb", "qrcode", "rasterio", "reportlab",
+	"rich", "s3fs", "sentence-transformers", "sentencepiece", "shap", "shapely", "simpy",
+	"soundfile", "spacy", "sqlglot", "streamlit", "tables", "tabulate", "tensorboard", "textblob",
+	"tiktoken", "toml", "tomli", "torchaudio", "typer", "wordcloud", "xarray", "xlrd",
+	"xlsxwriter", "xlwt", "xmltodict", "yfinance", "zstandard",
 };
 
 /* Modules of Python itself that some Pythons lack, because a distribution has split them off, or a
@@ -39,16 +66,19 @@ static const char *const of_python[] = {
 	"telnetlib", "tkinter", "turtledemo", "uu", "venv", "winreg", "winsound", "xdrlib",
 };
 
-/* How the messages of exceptions name what is missing, in the order of preference. */
+/* How messages of exceptions, and notes of worker/lacks.py in the traceback, name what is missing,
+ * in the order of preference. */
 static const struct form {
 	const char *before;
 	const char *type;	/* of the exception, whose message is this alone; NULL: any */
 	char after;		/* what follows the name; 0: any end of a word */
+	bool is_note;		/* it is in the traceback */
 } forms[] = {
-	{ "No module named '", "ModuleNotFoundError", '\'' },
-	{ "Missing optional dependency '", NULL, '\'' },
-	{ "pip install -U ", NULL, 0 },
-	{ "pip install ", NULL, 0 },
+	{ "No module named '", "ModuleNotFoundError", '\'', false },
+	{ "Missing optional dependency '", NULL, '\'', false },
+	{ "\nthis needs the module ", NULL, ',', true },
+	{ "pip install -U ", NULL, 0, false },
+	{ "pip install ", NULL, 0, false },
 };
 
 static bool
@@ -87,43 +117,107 @@ read_missing(const struct outcome *outcome, char name_r[MODULE_MAX + 1])
 {
 	if (outcome->status != OUTCOME_ERROR || !outcome->error_type || !outcome->error_message)
 		return false;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
-		if ((!forms[i].type || strcmp(outcome->error_type, forms[i].type) == 0) &&
-		    read_form(&forms[i], outcome->error_message, name_r))
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		const char *in = forms[i].is_note ? outcome->error_traceback
+						  : outcome->error_message;
+
+		if (in && (!forms[i].type || strcmp(outcome->error_type, forms[i].type) == 0) &&
+		    read_form(&forms[i], in, name_r))
 			return true;
+	}
 	return false;
 }
 
-/* Has pip refused to install something, in whatever way it was started? */
+/* Is one of the texts in what the run has written, or in its error? Returns the end of the text
+ * there, *end_r: the end of what it is in. NULL: none is. */
+static const char *
+find_said(const struct outcome *outcome, const char *const *texts, size_t n, const char **end_r)
+{
+	const char *const in[] = { outcome->stream[STREAM_STDOUT].text,
+				   outcome->stream[STREAM_STDERR].text,
+				   outcome->error_message, outcome->error_traceback };
+	const char *at;
+
+	for (size_t i = 0; i < sizeof(in) / sizeof(*in); i++) {
+		size_t len = !in[i] ? 0 : i < STREAM_COUNT ? outcome->stream[i].len : strlen(in[i]);
+
+		for (size_t t = 0; len > 0 && t < n; t++)
+			if ((at = memmem(in[i], len, texts[t], strlen(texts[t])))) {
+				*end_r = in[i] + len;
+				return at + strlen(texts[t]);
+			}
+	}
+	return NULL;
+}
+
+#define SAID(outcome, texts, end_r) \
+	find_said(outcome, texts, sizeof(texts) / sizeof(*(texts)), end_r)
+
+/* A program that a shell has not found: "sh: 1: NAME: not found", "bash: line 1: NAME: command not
+ * found". */
+static bool
+read_program(const struct outcome *outcome, char name_r[MODULE_MAX + 1])
+{
+	static const char *const shells[] = { "sh: 1: ", "sh: line 1: ", "bash: line 1: " };
+	static const char *const ends[] = { ": not found", ": command not found" };
+	const char *end, *name = SAID(outcome, shells, &end);
+	size_t len = 0;
+
+	while (name && name + len < end && len < MODULE_MAX &&
+	       (is_of_name(name[len]) || strchr("-.+", name[len])))
+		len++;
+	for (size_t i = 0; len > 0 && i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t most = strlen(ends[i]);
+
+		if ((size_t)(end - name) >= len + most && memcmp(name + len, ends[i], most) == 0) {
+			memcpy(name_r, name, len);
+			name_r[len] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Has the run tried to install packages, in whatever way? */
 static bool
 ran_pip(const struct outcome *outcome)
 {
-	static const char refused[] = "error: externally-managed-environment";
+	static const char *const refused[] = {
+		"error: externally-managed-environment", "pip cannot install packages here",
+		"ERROR: No matching distribution found for ", "ensurepip is disabled",
+		"there is no program pip", "there is no program uv ", "there is no program conda",
+		"there is no program mamba", "there is no program poetry",
+	};
+	static const char *const installers[] = {
+		"pip", "pip3", "uv", "conda", "mamba", "micromamba", "pipx", "poetry", "easy_install",
+	};
+	char program[MODULE_MAX + 1];
+	const char *end;
 
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		if (outcome->stream[i].text &&
-		    memmem(outcome->stream[i].text, outcome->stream[i].len, refused,
-			   strlen(refused)))
+	if (SAID(outcome, refused, &end))
+		return true;
+	if (!read_program(outcome, program))
+		return false;
+	for (size_t i = 0; i < sizeof(installers) / sizeof(*installers); i++)
+		if (strcmp(program, installers[i]) == 0)
 			return true;
 	return false;
 }
 
-/* The errors of libc if there is only a loopback device. Libraries repeat them in their own
- * errors. */
+/* The errors of libc, and of programs, if there is only a loopback device. Libraries repeat them in
+ * their own errors, and scripts print them. */
 static bool
 lacked_network(const struct outcome *outcome)
 {
 	static const char *const texts[] = {
 		"Name or service not known", "Temporary failure in name resolution",
-		"Network is unreachable",
+		"Network is unreachable", "No route to host", "Could not resolve host",
+		"No address associated with hostname", "socket.gaierror: ",
+		"Could not connect to the endpoint URL", "Failed to resolve '",
 	};
+	const char *end;
 
-	if (outcome->status != OUTCOME_ERROR || !outcome->error_message)
-		return false;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (strstr(outcome->error_message, texts[i]))
-			return true;
-	return false;
+	return SAID(outcome, texts, &end);
 }
 
 static bool
@@ -135,19 +229,23 @@ is_of_python(const char *module)
 	return false;
 }
 
-/* The name of the package that has the module, normalised. *known_r: true: it is from the table;
- * false: it is the module's own name, which the package may not have. */
+/* The name of the package that has the module, normalised. *known_r: it is certain; false: it is
+ * the module's own name, and a package of that name may be anything. */
 static void
-find_package(const char *module, char package_r[MODULE_MAX + 1], bool *known_r)
+find_package(const struct config *config, const char *module, char package_r[MODULE_MAX + 1],
+	     bool *known_r)
 {
+	*known_r = true;
 	for (size_t i = 0; i < sizeof(other_name) / sizeof(*other_name); i++)
 		if (strcmp(module, other_name[i].module) == 0) {
 			snprintf(package_r, MODULE_MAX + 1, "%s", other_name[i].package);
-			*known_r = true;
 			return;
 		}
 	requirement_normalise(module, strlen(module), package_r);
-	*known_r = false;
+	for (size_t i = 0; i < sizeof(same_name) / sizeof(*same_name); i++)
+		if (strcmp(package_r, same_name[i]) == 0)
+			return;
+	*known_r = packages_is_well_known(package_r) || packages_allows(config, package_r);
 }
 
 static void
@@ -167,36 +265,77 @@ advise_installed(const struct tool_host *host, const char *module, const char *p
 		 "check_environment lists what is installed.");
 }
 
-/* Writes the list of packages that the next call has to name. A script has one set, so the list
- * also has the packages that imports of this run have found. A session (outcome NULL) keeps its
- * packages, so the list has only the missing one. */
+/* Writes the list of packages that the next call has to name: package NULL: its name is not known.
+ * A script has one set, so the list also has the packages that imports of this run have found. A
+ * session (outcome NULL) keeps its packages, so the list has only the missing one. */
 static void
-missing_list_packages(const struct outcome *outcome, const char *package, char list_r[LIST_MAX])
+missing_list_packages(const struct config *config, const struct outcome *outcome,
+		      const char *package, char list_r[LIST_MAX])
 {
 	char other[MODULE_MAX + 1];
 	size_t len = 0;
 	bool known;
 
 	for (size_t i = 0; outcome && i < outcome->n_found_modules; i++) {
-		find_package(outcome->found_module[i], other, &known);
-		if (strcmp(other, package) != 0)
+		find_package(config, outcome->found_module[i], other, &known);
+		if (!package || strcmp(other, package) != 0)
 			len += (size_t)snprintf(list_r + len, LIST_MAX - len, "\"%s\", ", other);
 	}
-	snprintf(list_r + len, LIST_MAX - len, "\"%s\"", package);
+	if (package)
+		snprintf(list_r + len, LIST_MAX - len, "\"%s\"", package);
+	else
+		snprintf(list_r + len, LIST_MAX - len, "...");
 }
 
 static void
-advise_install(const char *module, const char *list, bool known, bool in_session,
-	       bool must_be_approved, char advice_r[MISSING_ADVICE])
+advise_install(const char *module, const char *list, const char *package, bool known,
+	       bool in_session, bool must_be_approved, char advice_r[MISSING_ADVICE])
 {
-	snprintf(advice_r, MISSING_ADVICE, "The module %s is not installed. %s=[%s]%s.%s%s",
-		 module,
+	const char *like = known ? NULL : packages_look_alike(package);
+	size_t len = (size_t)snprintf(advice_r, MISSING_ADVICE, "The module %s is not installed. ",
+				      module);
+
+	if (like)
+		len += (size_t)snprintf(advice_r + len, MISSING_ADVICE - len,
+					"Did you mean %s? ", like);
+	if (!known)
+		len += (size_t)snprintf(advice_r + len, MISSING_ADVICE - len, "The name of its "
+					"package is not known here, and a package called as the "
+					"module is may be somebody else's: make sure of the name. ");
+	snprintf(advice_r + len, MISSING_ADVICE - len, "%s=[%s]%s.%s",
 		 in_session ? "Call install_package with this session and packages"
 			    : "Make the call again with dependencies",
 		 list,
 		 in_session ? ", then run the cell again" : ": they are installed first",
-		 known ? "" : " (Some packages are not called as their modules are.)",
 		 must_be_approved ? " A person has to approve it, which may take a while." : "");
+}
+
+/* Advice about something that is not a module. False: there is none. */
+static bool
+advise_others(const struct tool_host *host, const struct outcome *outcome, bool configured,
+	      bool in_session, char advice_r[MISSING_ADVICE])
+{
+	char program[MODULE_MAX + 1];
+
+	if (ran_pip(outcome))
+		snprintf(advice_r, MISSING_ADVICE, "pip cannot install here. %s",
+			 !configured ? "No package can be installed; check_environment "
+				       "lists what is there."
+			 : in_session ? "Call install_package with this session."
+				      : "Make the call again with dependencies=[...].");
+	else if (read_program(outcome, program))
+		snprintf(advice_r, MISSING_ADVICE, "There is no program %s here, and none can be "
+			 "installed: ls /usr/bin lists those that are there.", program);
+	else if (lacked_network(outcome) && host->config->network.allow.n == 0)
+		snprintf(advice_r, MISSING_ADVICE, "Scripts have no network here: the operator "
+			 "allows no host ([network] allow). Files can be handed in.");
+	else if (lacked_network(outcome))
+		snprintf(advice_r, MISSING_ADVICE, "Only the hosts that check_environment lists can "
+			 "be reached, and only by the HTTP proxy that HTTP_PROXY and HTTPS_PROXY "
+			 "name.");
+	else
+		return false;
+	return true;
 }
 
 bool
@@ -208,33 +347,22 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 	bool configured, known;
 	struct why why;
 
-	if (host->config->network.allow.n == 0 && lacked_network(outcome)) {
-		snprintf(advice_r, MISSING_ADVICE, "Scripts have no network here: the operator "
-			 "allows no host ([network] allow). Files can be handed in.");
-		return true;
-	}
 	configured = install_is_configured(host->config, &why) == 0;
-	if (!read_missing(outcome, module)) {
-		if (ran_pip(outcome))
-			snprintf(advice_r, MISSING_ADVICE, "pip cannot install here. %s",
-				 !configured ? "No package can be installed; check_environment "
-					       "lists what is there."
-				 : in_session ? "Call install_package with this session."
-					      : "Make the call again with dependencies=[...].");
-		return ran_pip(outcome);
-	}
+	if (!read_missing(outcome, module))
+		return advise_others(host, outcome, configured, in_session, advice_r);
 	if (is_of_python(module)) {
 		snprintf(advice_r, MISSING_ADVICE, "The module %s belongs to Python itself, but "
 			 "this Python does not have it: no package brings it.", module);
 		return true;
 	}
-	find_package(module, package, &known);
+	find_package(host->config, module, package, &known);
 	verdict = packages_expect(host->config, package);
-	missing_list_packages(in_session ? NULL : outcome, package, list);
+	missing_list_packages(host->config, in_session ? NULL : outcome, known ? package : NULL,
+			      list);
 	if (!configured || verdict == POLICY_DENY)
 		advise_installed(host, module, package, configured, advice_r);
 	else
-		advise_install(module, list, known, in_session, verdict == POLICY_APPROVE,
-			       advice_r);
+		advise_install(module, list, package, known, in_session,
+			       verdict == POLICY_APPROVE, advice_r);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advice about what a script lacked: a module that it could not import (how its package can be
- * installed, or that it cannot be installed), or the network.
+/* Advice about what a script lacked: a module (how its package can be installed, or that it cannot
+ * be installed), pip, a program, or the network.
  */
 #ifndef TOOLS_PACKAGES_MISSING_H
 #define TOOLS_PACKAGES_MISSING_H
@@ -11,11 +11,13 @@
 
 #define MISSING_ADVICE 2048	/* bytes of an advice, with its NUL */
 
-/* Writes one or two sentences without a line break, if a script has failed because a top-level
- * module was not found, because a library asks for a package, because pip was called, or because no
- * host may be reached. in_session: the outcome is that of a
- * cell; a session gets packages in another way. False: there is no advice. The module's name is
- * hostile text: only its letters, digits and '_' are repeated. */
+/* Writes some sentences without a line break, if a top-level module was not found, or a library
+ * asks for one; if pip or the like was called, a shell has not found a program, or no host was
+ * reached. What shows this is the error, the notes in its traceback (worker/lacks.py) and the
+ * output. The name of a package is given only if it is certain. in_session: the outcome is that
+ * of a cell; a session gets packages in another way. False: there is no advice. Names are
+ * hostile text: only letters, digits, '_' and, in names of programs and packages, "-.+" are
+ * repeated. */
 bool missing_advise(const struct tool_host *host, const struct outcome *outcome,
 		    bool in_session, char advice_r[MISSING_ADVICE]);
 

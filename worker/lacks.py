@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a script or a cell lacks, and what it left where nobody finds it: notes in the traceback.
+
+A lack shows itself in many forms: a library raises an error of its own, or says what to install. So
+all errors that have led to the one that was raised are looked at, and words of its message. What
+depends on the configuration (how packages are installed, which hosts are reached) is said by the
+service, which finds these notes in the traceback (tools/packages/missing.c).
+
+Frozen into the program like worker/bootstrap.py, and run in the same namespace.
+"""
+
+import builtins
+import os
+import re
+import sys
+from stat import S_ISCHR
+
+ERRORS_MOST = 20  # of a chain
+MESSAGE_MOST = 4000
+# Packages that libraries need for a part of what they do, and their modules, if those have another
+# name. Libraries name either.
+OPTIONAL = dict.fromkeys(
+    "accelerate aiohttp altair bottleneck brotli cartopy cryptography dask datasets distributed duckdb "
+    "email_validator fastparquet folium fsspec gcsfs gensim geopandas graphviz great_tables h2 h5py html5lib "
+    "httpx imageio ipywidgets jax jinja2 joblib kaleido keras librosa lxml lz4 matplotlib msgpack nbformat "
+    "networkx nltk numba numexpr numpy openpyxl orjson pandas patsy pdfplumber plotly polars psutil psycopg2 "
+    "pyarrow pydantic pydot pygraphviz pymysql pypdf pyproj pyreadstat pytest pyxlsb reportlab requests s3fs "
+    "scipy seaborn sentencepiece shapely soundfile spacy sqlalchemy statsmodels sympy tables tabulate tensorboard "
+    "tensorflow tkinter toml tomli torch tqdm transformers xarray xlrd xlsxwriter zstandard".split())
+OPTIONAL.update({
+    "beautifulsoup4": "bs4", "bs4": "bs4", "cython": "Cython", "ipython": "IPython", "netcdf4": "netCDF4",
+    "odfpy": "odf", "opencv-python": "cv2", "cv2": "cv2", "pillow": "PIL", "pil": "PIL", "pymupdf": "fitz",
+    "python-calamine": "python_calamine", "python-docx": "docx", "python-multipart": "multipart",
+    "python-pptx": "pptx", "python-snappy": "snappy", "pyyaml": "yaml", "scikit-image": "skimage",
+    "scikit-learn": "sklearn", "vl-convert-python": "vl_convert", "imageio-ffmpeg": "imageio_ffmpeg",
+    "email-validator": "email_validator", "xlsxwriter": "xlsxwriter"})
+WORDS = re.compile(r"[A-Za-z][\w.-]*\w")
+ASKS = re.compile(r"install|\bpackages?\b|No module named", re.I)
+INSTALLS = re.compile(r"\b(?:pip3?|uv|conda|mamba|micromamba|pipx|easy_install|ensurepip)\b.*\b(?:install|add|sync)\b|"
+                      r"\bensurepip\b", re.S)
+# Where other services and people's own machines have the files of a conversation.
+PLACES_ELSEWHERE = ("/mnt/", "/home/", "/root/", "/Users/", "/data/", "/content/", "/kaggle/",
+                    "/files/", "/sandbox/", "/workspaces/")
+NATIVE_INPUT = input
+NO_INPUT = "no user answers input() here: write the value into the code, or give run_script its stdin"
+
+
+def has_input():
+    """Is there a stdin, or a user who is asked (prompt.c puts another input() there)?"""
+    if builtins.input is not NATIVE_INPUT:
+        return True
+    try:
+        return not S_ISCHR(os.fstat(0).st_mode)  # /dev/null
+    except OSError:
+        return True
+
+
+def note_lacks(error, has_stdin):
+    """Adds at most one note about a lack to the error that has ended a script or a cell."""
+    try:
+        chain = errors_behind(error)
+        for find in FINDERS:
+            for one in chain:
+                note = find(one, error, has_stdin)
+                if note:
+                    error.add_note(note)
+                    return
+    except Exception:  # an error's attributes and message are the script's own code
+        pass
+
+
+def errors_behind(error):
+    """The error, and those that have led to it, also if a library does not show them."""
+    chain = []
+    while error is not None and len(chain) < ERRORS_MOST and not any(e is error for e in chain):
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
+
+
+def is_from(error, module):
+    """Was the error raised in code of this module, or below it?"""
+    tb = error.__traceback__
+    while tb is not None:
+        if tb.tb_frame.f_globals.get("__name__") == module:
+            return True
+        tb = tb.tb_next
+    return False
+
+
+def lacks_user(one, error, has_stdin):
+    if type(one) is EOFError and not has_stdin and (
+            one.args == ("EOF when reading a line",) or is_from(one, "getpass")):
+        return NO_INPUT
+
+
+def lacks_notebook(one, error, has_stdin):
+    if type(one) is not NameError or type(one.name) is not str:
+        return None
+    if HISTORY.fullmatch(one.name):
+        return NOT_KEPT
+    if one.name == "get_ipython":
+        return ("write the command itself into the cell, such as %time or !ls; IPython.display is "
+                "there")
+
+
+def no_program(name):
+    return "there is no program %s here; ls /usr/bin lists those that are there" % name
+
+
+def lacks_program(one, error, has_stdin):
+    import shutil
+
+    kind = type(one)
+    if kind is FileNotFoundError and type(one.filename) is str and "/" not in one.filename \
+            and is_from(one, "subprocess"):
+        return no_program(one.filename)
+    if kind.__name__ == "CalledProcessError":
+        command = one.cmd if isinstance(one.cmd, str) else " ".join(map(str, one.cmd))
+        if INSTALLS.search(command):
+            return "pip cannot install packages here"
+        name = command.split()[0] if one.returncode == 127 else ""
+        if name and "/" not in name and shutil.which(name) is None:
+            return no_program(name)
+    if kind is TypeError and is_from(one, "subprocess") and "NoneType" in str(one):
+        return "a program is None here: shutil.which() gives None for a program that is not there"
+
+
+def lacks_folder(one, error, has_stdin):
+    path = one.filename if type(one) is FileNotFoundError else None
+    if type(path) is str and path.startswith(PLACES_ELSEWHERE) and not os.path.isdir(os.path.dirname(path)):
+        return ("there is no folder %s here: the files of a call are in /workspace, which is the current "
+                "directory at the beginning" % os.path.dirname(path))
+
+
+def is_there(module):
+    import importlib.util
+
+    try:
+        return module in sys.modules or importlib.util.find_spec(module) is not None
+    except Exception:
+        return True
+
+
+def lacks_module(one, error, has_stdin):
+    """A module that is missing behind the error, or that its message asks for."""
+    if type(one) is ModuleNotFoundError and type(one.name) is str:
+        if one is error:
+            return None if one.name.lower() in OPTIONAL else like_module(one.name)
+        name = one.name.partition(".")[0]
+        message = str(error)[:MESSAGE_MOST]
+        if "Missing optional dependency '%s'" % name in message:
+            return None
+        if (isinstance(error, ImportError) or ASKS.search(message)) and not is_there(name):
+            return "this needs the module %s, which is not installed" % name
+    elif one is error and (isinstance(error, ImportError) or ASKS.search(str(error)[:MESSAGE_MOST])):
+        for word in WORDS.findall(str(error)[:MESSAGE_MOST]):
+            key = word.lower().replace("_", "-")
+            key = key if key in OPTIONAL else word.lower()
+            if key in OPTIONAL and not is_there(OPTIONAL[key] or key):
+                return "this needs the module %s, which is not installed" % (OPTIONAL[key] or key)
+    return None
+
+
+def like_module(name):
+    """A module that is there, and that the name may be a slip of the pen for."""
+    import difflib
+    import pkgutil
+
+    package, _, last = name.rpartition(".")
+    if package:
+        names = [m.name for m in pkgutil.iter_modules(sys.modules[package].__path__)]
+    else:
+        names = {*sys.stdlib_module_names, *(m.name for m in pkgutil.iter_modules())}
+    near = difflib.get_close_matches(last, [n for n in names if not n.startswith("_")], 1, 0.8)
+    return "did you mean %s%s?" % (package and package + ".", near[0]) if near else None
+
+
+FINDERS = (lacks_user, lacks_notebook, lacks_program, lacks_folder, lacks_module)
+
+
+def tell_elsewhere():
+    """Says which files the script has left where nobody finds them. Nothing, if the script has
+    replaced what this needs."""
+    found = []
+    try:
+        for place in "/tmp", os.environ.get("HOME", "/tmp"):
+            with os.scandir(place) as entries:
+                found += (entry.path for entry in entries
+                          if not entry.name.startswith((".", "tmp")) and "." in entry.name
+                          and entry.is_file(follow_symlinks=False))
+    except Exception:
+        pass
+    if found:
+        to_stderr("(%s%s: not in /workspace, so lost with the script)\n" % (
+            ", ".join(found[:3]), ", ..." if len(found) > 3 else ""))
