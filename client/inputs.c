@@ -37,11 +37,9 @@ struct inputs {
 static json_t *
 base64_of(const struct script_text *content)
 {
-	char *text = malloc(BASE64_LEN(content->len) + 1);
+	char *text = xmalloc(BASE64_LEN(content->len) + 1);
 	json_t *json;
 
-	if (!text)
-		xalloc_fail(0);
 	base64_encode(content->bytes, content->len, text);
 	json = json_string(text);
 	free(text);

@@ -58,10 +58,8 @@ is_png(const char *bytes, size_t len)
 static char *
 encode(const char *bytes, size_t len)
 {
-	char *text = malloc(BASE64_LEN(len) + 1);
+	char *text = xmalloc(BASE64_LEN(len) + 1);
 
-	if (!text)
-		xalloc_fail(0);
 	base64_encode(bytes, len, text);
 	text[BASE64_LEN(len)] = '\0';
 	return text;

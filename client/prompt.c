@@ -106,10 +106,8 @@ static char *
 unquote(const char *message)
 {
 	const char *quoted = strstr(message, "\n\n");
-	char *text = strdup(quoted ? quoted + 2 : message), *to = text;
+	char *text = xstrdup(quoted ? quoted + 2 : message), *to = text;
 
-	if (!text)
-		xalloc_fail(0);
 	for (const char *at = text; *at;) {
 		size_t len;
 
@@ -166,9 +164,7 @@ show_script_prompt(struct prompt *q, const char *message)
 	char *text = unquote(message), *all = make_block(&block, text), *last;
 
 	last = strrchr(all, '\n');
-	q->label = strdup(last ? last + 1 : all);
-	if (!q->label)
-		xalloc_fail(0);
+	q->label = xstrdup(last ? last + 1 : all);
 	if (prompt_is_shown(q, text)) {
 		print("\r");	/* the marked line is longer */
 		print(q->label);

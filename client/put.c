@@ -53,13 +53,11 @@ read_byte(int socket, char *byte_r, int *fd)
 static json_t *
 put_read_line(int socket, int *fd, int *error_r)
 {
-	own_mem char *line = malloc(LINE_MAX_BYTES);
+	own_mem char *line = xmalloc(LINE_MAX_BYTES);
 	json_t *json = NULL;
 	size_t len = 0;
 	int r = 1;
 
-	if (!line)
-		xalloc_fail(0);
 	while (r > 0 && len < LINE_MAX_BYTES && (len == 0 || line[len - 1] != '\n')) {
 		r = read_byte(socket, &line[len], fd);
 		len += r > 0;
@@ -97,10 +95,8 @@ open_file(const char *path, int *fd_r, off_t *size_r)
 static int
 put_copy(int from, int to, off_t size)
 {
-	own_mem char *chunk = malloc(CHUNK);
+	own_mem char *chunk = xmalloc(CHUNK);
 
-	if (!chunk)
-		xalloc_fail(0);
 	while (size > 0) {
 		ssize_t n = read(from, chunk, size < CHUNK ? (size_t)size : CHUNK);
 		int r;

@@ -53,9 +53,7 @@ repl_append(struct text *text, const char *bytes, size_t len)
 {
 	if (text->room - text->len < len + 1) {
 		text->room = (text->len + len + 1) * 2;
-		text->bytes = realloc(text->bytes, text->room);
-		if (!text->bytes)
-			xalloc_fail(0);
+		text->bytes = xrealloc(text->bytes, text->room);
 	}
 	if (len > 0)
 		memcpy(text->bytes + text->len, bytes, len);

@@ -191,9 +191,7 @@ next_pasted(struct repl_input *input, const char *prompt, const char **line_r, s
 		return false;
 	}
 	*end = '\0';
-	input->paste = strdup(end + 1);
-	if (!input->paste)
-		xalloc_fail(0);
+	input->paste = xstrdup(end + 1);
 	printf("\r%s%s\n", prompt, line);
 	fflush(stdout);
 	free(input->bytes);
@@ -415,9 +413,7 @@ read_more(struct repl_input *input)
 	}
 	if (input->room - input->len < LINE_PIECE) {
 		input->room = (input->room + LINE_PIECE) * 2;
-		input->bytes = realloc(input->bytes, input->room);
-		if (!input->bytes)
-			xalloc_fail(0);
+		input->bytes = xrealloc(input->bytes, input->room);
 	}
 	r = wait_readable(input);
 	if (r < 0)
@@ -462,10 +458,8 @@ repl_input_read_line(struct repl_input *input, const char **line_r, size_t *len_
 struct repl_input *
 repl_input_new(const sigset_t *mask, const volatile sig_atomic_t *interrupted)
 {
-	struct repl_input *input = calloc(1, sizeof(*input));
+	struct repl_input *input = xcalloc(1, sizeof(*input));
 
-	if (!input)
-		xalloc_fail(0);
 	input->mask = mask;
 	input->interrupted = interrupted;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))

@@ -39,9 +39,7 @@ script_read_fd(int fd, size_t max, struct script_text *text_r)
 			room = room == 0 ? 65536 : room * 2;
 			if (room > max + 1)
 				room = max + 1;
-			more = realloc(bytes, room);
-			if (!more)
-				xalloc_fail(0);
+			more = xrealloc(bytes, room);
 			bytes = more;
 		}
 		n = read(fd, bytes + len, room - len);

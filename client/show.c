@@ -45,9 +45,7 @@ show_piece(void *arg, const struct reply *piece)
 		return 0;
 	if (s->room - s->len < piece->text_len) {
 		s->room = (s->len + piece->text_len) * 2;
-		s->bytes = realloc(s->bytes, s->room);
-		if (!s->bytes)
-			xalloc_fail(0);
+		s->bytes = xrealloc(s->bytes, s->room);
 	}
 	memcpy(s->bytes + s->len, piece->text, piece->text_len);
 	s->len += piece->text_len;

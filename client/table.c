@@ -38,10 +38,8 @@ title_text(const char *title)
 struct table *
 table_new(const char *const *title)
 {
-	struct table *table = calloc(1, sizeof(*table));
+	struct table *table = xcalloc(1, sizeof(*table));
 
-	if (!table)
-		xalloc_fail(0);
 	table->title = title;
 	while (table->columns < COLUMNS_MAX && title[table->columns]) {
 		table->width[table->columns] = strlen(title_text(title[table->columns]));

@@ -113,10 +113,8 @@ make_rows(const struct top *top, size_t *n_r)
 	const json_t *list = json_object_get(top->answer, "tenants");
 	double seconds = (double)(top->at.tv_sec - top->at_before.tv_sec) +
 			 (double)(top->at.tv_nsec - top->at_before.tv_nsec) / 1e9;
-	struct row *row = calloc(json_array_size(list) + 1, sizeof(*row));
+	struct row *row = xcalloc(json_array_size(list) + 1, sizeof(*row));
 
-	if (!row)
-		xalloc_fail(0);
 	*n_r = json_array_size(list);
 	for (size_t i = 0; i < *n_r; i++) {
 		const json_t *now = json_array_get(list, i);
@@ -267,9 +265,7 @@ draw(const struct top *top)
 	else
 		top_print_tenants(top, out, room, top->columns);
 	fclose(out);
-	frame = malloc(5 * len + 16);
-	if (!frame)
-		xalloc_fail(0);
+	frame = xmalloc(5 * len + 16);
 	memcpy(frame, "\033[H", 3);
 	n = 3;
 	for (size_t i = 0; i < len; i++) {

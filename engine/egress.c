@@ -281,10 +281,8 @@ egress_start(struct egress *e)
 struct egress *
 egress_new(const struct egress_options *options)
 {
-	struct egress *e = calloc(1, sizeof(*e));
+	struct egress *e = xcalloc(1, sizeof(*e));
 
-	if (e == NULL)
-		return NULL;
 	e->options = *options;
 	LIST_INIT(&e->grants);
 	child_init(&e->child, &egress_kind, options->base, e);
@@ -363,9 +361,7 @@ egress_terms(const struct config_network *network)
 	n = network->allow.n + network->allow_private.n + network->secrets.n;
 	text = text_size(&network->allow) + text_size(&network->allow_private) +
 	       text_size(&network->secrets);
-	terms = malloc(sizeof(*terms) + n * sizeof(*item) + text);
-	if (terms == NULL)
-		xalloc_fail(0);
+	terms = xmalloc(sizeof(*terms) + n * sizeof(*item) + text);
 	item = (struct msg_str *)(terms + 1);
 	at = (char *)(item + n);
 	*terms = (struct msg_egress_open){
@@ -412,9 +408,7 @@ egress_grant_new(struct egress *e, uint64_t execution, const char *id, const cha
 		*why_r = e->child.text;
 		return NULL;
 	}
-	grant = calloc(1, sizeof(*grant));
-	if (grant == NULL)
-		xalloc_fail(0);
+	grant = xcalloc(1, sizeof(*grant));
 	grant->egress = e;
 	grant->execution = execution;
 	grant->terms = terms;

@@ -52,10 +52,8 @@ request_put(char **at, const void *from, size_t len)
 static void *
 new_array(size_t n, size_t size)
 {
-	void *array = calloc(n + 1, size);
+	void *array = xcalloc(n + 1, size);
 
-	if (array == NULL)
-		xalloc_fail(0);
 	return array;
 }
 

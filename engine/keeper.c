@@ -110,10 +110,8 @@ static const struct child_kind keeper_kind = {
 int
 keeper_new(const struct keeper_options *options, struct keeper **keeper_r)
 {
-	struct keeper *k = calloc(1, sizeof(*k));
+	struct keeper *k = xcalloc(1, sizeof(*k));
 
-	if (k == NULL)
-		return -ENOMEM;
 	k->options = *options;
 	child_init(&k->child, &keeper_kind, options->base, k);
 	child_start(&k->child, k->options.launcher, 0, 0);
@@ -267,9 +265,7 @@ keeper_mount(struct keeper *k, const char *name, int pidfd,
 		close(pair[0]);
 		return r;
 	}
-	mounting = calloc(1, sizeof(*mounting));
-	if (mounting == NULL)
-		xalloc_fail(0);
+	mounting = xcalloc(1, sizeof(*mounting));
 	mounting->gate = pair[0];
 	mounting->mounted = mounted;
 	mounting->arg = arg;
@@ -377,9 +373,7 @@ keeper_take(struct keeper *k, const struct taking_request *request, keeper_taken
 		close(pair[0]);
 		return r;
 	}
-	taking = calloc(1, sizeof(*taking));
-	if (taking == NULL)
-		xalloc_fail(0);
+	taking = xcalloc(1, sizeof(*taking));
 	taking->socket = pair[0];
 	taking->taken = taken;
 	taking->arg = arg;

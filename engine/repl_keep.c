@@ -426,9 +426,7 @@ repl_adopt(struct engine *engine, const struct msg_kept *kept, const int fd[REPL
 	int r = keep_check(kept, fd, why_r);
 
 	if (r == 0) {
-		principal = strndup(kept->tenant.at, kept->tenant.len);
-		if (principal == NULL)
-			xalloc_fail(0);
+		principal = xalloc_check(strndup(kept->tenant.at, kept->tenant.len));
 		tenant = engine_tenant_named(engine, principal);
 		free(principal);
 		r = repl_adopt_one(engine, tenant, kept, fd, watcher, repl_r, why_r);

@@ -16,9 +16,7 @@ worker_slots_init(struct worker_slots *slots, uint32_t count)
 	*slots = (struct worker_slots){ .count = count, .free = count };
 	if (count == 0)
 		return;
-	slots->ring = calloc(count, sizeof(*slots->ring));
-	if (slots->ring == NULL)
-		xalloc_fail(0);
+	slots->ring = xcalloc(count, sizeof(*slots->ring));
 	for (uint32_t i = 0; i < count; i++)
 		slots->ring[i] = (uint16_t)(i + 1);
 }

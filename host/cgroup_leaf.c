@@ -16,6 +16,7 @@
 #include <event2/event.h>
 
 #include "base/own.h"
+#include "base/xalloc.h"
 #include "host/cgroup_text.h"
 
 #define PIECE 4096	/* longer texts are read piece by piece */
@@ -108,11 +109,9 @@ int
 cgroup_tenant_new(struct cgroup_root *root, const char *name,
 		  struct cgroup_tenant **tenant_r)
 {
-	struct cgroup_tenant *tenant = calloc(1, sizeof(*tenant));
+	struct cgroup_tenant *tenant = xcalloc(1, sizeof(*tenant));
 	int r;
 
-	if (tenant == NULL)
-		return -ENOMEM;
 	tenant->root = root;
 	snprintf(tenant->name, sizeof(tenant->name), "%s", name);
 	tenant->fd = -1;
@@ -190,11 +189,9 @@ static int
 leaf_open(struct cgroup_tenant *tenant, uint64_t serial,
 	  int (*open)(int dir, const char *name, int *fd_r), struct cgroup_leaf **leaf_r)
 {
-	struct cgroup_leaf *leaf = calloc(1, sizeof(*leaf));
+	struct cgroup_leaf *leaf = xcalloc(1, sizeof(*leaf));
 	int r;
 
-	if (leaf == NULL)
-		return -ENOMEM;
 	leaf->tenant = tenant;
 	leaf->watch = leaf->cpu_fd = -1;
 	snprintf(leaf->name, sizeof(leaf->name), "%llu", (unsigned long long)serial);

@@ -41,13 +41,11 @@ static bool entered;
 struct fence_files *
 fence_files_new(void)
 {
-	struct fence_files *files = calloc(1, sizeof(*files));
+	struct fence_files *files = xcalloc(1, sizeof(*files));
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
 			   LANDLOCK_CREATE_RULESET_VERSION);
 	int error = errno;
 
-	if (files == NULL)
-		xalloc_fail(0);
 	files->handled = FS_ABI_1 | (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0) |
 			 (abi >= 3 ? FS_TRUNCATE : 0) | (abi >= 5 ? FS_IOCTL_DEV : 0);
 	files->fd = -1;

@@ -231,11 +231,9 @@ int
 launcher_new(const struct launcher_options *options, struct launcher **launcher_r,
 	     struct why *why_r)
 {
-	struct launcher *l = calloc(1, sizeof(*l));
+	struct launcher *l = xcalloc(1, sizeof(*l));
 	int r;
 
-	if (l == NULL)
-		return -ENOMEM;
 	*l = (struct launcher){ .slots = options->outer->slots,
 				.has_egress = options->egress_fd >= 0,
 				.helper = { .pidfd = -1, .socket = -1 } };

@@ -18,6 +18,7 @@
 
 #include "base/own.h"
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "host/privilege.h"
 
 #define SLOTS_MAX 65535
@@ -107,12 +108,10 @@ write_proc(pid_t pid, const char *file, const char *text)
 static int
 outer_hold(pid_t pid, uint32_t slots, struct outer_namespace **outer_r)
 {
-	struct outer_namespace *outer = calloc(1, sizeof(*outer));
+	struct outer_namespace *outer = xcalloc(1, sizeof(*outer));
 	char path[64];
 	int error;
 
-	if (outer == NULL)
-		return -ENOMEM;
 	outer->slots = slots;
 	outer->mount_fd = -1;
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
@@ -227,9 +226,7 @@ read_range(const char *file, const char *user, uint32_t *first_r, uint32_t *coun
 
 	if (fd < 0)
 		return -errno;
-	text = malloc(size);
-	if (text == NULL)
-		return -ENOMEM;
+	text = xmalloc(size);
 	while (len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
 		len += (size_t)n;
 	text[len] = '\0';

@@ -220,10 +220,8 @@ dump_no_cores(void)
 static void
 make_parents(const char *path)
 {
-	own_mem char *above = strdup(path);
+	own_mem char *above = xstrdup(path);
 
-	if (above == NULL)
-		xalloc_fail(0);
 	for (char *slash = strchr(above + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		(void)mkdir(above, 0755);

@@ -120,9 +120,7 @@ all_cpu_us(const struct usage_answer *members, struct watchdog_seen *seen)
 	gone = seen->gone_us;
 	for (size_t i = 0; i < n; i++)
 		gone += now[i].missed ? now[i].cpu_us : 0;
-	process = malloc(n * sizeof(*process) + 1);
-	if (process == NULL)
-		xalloc_fail(0);
+	process = xmalloc(n * sizeof(*process) + 1);
 	memcpy(process, now, n * sizeof(*process));
 	free(seen->process);
 	seen->process = process;
@@ -287,10 +285,8 @@ static void watchdog_on_reading(evutil_socket_t fd, short what, void *arg);
 struct watchdog *
 watchdog_new(struct event_base *base, unsigned int interval_ms)
 {
-	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
+	struct watchdog *watchdog = xcalloc(1, sizeof(*watchdog));
 
-	if (watchdog == NULL)
-		xalloc_fail(0);
 	watchdog->round = 1;
 	watchdog->interval_us = interval_ms * 1000;
 	TAILQ_INIT(&watchdog->links);
@@ -346,9 +342,7 @@ look_find_members(struct watchdog_look *look)
 		return false;
 	look->files_seen = members.files;
 	free(look->member);
-	look->member = malloc((members.n + 1) * sizeof(*look->member));
-	if (look->member == NULL)
-		xalloc_fail(0);
+	look->member = xmalloc((members.n + 1) * sizeof(*look->member));
 	for (uint32_t i = 0; i < members.n; i++)
 		look->member[i] = members.process[i].pid;
 	look->n = members.n;

@@ -107,11 +107,9 @@ static const char *const units[][8] = {
 static char **
 in_unit(const char *const *unit, const char *program, int argc, char **argv)
 {
-	char **words = calloc((size_t)argc + 16, sizeof(*words));
+	char **words = xcalloc((size_t)argc + 16, sizeof(*words));
 	size_t n = 0;
 
-	if (!words)
-		xalloc_fail(0);
 	while (unit[n]) {
 		words[n] = (char *)unit[n];
 		n++;

@@ -245,9 +245,7 @@ probe_call(const struct probe_place *, struct finding *finding_r)
 	pid = start_service(path, pair[1], log);
 	close(pair[1]);
 	send(pair[0], first_call, strlen(first_call), MSG_NOSIGNAL);
-	from = fdopen(pair[0], "r");
-	if (!from)
-		xalloc_fail(0);
+	from = xalloc_check(fdopen(pair[0], "r"));
 	answer = probe_install_read_answer(from);
 	fclose(from);
 	if (pid > 0)
