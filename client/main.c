@@ -14,8 +14,8 @@
  *   ps, stop, suspend, resume, status, metrics, top
  *                              ps.c, status.c, top.c, by the same socket; table.c prints
  *   tools                      tools_command.c, by the same socket: tools of other servers
- *   gateway, interpreter       interpreter.c starts mcp-python-gateway and
- *                              mcp-python-interpreter, which are scripts
+ *   gateway, interpreter, kernel
+ *                              interpreter.c starts mcp-python-gateway and the like: scripts
  *   check-host                 check_host.c tests what the service would need; probe.c has the
  *                              trials
  *   audit                      audit.c checks the audit log, audit_show.c prints it, without

@@ -268,7 +268,8 @@ static const struct {
 	{ "top", top_command }, { "ps", ps_command }, { "stop", stop_command },
 	{ "suspend", suspend_command }, { "resume", suspend_command },
 	{ "check-host", check_host_command },
-	{ "gateway", program_command }, { "interpreter", program_command }, { "tools", tools_command },
+	{ "gateway", program_command }, { "interpreter", program_command },
+	{ "kernel", program_command }, { "tools", tools_command },
 };
 
 operator_run *

@@ -4,12 +4,13 @@ inspection. One kernel is one session of run_repl."""
 
 import asyncio
 import codeop
+import fnmatch
 import json
 import platform
-import time
+import re
 import warnings
 
-from service import ServiceError
+from calls import ServiceError
 
 TIMEOUT_SECONDS = 600
 LOOK_SECONDS = 5
@@ -129,19 +130,25 @@ class Kernel:
     def __init__(self, service, profile=None):
         self.service, self.profile = service, profile
         self.session, self.count = None, 0
+        self.starting = asyncio.Lock()
         self.cells = []
 
     # ---- its life ----
 
     async def start(self, token):
-        arguments = {"profile": self.profile} if self.profile else {}
-        answer = await self.service.call("run_repl", arguments, token)
-        self.session, self.count = answer.structured.get("session"), 0
-        if not self.session:
-            raise ServiceError(503, answer.text.strip() or answer.status)
+        """Begins the session, unless it has begun."""
+        async with self.starting:
+            if self.session:
+                return
+            arguments = {"profile": self.profile} if self.profile else {}
+            answer = await self.service.call("run_repl", arguments, token)
+            self.session = answer.structured.get("session")
+            if not self.session:
+                raise ServiceError(503, answer.text.strip() or answer.status)
 
     async def restart(self, token):
         await self.close(token)
+        self.count = 0
         await self.start(token)
 
     async def close(self, token):
@@ -187,8 +194,9 @@ class Kernel:
             first, last = asked.get("start") or 1, asked.get("stop")
             cells = [c for c in cells if c[0] >= first and (last is None or c[0] < last)]
         elif asked.get("hist_access_type") == "search":
-            import fnmatch
             cells = [c for c in cells if fnmatch.fnmatch(c[1], str(asked.get("pattern") or "*"))]
+            if asked.get("unique"):
+                cells = sorted((n, text) for text, n in {text: n for n, text in cells}.items())
         if isinstance(asked.get("n"), int):
             cells = cells[-asked["n"]:]
         return {"status": "ok", "history": [
@@ -197,8 +205,8 @@ class Kernel:
     # ---- looks at the live state, in a copy that is thrown away ----
 
     async def look(self, code, token):
-        if not self.session:
-            return ""
+        """What this code prints in a copy of the session; "" if it fails."""
+        await self.start(token)
         answer = await self.service.call("run_repl", {
             "session": self.session, "code": code, "branch": True, "close": True,
             "timeout_seconds": LOOK_SECONDS, "text_tokens": 100}, token)
@@ -238,8 +246,7 @@ class Kernel:
         if not silent:
             publish("execute_input", {"code": code, "execution_count": self.count})
         stream = Stream((lambda *a: None) if silent else publish)
-        if not self.session:
-            await self.start(token)
+        await self.start(token)
         try:
             answer = await self.service.call(
                 "run_repl", {"session": self.session, "code": code, "text_tokens": 100,
@@ -378,7 +385,6 @@ def bounded(data):
 
 def name_at(code, position):
     """The dotted name at a place in the code, or before the parenthesis that encloses it."""
-    import re
     for match in re.finditer(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", code):
         if match.start() <= position <= match.end():
             return match[0]

@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-# gateway: lets clients that do not speak MCP in. Python on aiohttp, with a user of its own and no
-# authority: the service decides what a client may.
+# gateway: lets clients that do not speak MCP in. Python on aiohttp and pyzmq, without authority:
+# the service decides what a client may. Modules are run by the programs below and by nobody else.
 gatewaydir = $(datadir)/mcp-python-gateway
 dist_gateway_DATA = \
+	gateway/calls.py \
+	gateway/hosted.py \
 	gateway/jupyter.py gateway/jupyter_wire.py \
 	gateway/kernel.py \
+	gateway/lines.py \
 	gateway/main.py \
+	gateway/options.py \
 	gateway/run_code.py \
 	gateway/server.py \
-	gateway/service.py
-libexec_SCRIPTS += mcp-python-gateway
-EXTRA_DIST += gateway/mcp-python-gateway.in
-CLEANFILES += mcp-python-gateway
-mcp-python-gateway: gateway/mcp-python-gateway.in Makefile
-	$(AM_V_GEN)sed -e 's,@gatewaydir[@],$(gatewaydir),; s,@VERSION[@],$(VERSION),; s,@srcdir[@],$(srcdir),' \
-		$(srcdir)/gateway/mcp-python-gateway.in >$@.tmp && chmod 755 $@.tmp && mv $@.tmp $@
+	gateway/service.py \
+	gateway/zmq_kernel.py
+gateway_made = mcp-python-gateway mcp-python-kernel
+libexec_SCRIPTS += $(gateway_made)
+EXTRA_DIST += gateway/program.in
+CLEANFILES += $(gateway_made)
+$(gateway_made): gateway/program.in Makefile
+	$(AM_V_GEN)case $@ in *-kernel) module=zmq_kernel ;; *) module=main ;; esac && $(SED) -e 's,@gatewaydir[@],$(gatewaydir),' -e 's,@bindir[@],$(bindir),' \
+		-e 's,@VERSION[@],$(VERSION),' -e 's,@srcdir[@],$(srcdir),' -e 's,@program[@],$@,' \
+		-e "s,@module[@],$$module," $(srcdir)/gateway/program.in >$@.tmp && \
+	chmod 755 $@.tmp && mv $@.tmp $@
+
+# Jupyter programs of all users find the kernel by this file.
+kernelspecdir = $(datadir)/jupyter/kernels/mcp-python
+kernelspec_DATA = gateway/kernel.json
+CLEANFILES += gateway/kernel.json
+gateway/kernel.json: mcp-python-kernel
+	$(AM_V_GEN)$(MKDIR_P) gateway && ./mcp-python-kernel --spec $(bindir) >$@.tmp && mv $@.tmp $@

@@ -4,7 +4,6 @@
 Each dialect is a module: jupyter (kernels), run_code (SandboxFusion), librechat (its Code API).
 """
 
-import argparse
 import asyncio
 import ipaddress
 import os
@@ -22,12 +21,13 @@ from aiohttp import web
 
 import jupyter
 import run_code
+from lines import program
+from options import EX_UNAVAILABLE, EX_USAGE, Arguments
 from server import Gateway, application
 from service import Service
 
 SYSTEM_SOCKET = "/run/mcp-pythond/http.sock"
 DIALECTS = {"jupyter": jupyter, "run_code": run_code}
-EX_USAGE, EX_UNAVAILABLE = 64, 69
 START_SECONDS = 20
 ACTIVATED = 3			# the first descriptor that systemd passes
 
@@ -38,7 +38,7 @@ def fail(text, code=EX_UNAVAILABLE):
 
 
 def arguments(version):
-    p = argparse.ArgumentParser(
+    p = Arguments(
         prog="mcp-python gateway", add_help=False,
         description="Let clients that do not speak MCP run Python in the jails of mcp-pythond.",
         epilog="Exit codes: 0 ended as asked, 64 wrong usage, 69 no service. See mcp-python-gateway(8).")
@@ -107,8 +107,11 @@ class PrivateService:
         config = pathlib.Path(self.dir, "config")
         config.write_text(PRIVATE_CONFIG)
         # In a group of its own: Ctrl-C of a terminal is for the gateway, which closes kernels first.
+        path = program(beside)
+        if not path:
+            fail("mcp-pythond is not installed, and no service answers at " + SYSTEM_SOCKET)
         self.process = subprocess.Popen(
-            [self.program(beside), "--socket", os.path.join(self.dir, "mcp.sock"),
+            [path, "--socket", os.path.join(self.dir, "mcp.sock"),
              "--http-socket", self.place, "--config", config],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
         late = time.monotonic() + START_SECONDS
@@ -117,14 +120,6 @@ class PrivateService:
                 self.end()
                 fail("the private service did not start; its reason is above")
             time.sleep(0.02)
-
-    @staticmethod
-    def program(beside):
-        for path in (os.path.join(beside, "mcp-pythond"), os.environ.get("MCP_PYTHOND"),
-                     "/usr/sbin/mcp-pythond", shutil.which("mcp-pythond")):
-            if path and os.access(path, os.X_OK) and os.path.isfile(path):
-                return path
-        fail("mcp-pythond is not installed, and no service answers at " + SYSTEM_SOCKET)
 
     def end(self):
         self.process.terminate()
@@ -194,7 +189,7 @@ async def serve(args, sockets, place, token, version):
         await runner.cleanup()
 
 
-def main(version, beside):
+def main(version, beside, _bindir):
     """beside: the directory of the program, where a build tree has the service, too."""
     args = arguments(version)
     sockets = listening(args.listen)

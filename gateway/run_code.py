@@ -13,7 +13,7 @@ import time
 from aiohttp import web
 
 from server import field, json_body, while_connected
-from service import ServiceError
+from calls import ServiceError
 
 LANGUAGES = ("python", "bash", "pytest")
 BATCH_MAX = 1024

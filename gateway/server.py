@@ -16,7 +16,7 @@ import time
 
 from aiohttp import web
 
-from service import ServiceError
+from calls import ServiceError
 
 BODY_MAX = 32 << 20		# bytes of a request
 KNOWN_SECONDS = 10		# for which the service's word on a token is used again

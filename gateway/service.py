@@ -11,37 +11,7 @@ import json
 
 import aiohttp
 
-REVISION = "2026-07-28"
-META = "io.modelcontextprotocol/"
-ANSWER_MAX = 64 << 20	# bytes of one answer, its output included
-
-
-class ServiceError(Exception):
-    """The service did not answer the call. status: an HTTP status that says why."""
-
-    def __init__(self, status, text):
-        super().__init__(text)
-        self.status = status
-
-
-class Answer:
-    """The answer of a tool."""
-
-    def __init__(self, result):
-        self.structured = result.get("structuredContent") or {}
-        self.content = result.get("content") or []
-        self.status = self.structured.get("status", "error" if result.get("isError") else "ok")
-
-    @property
-    def text(self):
-        return "".join(c.get("text", "") for c in self.content if c.get("type") == "text")
-
-    @property
-    def refused(self):
-        """Nothing ran, and the text says why."""
-        return "exit_code" not in self.structured or (
-            self.structured["exit_code"] is None and self.status != "ok"
-            and not self.structured.get("duration_ms"))
+from calls import ANSWER_MAX, REVISION, Calls, ServiceError
 
 
 async def bounded(response):
@@ -54,16 +24,15 @@ async def bounded(response):
         yield piece
 
 
-class Service:
+class Service(Calls):
     """place: the path of a unix socket, or the address of MCP, such as http://127.0.0.1:8080/mcp."""
 
     def __init__(self, place, version="0"):
+        super().__init__("mcp-python-gateway", version)
         self.is_path = not place.startswith(("http://", "https://"))
         self.place = place
         self.url = "http://localhost/mcp" if self.is_path else place
-        self.client = {"name": "mcp-python-gateway", "version": version}
         self.session = None
-        self.count = 0
 
     async def __aenter__(self):
         connector = (aiohttp.UnixConnector(self.place, limit=0) if self.is_path
@@ -75,26 +44,17 @@ class Service:
     async def __aexit__(self, *exc):
         await self.session.close()
 
-    # ---- messages ----
-
-    def _message(self, method, params, capabilities, meta):
-        self.count += 1
-        return {"jsonrpc": "2.0", "id": self.count, "method": method,
-                "params": {**params, "_meta": {
-                    META + "protocolVersion": REVISION, META + "clientInfo": self.client,
-                    META + "clientCapabilities": capabilities, **meta}}}
-
     async def request(self, method, params, token=None, name=None, on_output=None,
                       capabilities=None, headers=None):
         """The result of one request. on_output(stream, text) gets output as it arrives."""
-        meta = {"progressToken": 1, "mcp-pythond/stream": True} if on_output else {}
+        meta = self.streaming if on_output else {}
         headers = {"Accept": "application/json, text/event-stream",
                    "MCP-Protocol-Version": REVISION, "Mcp-Method": method, **(headers or {})}
         if name:
             headers["Mcp-Name"] = name
         if token:
             headers["Authorization"] = "Bearer " + token
-        message = self._message(method, params, capabilities or {}, meta)
+        message = self.message(method, params, capabilities or {}, meta)
         try:
             async with self.session.post(self.url, json=message, headers=headers) as response:
                 if response.status in (401, 403):
@@ -106,11 +66,8 @@ class Service:
         except (aiohttp.ClientError, OSError, ValueError) as e:
             raise ServiceError(502, "the service cannot be reached: %s" % (e or type(e).__name__)
                                ) from e
-        if not isinstance(last, dict) or not isinstance(last.get("result"), dict):
-            error = last.get("error") if isinstance(last, dict) else None
-            text = (error or {}).get("message") or "the service answered HTTP %d" % response.status
-            raise ServiceError(503 if response.status in (429, 503) else 400, text)
-        return last["result"]
+        return self.result_of(last, "HTTP %d" % response.status,
+                              503 if response.status in (429, 503) else 400)
 
     async def _events(self, response, on_output):
         """Reads a stream; returns its last message."""
@@ -124,34 +81,10 @@ class Service:
                 if not data:
                     continue
                 last = json.loads(data)
-                output = last.get("params", {}).get("_meta", {}).get("mcp-pythond/output")
-                if output and on_output:
-                    on_output(output["stream"], output["text"])
+                self.take_output(last, on_output)
         return last
 
-    # ---- what the dialects use ----
-
-    async def call(self, tool, arguments, token=None, on_output=None, on_requests=None,
-                   client_tools=None):
-        """Calls a tool. on_requests(requests) answers what the service asks meanwhile: questions
-        of input() and calls of client_tools, the list of tools that a script may call."""
-        capabilities, headers = {}, {}
-        if on_requests:
-            capabilities["elicitation"] = {}
-        if client_tools:
-            capabilities["extensions"] = {
-                "io.github.mcp-pythond/client-tools": {"tools": client_tools}}
-        if arguments.get("session"):
-            headers["Mcp-Param-Session"] = arguments["session"]
-        params = {"name": tool, "arguments": arguments}
-        while True:
-            result = await self.request("tools/call", params, token, tool, on_output,
-                                        capabilities, headers)
-            if result.get("resultType") != "input_required":
-                return Answer(result)
-            params = {"name": tool, "arguments": arguments,
-                      "requestState": result.get("requestState"),
-                      "inputResponses": await on_requests(result.get("inputRequests") or {})}
+    # ---- files ----
 
     async def files(self, token=None):
         """The files that are kept for this caller."""
