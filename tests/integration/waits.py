@@ -86,7 +86,9 @@ def changes(*paths, mask=IN_CHANGED):
 
 def one_ended(pids, left):
     """Until one of these processes has ended or is gone already, for so many seconds at most. True:
-    one has."""
+    one has, or there is none: the last may have ended after its caller looked."""
+    if not pids:
+        return True
     with contextlib.ExitStack() as opened:
         fds = []
         for pid in pids:
