@@ -352,14 +352,14 @@ def builds_that_fail(ctx):
 def builds_that_take_for_ever(ctx):
     plain("endless", before="while True:\n    pass\n")
     plain("waiting", before="import signal\nsignal.pause()\n")
-    limit = int(ctx.seconds(20))
+    limit = 10	# a build that has not come to its loop then is ended as well
     with service(ctx, packages=BUILD + "timeout_seconds = %d\n" % limit) as s, \
             ctx.client(path=s.socket) as client:
         ids = {name: client.request("tools/call", {
             "name": "install_package", "arguments": {"packages": [name]}})
             for name in ("endless", "waiting")}
         for name, id in ids.items():
-            refused(client.wait(id, 3 * limit)["structuredContent"],
+            refused(client.wait(id, ctx.seconds(60))["structuredContent"],
                     "%s 1.0 could not be built from source" % name, "%d s" % limit)
 
 
