@@ -110,7 +110,8 @@ approval_print_all(const json_t *approval)
 		admin_print(stdout, json_string_value(json_array_get(items, i)));
 		putchar('\n');
 	}
-	printf("\nEach line that begins with \"" SHOWN_MARK "\" is the tenant's. What they ask for:\n\n");
+	printf("\nEach line that begins with \"" SHOWN_MARK "\" is the tenant's, but for the sha256, bytes and\n"
+	       "begins of files, and not_approved. What they ask for:\n\n");
 	shown_write(stdout, shown, &shown_whole);
 	if (*reason) {
 		printf("\n\ntheir reason:\n");

@@ -171,14 +171,24 @@ upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
 	      const struct upload_calls *calls, const char **why_r)
 {
 	char id[UPLOAD_ID + 1] = "", name[UPLOAD_NAME_MAX + 1];
+	struct filestore_file earlier;
+	own_mem char *uri = NULL;
+	size_t len;
 
 	*why_r = "this is no address of an upload";
 	if (strlen(place) <= UPLOAD_ID || memcmp(place, "u-", 2) != 0 ||
 	    !id_is_valid(place + 2) || place[UPLOAD_ID] != '/')
 		return NULL;
 	memcpy(id, place, UPLOAD_ID);
-	return upload_start(tenant, id, name, upload_read_name(place + UPLOAD_ID + 1, name), size,
-			    calls, why_r);
+	len = upload_read_name(place + UPLOAD_ID + 1, name);
+	uri = len > 0 ? file_uri(id, name, len) : NULL;
+	/* What was looked at, or approved, is not replaced by a link that others may have. */
+	if (uri && tenant_filestore(tenant) &&
+	    filestore_find(tenant_filestore(tenant), tenant_principal(tenant), uri, &earlier)) {
+		*why_r = "this link was used for an upload already: ask for another one";
+		return NULL;
+	}
+	return upload_start(tenant, id, name, len, size, calls, why_r);
 }
 
 void

@@ -47,8 +47,8 @@ struct upload *upload_new(struct tenant *tenant, const char *name, size_t name_l
  * name is not valid. */
 char *upload_uri(const char *name);
 
-/* As upload_new, but at an address that upload_uri has made. The upload replaces an earlier file at
- * that address. place: the address without its scheme. */
+/* As upload_new, but at an address that upload_uri has made, and that has no file yet. place: the
+ * address without its scheme. */
 struct upload *upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
 			     const struct upload_calls *calls, const char **why_r);
 

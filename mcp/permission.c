@@ -77,6 +77,22 @@ what_counts(const json_t *arguments)
 	return copy;
 }
 
+json_t *
+permission_bind(const struct tool_host *host, const struct tool *tool, const json_t *arguments)
+{
+	return tool->bind ? tool->bind(host, arguments, false) : json_incref((json_t *)arguments);
+}
+
+/* What people see of a call. */
+static json_t *
+permission_shown(const struct tool_host *host, const struct tool *tool, const json_t *arguments)
+{
+	json_auto_t *bound = tool->bind ? tool->bind(host, arguments, true)
+					: json_incref((json_t *)arguments);
+
+	return what_counts(bound);
+}
+
 char *
 permission_item(const struct tool *tool, const json_t *arguments)
 {
@@ -88,12 +104,12 @@ permission_item(const struct tool *tool, const json_t *arguments)
 	return xasprintf("%s %s", tool->name, hash);
 }
 
-bool
+int
 permission_use(const struct tool_host *host, const char *item)
 {
 	struct approvals *approvals = gate_approvals(host->gate);
 
-	return approvals && approvals_use(approvals, tenant_principal(host->tenant), item) > 0;
+	return approvals ? approvals_use(approvals, tenant_principal(host->tenant), item) : 0;
 }
 
 bool
@@ -105,21 +121,21 @@ permission_by_session(const struct tool_host *host)
 /* ---- the form ---- */
 
 bool
-permission_question(const struct tool *tool, const json_t *arguments,
-		    struct tool_question *question_r)
+permission_question(const struct tool_host *host, const struct tool *tool,
+		    const json_t *arguments, struct tool_question *question_r)
 {
-	json_t *counts = what_counts(arguments);
+	json_auto_t *shown = permission_shown(host, tool, arguments);
 	char *message = NULL;
 	size_t len;
 	FILE *to = xalloc_check(open_memstream(&message, &len));
 	bool fits;
 
 	fprintf(to, "May %s be called with these arguments?\n\nEach line that begins with \""
-		SHOWN_MARK "\" is the caller's and not this server's. What is not named has its "
-		"default.\n\n", tool->name);
-	fits = shown_write(to, counts, &shown_in_form);
+		SHOWN_MARK "\" is the caller's and not this server's, but for the sha256, bytes and "
+		"begins of files, and not_approved. What is not named has its default.\n\n",
+		tool->name);
+	fits = shown_write(to, shown, &shown_in_form);
 	xassert(fclose(to) == 0);
-	json_decref(counts);
 	if (!fits) {
 		free(message);
 		return false;
@@ -175,19 +191,19 @@ permission_is_denied(const struct tool_host *host, const struct tool *tool, cons
 	return approvals && approvals_check_denied(approvals, &request, why_r) < 0;
 }
 
-void
+int
 permission_grant(const struct tool_host *host, const struct tool *tool, const char *item,
 		 const json_t *arguments)
 {
 	struct approvals *approvals = gate_approvals(host->gate);
-	json_auto_t *shown = what_counts(arguments);
+	json_auto_t *shown = permission_shown(host, tool, arguments);
 	struct approval_request request;
 
 	permission_fill(host, tool, &item, shown, &request);
-	if (approvals) {
-		approvals_grant_by_session(approvals, &request, false);
-		(void)approvals_use(approvals, request.requester->principal, item);
-	}
+	if (!approvals)
+		return 0;
+	approvals_grant_by_session(approvals, &request, false);
+	return permission_use(host, item);
 }
 
 int
@@ -202,7 +218,7 @@ permission_ask(const struct tool_host *host, const struct tool *tool, const char
 
 	if (!approvals)
 		return why_say(why_r, -EDQUOT, "", "no person can be asked here");
-	shown = what_counts(arguments);
+	shown = permission_shown(host, tool, arguments);
 	permission_fill(host, tool, &item, shown, &request);
 	return approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);
 }

@@ -18,6 +18,9 @@
 #include "mcp/run.h"
 #include "policy/rules.h"
 
+#define UNWRITTEN "denied: the use of the approval cannot be written down, so nothing was run: tell " \
+	"the operator"
+
 /* A call that was made, and that must be approved before it runs. */
 struct permission {
 	struct tool_host host;
@@ -86,19 +89,21 @@ run_permission_on_decided(void *arg, const struct approval_decision *decision)
 	const char *reason = decision->why;
 	struct mcp_run *run = arg;
 	struct permission *permission = run->permission;
-	bool granted = state == APPROVAL_GRANTED &&
-		       permission_use(&permission->host, permission->item);
+	int used = state == APPROVAL_GRANTED ? permission_use(&permission->host, permission->item)
+					     : 0;
 	char text[512], said[320];
 
 	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
-	if (state == APPROVAL_GRANTED && !granted)
+	if (used < 0)
+		snprintf(text, sizeof(text), UNWRITTEN);
+	else if (state == APPROVAL_GRANTED && !used)
 		snprintf(text, sizeof(text), "denied: the approval was for one call, and another "
 			 "one like it was made first; make the call again");
 	else
 		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%s",
 			 approval_state_name(state), reason ? "; the approver's reason: " : "",
 			 reason ? said : "");
-	run_permission_settle(run, granted, text);
+	run_permission_settle(run, used > 0, text);
 }
 
 void
@@ -107,10 +112,11 @@ run_take_permission(struct mcp_run *run, const struct tool_reply *reply)
 	struct permission *permission = run->permission;
 	bool given = permission_is_given(reply);
 
-	if (given)
-		permission_grant(&permission->host, run->tool, permission->item,
-				 permission->arguments);
-	run_permission_settle(run, given, "denied: the session's user did not agree");
+	int r = given ? permission_grant(&permission->host, run->tool, permission->item,
+					 permission->arguments) : 0;
+
+	run_permission_settle(run, given && r >= 0, r < 0 ? UNWRITTEN
+				     : "denied: the session's user did not agree");
 }
 
 /* Asks the client's own user, by a form. */
@@ -120,7 +126,8 @@ run_permission_ask_session(struct mcp_run *run)
 	struct tool_question question;
 	int r;
 
-	if (!permission_question(run->tool, run->permission->arguments, &question))
+	if (!permission_question(&run->permission->host, run->tool,
+				 run->permission->arguments, &question))
 		return false;
 	r = mcp_ask_open(&run->ask, &question, 1, NULL, run->abilities);
 	permission_question_done(&question);
@@ -164,13 +171,15 @@ run_ask_permission(struct mcp_run *run, const struct tool_host *host, const json
 {
 	struct permission *permission = xcalloc(1, sizeof(*permission));
 	struct why why = { .field = "" };
+	int used;
 
 	permission->host = *host;
-	permission->arguments = json_incref((json_t *)arguments);
-	permission->item = permission_item(run->tool, arguments);
+	permission->arguments = permission_bind(host, run->tool, arguments);
+	permission->item = permission_item(run->tool, permission->arguments);
 	run->permission = permission;
-	if (permission_use(host, permission->item))
-		run_permission_settle(run, true, NULL);
+	used = permission_use(host, permission->item);
+	if (used != 0)
+		run_permission_settle(run, used > 0, UNWRITTEN);
 	else if (permission_is_denied(host, run->tool, permission->item, &why))
 		run_permission_deny(run, why.text);
 	else if (!permission_by_session(host) || !run_permission_ask_session(run))

@@ -263,6 +263,12 @@ struct tool {
 	 * borrowed from the arguments, and not checked. If this member is NULL, the tool has no
 	 * such key. */
 	const char *(*once)(const json_t *arguments);
+	/* Resolves references in the arguments, such as addresses of files, before a person is
+	 * asked for permission: returns arguments that name the content that each of them has now,
+	 * and the run has to refuse another one. for_people: they also say more about that content,
+	 * and what else the call works on that is not part of the permission. The arguments are not
+	 * checked. If this member is NULL, the tool has no references. */
+	json_t *(*bind)(const struct tool_host *host, const json_t *arguments, bool for_people);
 };
 
 /* Answers that nothing was done: an error with only this text. */

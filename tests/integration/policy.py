@@ -223,6 +223,73 @@ def an_operator_approves_once(ctx):
             equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
 
 
+@test(private=True, root=True)
+def what_is_approved_is_what_runs(ctx):
+    """An approver sees what the addresses of files stand for, and what else is not part of it."""
+    with Directory() as directory:
+        config = approving(directory) + "[files]\ndirectory = %s/files\n" % directory
+        with ctx.private(config.replace("run_script = approve", "run_script = allow")) as s, \
+             ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            o = c.run("with open('large.bin', 'wb') as f:\n f.truncate(9 << 20)\nNone")
+            large, = o.structured["files"]
+        with ctx.private(config) as s, ctx.client(path=s.socket, uid=SOMEBODY) as c, \
+             Admin(directory + "/admin") as admin:
+            files = [{"path": "a.bin", "uri": large["uri"]}, {"path": "gone", "uri": "mcp-python://x-none#a"}]
+            script = "import os; print(os.path.getsize('a.bin'))"
+            equal(status_of(call(c, script, files=files[:1])), "approval_pending")
+            waiting, = admin.ask("list")["approvals"]
+            shown = command(ctx, "approvals", "show", waiting["id"], "--admin-socket", directory + "/admin")
+            digest = hashlib.sha256(bytes(9 << 20)).hexdigest()
+            assert digest in shown and "files[0].bytes: %d" % (9 << 20) in shown, shown
+            assert admin.ask("approve", id=waiting["id"])["ok"]
+            result = call(c, script, files=files[:1])
+            equal((status_of(result), result["structuredContent"]["stdout"]), ("ok", "%d\n" % (9 << 20)))
+            # Each of these is another request, and says what it lacks.
+            for more, words in (({"files": files}, ["files[1].sha256: null"]),
+                                ({"dependencies": ["six"]}, ["not_approved", "the versions of packages"]),
+                                ({"volume": "v"}, ["not_approved", "what is in the volume"])):
+                equal(status_of(call(c, "0", **more)), "approval_pending")
+                newest = admin.ask("list")["approvals"][-1]["id"]
+                shown = command(ctx, "approvals", "show", newest, "--admin-socket", directory + "/admin")
+                for word in words:
+                    assert word in shown, shown
+
+
+@test(private=True, root=True)
+def a_use_that_cannot_be_written_down_is_none(ctx):
+    """The disk of the approvals is full: nothing runs, and the grant is still there."""
+    with Directory() as directory:
+        disk = directory + "/disk"
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0777", "none", disk], check=True)
+        try:
+            config = approving(directory).replace("/approvals\n", "/disk/approvals\n")
+            with ctx.private(config) as s, ctx.client(path=s.socket, uid=SOMEBODY) as c, \
+                 Admin(directory + "/admin") as admin:
+                def size():
+                    return os.path.getsize(disk + "/approvals")
+                equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+                waiting, = admin.ask("list")["approvals"]
+                assert admin.ask("approve", id=waiting["id"])["ok"]
+                before = size()
+                equal(status_of(call(c, "1#")), "approval_pending")
+                # The next one ends with a page, so that no byte of it is left.
+                pad = -(2 * size() - before) % 4096
+                equal(status_of(call(c, "2#" + "x" * pad)), "approval_pending")
+                equal(size() % 4096, 0)
+                with open(disk + "/filler", "wb", buffering=0) as f, contextlib.suppress(OSError):
+                    while True:
+                        f.write(b"x" * 4096)
+                result = call(c, "print(6 * 7)")
+                equal(status_of(result), "denied")
+                assert "cannot be written down" in text_of(result), result
+                os.unlink(disk + "/filler")
+                equal(status_of(call(c, "print(6 * 7)")), "ok")
+                equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
 @test(private=True)
 def who_waits_gets_the_decision(ctx):
     """mcp-python run --wait: one request, and its script or the reason of the denial."""
@@ -447,8 +514,8 @@ def the_sessions_user_is_asked(ctx):
 SUM = r"  [0-9a-f]{64}"
 ESCAPES = "\x1b[2J\x9b31m\x85\u202e\u2066\u200b\u2028\ufeff\r"
 OURS = [r"May run_script be called with these arguments\?", r"", SUM, r"arguments:", r"text [0-9]+:",
-        r'Each line that begins with ">" is the caller\'s and not this server\'s\. What is not '
-        r"named has its default\.",
+        r'Each line that begins with ">" is the caller\'s and not this server\'s, but for the sha256, bytes and '
+        r"begins of files, and not_approved\. What is not named has its default\.",
         r"text [0-9]+, [0-9]+ bytes(, NOT ALL OF IT SHOWN)?, SHA-256"]
 
 

@@ -498,4 +498,5 @@ const struct tool run_repl_tool = {
 	.waits = run_repl_waits,
 	.reply = run_repl_reply,
 	.once = run_script_once,
+	.bind = run_script_bind,
 };

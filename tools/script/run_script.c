@@ -524,4 +524,5 @@ const struct tool run_script_tool = {
 	.waits = run_script_waits,
 	.reply = run_script_reply,
 	.once = run_script_once,
+	.bind = run_script_bind,
 };

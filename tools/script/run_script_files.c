@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
+#include "policy/chain.h"
 #include "policy/config.h"
 #include "tools/shared/resources.h"
 
@@ -117,6 +119,15 @@ read_content(const char *key, const json_t *value, size_t i, size_t most,
 	return 0;
 }
 
+static bool
+is_sha256(const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	return text && json_string_length(value) == CHAIN_DIGITS &&
+	       strspn(text, "0123456789abcdef") == CHAIN_DIGITS;
+}
+
 static int
 read_item(const json_t *json, size_t i, size_t most, struct run_script_files *files,
 	  struct why *why_r)
@@ -131,9 +142,16 @@ read_item(const json_t *json, size_t i, size_t most, struct run_script_files *fi
 	json_object_foreach((json_t *)json, key, value) {
 		if (strcmp(key, "path") == 0)
 			continue;
+		if (strcmp(key, "sha256") == 0) {
+			if (!is_sha256(value))
+				return script_files_refuse(why_r, i, "sha256 must be 64 digits "
+							   "0-9a-f");
+			files->sha256[i] = json_string_value(value);
+			continue;
+		}
 		if (strcmp(key, "text") != 0 && strcmp(key, "base64") != 0 &&
 		    strcmp(key, "uri") != 0)
-			return script_files_refuse(why_r, i, "there are path, text, base64 and uri");
+			return script_files_refuse(why_r, i, "there are path, text, base64, uri and sha256");
 		contents++;
 		content = value;
 		kind = key;
@@ -149,6 +167,8 @@ read_item(const json_t *json, size_t i, size_t most, struct run_script_files *fi
 						"below it");
 	if (contents != 1)
 		return script_files_refuse(why_r, i, "exactly one of text, base64 and uri is needed");
+	if (files->sha256[i] && strcmp(kind, "uri") != 0)
+		return script_files_refuse(why_r, i, "sha256 is for a uri");
 	return read_content(kind, content, i, most, files, why_r);
 }
 
@@ -183,6 +203,7 @@ run_script_files_read(const json_t *json, const struct config *config,
 	files.item = xcalloc(files.n, sizeof(*files.item));
 	files.decoded = xcalloc(files.n, sizeof(*files.decoded));
 	files.uri = xcalloc(files.n, sizeof(*files.uri));
+	files.sha256 = xcalloc(files.n, sizeof(*files.sha256));
 	for (size_t i = 0; r == 0 && i < files.n; i++)
 		r = read_item(json_array_get(json, i), i, config->results.input_bytes,
 			      &files, why_r);
@@ -195,9 +216,16 @@ run_script_files_read(const json_t *json, const struct config *config,
 }
 
 static int
-resolve_uri(const char *uri, size_t i, const struct tenant *tenant, struct execution_input *item,
+resolve_uri(const struct run_script_files *files, size_t i, const struct tenant *tenant,
 	    struct why *why_r)
 {
+	const char *uri = files->uri[i], *sha256 = files->sha256[i];
+	struct execution_input *item = &files->item[i];
+	struct resource_content content;
+
+	if (sha256 && resources_look(tenant, uri, &content) && strcmp(content.sha256, sha256) != 0)
+		return script_files_refuse(why_r, i, "the file at its uri has changed: it has not the "
+					   "sha256 that the call names, or that was approved");
 	if (resources_find(tenant, uri, &item->data, &item->len))
 		return 0;
 	/* A file on disk is mounted. */
@@ -215,7 +243,7 @@ run_script_files_resolve(struct run_script_files *files, const struct config *co
 	for (size_t i = 0; i < files->n; i++) {
 		struct execution_input *item = &files->item[i];
 
-		if (files->uri[i] && resolve_uri(files->uri[i], i, tenant, item, why_r) < 0)
+		if (files->uri[i] && resolve_uri(files, i, tenant, why_r) < 0)
 			return -EINVAL;
 		if (item->len > config->results.input_bytes)
 			return refuse_size(why_r, i, "the content is too long",
@@ -231,6 +259,84 @@ run_script_files_done(struct run_script_files *files)
 		free(files->decoded[i]);
 	free(files->decoded);
 	free(files->uri);
+	free(files->sha256);
 	free(files->item);
 	memset(files, 0, sizeof(*files));
+}
+
+/* ---- what a person agrees to ---- */
+
+#define BEGINS 400		/* bytes of a file that people see */
+
+static void
+bind_file(const struct tool_host *host, json_t *file, bool for_people)
+{
+	const json_t *uri = json_object_get(file, "uri");
+	struct resource_content content;
+	json_t *begins;
+	size_t len;
+
+	/* These names are the service's. With them the tool refuses the call. */
+	if (for_people) {
+		json_object_del(file, "bytes");
+		json_object_del(file, "begins");
+	}
+	if (!json_is_string(uri))
+		return;
+	if (!resources_look(host->tenant, json_string_value(uri), &content)) {
+		json_object_set_new(file, "sha256", json_null());
+		return;
+	}
+	json_object_set_new(file, "sha256", json_string(content.sha256));
+	if (!for_people)
+		return;
+	json_object_set_new(file, "bytes", json_integer((json_int_t)content.size));
+	if (!content.data)
+		return;
+	len = content.size < BEGINS ? (size_t)content.size : BEGINS;
+	len = utf8_prefix(content.data, len);
+	begins = memchr(content.data, 0, len) ? NULL : json_stringn(content.data, len);
+	json_object_set_new(file, "begins", begins ? begins : json_string("(no text)"));
+}
+
+/* What the call works on, and what a person who agrees to it does not see. */
+static json_t *
+name_unbound(const json_t *arguments)
+{
+	const json_t *packages = json_object_get(arguments, "dependencies"), *one;
+	const char *script = json_string_value(json_object_get(arguments, "script"));
+	json_t *list = json_array();
+	bool open = script && strstr(script, "# /// script");
+	size_t i;
+
+	if (json_object_get(arguments, "volume"))
+		json_array_append_new(list, json_string("what is in the volume"));
+	if (json_object_get(arguments, "session"))
+		json_array_append_new(list, json_string("what the session has: its names, modules "
+							"and files"));
+	json_array_foreach((json_t *)packages, i, one)
+		open |= json_is_string(one) && !strstr(json_string_value(one), "==");
+	if (open)
+		json_array_append_new(list, json_string("the versions of packages: they are chosen "
+							"when it runs"));
+	return list;
+}
+
+json_t *
+run_script_bind(const struct tool_host *host, const json_t *arguments, bool for_people)
+{
+	json_t *bound = xalloc_check(json_deep_copy((json_t *)arguments)), *file;
+	json_t *unbound;
+	size_t i;
+
+	json_array_foreach(json_object_get(bound, FILES_ARGUMENT), i, file)
+		bind_file(host, file, for_people);
+	if (!for_people)
+		return bound;
+	unbound = name_unbound(arguments);
+	json_object_del(bound, "not_approved");
+	if (json_array_size(unbound) > 0)
+		json_object_set(bound, "not_approved", unbound);
+	json_decref(unbound);
+	return bound;
 }

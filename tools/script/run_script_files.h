@@ -11,6 +11,7 @@
 #include "base/jsonout.h"
 #include "base/why.h"
 #include "engine/execution.h"
+#include "mcp/tool.h"
 
 struct config;
 
@@ -23,6 +24,7 @@ struct run_script_files {
 	struct execution_input *item;
 	void **decoded;			/* for each item; NULL: its content is not base64 */
 	const char **uri;		/* for each item; NULL: its content is in the argument */
+	const char **sha256;		/* that the content must have; NULL: any */
 	size_t n;
 };
 
@@ -37,5 +39,9 @@ int run_script_files_read(const json_t *json, const struct config *config,
 int run_script_files_resolve(struct run_script_files *files, const struct config *config,
 			     const struct tenant *tenant, struct why *why_r);
 void run_script_files_done(struct run_script_files *files);
+
+/* The member bind of struct tool: adds to each item with a uri the sha256 of the file's content, or
+ * null if there is no such file. */
+json_t *run_script_bind(const struct tool_host *host, const json_t *arguments, bool for_people);
 
 #endif

@@ -9,12 +9,14 @@
 
 #include "base/clock.h"
 #include "base/fair.h"
+#include "base/hex.h"
 #include "base/jsonout.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/upload.h"
 #include "host/filestore.h"
+#include "policy/chain.h"
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
 #include "tools/shared/file_read.h"
@@ -289,6 +291,26 @@ resources_find(const struct tenant *tenant, const char *uri, const void **data_r
 		return false;
 	*data_r = kept->data;
 	*len_r = kept->len;
+	return true;
+}
+
+bool
+resources_look(const struct tenant *tenant, const char *uri, struct resource_content *content_r)
+{
+	struct filestore *files = tenant_filestore(tenant);
+	struct filestore_file file;
+	size_t len;
+
+	*content_r = (struct resource_content){ .data = NULL };
+	if (resources_find(tenant, uri, &content_r->data, &len)) {
+		content_r->size = len;
+		chain_hash(content_r->data, len, content_r->sha256);
+		return true;
+	}
+	if (!files || !filestore_find(files, tenant_principal(tenant), uri, &file))
+		return false;
+	content_r->size = file.size;
+	hex_write(file.sha256, sizeof(file.sha256), content_r->sha256);
 	return true;
 }
 

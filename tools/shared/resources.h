@@ -48,6 +48,16 @@ char *resources_keep_text(const struct config *config, const struct tenant *tena
 bool resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
 		    size_t *len_r);
 
+struct resource_content {
+	const void *data;		/* borrowed, as of resources_find; NULL: it is on disk */
+	uint64_t size;
+	char sha256[65];		/* hexadecimal */
+};
+
+/* Says what the tenant's file at this address has now. False: there is none. */
+bool resources_look(const struct tenant *tenant, const char *uri,
+		    struct resource_content *content_r);
+
 /* Has the tenant a file at this address that is on disk, and not in memory? */
 bool resources_is_on_disk(const struct tenant *tenant, const char *uri);
 
