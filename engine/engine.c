@@ -512,6 +512,12 @@ engine_platform(const struct engine *engine)
 	return engine->pool->n_kinds > 0 ? zygote_platform(engine->pool->profile[0].zygote) : "";
 }
 
+const char *
+engine_extension(const struct engine *engine)
+{
+	return engine->pool->n_kinds > 0 ? zygote_extension(engine->pool->profile[0].zygote) : "";
+}
+
 uint64_t
 engine_generation(const struct engine *engine, const char *profile)
 {

@@ -50,8 +50,10 @@ void engine_enforcement(const struct engine *engine, struct engine_enforcement *
 /* The names of well-known modules that scripts of the default profile can import, once it is ready
  * (engine/zygote.h). */
 const char *engine_packages(const struct engine *engine);
-/* The platform of the same profile (zygote_platform). "": it is not known. */
+/* The platform and the ending of extension modules of the same profile's Python (engine/zygote.h).
+ * "": not known. */
 const char *engine_platform(const struct engine *engine);
+const char *engine_extension(const struct engine *engine);
 
 /* The generation of the profile's zygote (engine/zygote.h). It grows when a new process takes the
  * old one's place. What was learned from workers of an earlier generation may not hold for later

@@ -129,13 +129,13 @@ EXTRA_DIST += tools/shared/embed.py tools/shared/look_script.py tools/shared/loo
 	tools/check/look_tools.py tools/compat/look_code.py tools/packages/handed.py tools/packages/resolve_packages.py \
 	tools/packages/build_package.py tools/packages/fetch_packages.py \
 	tools/packages/compile_packages.py
-tools/shared/look_script.h: tools/shared/embed.py tools/shared/look_script.py
+tools/shared/look_script.h: tools/shared/embed.py worker/lenient.py tools/shared/look_script.py
 	$(EMBED)
 tools/check/look_tools.h: tools/shared/embed.py tools/check/look_tools.py
 	$(EMBED)
 tools/shared/look_environment.h: tools/shared/embed.py tools/shared/look_environment.py
 	$(EMBED)
-tools/compat/look_code.h: tools/shared/embed.py policy/import_check.py tools/compat/look_code.py
+tools/compat/look_code.h: tools/shared/embed.py policy/import_check.py worker/lenient.py tools/compat/look_code.py
 	$(EMBED)
 tools/packages/resolve_packages.h: tools/shared/embed.py tools/packages/handed.py \
 		tools/packages/resolve_packages.py

@@ -31,6 +31,7 @@
 #include "worker/line.h"
 #include "worker/jsonable.h"
 #include "worker/learned.h"
+#include "worker/lenient.h"
 #include "worker/modules.h"
 #include "worker/notebook.h"
 #include "worker/parallel.h"
@@ -322,6 +323,8 @@ load_bootstrap(void)
 		r = run_frozen(renew_code, sizeof(renew_code));
 	if (r == 0)
 		r = run_frozen(lacks_code, sizeof(lacks_code));
+	if (r == 0)
+		r = run_frozen(lenient_code, sizeof(lenient_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)

@@ -153,7 +153,7 @@ def lacks_module(one, error, has_stdin):
             return None
         if (isinstance(error, ImportError) or ASKS.search(message)) and not is_there(name):
             return "this needs the module %s, which is not installed" % name
-    elif one is error and (isinstance(error, ImportError) or ASKS.search(str(error)[:MESSAGE_MOST])):
+    elif one is error and type(one).__name__ != "ImportNotAllowed" and (isinstance(error, ImportError) or ASKS.search(str(error)[:MESSAGE_MOST])):
         for word in WORDS.findall(str(error)[:MESSAGE_MOST]):
             key = word.lower().replace("_", "-")
             key = key if key in OPTIONAL else word.lower()

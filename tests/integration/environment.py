@@ -6,6 +6,7 @@ run_script, as clients see them. Every result is validated against its tool's sc
 import json
 import os
 import re
+import tempfile
 
 from harness import CORPUS, SOMEBODY, Skip, equal, main, test
 from interpreter import under_test
@@ -122,6 +123,63 @@ def validate_says_what_is_wrong_and_where(ctx):
         assert "NUL" in got["errors"][0]["message"], got
 
 
+# What a script that runs has, and must not be reported.
+WELL = [
+    "import os.path, json as j\nfrom collections import *\nprint(deque, whatever)", "def f(a, *b, c=1, **d): return a, b, c, d, __file__",
+    "try:\n    import nonsuch_99\nexcept ImportError:\n    nonsuch_99 = None", "try:\n    unicode\nexcept NameError:\n    unicode = str",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import nonsuch_99", "import xml.dom.minidom\nxml.dom", "display(1)",
+    "class A:\n    x: int = 1\n    def f(self): return A, __class__", "match [1, 2]:\n    case [a, *rest]: print(a, rest)",
+    "[x for x in range(3) if (y := x)]\nprint(y)", "exec('q = 1')\nprint(q)", "with open('a') as f, open('b') as g: f, g",
+    "for i, (k, v) in enumerate({}.items()): print(i, k, v)", "global z\nz = 1", "import asyncio\nawait asyncio.sleep(0)",
+    "try: 1\nexcept ValueError as e: print(e)", "lambda a: a", "def f():\n    return later\nlater = 1", "x = !ls\nprint(x, y_of_a_cell)",
+    "```python\nprint(6 * 7)\n```", "Here:\n```py\nprint(1)\n```\nDone.", "    x = 1\n    print(x)", "%matplotlib inline\nprint(1)", "!ls",
+    "import math\\nprint(math.pi)"]
+# What does not run, the lines, and words of the messages.
+ILL = [
+    ("import nonsuch_99", [(1, "The module nonsuch_99 is not installed")]),
+    ("import os\n\ndef f():\n    from nonsuch_99.a import b", [(4, "nonsuch_99")]),
+    ("x = 1\nprint(x, lenght)", [(2, "the name lenght is not defined")]), ("lenght = 1\nprint(lenhgt)", [(2, "did you mean lenght?")]),
+    ("```\nimport nonsuch_99\n```", [(2, "nonsuch_99")]), ("pip install six", [(1, "pip cannot install")]),
+    ("!pip install six", [(1, "pip cannot install")]), ("```\nx = = 1\n```", [(1, "SyntaxError")])]
+
+
+@test
+def validate_looks_at_names_and_imports(ctx):
+    """In each form in which a script may be written. Nothing is reported that may run."""
+    with ctx.client() as client:
+        for script in WELL:
+            got = validate(client, script)
+            equal((got["valid"], got["errors"]), (True, []), script)
+        for script, want in ILL:
+            got = validate(client, script)
+            equal((got["valid"], [e["line"] for e in got["errors"]]), (False, [line for line, _ in want]), script)
+            for error, (_, words) in zip(got["errors"], want):
+                assert words in error["message"], (script, got)
+        ctx.healthy(client)
+
+
+@test(private=True)
+def validate_gives_the_true_verdict(ctx):
+    """Here, to be installed, to be approved, denied, or nowhere to be had."""
+    for config, approval, dependency, module in (
+            (None, False, "nothing can be installed here", "no package can be installed here"),
+            ("others = allow\n", False, "it is installed when the script runs", "Make the call again with dependencies"),
+            ("", True, "a person has to approve it", "A person has to approve it"),
+            ("deny = torchaudio\n", False, "policy does not let it", "policy does not let its package")):
+        with tempfile.TemporaryDirectory() as here:
+            os.chmod(here, 0o755)
+            config = config if config is None else \
+                "[packages]\nindex = http://127.0.0.1:9/simple/\nstore = %s/store\n%s" % (here, config)
+            with ctx.private(config) as s, ctx.client(path=s.socket) as client:
+                result = call(client, "validate_script", {"script": "import torchaudio", "dependencies": ["torchaudio"]})
+                got = result["structuredContent"]
+                equal((got["valid"], got["missing"], got["would_need_approval"]), (True, ["torchaudio"], approval), config)
+                assert dependency in text_of(result), text_of(result)
+                result = call(client, "validate_script", {"script": "import torchaudio"})
+                equal(result["structuredContent"]["valid"], False)
+                assert module in text_of(result), text_of(result)
+
+
 @test
 def validate_runs_nothing_and_survives(ctx):
     with ctx.client() as client:
@@ -146,7 +204,7 @@ def validate_merges_by_name(ctx):
                        dependencies=["foo.bar<2", "b", "foo-bar[x]; os_name == 'nt'", "B==1.*"])
         equal(got["dependencies"], ["foo-bar>=1,<2", "b==1.*", "foo-bar[x]; os_name == 'nt'"])
         equal(got["missing"], ["foo-bar>=1,<2", "b==1.*"])
-        equal(got["would_need_approval"], True)
+        equal(got["would_need_approval"], False, "nothing can be installed here")
         got = validate(client, "1", dependencies=["six; python_version < '3'"])
         equal(got["would_need_approval"], False, "what a marker leaves out")
         got = validate(client, "1", dependencies=["./x"])

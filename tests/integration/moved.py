@@ -194,6 +194,22 @@ def exec_validates_one_by_one(ctx):
             assert check(script, dependencies).startswith(words), (script, check(script, dependencies))
 
 
+@test
+def checks_take_what_runs_take(ctx):
+    """Fences, an indent, line breaks that arrive as backslash and n; commands where imports are not limited."""
+    forms = ("```python\nprint(6 * 7)\n```", "Here:\n```py\nprint(1)\n```\nDone.", "    x = 1\n    print(x)",
+             "%matplotlib inline\nprint(1)", "import math\\nprint(math.pi)", "!echo a")
+    with ctx.client() as client:
+        for script in forms:
+            assert say(client, "validate_script", script=script).startswith("VALID"), script
+            assert "exit_code: 0" in say(client, "execute_python", script=script), script
+            limited = script != "!echo a"
+            equal(json.loads(say(client, "validate_code", code=script))["valid"], limited, script)
+            equal(json.loads(say(client, "execute_code", code=script))["success"], limited, script)
+        assert "  - line 2: The module nonsuch_99 is not installed" in say(
+            client, "validate_script", script="```\nimport nonsuch_99\n```")
+
+
 @test(private=True)
 def options_that_are_not_there_are_refused(ctx):
     for key in ("sandbox_backend = bwrap", "uv_path = /usr/bin/uv", "default_timeout = 0", "max_timeout = 0",

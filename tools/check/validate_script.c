@@ -12,10 +12,14 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
+#include "policy/packages.h"
 #include "proto/message.h"
 #include "tools/check/schema/validate_script_input.h"
 #include "tools/check/schema/validate_script_output.h"
 #include "tools/shared/argument_map.h"
+#include "tools/packages/found.h"
+#include "tools/packages/install.h"
+#include "tools/packages/missing.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
 
@@ -28,8 +32,8 @@ struct tool_run {
 };
 
 static const char description[] =
-	"Check a Python script without running it: its syntax, its metadata block (PEP 723), and "
-	"which dependencies are missing here.";
+	"Check a Python script without running it: syntax, names, imports, its metadata block "
+	"(PEP 723), what is missing here.";
 
 static void
 validate_script_describe(const struct config *config, struct tool_description *description_r)
@@ -63,11 +67,88 @@ validate_script_write_list(struct jsonout *out, const char *key, const struct fi
 	jsonout_close(out, ']');
 }
 
+/* ---- what is missing ---- */
+
+/* What becomes of a requirement that the machine does not meet. */
+static const char *
+verdict_of(const struct config *config, const struct requirement *requirement)
+{
+	enum policy_verdict verdict = packages_expect(config, requirement->name);
+	struct why why;
+
+	if (install_is_configured(config, &why) < 0)
+		return "not installed, and nothing can be installed here";
+	if (verdict == POLICY_DENY)
+		return "not installed, and policy does not let it be installed";
+	return verdict == POLICY_APPROVE
+	       ? "not installed: a person has to approve it, unless it was approved before"
+	       : "not installed: it is installed when the script runs";
+}
+
+static bool
+would_need_approval(const struct config *config, const struct findings *findings)
+{
+	struct why why;
+
+	if (install_is_configured(config, &why) < 0)
+		return false;
+	for (size_t i = 0; findings->n_missing && i < findings->list.n; i++)
+		if (findings->missing[i] &&
+		    packages_expect(config, findings->list.item[i].name) == POLICY_APPROVE)
+			return true;
+	return false;
+}
+
+bool
+validate_script_lacks(const struct tool_host *host, const struct findings *findings, size_t i,
+		      char text_r[MISSING_ADVICE])
+{
+	const char *module = findings->import[i].module;
+
+	/* The requirements of a script that is wrong are not compared with the machine. */
+	for (size_t k = 0; k < findings->list.n; k++)
+		if (missing_is_package_of(host->config, findings->list.item[k].name, module))
+			return false;
+	if (found_has(host, module))
+		return false;
+	missing_advise_module(host, module, text_r);
+	return true;
+}
+
+static bool
+is_valid(const struct tool_host *host, const struct findings *findings)
+{
+	char text[MISSING_ADVICE];
+
+	if (findings->n_errors > 0)
+		return false;
+	for (size_t i = 0; i < findings->n_imports; i++)
+		if (validate_script_lacks(host, findings, i, text))
+			return false;
+	return true;
+}
+
 static void
-validate_script_write_structured(struct jsonout *out, const struct findings *findings)
+write_error(struct jsonout *out, unsigned int line, const char *message)
 {
 	jsonout_open(out, '{');
-	jsonout_member_bool(out, "valid", findings->n_errors == 0);
+	jsonout_key(out, "line");
+	if (line)
+		jsonout_uint(out, line);
+	else
+		jsonout_null(out);
+	jsonout_member_text(out, "message", message);
+	jsonout_close(out, '}');
+}
+
+static void
+validate_script_write_structured(struct jsonout *out, const struct tool_host *host,
+				 const struct findings *findings)
+{
+	char text[MISSING_ADVICE];
+
+	jsonout_open(out, '{');
+	jsonout_member_bool(out, "valid", is_valid(host, findings));
 	jsonout_member_bool(out, "found", findings->found);
 	validate_script_write_list(out, "dependencies", findings, false);
 	jsonout_key(out, "requires_python");
@@ -77,45 +158,48 @@ validate_script_write_structured(struct jsonout *out, const struct findings *fin
 	else
 		jsonout_null(out);
 	jsonout_member_open(out, "errors", '[');
-	for (size_t i = 0; i < findings->n_errors; i++) {
-		jsonout_open(out, '{');
-		jsonout_key(out, "line");
-		if (findings->error[i].line)
-			jsonout_uint(out, findings->error[i].line);
-		else
-			jsonout_null(out);
-		jsonout_member_text(out, "message", findings->error[i].message);
-		jsonout_close(out, '}');
-	}
+	for (size_t i = 0; i < findings->n_errors; i++)
+		write_error(out, findings->error[i].line, findings->error[i].message);
+	for (size_t i = 0; i < findings->n_imports; i++)
+		if (validate_script_lacks(host, findings, i, text))
+			write_error(out, findings->import[i].line, text);
 	jsonout_close(out, ']');
-	jsonout_member_bool(out, "would_need_approval", findings->n_missing > 0);
+	jsonout_member_bool(out, "would_need_approval",
+			    would_need_approval(host->config, findings));
 	validate_script_write_list(out, "missing", findings, true);
 	jsonout_member_bool(out, "python_fits", findings->python_fits);
 	jsonout_close(out, '}');
 }
 
 static void
-validate_script_say(FILE *to, const char *profile, const struct findings *findings)
+validate_script_say(FILE *to, const struct tool_host *host, const struct findings *findings)
 {
+	char text[MISSING_ADVICE];
+
 	for (size_t i = 0; i < findings->n_errors; i++) {
 		if (findings->error[i].line)
 			fprintf(to, "line %u: ", findings->error[i].line);
 		fprintf(to, "%s\n", findings->error[i].message);
 	}
-	if (findings->n_errors == 0)
+	for (size_t i = 0; i < findings->n_imports; i++)
+		if (validate_script_lacks(host, findings, i, text))
+			fprintf(to, "line %u: %s\n", findings->import[i].line, text);
+	if (is_valid(host, findings))
 		fputs("The script is valid.\n", to);
 	if (!findings->found)
 		fputs("It has no metadata block.\n", to);
 	if (findings->requires_python)
 		fprintf(to, "requires-python: %s%s\n", findings->requires_python,
 			findings->python_fits ? "" : " (this Python does not fit)");
-	for (size_t i = 0; i < findings->list.n; i++)
-		fprintf(to, "dependency: %s%s\n", findings->list.item[i].written,
-			!findings->missing ? "" : findings->missing[i] ? " (not installed)"
-								       : " (installed)");
-	if (findings->n_missing)
-		fprintf(to, "What is not installed in the profile %s would need approval.\n",
-			profile);
+	for (size_t i = 0; i < findings->list.n; i++) {
+		const struct requirement *requirement = &findings->list.item[i];
+
+		fprintf(to, "dependency: %s", requirement->written);
+		if (findings->missing)
+			fprintf(to, " (%s)", findings->missing[i]
+				? verdict_of(host->config, requirement) : "installed");
+		fputc('\n', to);
+	}
 }
 
 static void
@@ -128,10 +212,11 @@ validate_script_answer_findings(const struct tool_host *host, const char *profil
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
-	validate_script_say(to, profile, findings);
+	(void)profile;
+	validate_script_say(to, host, findings);
 	xassert(fclose(to) == 0);
 	jsonout_init(&structured);
-	validate_script_write_structured(&structured, findings);
+	validate_script_write_structured(&structured, host, findings);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;

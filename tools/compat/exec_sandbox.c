@@ -424,15 +424,26 @@ say_errors(FILE *to, const struct findings *findings)
 }
 
 static void
-say_warnings(FILE *to, const struct findings *findings)
+say_warnings(FILE *to, const struct tool_host *host, const struct findings *findings)
 {
-	if (findings->n_missing || !findings->python_fits)
-		fputs("\nwarnings:", to);
+	const char *before = "\nwarnings:";
+	char text[MISSING_ADVICE];
+
+	if (findings->n_missing || !findings->python_fits) {
+		fputs(before, to);
+		before = "";
+	}
 	if (!findings->python_fits)
 		fprintf(to, "\n  - this Python is %s", environment_python(findings->environment));
 	for (size_t i = 0; findings->n_missing && i < findings->list.n; i++)
 		if (findings->missing[i])
 			fprintf(to, "\n  - not installed: %s", findings->list.item[i].written);
+	for (size_t i = 0; i < findings->n_imports; i++) {
+		if (!validate_script_lacks(host, findings, i, text))
+			continue;
+		fprintf(to, "%s\n  - line %u: %s", before, findings->import[i].line, text);
+		before = "";
+	}
 }
 
 static void
@@ -457,7 +468,7 @@ answer_findings(const struct tool_host *host, const char *profile,
 		fputs("dependencies: none", s.to);
 	for (size_t i = 0; i < findings->list.n; i++)
 		fprintf(s.to, "\n  - %s", findings->list.item[i].written);
-	say_warnings(s.to, findings);
+	say_warnings(s.to, host, findings);
 	saying_give(&s, false, false, host);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks code for validate_code, in a jailed worker, without running it. It is appended to
-policy/import_check.py, whose functions it calls.
+policy/import_check.py and worker/lenient.py, whose functions it calls.
 
 Standard input: one line of JSON, {"modules": [...]}, then the code. The value of the last
 expression is the answer: {"compiles": bool, "errors": [text], "complexity": text,
@@ -56,12 +56,31 @@ def recommendations_for(tree, lines):
     return found
 
 
+def compiled(code):
+    # Compiled whole, for some mistakes are found after parsing.
+    compile(code, "script.py", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    return ast.parse(code)
+
+
+def tree_of(code):
+    """In the forms, too, that a run accepts; it has no commands of notebooks."""
+    try:
+        return compiled(code)
+    except SyntaxError:
+        try:
+            text = code.decode()
+            python = with_line_breaks(text) or as_python(text, False)
+            if python is not None:
+                return compiled(python)
+        except (SyntaxError, UnicodeDecodeError):
+            pass
+        raise
+
+
 def look(head, code):
     answer = {"compiles": False, "errors": [], "complexity": "low", "recommendations": []}
     try:
-        # Compiled whole, for some mistakes are found after parsing.
-        compile(code, "script.py", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        tree = ast.parse(code)
+        tree = tree_of(code)
         answer["compiles"] = True
         answer["errors"] = import_problems(tree, frozenset(head["modules"]))
         answer["complexity"] = complexity_of(tree)

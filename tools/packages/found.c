@@ -41,6 +41,22 @@ found_fits(const struct tool_host *host, const json_t *manifest, const char *pla
 	       !json_equal(set, has) && consent_allows(host, set);
 }
 
+bool
+found_has(const struct tool_host *host, const char *module)
+{
+	const char *store = host->config->packages.store;
+	const char *extension = engine_extension(host->engine);
+	struct owned owned[OWNED_MAX];
+	size_t n = 0;
+
+	if (install_is_configured(host->config, NULL) == 0 && *extension)
+		n = owned_list(tenant_principal(host->tenant), owned);
+	for (size_t i = 0; i < n; i++)
+		if (store_has_module(store, owned[i].name, module, extension))
+			return true;
+	return false;
+}
+
 /* True: it is in found. */
 static bool
 found_choose(struct found *found, const struct tool_host *host,

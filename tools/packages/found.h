@@ -33,4 +33,7 @@ void found_done(struct found *found);
  * schema demands. NULL: none was found. */
 json_t *found_describe(const struct tool_host *host, const struct outcome *outcome);
 
+/* Has a set that the tenant has installed earlier this module? Reads some directories. */
+bool found_has(const struct tool_host *host, const char *module);
+
 #endif

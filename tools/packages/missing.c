@@ -366,3 +366,31 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 			       verdict == POLICY_APPROVE, advice_r);
 	return true;
 }
+
+void
+missing_advise_module(const struct tool_host *host, const char *module,
+		      char advice_r[MISSING_ADVICE])
+{
+	char message[MODULE_MAX + 32];
+	const struct outcome outcome = {
+		.status = OUTCOME_ERROR, .error_type = "ModuleNotFoundError",
+		.error_message = message,
+	};
+
+	snprintf(message, sizeof(message), "No module named '%s'", module);
+	if (!missing_advise(host, &outcome, false, advice_r))
+		snprintf(advice_r, MISSING_ADVICE, "The module %s is not installed.", module);
+}
+
+bool
+missing_is_package_of(const struct config *config, const char *package, const char *module)
+{
+	char own[MODULE_MAX + 1];
+	bool known;
+
+	find_package(config, module, own, &known);
+	if (strcmp(own, package) == 0)
+		return true;
+	requirement_normalise(module, strlen(module), own);
+	return strcmp(own, package) == 0;
+}

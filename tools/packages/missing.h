@@ -21,4 +21,11 @@
 bool missing_advise(const struct tool_host *host, const struct outcome *outcome,
 		    bool in_session, char advice_r[MISSING_ADVICE]);
 
+/* The same for one module, which a script imports and the machine does not have. */
+void missing_advise_module(const struct tool_host *host, const char *module,
+			   char advice_r[MISSING_ADVICE]);
+
+/* Would this requirement, by its normalised name, bring the module? */
+bool missing_is_package_of(const struct config *config, const char *package, const char *module);
+
 #endif

@@ -24,7 +24,7 @@ def main(*paths):
                 % (file, name + "_schema" if kind == ".json" else name))
         for source in sources:
             for line in lines_of(source):
-                f.write("\t%s\n" % json.dumps(line))
+                f.write("\t%s\n" % json.dumps(line).replace("??", "?\\?"))  # no trigraph
         f.write("\t;\n")
     os.replace(header + ".tmp", header)
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a script's metadata and compiles the script, in a jailed worker, without running it.
+"""Reads a script's metadata and compiles the script, in a jailed worker, without running it. It is
+appended to worker/lenient.py, whose functions it calls.
 
 Standard input: one line of JSON, {"toml": text or null, "compile": bool}, then the script. If
 the script is compiled, and there are other servers, its calls of their tools are checked, too.
 The value of the last expression is the answer: {"dependencies": [...], "requires_python": text
-or null, "errors": [{"key", "line", "message"}]}. Lines count from 1 in the TOML; with the key
-"script", in the script.
+or null, "errors": [{"key", "line", "message"}], "imports": [{"module", "line"}]}: modules that the
+script imports, and this Python does not have. Lines count from 1 in the TOML; with the key "script",
+in the script.
 """
 
 import ast
@@ -15,7 +17,7 @@ import sys
 import warnings
 
 TEXT_MAX = 500
-answer = {"dependencies": [], "requires_python": None, "errors": []}
+answer = {"dependencies": [], "requires_python": None, "errors": [], "imports": []}
 
 
 def wrong(key, line, message):
@@ -148,12 +150,12 @@ def check_arguments(node, where, schema):
                 wrong("script", node.lineno, "%s: the argument %s is missing" % (where, name))
 
 
-def check_calls(source):
+def check_calls(tree):
     """Reports mistakes that are certain. Calls of a server that does not run now are not
     checked."""
     try:
         import tools
-        names = Names(ast.parse(source))
+        names = Names(tree)
     except (ModuleNotFoundError, RecursionError):
         return
     if type(tools).__name__ != "ToolsModule":  # an installed package has this name
@@ -188,14 +190,152 @@ def check_calls(source):
             check_arguments(node, "%s.%s" % (server, tool), about[name]["inputSchema"])
 
 
+# ---- imports and names ----
+
+IMPORTS_MAX, NAMES_MAX = 32, 32
+# What a script has without an import: worker/bootstrap.py.
+GIVEN = {"__name__", "__file__", "__builtins__", "__doc__", "__spec__", "__loader__", "__package__",
+         "__annotations__", "__class__", "__module__", "__qualname__", "__notebook__", "display", "get_ipython", "exit", "quit", "_", "__", "_exit_code"}
+CATCHES_IMPORT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+CATCHES_NAME = {"NameError", "Exception", "BaseException"}
+
+
+def catches(node, kinds):
+    """Does the try statement catch one of these kinds of error?"""
+    for handler in node.handlers:
+        kind = handler.type
+        if kind is None or any(isinstance(part, (ast.Name, ast.Attribute)) and
+                               getattr(part, "id", getattr(part, "attr", None)) in kinds
+                               for part in ast.walk(kind)):
+            return True
+    return False
+
+
+def unguarded(tree, kinds):
+    """The nodes of the tree, without those whose errors of these kinds are caught, and without what
+    is for checkers of types alone."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        parts = ast.iter_child_nodes(node)
+        if isinstance(node, (ast.Try, getattr(ast, "TryStar", ast.Try))) and catches(node, kinds):
+            parts = [*node.handlers, *node.orelse, *node.finalbody]
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            parts = node.orelse
+        todo += parts
+
+
+def check_installs(tree):
+    """Commands of a notebook that install packages, which no run can do."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
+                isinstance(node.func.value, ast.Name) and node.func.value.id == HELPER:
+            words = " ".join(str(one.value) for one in node.args if isinstance(one, ast.Constant))
+            if re.match(r"\W*(?:\S+ -m )?(?:uv )?(?:pip3?|conda|mamba|uv)\b.*\b(?:install|add)\b", words):
+                wrong("script", node.lineno, "pip cannot install packages here; dependencies name them")
+
+
+def is_there(module):
+    import importlib.util
+    try:
+        return module in sys.modules or importlib.util.find_spec(module) is not None
+    except Exception:
+        return True
+
+
+def check_imports(tree):
+    """Reports the modules of the top level that this Python does not have."""
+    found = {}
+    for node in unguarded(tree, CATCHES_IMPORT):
+        names = ()
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module]
+        for name in names:
+            name = name.partition(".")[0]
+            found[name] = min(node.lineno, found.get(name, node.lineno))
+    missing = [(line, name) for name, line in found.items() if not is_there(name)]
+    answer["imports"] += [{"module": name, "line": line} for line, name in sorted(missing)[:IMPORTS_MAX]]
+
+
+def bound(tree):
+    """All names that any statement binds, in whatever scope; None: they cannot be known."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                names.add(node.id)
+            elif node.id in ("exec", "globals", "locals", "vars", "eval"):
+                return None
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for one in node.names:
+                if one.name == "*":
+                    return None
+                names.add(one.asname or one.name.partition(".")[0])
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names |= {node.name, *(getattr(one, "name", "") for one in getattr(node, "type_params", ()))}
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler):
+            names.add(node.name)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            names |= {*node.names}
+        else:  # patterns of match
+            names |= {getattr(node, "name", None), getattr(node, "rest", None)} - {None}
+    return names
+
+
+def check_names(tree):
+    """Reports names that nothing binds. A line with commands of a notebook may bind any."""
+    import builtins
+
+    names = bound(tree)
+    if names is None:
+        return
+    names |= GIVEN | {*dir(builtins)}
+    found = {}
+    for node in unguarded(tree, CATCHES_NAME):
+        if isinstance(node, ast.Name) and node.id == HELPER:
+            return
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in names:
+            found[node.id] = min(node.lineno, found.get(node.id, node.lineno))
+    for line, name in sorted((line, name) for name, line in found.items())[:NAMES_MAX]:
+        wrong("script", line, "the name %.100s is not defined%s" % (name, nearest(name, names)))
+
+
+def compiled(source):
+    """The script as Python, once it compiles: in the forms, too, that a run accepts."""
+    def check(text):
+        compile(text, "script.py", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        return text
+
+    try:
+        return check(source)
+    except SyntaxError:
+        try:
+            text = source.decode()
+            python = with_line_breaks(text) or as_python(text)
+            if python is not None:
+                return check(python)
+        except (SyntaxError, UnicodeDecodeError):
+            pass
+        raise
+
+
 def compile_script(source):
     nul = source.find(b"\0")
     if nul >= 0:
         wrong("script", source.count(b"\n", 0, nul) + 1, "source holds a NUL byte")
         return
     try:
-        compile(source, "script.py", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        check_calls(source)
+        python = compiled(source)
+        tree = ast.parse(python)
+        check_calls(tree)
+        check_installs(tree)
+        check_imports(tree)
+        check_names(tree)
     except SyntaxError as e:
         wrong("script", e.lineno, "%s: %s" % (type(e).__name__, e.msg))
     except (RecursionError, MemoryError):

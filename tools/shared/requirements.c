@@ -288,6 +288,30 @@ read_errors(struct requirements_check *check, const json_t *errors)
 	}
 }
 
+static void
+read_imports(struct findings *findings, const json_t *imports)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(imports, i, one) {
+		const char *module = json_string_value(json_object_get(one, "module"));
+		json_int_t line = json_integer_value(json_object_get(one, "line"));
+		struct finding_import *import = &findings->import[findings->n_imports];
+
+		if (findings->n_imports == FINDING_IMPORTS_MAX)
+			return;
+		if (!module || !*module || line < 0 || line > 100000000 ||
+		    strlen(module) >= sizeof(import->module) ||
+		    module[strspn(module, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					  "0123456789_")])
+			continue;
+		memcpy(import->module, module, strlen(module) + 1);
+		import->line = (unsigned int)line;
+		findings->n_imports++;
+	}
+}
+
 /* Is it a failure that is not the script's fault? */
 static bool
 is_trouble(enum outcome_status status)
@@ -310,6 +334,7 @@ on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 	}
 	if (answer) {
 		read_errors(check, json_object_get(answer, "errors"));
+		read_imports(&check->findings, json_object_get(answer, "imports"));
 		read_dependencies(check, json_object_get(answer, "dependencies"), true);
 		read_requires_python(check, json_object_get(answer, "requires_python"));
 	} else {

@@ -15,8 +15,10 @@
 
 #include "mcp/tool.h"
 #include "policy/requirement.h"
+#include "proto/message.h"
 
 #define FINDING_ERRORS_MAX 64	/* reported for one script; all others are counted as one */
+#define FINDING_IMPORTS_MAX 32	/* modules that are missing, of one script */
 
 struct requirements_check;
 
@@ -45,6 +47,13 @@ struct findings {
 	char *requires_python;		/* NULL: none is given */
 	struct finding_error error[FINDING_ERRORS_MAX];
 	size_t n_errors;
+	/* With compile: the modules that the script imports, and the profile's Python does not
+	 * have. Names of the top level, of letters, digits and '_'. */
+	struct finding_import {
+		unsigned int line;
+		char module[MODULE_NAME_MAX + 1];
+	} import[FINDING_IMPORTS_MAX];
+	size_t n_imports;
 	/* The environment, if there are requirements and no errors; otherwise NULL. */
 	json_t *environment;
 	bool python_fits;		/* true also if there is no requires_python */

@@ -557,6 +557,13 @@ engine_packages(const struct engine *engine)
 }
 
 const char *
+engine_extension(const struct engine *engine)
+{
+	(void)engine;
+	return "";
+}
+
+const char *
 engine_platform(const struct engine *engine)
 {
 	(void)engine;
