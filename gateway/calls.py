@@ -75,7 +75,7 @@ class Calls:
         """Calls a tool. on_requests(requests) answers what the service asks meanwhile: questions
         of input() and calls of client_tools, the list of tools that a script may call."""
         capabilities, headers = {}, {}
-        if on_requests:
+        if on_requests and not client_tools:
             capabilities["elicitation"] = {}
         if client_tools:
             capabilities["extensions"] = {

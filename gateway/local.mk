@@ -7,6 +7,7 @@ dist_gateway_DATA = \
 	gateway/hosted.py \
 	gateway/jupyter.py gateway/jupyter_wire.py \
 	gateway/kernel.py \
+	gateway/librechat.py \
 	gateway/lines.py \
 	gateway/main.py \
 	gateway/options.py \

@@ -20,6 +20,7 @@ import time
 from aiohttp import web
 
 import jupyter
+import librechat
 import run_code
 from lines import program
 from options import EX_UNAVAILABLE, EX_USAGE, Arguments
@@ -27,7 +28,7 @@ from server import Gateway, application
 from service import Service
 
 SYSTEM_SOCKET = "/run/mcp-pythond/http.sock"
-DIALECTS = {"jupyter": jupyter, "run_code": run_code}
+DIALECTS = {"jupyter": jupyter, "librechat": librechat, "run_code": run_code}
 START_SECONDS = 20
 ACTIVATED = 3			# the first descriptor that systemd passes
 
@@ -165,6 +166,7 @@ def greet(sockets, token, is_open):
         if token:
             print("  Jupyter server:  %s/?token=%s" % (url, token))
             print("  run_code:        %s/run_code" % url)
+            print("  LibreChat:       LIBRECHAT_CODE_BASEURL=%s/v1" % url)
             print("  token:           %s%s" % (token, " (not needed here)" if is_open else ""),
                   flush=True)
 

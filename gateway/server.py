@@ -206,6 +206,8 @@ async def around(request, handler):
 def error_answer(dialect, status, text):
     """An error as the clients of the dialect read it."""
     body = {"message": text, "error": text, "code": status}
+    if dialect == "librechat":
+        body = {"error": text, "message": text}
     if dialect == "jupyter":
         body = {"message": text, "reason": None}
     return web.json_response(body, status=status)

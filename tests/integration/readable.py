@@ -261,7 +261,7 @@ def what_is_missing_is_named(ctx):
     """Folders and programs of other machines, packages that libraries ask for, pip by any way, files elsewhere."""
     with ctx.client() as client:
         for script, want in (
-                ("open('/mnt/data/x.csv')", "there is no folder /mnt/data here: the files of a call are in /workspace"),
+                ("open('/content/x.csv')", "there is no folder /content here: the files of a call are in /workspace"),
                 ("import subprocess\nsubprocess.run(['ffmpeg', '-h'])", "there is no program ffmpeg here"),
                 ("input()", "no user answers input() here"),
                 ("raise ImportError(\"Missing optional dependency 'tabulate'.  Use pip\")", "The module tabulate is not installed"),
