@@ -127,7 +127,7 @@ def files_go_in_and_out(ctx):
             equal(chat.ask("GET", "/download/%s/%s" % (session, wrong))[0], status, wrong)
         assert "gone.csv is no longer kept" in chat.exec("1", files=[
             {"id": never, "storage_session_id": never, "name": "gone.csv"}])["stderr"]
-        for name in ("../x", "/x", ".x", "a//b", "x" * 300):
+        for name in ("../x", "a/../../x", ".x", "a//b", "x" * 300):
             equal(chat.upload(name, b"x")[0], 400, name)
         status, answer = chat.upload("many.txt", b"x", "/upload/batch", copies=3)
         equal((status, answer["message"], answer["succeeded"]), (200, "success", 3))
