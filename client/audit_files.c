@@ -7,10 +7,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,14 +65,18 @@ close_file(struct audit_file *file)
 	*file = (struct audit_file){ .stream = NULL };
 }
 
-/* older: the N of PATH.N; 0: PATH itself. */
+/* Malloc'd. older: the N of PATH.N; 0: PATH itself. */
+static char *
+older_path(const char *path, unsigned long older)
+{
+	return older ? xasprintf("%s.%lu", path, older) : xstrdup(path);
+}
+
 static int
 open_file(struct audit_file *file, const char *path, unsigned long older)
 {
 	*file = (struct audit_file){ .is_older = older > 0 };
-	if ((older ? asprintf(&file->path, "%s.%lu", path, older)
-		   : asprintf(&file->path, "%s", path)) < 0)
-		xalloc_fail(0);
+	file->path = older_path(path, older);
 	file->stream = fopen(file->path, "re");
 	return file->stream ? 0 : -errno;
 }
@@ -83,6 +89,61 @@ is_at(const struct audit_file *file, const char *path)
 
 	return stat(path, &now) == 0 && fstat(fileno(file->stream), &held) == 0 &&
 	       now.st_ino == held.st_ino && now.st_dev == held.st_dev;
+}
+
+/* ---- the last lines ---- */
+
+/* Where reading begins. */
+struct beginning {
+	struct stat file;
+	off_t at;
+	bool any;		/* false: at the first line of all */
+};
+
+/* Looks through a file from its end, until no more lines are wanted; returns how many are. */
+static size_t
+look_back(const struct audit_files *files, const char *path, size_t left, struct beginning *begin)
+{
+	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	const char *text;
+	size_t end;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0)
+		return left;
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (text == MAP_FAILED)
+		return left;
+	end = (size_t)st.st_size;
+	while (left > 0 && end > 0) {
+		size_t len = end - (text[end - 1] == '\n');
+		const char *before = len > 0 ? memrchr(text, '\n', len) : NULL;
+		size_t at = before ? (size_t)(before - text) + 1 : 0;
+
+		if (files->wants(files->arg, text + at, len - at)) {
+			*begin = (struct beginning){ .file = st, .at = (off_t)at, .any = true };
+			left--;
+		}
+		end = at;
+	}
+	munmap((void *)text, (size_t)st.st_size);
+	return left;
+}
+
+/* Does reading begin later than in this file? If it begins in it, goes there. */
+static bool
+is_before(struct audit_file *file, struct beginning *begin)
+{
+	struct stat st;
+
+	if (!begin->any)
+		return false;
+	if (fstat(fileno(file->stream), &st) < 0 || st.st_ino != begin->file.st_ino ||
+	    st.st_dev != begin->file.st_dev)
+		return true;
+	fseeko(file->stream, begin->at, SEEK_SET);
+	begin->any = false;
+	return false;
 }
 
 /* ---- older files ---- */
@@ -142,19 +203,26 @@ find_numbers(const char *path, unsigned long **number_r)
 
 /* *last_r: the number of the last one; 0: none. */
 static int
-read_older(const struct audit_files *files, unsigned long *last_r)
+read_older(const struct audit_files *files, struct beginning *begin, unsigned long *last_r)
 {
 	own_mem unsigned long *number = NULL;
 	struct audit_file file;
+	size_t left = files->last ? look_back(files, files->path, files->last, begin) : 0;
 	int n = find_numbers(files->path, &number), r = 0;
 
 	if (n < 0 && n != -ENOENT)
 		say("the directory of %s: %s", files->path, strerror(-n));
+	for (int i = n; i > 0 && left > 0; i--) {
+		own_mem char *path = older_path(files->path, number[i - 1]);
+
+		left = look_back(files, path, left, begin);
+	}
+	begin->any &= left == 0;	/* there are not so many: all are read */
 	for (int i = 0; i < n && r == 0; i++) {
 		r = open_file(&file, files->path, number[i]);
 		if (r < 0)
 			say("%s: %s", file.path, strerror(-r));
-		else
+		else if (!is_before(&file, begin))
 			read_lines(files, &file, false);
 		close_file(&file);
 	}
@@ -187,7 +255,7 @@ static void
 read_on(const struct audit_files *files, struct audit_file *file, unsigned long *last, bool whole)
 {
 	for (;;) {
-		own_mem char *renamed = NULL;
+		own_mem char *renamed = older_path(files->path, *last + 1);
 
 		if (!file->stream && open_next(files, file, *last) < 0) {
 			close_file(file);
@@ -197,8 +265,6 @@ read_on(const struct audit_files *files, struct audit_file *file, unsigned long 
 		if (!file->is_older && is_at(file, files->path))
 			return;
 		read_lines(files, file, whole);	/* written between the last read and the renaming */
-		if (asprintf(&renamed, "%s.%lu", files->path, *last + 1) < 0)
-			xalloc_fail(0);
 		*last += is_at(file, renamed);
 		close_file(file);
 	}
@@ -245,6 +311,7 @@ say_no_file(const char *path, int error)
 int
 audit_files_read(const struct audit_files *files, bool follow)
 {
+	struct beginning begin = { .any = false };
 	struct audit_file file;
 	unsigned long last;
 	own_fd int watch = -1;
@@ -256,7 +323,7 @@ audit_files_read(const struct audit_files *files, bool follow)
 		if (watch < 0)
 			return EX_OSERR;
 	}
-	r = read_older(files, &last);
+	r = read_older(files, &begin, &last);
 	if (r)
 		return r;
 	r = open_next(files, &file, last);
@@ -264,6 +331,7 @@ audit_files_read(const struct audit_files *files, bool follow)
 		close_file(&file);
 		return say_no_file(files->path, r);
 	}
+	(void)is_before(&file, &begin);
 	read_on(files, &file, &last, follow);
 	while (files->on_end(files->arg) && follow && wait_for_change(watch))
 		read_on(files, &file, &last, true);

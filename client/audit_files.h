@@ -20,10 +20,14 @@ struct audit_files {
 	bool (*on_end)(void *arg);	/* all lines that exist now were read; false: no more are
 					 * wanted */
 	void *arg;
+	/* last not 0: begins at the last so many lines for which wants is true. They are looked
+	 * for from the end. */
+	size_t last;
+	bool (*wants)(void *arg, const char *text, size_t len);
 };
 
-/* Reads all lines. follow: then also those that the service adds, until on_end returns false; these
- * are whole. Returns 0, or an exit code after printing the reason. */
+/* Reads all lines, or the last ones. follow: then also those that the service adds, until on_end
+ * returns false; these are whole. Returns 0, or an exit code after printing the reason. */
 int audit_files_read(const struct audit_files *files, bool follow);
 
 #endif

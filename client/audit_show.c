@@ -87,6 +87,62 @@ is_wanted(const struct audit_asked *asked, json_t *record)
 	       (!asked->text || has_text(NULL, record, asked->text));
 }
 
+/* ---- before a line is parsed ---- */
+
+/* Is the word in the line, in any case? Known only of a word that JSON writes as it is; any other
+ * word may be in it. */
+static bool
+line_may_have(const char *text, size_t len, const char *word)
+{
+	const size_t word_len = word ? strlen(word) : 0;
+
+	if (word_len == 0)
+		return true;
+	for (const char *c = word; *c; c++)
+		if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || *c == '/')
+			return true;
+	for (size_t i = 0; i + word_len <= len; i++)
+		if ((text[i] | 0x20) == (*word | 0x20) &&
+		    strncasecmp(text + i, word, word_len) == 0)
+			return true;
+	return false;
+}
+
+/* May the record be one of those that are asked for? Most lines need not be parsed to know that
+ * they are not. */
+static bool
+is_possible(const struct audit_asked *asked, const char *text, size_t len)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, asked->record);
+	return line_may_have(text, len, asked->execution) &&
+	       line_may_have(text, len, asked->event) && line_may_have(text, len, asked->status) &&
+	       line_may_have(text, len, asked->tenant) && line_may_have(text, len, asked->text) &&
+	       line_may_have(text, len, asked->record ? number : NULL);
+}
+
+/* The record of a line, if it is one of those that are asked for; else NULL. */
+static json_t *
+wanted_record(const struct audit_asked *asked, const char *text, size_t len)
+{
+	json_t *record = is_possible(asked, text, len) ? json_loadb(text, len, 0, NULL) : NULL;
+
+	if (record && is_wanted(asked, record))
+		return record;
+	json_decref(record);
+	return NULL;
+}
+
+static bool
+audit_show_wants(void *arg, const char *text, size_t len)
+{
+	const struct audit_shown *shown = arg;
+	json_auto_t *record = wanted_record(shown->asked, text, len);
+
+	return record;
+}
+
 /* ---- one row ---- */
 
 /* Members with a column of their own, and those that only a program needs. */
@@ -179,14 +235,12 @@ static void
 on_line(void *arg, const struct audit_line *line)
 {
 	struct audit_shown *shown = arg;
-	json_t *record = json_loadb(line->text, line->len, 0, NULL), **place;
+	json_t *record = wanted_record(shown->asked, line->text, line->len), **place;
 
+	shown->seen++;
 	if (!record)
 		return;
-	shown->seen++;
-	if (!is_wanted(shown->asked, record)) {
-		json_decref(record);
-	} else if (!shown->last) {
+	if (!shown->last) {
 		print_record(shown, record);
 		json_decref(record);
 	} else {
@@ -238,6 +292,7 @@ audit_show(const struct audit_asked *asked)
 	struct audit_shown shown = { .asked = asked, .width = screen_columns() };
 	const struct audit_files files = {
 		.path = asked->path, .on_line = on_line, .on_end = on_end, .arg = &shown,
+		.last = asked->last, .wants = audit_show_wants,
 	};
 	int code;
 

@@ -10,6 +10,7 @@ import json
 import os
 import pwd
 import random
+import resource
 import signal
 import subprocess
 import threading
@@ -118,6 +119,51 @@ def records_are_selected(ctx):
             assert "no record matches; the log has %d" % len(all) in done.stderr, done.stderr
         for wrong in ("--until", "zzz"), ("--last", "0"), ("-n", "10001"), ("-n", "x"):
             equal(log.command("show", *wrong).returncode, 64, wrong)
+
+
+@test(private=True)
+def the_last_ones_are_those_at_the_end(ctx):
+    """Over several files, with and without a filter, and when there are fewer."""
+    with Log(ctx) as log:
+        with ctx.private(log.config("rotate_bytes = 64K\n")) as s, ctx.client(path=s.socket) as c:
+            for i in range(8):
+                c.run("%d #%s" % (i, "x" * 20000))
+                c.run("1/0")
+        assert os.path.exists(log.path + ".1")
+        for filter in ((), ("--status", "error"), ("--event", "execution-started"), ("--text", "ZERODIVISION"),
+                       ("--event", "rotated")):
+            all = log.records(*filter)
+            assert all or filter[:1] == ("--text",), filter
+            for n in (1, 2, 5, 9, 10000):
+                equal(log.records("-n", str(n), *filter), all[-n:], filter)
+
+
+@test(private=True, alone=True)
+def a_large_log_is_not_read_for_its_end(ctx):
+    """In processor time of one run: the end, against a check of the whole chain."""
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            o = c.run("print('one of many')")
+        with open(log.path, "rb") as f:
+            lines = f.read()
+        with open(log.path, "wb") as f:
+            for _ in range(80 * 1024 * 1024 // len(lines)):
+                f.write(lines.replace(o.id.encode(), b"x-" + b"y" * (len(o.id) - 2)))
+            f.write(lines)
+
+        def cost(*arguments):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            log.command(*arguments)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        whole = cost("verify")
+        equal(log.records("-n", "3"), [json.loads(line) for line in lines.splitlines()[-3:]])
+        last = min(cost("show", "-n", "3") for _ in range(3))
+        one = min(cost("show", "--execution", o.id) for _ in range(2))
+        equal(len(log.records("--execution", o.id)), 2)
+        assert last < whole / 5, "the end of the log costs %.3f s, all of it %.3f s" % (last, whole)
+        assert one < whole * 2, "one of many costs %.3f s, all of them %.3f s" % (one, whole)
+        return "end %.3f s, one of many %.3f s, whole chain %.3f s" % (last, one, whole)
 
 
 @test(private=True)
