@@ -16,6 +16,7 @@
 #include <event2/event_struct.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/own.h"
@@ -37,7 +38,10 @@
 #define PACE_MS 100			/* between checks for tenants whose debt is small enough */
 #define KEEP_S 120			/* time limit of a file that comes in */
 #define KEEP_BYTES_S (4 << 20)		/* for each so many bytes the limit is a second longer */
-#define INDEX_S 30			/* time limit for the helper to read the store */
+#define INDEX_S 30			/* time limit for the helper to read the store; of a new
+					 * helper, for the next file in it */
+#define INDEX_TURN 256			/* messages that are read in one turn of the loop */
+#define NAMES 4096			/* buckets of files by name */
 #define SWEEP_S 30			/* between two sweeps, which remove expired files */
 #define SWEPT_MAX 64			/* files that one sweep removes */
 
@@ -50,6 +54,8 @@ struct stored {
 	unsigned char sha256[FILESTORE_SHA256];
 	unsigned int holds;
 	bool seen;			/* in the index of a new helper */
+	const struct shelf *shelf;
+	LIST_ENTRY(stored) named;
 };
 
 TAILQ_HEAD(stored_list, stored);
@@ -108,6 +114,7 @@ struct filestore {
 	size_t n_active, n_slow;
 	uint64_t bytes;			/* of all shelves */
 	uint64_t last_number;
+	LIST_HEAD(, stored) named[NAMES];	/* what is on the shelves */
 };
 
 /* Seconds since the epoch by the clock of the first call. What happens to that clock later makes no
@@ -200,11 +207,25 @@ stored_free(struct stored *file)
 	free(file);
 }
 
+/* Puts a file at the end of a shelf. */
+static void
+filestore_put_up(struct filestore *store, struct shelf *shelf, struct stored *file)
+{
+	const size_t bucket = hash_text(HASH_BEGIN, file->name) % NAMES;
+
+	file->shelf = shelf;
+	TAILQ_INSERT_TAIL(&shelf->files, file, link);
+	LIST_INSERT_HEAD(&store->named[bucket], file, named);
+	shelf->n_files++;
+	filestore_charge(store, shelf, file->size);
+}
+
 /* The shelf stays, even if it is empty. */
 static void
 filestore_unshelve(struct filestore *store, struct shelf *shelf, struct stored *file)
 {
 	TAILQ_REMOVE(&shelf->files, file, link);
+	LIST_REMOVE(file, named);
 	shelf->n_files--;
 	filestore_discharge(store, shelf, file->size);
 	stored_free(file);
@@ -410,9 +431,7 @@ filestore_shelve(struct filestore *store, struct shelf *shelf, struct stored *fi
 
 	if (earlier)
 		remove_stored(store, shelf, earlier);
-	TAILQ_INSERT_TAIL(&shelf->files, file, link);
-	shelf->n_files++;
-	filestore_charge(store, shelf, file->size);
+	filestore_put_up(store, shelf, file);
 }
 
 /* Adds to the index a file that the helper has kept. If the job was cancelled, the order to cancel
@@ -459,12 +478,14 @@ static void filestore_on_writable(evutil_socket_t fd, short what, void *arg);
 static void
 filestore_open(struct filestore *store)
 {
+	static const struct timeval patience = { .tv_sec = INDEX_S };
 	const int socket = store->helper.socket;
 
 	event_assign(&store->readable, store->base, socket, EV_READ | EV_PERSIST,
 		     filestore_on_readable, store);
 	event_assign(&store->writable, store->base, socket, EV_WRITE, filestore_on_writable, store);
-	event_add(&store->readable, NULL);
+	/* A listing may be long, but a helper that stands still in it is lost. */
+	event_add(&store->readable, store->listing ? &patience : NULL);
 }
 
 static void
@@ -504,12 +525,14 @@ filestore_lose_helper(struct filestore *store, int error)
 /* ---- the index of a new helper ---- */
 
 static struct stored *
-find_by_name(const struct shelf *shelf, const struct msg_str *name)
+find_by_name(const struct filestore *store, const struct shelf *shelf, const struct msg_str *said)
 {
+	char name[FILE_NAME + 1] = "";
 	struct stored *file;
 
-	TAILQ_FOREACH(file, &shelf->files, link)
-		if (memcmp(file->name, name->at, FILE_NAME) == 0)
+	memcpy(name, said->at, FILE_NAME);
+	LIST_FOREACH(file, &store->named[hash_text(HASH_BEGIN, name) % NAMES], named)
+		if (file->shelf == shelf && strcmp(file->name, name) == 0)
 			break;
 	return file;
 }
@@ -521,7 +544,7 @@ filestore_see(struct filestore *store, const struct msg_stored_file *said)
 {
 	own_mem char *principal = xmemdup0(said->principal.at, said->principal.len);
 	const struct shelf *shelf = find_shelf(store, principal);
-	struct stored *file = shelf ? find_by_name(shelf, &said->name) : NULL;
+	struct stored *file = shelf ? find_by_name(store, shelf, &said->name) : NULL;
 	struct msg msg = { .type = MSG_DROP_FILE,
 			   .drop_file = { .name = said->name, .principal = said->principal } };
 
@@ -563,6 +586,7 @@ filestore_take_listing(struct filestore *store, const struct msg *msg)
 	if (msg->store_ready.error != 0)
 		return -(int)msg->store_ready.error;
 	store->listing = false;
+	event_remove_timer(&store->readable);
 	helper_is_back(&store->helper);
 	filestore_forget_unseen(store);
 	return 0;
@@ -580,20 +604,25 @@ filestore_take(struct filestore *store, const struct msg *msg)
 }
 
 static void
-filestore_on_readable(evutil_socket_t fd, short, void *arg)
+filestore_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct filestore *store = arg;
 	struct frame frame = { 0 };
-	int r;
+	int r = what == EV_TIMEOUT ? -ETIMEDOUT : 1;
 
-	while ((r = frame_reader_read(&store->reader, (int)fd, &frame)) == 1) {
-		r = filestore_take(store, &frame.msg);
+	for (int n = 0; r == 1 && n < INDEX_TURN; n++) {
+		int taken = 0;
+
+		r = frame_reader_read(&store->reader, (int)fd, &frame);
+		if (r == 1)
+			taken = filestore_take(store, &frame.msg);
 		frame_done(&frame);
-		if (r < 0)
-			break;
+		r = taken < 0 ? taken : r;
 	}
 	if (r < 0)
 		filestore_lose_helper(store, r);
+	else if (r == 1)	/* the reader may have the rest already */
+		event_active(&store->readable, EV_READ, 0);
 	filestore_start_waiting(store);
 }
 
@@ -899,14 +928,13 @@ filestore_hold_is(const struct filestore_hold *hold, const char *uri)
 
 /* ---- creation and end ---- */
 
-/* Adds a file to the index, in the order of until_s. This is the order in which the files came,
- * unless the time for which files are kept was changed. */
+/* Adds a file to the index; sort_shelf follows. */
 static void
 filestore_take_stored(struct filestore *store, const struct msg_stored_file *said)
 {
 	char *principal = xmemdup0(said->principal.at, said->principal.len);
 	struct shelf *shelf = get_shelf(store, principal);
-	struct stored *file = xcalloc(1, sizeof(*file)), *before;
+	struct stored *file = xcalloc(1, sizeof(*file));
 
 	free(principal);
 	memcpy(file->name, said->name.at, FILE_NAME);
@@ -915,15 +943,33 @@ filestore_take_stored(struct filestore *store, const struct msg_stored_file *sai
 	file->size = said->size;
 	file->until_s = said->until;
 	memcpy(file->sha256, said->sha256.at, sizeof(file->sha256));
-	before = TAILQ_LAST(&shelf->files, stored_list);
-	while (before && before->until_s > file->until_s)
-		before = TAILQ_PREV(before, stored_list, link);
-	if (before)
-		TAILQ_INSERT_AFTER(&shelf->files, before, file, link);
-	else
-		TAILQ_INSERT_HEAD(&shelf->files, file, link);
-	shelf->n_files++;
-	filestore_charge(store, shelf, file->size);
+	filestore_put_up(store, shelf, file);
+}
+
+static int
+by_until(const void *a, const void *b)
+{
+	const struct stored *const *x = a, *const *y = b;
+
+	return ((*x)->until_s > (*y)->until_s) - ((*x)->until_s < (*y)->until_s);
+}
+
+/* Sorts the files of a shelf by until_s: the order in which they came, unless the time for which
+ * files are kept was changed. */
+static void
+sort_shelf(struct shelf *shelf)
+{
+	own_mem struct stored **files = xcalloc(shelf->n_files + 1, sizeof(struct stored *));
+	struct stored *file;
+	size_t n = 0;
+
+	while ((file = TAILQ_FIRST(&shelf->files))) {
+		TAILQ_REMOVE(&shelf->files, file, link);
+		files[n++] = file;
+	}
+	qsort(files, n, sizeof(struct stored *), by_until);
+	for (size_t i = 0; i < n; i++)
+		TAILQ_INSERT_TAIL(&shelf->files, files[i], link);
 }
 
 /* Waits for the next message, no longer than until. 1, or -errno. */
@@ -948,6 +994,7 @@ static int
 read_index(struct filestore *store)
 {
 	uint64_t until_ms = clock_ms() + INDEX_S * 1000;
+	struct shelf *shelf;
 
 	for (;;) {
 		struct frame frame = { 0 };
@@ -956,6 +1003,8 @@ read_index(struct filestore *store)
 		if (r == 1 && frame.msg.type == MSG_STORE_READY) {
 			r = -(int)frame.msg.store_ready.error;
 			frame_done(&frame);
+			TAILQ_FOREACH(shelf, &store->shelves, link)
+				sort_shelf(shelf);
 			return r;
 		}
 		if (r == 1 && frame.msg.type == MSG_STORED_FILE)

@@ -697,6 +697,42 @@ test_the_helper_ends(void **state)
 	assert_int_equal(files_on_disk(), 4);
 }
 
+/* More files than a new helper's index may have in one turn of the loop. They are in the order in
+ * which they came, whatever the order of the directory: the oldest make room. */
+static void
+test_many_files_are_read_again(void **state)
+{
+	const size_t many = 600;
+	char uri[32];
+	int r;
+
+	(void)state;
+
+	bounds.tenant_files = (uint32_t)many;
+	restart();
+	the_time = (uint64_t)time(NULL);	/* the helper has the real clock */
+	filestore_set_clock(test_clock);
+	for (size_t i = 0; i < many; i++) {
+		snprintf(uri, sizeof(uri), "u:%zu", i);
+		the_time++;		/* for its debt */
+		assert_int_equal(keep("uid:1", uri, 1, 1, (unsigned char)i), 0);
+	}
+	assert_int_equal(kill(filestore_pid(store), SIGKILL), 0);
+	do			/* until its end is noticed */
+		r = keep("uid:2", "u:0", 1, 1, 1);
+	while (r == -EPIPE);
+	assert_int_equal(r, 0);
+	for (size_t i = 0; i < many; i++) {
+		snprintf(uri, sizeof(uri), "u:%zu", i);
+		assert_true(has("uid:1", uri));
+	}
+	restart();
+	assert_true(has("uid:1", "u:0") && has("uid:1", uri) && has("uid:2", "u:0"));
+	assert_int_equal(keep("uid:1", "u:further", 1, 1, 1), 0);
+	assert_false(has("uid:1", "u:0"));
+	assert_true(has("uid:1", "u:1") && has("uid:1", uri));
+}
+
 /* A held file stays, and counts. After it has expired it is not found any more, and its last holder
  * removes it. */
 static void
@@ -808,6 +844,7 @@ main(void)
 		TEST(test_moved_and_linked),
 		TEST(test_directories_that_others_can_write),
 		TEST(test_the_helper_ends),
+		TEST(test_many_files_are_read_again),
 		TEST(test_what_is_held_stays),
 		TEST(test_no_room_on_the_disk),
 		TEST(test_a_tenant_pays_for_its_files),
