@@ -170,8 +170,9 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		const struct execution_watcher *watcher, struct execution **execution_r,
 		struct why *why_r)
 {
-	struct execution_mounts mounts;
+	struct execution_mounts mounts = { 0 };
 	struct repl_terms terms = { 0 };
+	bool is_away = false;		/* what would mount its files */
 	unsigned int index = 0;
 	struct share *share;
 	struct execution *e;
@@ -188,7 +189,8 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	if (r == 0)
 		r = execution_mounts_take(&mounts, engine, tenant, request,
 					  request->repl != NULL ? &terms : NULL, why_r);
-	if (r < 0) {
+	is_away = r == -EAGAIN;
+	if (r < 0 && !is_away) {
 		if (request->channel != NULL)
 			close(*request->channel);
 		return r;
@@ -223,7 +225,11 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		e->item.kind = learning_choose(tenant, index, request->script,
 					       request->script_len, &e->named);
 	share = &tenant->share[e->repl != NULL ? POOL_USUAL(index) : e->item.kind];
-	if (!pool_may_serve(share) ||
+	if (is_away) {
+		snprintf(e->jail_text, sizeof(e->jail_text), "%s", why_r->text);
+		e->facts.jail_text = e->jail_text;
+	}
+	if (is_away || !pool_may_serve(share) ||
 	    sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);

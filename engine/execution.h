@@ -26,8 +26,8 @@ struct why;
  * on_outcome returns). Or fills why_r and returns -ENOENT: the profile is not configured; -EACCES:
  * the tenant may not use the profile; -EFBIG: the profile's disk has no room for the input files;
  * -EINVAL: a stored file or the volume cannot be mounted; -ESRCH: the session has ended; or the
- * error of engine_observer.on_start. A full queue is not an error: the outcome is
- * OUTCOME_OVERLOADED. */
+ * error of engine_observer.on_start. A full queue is not an error, and neither is a keeper that is
+ * away: the outcome is OUTCOME_OVERLOADED. */
 int execution_start(struct engine *engine, struct tenant *tenant,
 		    const struct execution_request *request,
 		    const struct execution_watcher *watcher,

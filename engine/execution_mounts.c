@@ -63,8 +63,8 @@ mounts_check(const struct engine *engine, const struct execution_request *reques
 			       "files: large files cannot be mounted in a session that has outlived "
 			       "a restart of the service; begin a new one");
 	if (!engine->keeper || !keeper_is_there(engine->keeper))
-		return why_say(why_r, -EINVAL, "files",
-			       "files: large files cannot be mounted: %s",
+		return why_say(why_r, -EAGAIN, "files",
+			       "files: large files cannot be mounted now: %s",
 			       engine->keeper ? keeper_trouble(engine->keeper)
 					      : "there is no keeper");
 	return 0;

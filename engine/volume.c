@@ -48,7 +48,7 @@ volume_check(const struct engine *engine, const char *name, struct why *why_r)
 		return why_say(why_r, -EINVAL, "volume", "volume: volumes need a directory "
 			       "([workspace] directory of the configuration)");
 	if (!engine->keeper || !keeper_is_there(engine->keeper))
-		return why_say(why_r, -EINVAL, "volume", "volume: volumes cannot be mounted: %s",
+		return why_say(why_r, -EAGAIN, "volume", "volume: volumes cannot be mounted now: %s",
 			       engine->keeper ? keeper_trouble(engine->keeper)
 					      : "there is no keeper");
 	error = keeper_no_volumes(engine->keeper);

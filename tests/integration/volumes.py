@@ -105,6 +105,25 @@ def kill_servers(s):
 # ---- what it is for ----
 
 @test(private=True)
+def a_keeper_that_is_away(ctx):
+    """Nothing is wrong with a call that is made meanwhile: it is to be made again."""
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        run(c, "open('/volume/data/f', 'w').write('a')")
+        seen = set()
+
+        def is_away():
+            for pid in (pid for pid in s.below() if comm(pid) == "python-keeper"):
+                os.kill(pid, signal.SIGKILL)
+            seen.add(c.run("1", 120, volume="data").status)
+            return "overloaded" in seen
+        until("a call while it is away", is_away)
+        # error: the keeper ended while the script ran.
+        assert seen <= {"ok", "overloaded", "jail_failed", "error"}, seen
+        until("it is back", lambda: c.run("1", 120, volume="data").status == "ok")
+        equal(run(c, "open('/volume/data/f').read()").result["repr"], "'a'")
+
+
+@test(private=True)
 def scripts_and_sessions_share_it(ctx):
     with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
         run(c, "open('/volume/data/a', 'w').write('first')")
