@@ -93,19 +93,19 @@ loads(const char *module, const struct part *package, const struct part *item)
 }
 
 static uint64_t
-find(const struct config *config, const struct part *package, const struct part *item)
+find(const struct config_list *names, const struct part *package, const struct part *item)
 {
 	uint64_t found = 0;
 
-	for (size_t i = 0; i < learnable_count(config); i++)
-		if (loads(learnable_name(config, i), package, item))
+	for (size_t i = 0; i < names->n; i++)
+		if (loads(names->item[i], package, item))
 			found |= UINT64_C(1) << i;
 	return found;
 }
 
 /* The names of one line: "import a.b as c, d" or "from a import b, c". */
 static uint64_t
-look_at_line(const struct config *config, struct part line)
+look_at_line(const struct config_list *names, struct part line)
 {
 	const struct part nothing = { line.at, line.at };
 	struct part name, item;
@@ -113,7 +113,7 @@ look_at_line(const struct config *config, struct part line)
 
 	if (take_word(&line, "import")) {
 		while (take_name(&line, &name)) {
-			found |= find(config, &name, &nothing);
+			found |= find(names, &name, &nothing);
 			if (take_word(&line, "as"))
 				take_name(&line, &item);
 			if (!take_char(&line, ','))
@@ -121,10 +121,10 @@ look_at_line(const struct config *config, struct part line)
 		}
 	} else if (take_word(&line, "from") && take_name(&line, &name) &&
 		   take_word(&line, "import")) {
-		found = find(config, &name, &nothing);
+		found = find(names, &name, &nothing);
 		take_char(&line, '(');
 		while (take_name(&line, &item)) {
-			found |= find(config, &name, &item);
+			found |= find(names, &name, &item);
 			if (take_word(&line, "as"))
 				take_name(&line, &item);
 			if (!take_char(&line, ','))
@@ -135,24 +135,29 @@ look_at_line(const struct config *config, struct part line)
 }
 
 uint64_t
-learnable_named(const struct config *config, const char *script, size_t len)
+learnable_look(const struct config_list *names, const char *script, size_t len)
 {
 	struct part rest = { script, script + (len < LEARNABLE_LOOK ? len : LEARNABLE_LOOK) };
 	uint64_t found = 0;
 
-	if (learnable_count(config) == 0)
-		return 0;
 	while (rest.at < rest.end) {
 		const char *end = memchr(rest.at, '\n', (size_t)(rest.end - rest.at));
 		struct part line = { rest.at, end ? end : rest.end };
 
 		skip_blanks(&line);
 		if (line.at < line.end && (*line.at == 'i' || *line.at == 'f'))
-			found |= look_at_line(config, line);
+			found |= look_at_line(names, line);
 		rest.at = end ? end + 1 : rest.end;
 	}
 	for (size_t i = 0; found && i < sizeof(read_at_import) / sizeof(read_at_import[0]); i++)
 		if (memmem(script, len, read_at_import[i], strlen(read_at_import[i])))
 			found = 0;
 	return found;
+}
+
+uint64_t
+learnable_named(const struct config *config, const char *script, size_t len)
+{
+	return learnable_count(config) == 0 ? 0
+		: learnable_look(&config->pool.learn, script, len);
 }

@@ -17,6 +17,7 @@
 #define LEARNABLE_LOOK 65536		/* bytes of a script that are looked at */
 
 struct config;
+struct config_list;
 
 /* How many there are; 0: nothing is learned ("learn = no"). At most LEARNABLE_MAX. */
 size_t learnable_count(const struct config *config);
@@ -24,9 +25,12 @@ size_t learnable_count(const struct config *config);
 /* The name of a module. number must be less than learnable_count. */
 const char *learnable_name(const struct config *config, size_t number);
 
-/* The modules that the script names in lines that begin with "import" or "from". 0 also for a
- * script that mentions anything that a module reads while it is imported, such as OMP_NUM_THREADS:
- * it needs a first import of its own. */
+/* The modules that the script names in lines that begin with "import" or "from": bit n stands for
+ * names->item[n], of at most 64. 0 also for a script that mentions anything that a module reads
+ * while it is imported, such as OMP_NUM_THREADS: it needs a first import of its own. */
+uint64_t learnable_look(const struct config_list *names, const char *script, size_t len);
+
+/* As learnable_look, for the modules that may be learned. */
 uint64_t learnable_named(const struct config *config, const char *script, size_t len);
 
 #endif

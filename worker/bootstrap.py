@@ -8,7 +8,8 @@ and values of earlier cells; worker/variables.py lists the variables of a sessio
 worker/renew.py renews what a cell may have used up, and modules whose files have changed;
 worker/imports.py, with policy/import_check.py, restricts a script to the modules that it may
 import; worker/installed.py finds modules in packages that were installed earlier;
-worker/learned.py makes imports of well-known modules fast.
+worker/learned.py makes imports of well-known modules fast; worker/ready.py makes a worker ready for
+scripts with a set of packages.
 
 The file is frozen into the program by worker/freeze.py, and cannot be imported: only
 worker/interpreter.c has its module. prepare() runs once in the zygote; fresh() and run() in each
@@ -415,10 +416,11 @@ def use_environment():
 def run(script, args, value_max, imports, tell_names, environment, name, variables):
     """Runs a script to its end, exit handlers included. imports: a list of the modules that it may
     import, or None. name: the script's name in tracebacks, or None. variables: the variables that
-    it begins with, a JSON object, or None.
+    it begins with, a JSON object, or None. environment: 0: the script has no set of packages; 1: one
+    is mounted; 2: one is, and make_ready was called; negative: -errno of the mount.
 
     Returns (exit code, raised, repr, json, cut, exact, type, message, traceback, line,
-    undisplayed, names, refused imports). Texts are bytes; a missing one is None.
+    undisplayed, names, refused imports, imported modules). Texts are bytes; a missing one is None.
     """
     global FILE
     FILE = name or FILE
@@ -427,10 +429,12 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     sys.orig_argv[:] = ["python3", FILE, *args]
     status, raised, result, told = attempt(
         script, names, value_max, imports, tell_names, environment, variables)
+    imported = imported_modules() if environment > 0 else None
     tell_elsewhere()
     if end(names):
         status = 120
-    return (status, raised, *result, Shown.undisplayed or None, told, refused_imports())
+    return (status, raised, *result, Shown.undisplayed or None, told, refused_imports(),
+            imported)
 
 
 def attempt(script, names, value_max, imports, tell_names, environment, variables=None):
@@ -441,11 +445,13 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
         if environment < 0:
             raise ImportError("the installed packages could not be mounted: %s"
                               % os.strerror(-environment))
-        if environment:
+        if environment == 1:
             use_environment()
         text = decode(script)
         remember_source(text)
         code, python = compile_lenient(text, imports, not tell_names)
+        if environment:
+            note_imports(python)
         if imports is not None:
             limit_imports(parse(python), names, imports)
         if variables is not None:

@@ -134,26 +134,58 @@ execution_refuse_input(const struct msg_run *run, int error, struct msg_done *do
 	};
 }
 
-/* Writes the memory limit of RUN or OPEN, and the uptime, to /proc. Other messages run nothing. */
+static bool is_ready;		/* PREPARE came, and it was done */
+
+/* Writes the memory limit of RUN, PREPARE or OPEN, and the uptime, to /proc, once. Other messages
+ * run nothing. */
 static void
 tell_machine(const struct msg *msg)
 {
 	int r = 0;
 
-	if (msg->type == MSG_RUN)
+	if (msg->type == MSG_RUN && !is_ready)
 		r = procfs_tell(msg->run.memory_bytes);
+	else if (msg->type == MSG_PREPARE)
+		r = procfs_tell(msg->prepare.memory_bytes);
 	else if (msg->type == MSG_OPEN)
 		r = procfs_tell(msg->open.memory_bytes);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "/proc", -r);
 }
 
+/* Does what PREPARE says, under the limits of the script that follows. */
+static void
+get_ready(const struct jail_state *state, uint64_t serial, struct frame *frame)
+{
+	const struct msg_prepare *prepare = &frame->msg.prepare;
+	const struct msg_run limits = { .data_bytes = prepare->data_bytes,
+					.processes = prepare->processes };
+	struct msg msg = { .type = MSG_PREPARED, .prepared.worker = serial };
+	int r = gate_wait(frame_take_fd(frame, 0));
+
+	tell_machine(&frame->msg);
+	if (r == 0)
+		r = jail_limit(state, &limits);
+	if (r < 0)
+		msg.prepared.trouble = msg_str(strerrordesc_np(-r));
+	else
+		interpreter_make_ready(prepare, &msg.prepared.trouble);
+	is_ready = true;
+	if (frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
+		_exit(0);
+}
+
 /* 0, or the errno of an input file that could not be put in place. */
 static int
-receive_run(struct frame *frame)
+receive_run(const struct jail_state *state, uint64_t serial, struct frame *frame)
 {
 	int error = 0, r = execution_receive(frame, false, &error);
 
+	while (r == 0 && frame->msg.type == MSG_PREPARE && !is_ready) {
+		get_ready(state, serial, frame);
+		frame_done(frame);
+		r = execution_receive(frame, false, &error);
+	}
 	if (r == 0)
 		tell_machine(&frame->msg);
 	if (r == 0 && frame->msg.type == MSG_OPEN) {
@@ -192,14 +224,15 @@ offer_listener(uint64_t id)
 		jail_die(JAIL_CONTROL, "the proxy's name", EIO);
 }
 
-/* 1: the packages are mounted; 0: none were requested; else -errno. */
+/* 1: the packages are mounted; 2: they were before, and modules are imported; 0: none were
+ * requested; else -errno. */
 static int
 environment_wait(struct frame *frame)
 {
 	int r;
 
-	if (!frame->msg.run.environment)
-		return 0;
+	if (!frame->msg.run.environment || is_ready)
+		return frame->msg.run.environment ? 2 : 0;
 	r = gate_wait(frame->fds.n > 0 ? frame_take_fd(frame, frame->fds.n - 1) : -1);
 	return r < 0 ? r : 1;
 }
@@ -250,7 +283,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	workspace_note(WORKSPACE);
 	if (frame_send(JAIL_CONTROL, &ready, NULL, 0) < 0)
 		_exit(0);
-	refused = receive_run(&frame);
+	refused = receive_run(&state, serial, &frame);
 	if (frame.msg.run.network)
 		offer_listener(frame.msg.run.id);
 	r = workspace_script_write(script, &frame.msg.run.script, &written);

@@ -32,6 +32,7 @@
 #include "worker/jsonable.h"
 #include "worker/learned.h"
 #include "worker/lenient.h"
+#include "worker/ready.h"
 #include "worker/modules.h"
 #include "worker/notebook.h"
 #include "worker/parallel.h"
@@ -343,6 +344,8 @@ load_bootstrap(void)
 		r = run_frozen(installed_code, sizeof(installed_code));
 	if (r == 0)
 		r = run_frozen(learned_code, sizeof(learned_code));
+	if (r == 0)
+		r = run_frozen(ready_code, sizeof(ready_code));
 	if (r == 0)
 		r = run_frozen(tools_module_code, sizeof(tools_module_code));
 	return r;
@@ -689,10 +692,29 @@ interpreter_begin_run(const struct msg_run *run)
 }
 
 void
+interpreter_make_ready(const struct msg_prepare *prepare, struct msg_str *trouble_r)
+{
+	PyObject *modules = list_of(&prepare->modules);
+	PyObject *args = modules ? PyTuple_Pack(1, modules) : NULL;
+	static PyObject *why;		/* holds the text */
+
+	why = interpreter_call_python("make_ready", args);
+	PyErr_Clear();
+	Py_XDECREF(args);
+	Py_XDECREF(modules);
+	*trouble_r = msg_str("it cannot be made ready");
+	if (why && PyBytes_Check(why))
+		*trouble_r = (struct msg_str){ PyBytes_AS_STRING(why),
+					       (size_t)PyBytes_GET_SIZE(why) };
+	if (trouble_r->len == 0)
+		parallel_prepare();
+}
+
+void
 interpreter_run(const struct msg_run *run, int environment, struct msg_done *done_r)
 {
 	struct msg_done done = { .id = run->id };
-	static struct msg_str refused[REFUSED_IMPORTS_MAX];
+	static struct msg_str refused[REFUSED_IMPORTS_MAX], imported[IMPORTED_MAX];
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
 	interpreter_begin_run(run);
@@ -711,11 +733,13 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	result = interpreter_call_python("run", args);
 	where_end();
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 13) {
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 14) {
 		take_result(result, &done);
 		done.has_refused_imports =
 			take_texts(PyTuple_GET_ITEM(result, 12), refused, REFUSED_IMPORTS_MAX,
 				   &done.refused_imports);
+		done.has_imported = take_texts(PyTuple_GET_ITEM(result, 13), imported,
+					       IMPORTED_MAX, &done.imported);
 		take_import_us(&done);
 	} else {
 		take_failure(&done);

@@ -57,6 +57,10 @@ void interpreter_after_fork(void);
  * -EIO. */
 int interpreter_fresh(void);
 
+/* Instead of a script: imports the modules of PREPARE, whose packages are mounted, and hides them
+ * until a script imports them. *trouble_r: why the worker cannot be used; "": it can. */
+void interpreter_make_ready(const struct msg_prepare *prepare, struct msg_str *trouble_r);
+
 /* Names a proxy on 127.0.0.1 in the environment, for all hosts except loopback. 0 or -EIO. */
 int interpreter_use_proxy(unsigned int port);
 

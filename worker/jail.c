@@ -476,6 +476,17 @@ jail_limit_data(struct jail_state *state, uint64_t data_bytes, uint64_t most)
 			  : 0;
 }
 
+/* Whole seconds that this process has used: in a session earlier cells have run in it,
+ * and a worker that was made ready has imported modules. */
+static rlim_t
+used_seconds(void)
+{
+	struct rusage used;
+
+	return getrusage(RUSAGE_SELF, &used) < 0 ? 0
+		: (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+}
+
 int
 jail_limit(const struct jail_state *state, const struct msg_run *run)
 {
@@ -489,8 +500,8 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 		r = set_limit(RLIMIT_NPROC, (rlim_t)run->processes + 1,
 			      (rlim_t)run->processes + 1);
 	if (r == 0 && run->cpu_seconds)
-		r = set_limit(RLIMIT_CPU, run->cpu_seconds,
-			      (rlim_t)run->cpu_seconds + 1);
+		r = set_limit(RLIMIT_CPU, used_seconds() + run->cpu_seconds,
+			      used_seconds() + run->cpu_seconds + 1);
 	return r;
 }
 
@@ -510,16 +521,6 @@ set_soft_limit(int what, rlim_t soft)
 		return -errno;
 	now.rlim_cur = soft < now.rlim_max ? soft : now.rlim_max;
 	return prlimit(0, what, &now, NULL) < 0 ? -errno : 0;
-}
-
-/* Whole seconds that this process has used: in a session earlier cells have run in it. */
-static rlim_t
-used_seconds(void)
-{
-	struct rusage used;
-
-	return getrusage(RUSAGE_SELF, &used) < 0 ? 0
-		: (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
 }
 
 int

@@ -26,7 +26,7 @@ $(error the headers of $(PACKAGES) are missing (Debian: libmsgpack-dev libseccom
 endif
 
 FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables renew lacks lenient history notebook ipython imports \
-	installed learned tools_module import_check multiarch)
+	installed learned ready tools_module import_check multiarch)
 MAIN := main preloaded
 WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))
 # control.c is for programs with a loop of libevent's.

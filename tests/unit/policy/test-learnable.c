@@ -116,6 +116,28 @@ a_look_is_bounded(void **state)
 	config_free(config);
 }
 
+/* Any names can be looked for. */
+static void
+a_look_is_for_any_names(void **state)
+{
+	char parcel[] = "parcel", inner[] = "parcel.inner", slow[] = "slow";
+	char *names[] = { parcel, inner, slow };
+	const struct config_list list = { .item = names, .n = N(names) };
+	static const struct {
+		const char *script;
+		unsigned int found;
+	} cases[] = {
+		{ "import slow", 4 }, { "import parcel", 1 }, { "import parcel.inner, slow", 7 },
+		{ "from parcel import inner", 3 }, { "print('import slow')", 0 },
+		{ "import os, slow\nos.environ['OMP_NUM_THREADS'] = '1'", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(cases); i++)
+		assert_int_equal(learnable_look(&list, cases[i].script, strlen(cases[i].script)),
+				 cases[i].found);
+}
+
 static void
 the_list_can_grow_and_be_off(void **state)
 {
@@ -142,7 +164,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_look_finds_imports),
-		cmocka_unit_test(a_look_is_bounded),
+		cmocka_unit_test(a_look_is_bounded), cmocka_unit_test(a_look_is_for_any_names),
 		cmocka_unit_test(the_list_can_grow_and_be_off),
 	};
 

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that are made ready for scripts with a set of packages (engine/ready.h says which, and
+when). Before such a worker has a script, it imports the modules that the last script of this kind
+has imported, and hides them until its own script imports them (worker/learned.py).
+
+The modules may do anything, as in a script. What they do then is done before the script: so a
+module that changes anything else in the process is not accepted, because a script would find the
+change before its import.
+"""
+
+IMPORTED_MAX, IMPORTED_NAME_MAX = 16, 100  # as in proto/message.h
+IMPORTED_LOOK = 65536  # characters of a script that are looked at
+IMPORT_LINE = re.compile(r"^[ \t]*(?:import[ \t]+([^#;\n]+)"
+                         r"|from[ \t]+([\w.]+)[ \t]+import[ \t]+\(?([^#;\n)]*))", re.MULTILINE)
+OPENBLAS = "OPENBLAS_NUM_THREADS"  # worker/parallel.c: its threads are started when they are needed
+
+
+class Imported:
+    """The modules that a script with a set of packages may import."""
+
+    names = ()  # (module, name in it or "")
+    before = frozenset()  # the modules that were loaded before
+
+
+# ---- what a script has imported -------------------------------------------------------
+
+
+def note_imports(text):
+    """Called before a script runs. Notes the modules that it names in lines with imports."""
+    names = []
+    for modules, package, items in IMPORT_LINE.findall(text[:IMPORTED_LOOK]):
+        for item in (items if package else modules).split(","):
+            name = item.split()[:1]
+            names += ((package, *name) if package else (*name, "") for _ in name)
+    Imported.names, Imported.before = names, frozenset(sys.modules)
+
+
+def imported_modules():
+    """The names for DONE, as bytes: modules of packages that the script has named and that were
+    loaded meanwhile. None: there are none."""
+    found = {}
+    try:
+        for module, item in Imported.names:
+            inner = "%s.%s" % (module, item)
+            name = inner if item and inner in sys.modules else module
+            if name not in Imported.before and is_of_package(name):
+                found[name.encode("ascii")] = None
+    except BaseException:  # sys.modules is the script's
+        pass
+    return list(found)[:IMPORTED_MAX] or None
+
+
+def is_of_package(name):
+    """Is this a loaded module of an installed package?"""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return (type(file) is str and file.startswith(INSTALLED) and len(name) <= IMPORTED_NAME_MAX
+            and name.isascii() and name.partition(".")[0] not in STDLIB
+            and all(part.isidentifier() for part in name.split(".")))
+
+
+# ---- before there is a script ---------------------------------------------------------
+
+
+def ready_state():
+    """What an import must leave as it was: a script would find a change before its own import."""
+    return {**process_state(),
+            "draws random numbers": sys.modules["random"].getstate(),
+            "sets a timer": [signal.getitimer(which) for which in (
+                signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)],
+            "traces": (sys.gettrace(), sys.getprofile(), threading._trace_hook,
+                       threading._profile_hook),
+            "changes settings of sys": (sys.getrecursionlimit(), sys.getswitchinterval(),
+                                        sys.dont_write_bytecode, sys.argv[:], sys.stdin),
+            "changes the garbage collector": (gc.isenabled(), gc.get_threshold(), gc.callbacks[:]),
+            "changes the locale": sys.modules["_locale"].setlocale(sys.modules["_locale"].LC_ALL),
+            "leaves files in /workspace": [(entry.name, entry.stat().st_size)
+                                           for entry in os.scandir("/workspace")]}
+
+
+def loaded_functions():
+    """What loaded modules define: {(module, name): function or class}."""
+    return {(name, key): value for name, module in list(sys.modules.items())
+            if type(module) is Module for key, value in list(vars(module).items())
+            if callable(value)}
+
+
+def patched(before, modules, finders):
+    """Has an import changed what other code uses? before: loaded_functions(); modules: sys.modules;
+    finders: sys.meta_path and sys.path_hooks."""
+    if any(sys.modules.get(name) is not module for name, module in modules.items()):
+        return "replaces other modules"
+    after = loaded_functions()
+    if any(after.get(key) is not value for key, value in before.items()):
+        return "patches functions of other modules"
+    if any(now[:len(old)] != old for now, old in zip((sys.meta_path, sys.path_hooks), finders)):
+        return "changes how modules are found"
+    return ""
+
+
+def leaves_child():
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def make_ready(modules):
+    """Called in a worker that has no script yet. Imports modules of the mounted packages and of
+    the host. Returns why the worker cannot be used, as bytes; b"": it can."""
+    for name in "random", "_locale":  # their own first imports are no changes
+        __import__(name)
+    use_environment()
+    before = ready_state()
+    others = loaded_functions(), dict(sys.modules), (sys.meta_path[:], sys.path_hooks[:])
+    why = import_modules(modules)
+    lost = flush_output()
+    after = ready_state()
+    changes = [what for what in before if before[what] != after[what]]
+    why = (why or ("changes the streams" if lost else "") or "".join(changes[:1])
+           or patched(*others) or ("leaves a child" if leaves_child() else ""))
+    return why.encode(errors="backslashreplace")[:300]
+
+
+def import_modules(modules):
+    """Imports and hides modules. Returns why that has failed, or ""."""
+    for name in list(Learned.hidden):  # what the zygote has learned, and the set has too
+        if name in Learned.hidden:
+            is_replaced(name)
+    Learned.path = list(sys.path)
+    given = os.environ.get(OPENBLAS)
+    os.environ[OPENBLAS] = "1"
+    Learned.started = 1  # nothing is measured here
+    own = sys.path.pop(0)  # /workspace, which has no module of the script yet
+    try:
+        for name in modules:
+            for step in import_steps(name):
+                import_hidden(step)
+    except BaseException as e:
+        return "its import fails: %.200s" % type_name(type(e))
+    finally:
+        sys.path.insert(0, own)
+        del os.environ[OPENBLAS]
+        if given is not None:
+            os.environ[OPENBLAS] = given
+        Learned.started = 0
+    return ""
