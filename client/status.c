@@ -211,6 +211,18 @@ print_profiles(const json_t *list)
 	print_learned(list);
 }
 
+/* Prints how often workers were ready for scripts with sets of packages. */
+static void
+print_ready(const json_t *ready)
+{
+	long hits = admin_count(ready, "hits"), misses = admin_count(ready, "misses");
+	long refused = admin_count(ready, "refused");
+
+	if (hits + misses + refused > 0)
+		printf("packages: %ld workers are ready; %ld scripts had one, %ld did not; %ld could "
+		       "not be made\n", admin_count(ready, "workers"), hits, misses, refused);
+}
+
 static void
 print_tool_servers(const json_t *list)
 {
@@ -303,6 +315,7 @@ status_show(const struct admin_options *options, const json_t *answer, const cha
 		print_summary(answer, path);
 		if (json_object_get(answer, "profiles"))
 			print_profiles(json_object_get(answer, "profiles"));
+		print_ready(json_object_get(answer, "ready"));
 		print_tool_servers(json_object_get(answer, "tool_servers"));
 		status_print_tenants(json_object_get(answer, "tenants"));
 		print_sessions(json_object_get(answer, "sessions"));

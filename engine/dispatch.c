@@ -8,9 +8,35 @@
 
 #include "engine/execution_parts.h"
 #include "engine/pool.h"
+#include "engine/ready.h"
 #include "engine/repl_parts.h"
 #include "engine/share.h"
 #include "engine/tenant.h"
+#include "engine/worker.h"
+
+/* Runs what waits, and what a ready worker fits. */
+static void
+dispatch_ready(struct tenant *tenant, unsigned int kind)
+{
+	struct sched_item *item, *next;
+	struct worker *w;
+	bool taken;
+
+	for (item = TAILQ_FIRST(&tenant->queue.items[kind]); item != NULL && !item->held;
+	     item = next) {
+		next = TAILQ_NEXT(item, link);
+		w = tenant->queue.n_running < tenant->queue.running_max
+			    ? ready_take(execution_of(item)) : NULL;
+		if (w == NULL)
+			continue;
+		taken = sched_queue_take_item(&tenant->queue, item) == 0;
+		if (taken && execution_lease(execution_of(item), w) == 0)
+			continue;
+		worker_end(w);
+		if (taken)
+			sched_queue_put_back(&tenant->queue, item);
+	}
+}
 
 void
 dispatch_workers(struct tenant *tenant, unsigned int kind)
@@ -19,14 +45,17 @@ dispatch_workers(struct tenant *tenant, unsigned int kind)
 	struct sched_item *item;
 	struct worker *w;
 
+	dispatch_ready(tenant, kind);
 	while ((w = share_warm_worker(share)) != NULL &&
 	       (item = sched_queue_take(&tenant->queue, kind)) != NULL) {
 		struct execution *e = execution_of(item);
 
 		int r = execution_lease(e, w);
 
-		if (r == 0)
+		if (r == 0) {
+			ready_miss(e);
 			continue;
+		}
 		sched_queue_put_back(&tenant->queue, item);
 		if (execution_lacks(r))
 			execution_refuse(e, strerror(-r));
@@ -38,6 +67,8 @@ dispatch_workers(struct tenant *tenant, unsigned int kind)
 	while ((w = share_warm_worker(share)) != NULL && !TAILQ_EMPTY(&share->opening))
 		repl_lease(TAILQ_FIRST(&share->opening), w);
 	share_update(share);
+	if (sched_queue_useful(&tenant->queue, kind) > 0)
+		ready_yield(tenant->engine);
 	pool_pump(tenant->engine);
 }
 

@@ -26,6 +26,7 @@
 #include "engine/learning.h"
 #include "engine/observer.h"
 #include "engine/pool.h"
+#include "engine/ready.h"
 #include "engine/renewal.h"
 #include "engine/repl_parts.h"
 #include "engine/tenant.h"
@@ -68,6 +69,7 @@ on_housekeeping(evutil_socket_t fd, short what, void *arg)
 		repl_look_after(repl);
 	each_tenant(engine, tenant_look_after);
 	learning_tend(engine);
+	ready_look_after(engine);
 	if (engine->n_tenants > 0)
 		evtimer_add(&engine->housekeeping, &second);
 	pool_pump(engine);
@@ -232,6 +234,7 @@ engine_free(struct engine *engine)
 		repl_free(repl);
 	each_tenant(engine, forget_tenant);
 	renewal_free(engine->renewal);
+	ready_free(engine->ready);
 	pool_done(engine);
 	egress_free(engine->egress);
 	upstream_free(engine->upstream);
@@ -348,10 +351,19 @@ count_staying(const struct engine *engine)
 	return n;
 }
 
+static void
+on_quiet(struct engine *engine)
+{
+	learning_tend(engine);
+	ready_tend(engine);
+}
+
 static const struct pool_hooks hooks = {
 	.on_ready = note_ready,
 	.on_change = check_shutdown,
-	.on_quiet = learning_tend,
+	.on_quiet = on_quiet,
+	.make_room = ready_make_room,
+	.forget_ready = ready_forget,
 	.on_unlearned = learning_failed,
 	.dispatch = dispatch_workers,
 	.start_cells = dispatch_cells,
@@ -366,6 +378,7 @@ static const struct pool_hooks hooks = {
 static void
 on_host_changed(void *arg)
 {
+	ready_forget(arg, NULL, NULL);
 	pool_renew_zygotes(arg);
 }
 
@@ -394,6 +407,7 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	engine->config = options->config;
 	engine->cells = &repl_stage;
 	engine->learning = xcalloc(CONFIG_PROFILES_MAX, sizeof(*engine->learning));
+	engine->ready = ready_new(engine);
 	engine->children_fd = worker_open_children();
 	r = set_up(engine);
 	if (r == 0)
@@ -415,6 +429,7 @@ engine_take_profile(struct engine *engine, unsigned int profile)
 {
 	struct tenant *tenant;
 
+	ready_forget(engine, NULL, NULL);
 	if (POOL_USUAL(profile) < engine->pool->n_kinds) {
 		pool_change_profile(engine, profile);
 		return;

@@ -22,6 +22,7 @@ struct repl_stage;
 struct keeper;
 struct learning;
 struct pool;
+struct ready;
 struct upstream;
 struct renewal;
 struct tenant;
@@ -54,6 +55,7 @@ struct engine {
 						 * configured */
 	struct pool *pool;
 	struct learning *learning;		/* by profile */
+	struct ready *ready;			/* workers that are made ready */
 	const struct worker_owner *owner;	/* of all workers: pool.c */
 	const struct repl_stage *cells;		/* of all sessions: repl.c */
 	struct worker_slots slots;

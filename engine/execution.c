@@ -27,6 +27,7 @@
 #include "engine/execution_tools.h"
 #include "engine/learning.h"
 #include "engine/pool.h"
+#include "engine/ready.h"
 #include "engine/repl_stage.h"
 #include "engine/share.h"
 #include "engine/tenant.h"
@@ -326,6 +327,7 @@ execution_begin(struct execution *e, struct worker *w)
 {
 	execution_set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
+	e->made_ready = w->is_made_ready;
 	results_begin(&e->results);
 	watchdog_watch(e->engine->watchdog, &e->usage.watchdog, on_check, e);
 	execution_set_deadline(e, 0);
@@ -472,6 +474,7 @@ execution_keep_done(struct execution *e, struct frame *frame)
 	memset(frame, 0, sizeof(*frame));
 	if (e->named != 0 && e->done.msg.done.has_import_us)
 		learning_note(e->engine, e->profile, e->named, e->done.msg.done.import_us);
+	ready_note(e);
 	e->facts.has_done = true;
 	e->facts.raised = e->done.msg.done.raised;
 	e->facts.done_code = e->done.msg.done.exit_code;

@@ -266,6 +266,7 @@ execution_answer(struct execution *e)
 	outcome.duration_ms = (execution_ran_us(e) + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
+	outcome.made_ready = e->made_ready;
 	outcome.retry_after_ms = e->retry_after_ms;
 	answer_tell(e, &outcome);
 	for (int i = 0; i < STREAM_COUNT; i++) {

@@ -84,6 +84,7 @@ struct execution {
 						 * processor time */
 	struct egress_grant *grant;		/* NULL: it has no network */
 	bool listens;				/* its LISTENER came */
+	bool made_ready;			/* its worker was (ready.h) */
 	struct execution_usage usage;
 	struct execution_waits prompts;
 	struct execution_modules *modules;	/* NULL: it may ask for no module */

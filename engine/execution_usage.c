@@ -145,15 +145,8 @@ uint64_t
 execution_cpu_ms(struct execution *e)
 {
 	struct worker *w = e->worker;
-	struct watchdog_usage usage = { 0 };
-	uint64_t us = 0;
+	uint64_t us = worker_cpu_us(w);
 
-	if (w->leaf != NULL) {
-		cgroup_leaf_cpu(w->leaf, &us);
-	} else {
-		watchdog_measure(w->pid, NULL, &w->seen, &usage);
-		us = usage.cpu_us;
-	}
 	us = us > w->cpu_baseline_us ? us - w->cpu_baseline_us : 0;
 	if (us / 1000 > e->facts.cpu_ms)
 		e->facts.cpu_ms = us / 1000;

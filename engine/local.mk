@@ -28,6 +28,7 @@ libengine_a_SOURCES = \
 	engine/outcome.h \
 	engine/output.c engine/output.h \
 	engine/pool.c engine/pool.h \
+	engine/ready.c engine/ready.h \
 	engine/renewal.c engine/renewal.h \
 	engine/repl.c engine/repl.h \
 	engine/repl_cell.c \
@@ -39,7 +40,6 @@ libengine_a_SOURCES = \
 	engine/running.h \
 	engine/scheduler.c engine/scheduler.h \
 	engine/share.c engine/share.h \
-	engine/tables.c engine/tables.h \
 	engine/tables.c engine/tables.h \
 	engine/survey.c engine/survey.h \
 	engine/tenant.c engine/tenant.h \

@@ -204,6 +204,7 @@ struct outcome {
 					 * ended well are left out first */
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
+	bool made_ready;		/* its worker had imported modules before it */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
 	const struct limits *limits;
 };

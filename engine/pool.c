@@ -138,12 +138,15 @@ end_spent(struct pool *pool)
 /* Makes room for a waiting call; as a last resort it ends the warm worker that was unused for
  * longest. */
 static void
-pool_make_room(struct pool *pool)
+pool_make_room(struct engine *engine)
 {
+	struct pool *pool = engine->pool;
 	struct worker *w = TAILQ_FIRST(&pool->age);
 
 	if (pool->n_spent > 0)
 		end_spent(pool);
+	else if (pool->n_ending < ENDING_MOST && pool->hooks->make_room(engine))
+		return;
 	else if (w != NULL && pool->n_ending < ENDING_MOST) {
 		/* The target is lowered, or the share would replace the worker at once. */
 		if (w->share->target > 0)
@@ -373,7 +376,7 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 		entity = next_in_share(pool, profile, SCHED_WAITING);
 		if (entity != NULL &&
 		    pool->n_workers >= engine->config->pool.workers_max) {
-			pool_make_room(pool);
+			pool_make_room(engine);
 			return;
 		}
 		if (entity == NULL && warming && !may_warm(engine) &&
@@ -484,9 +487,10 @@ pool_on_quiet(evutil_socket_t fd, short what, void *arg)
 	top_up(engine);
 }
 
-static bool
-somebody_waits(const struct pool *pool)
+bool
+pool_somebody_waits(const struct engine *engine)
 {
+	const struct pool *pool = engine->pool;
 	const struct pool_profile *own;
 
 	LIST_FOREACH(own, &pool->own, link)
@@ -505,7 +509,7 @@ pool_settle(struct engine *engine, const struct share *share)
 
 	if (engine->shutting_down || pool->n_spent >= SPENT_MOST ||
 	    share->n_warm + share->n_starting == 0 ||
-	    somebody_waits(pool)) {
+	    pool_somebody_waits(engine)) {
 		end_spent(pool);
 		top_up(engine);
 	} else {

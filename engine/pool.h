@@ -54,8 +54,12 @@ struct pool_profile {
 struct pool_hooks {
 	/* The zygote of the default profile is ready, or failed: -errno and a sentence. */
 	void (*on_ready)(struct engine *engine, int error, const char *text);
-	/* A quiet moment: as learning_tend (learning.h). */
+	/* A quiet moment. */
 	void (*on_quiet)(struct engine *engine);
+	/* As ready_make_room and ready_forget (ready.h). */
+	bool (*make_room)(struct engine *engine);
+	void (*forget_ready)(struct engine *engine, const char *principal,
+			     const char *environment);
 	/* As learning_failed. */
 	void (*on_unlearned)(struct engine *engine, unsigned int profile);
 	/* A worker or a zygote is gone, or a session is at rest: a shutdown may be complete. */
@@ -120,6 +124,9 @@ void pool_pump(struct engine *engine);
  * make another takes longer than a small script runs, and would delay the client's next call. So
  * both wait for a quiet moment, unless an execution waits or the share has no other worker. */
 void pool_settle(struct engine *engine, const struct share *share);
+
+/* Does a call wait for a worker to be made? */
+bool pool_somebody_waits(const struct engine *engine);
 
 /* Does the share have a zygote, or can it get one? False: the bound of zygotes is reached, and the
  * tenants that have them are all busy. */

@@ -294,7 +294,7 @@ repl_lease(struct repl *repl, struct worker *w)
 	if (r == 0 && w->leaf != NULL)
 		r = cgroup_leaf_keep_together(w->leaf, false);
 	if (r == 0)
-		r = worker_lease(w, &repl_user, repl, &open);
+		r = worker_lease(w, &repl_user, repl, &open, -1);
 	else
 		worker_end(w);
 	if (r < 0)

@@ -18,19 +18,6 @@
 
 /* ---- between cells ---- */
 
-static uint64_t
-cpu_used_us(struct repl *repl)
-{
-	struct worker *w = repl->worker;
-	struct watchdog_usage usage = { 0 };
-
-	if (w->leaf != NULL)
-		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
-	else
-		watchdog_measure(w->pid, NULL, &w->seen, &usage);
-	return usage.cpu_us;
-}
-
 void
 repl_background_begin(struct repl *repl, const struct execution *cell,
 		      const struct msg_cell_ended *ended)
@@ -48,7 +35,7 @@ repl_background_begin(struct repl *repl, const struct execution *cell,
 	repl->background.runs = goes_on;
 	if (!goes_on)
 		return;
-	repl->background.cpu_us = cpu_used_us(repl);
+	repl->background.cpu_us = worker_cpu_us(repl->worker);
 	if (cell->request.inspect)
 		return;
 	repl->background.until_ms = clock_ms() + cell->request.background_ms;
@@ -66,7 +53,7 @@ count_background(struct repl *repl)
 
 	if (!repl->background.runs || repl->worker == NULL)
 		return false;
-	now_us = cpu_used_us(repl);
+	now_us = worker_cpu_us(repl->worker);
 	used_us = now_us > repl->background.cpu_us ? now_us - repl->background.cpu_us : 0;
 	repl->background.cpu_us = now_us;
 	if (used_us > repl->background.cpu_left_us)
@@ -127,7 +114,7 @@ repl_fits_memory(struct repl *repl)
 static bool
 look_for_idle_work(struct repl *repl)
 {
-	uint64_t used_us = cpu_used_us(repl);
+	uint64_t used_us = worker_cpu_us(repl->worker);
 	bool worked;
 
 	if (repl->idle_cpu_us == 0)

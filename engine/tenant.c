@@ -186,6 +186,7 @@ void
 tenant_free(struct tenant *tenant)
 {
 	assert(tenant->workers == 0 && tenant->queue.n_waiting == 0);
+	tenant->engine->pool->hooks->forget_ready(tenant->engine, tenant->principal, NULL);
 	for (unsigned int i = 0; i < tenant->n_shares; i++) {
 		struct share *share = &tenant->share[i];
 

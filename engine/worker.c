@@ -638,18 +638,30 @@ worker_send(struct worker *w, const struct msg *msg, int fd)
 
 int
 worker_lease(struct worker *w, const struct worker_user *user, struct repl *repl,
-	     const struct msg *open)
+	     const struct msg *msg, int fd)
 {
-	int r = worker_send(w, open, -1);
+	int r = worker_send(w, msg, fd);
 
 	if (r < 0) {
-		worker_fail(w, "the worker did not become a session's");
+		worker_fail(w, "the worker could not be leased");
 		return r;
 	}
 	w->user = user;
 	w->repl = repl;
 	worker_set_state(w, WORKER_LEASED);
 	return 0;
+}
+
+uint64_t
+worker_cpu_us(struct worker *w)
+{
+	struct watchdog_usage usage = { 0 };
+
+	if (w->leaf != NULL)
+		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
+	else
+		watchdog_measure(w->pid, NULL, &w->seen, &usage);
+	return usage.cpu_us;
 }
 
 struct worker *

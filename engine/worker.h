@@ -20,6 +20,7 @@
 
 struct cgroup_leaf;
 struct engine;
+struct recipe;
 struct repl;
 struct share;
 struct worker;
@@ -27,7 +28,7 @@ struct worker;
 enum worker_state {
 	WORKER_STARTING,	/* the zygote was asked for it; it is in no list */
 	WORKER_WARM,		/* ready and unused: in its share's list and in the pool's */
-	WORKER_LEASED,		/* it belongs to a session, and no cell runs */
+	WORKER_LEASED,		/* it belongs to a session, and no cell runs; or to ready.h */
 	WORKER_RUNNING,		/* it has an execution, which points back at it */
 	WORKER_SPENT,		/* its execution was answered: in the pool's list, to be ended soon
 				 */
@@ -70,6 +71,9 @@ struct worker {
 	struct execution *execution;		/* RUNNING: belongs to the user */
 	struct repl *repl;			/* the session that uses it; NULL: it runs one
 						 * script */
+	struct recipe *recipe;			/* LEASED: it is made ready, or is ready (ready.h)
+						 */
+	bool is_made_ready;			/* it was taken from there */
 	enum worker_state state;
 	uint64_t serial;
 	uint64_t generation;			/* of the zygote's process that made it */
@@ -89,8 +93,8 @@ struct worker {
 	bool has_volume;			/* no look is made: it would wait for a page fault
 						 * on the volume, which waits for the volume's
 						 * server */
-	struct cgroup_counters before;		/* of a session's worker, at the start of the cell
-						 */
+	struct cgroup_counters before;		/* at the start of a session's cell, or of a script
+						 * in a worker that was made ready */
 	uint64_t cpu_baseline_us;
 	uint32_t sockets, tasks;		/* at the last sample; see tables.h */
 	struct frame_reader reader;
@@ -133,9 +137,13 @@ int worker_run(struct worker *worker, const struct worker_load *load);
 			   FILE_PLACES * 4 * PATH_TEXT_MAX + \
 	INPUTS_MAX * (PATH_TEXT_MAX + 1024))
 
-/* Leases a warm worker to a session and sends OPEN. 0, or -errno: it is ENDING. */
+/* Leases a warm worker, and sends the message with a descriptor (-1: none), which belongs to the
+ * worker from now on. repl: NULL: the user is no session. 0, or -errno: it is ENDING. */
 int worker_lease(struct worker *worker, const struct worker_user *user, struct repl *repl,
-		 const struct msg *open);
+		 const struct msg *msg, int fd);
+
+/* The processor time that its processes have used. */
+uint64_t worker_cpu_us(struct worker *worker);
 
 /* Makes the struct worker for a running worker, which belongs to a session that an earlier
  * supervisor has left. slot is reserved already. The descriptors belong to the worker from now on.

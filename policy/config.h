@@ -129,6 +129,8 @@ struct config {
 		uint32_t idle_seconds;	/* after this time a tenant's warm workers are ended */
 		uint32_t zygote_seconds;	/* after this time a zygote is renewed; 0: never */
 		uint32_t tenant_zygotes_max;	/* zygotes that belong to one tenant, in total */
+		uint32_t ready_max;	/* workers that are made ready, in total: engine/ready.h */
+		uint32_t tenant_ready_max;	/* and for one tenant; 0: none */
 		struct config_list learn;	/* modules that zygotes may learn: learnable.h */
 	} pool;
 	struct {

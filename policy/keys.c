@@ -169,6 +169,8 @@ static const struct key keys[] = {
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 	KEY("pool", "zygote_seconds",     U32, pool.zygote_seconds,     0, 2592000, 1, "3600"),
 	KEY("pool", "tenant_zygotes_max", U32, pool.tenant_zygotes_max, 1, 1024,    1, "32"),
+	KEY("pool", "ready_max",          U32, pool.ready_max,          0, 4096,    1, "16"),
+	KEY("pool", "tenant_ready_max",   U32, pool.tenant_ready_max,   0, 512,     1, "2"),
 	KEY("pool", "learn",              MODULES, pool.learn,          0, LEARNABLE_MAX,      1, LEARNABLE_MODULES),
 
 	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),

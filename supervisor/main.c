@@ -36,6 +36,7 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "engine/ready.h"
 #include "engine/upstream.h"
 #include "govern/gate.h"
 #include "govern/metrics.h"
@@ -356,8 +357,10 @@ on_configuration_read(void *arg, const struct config *config, FILE *later)
 {
 	struct supervisor *s = arg;
 
-	if (!s->stopping)
-		profiles_take(s->config, config, s->launcher, s->engine, later);
+	if (s->stopping)
+		return;
+	ready_forget(s->engine, NULL, NULL);
+	profiles_take(s->config, config, s->launcher, s->engine, later);
 }
 
 /* systemd waits for READY after RELOADING (Type=notify-reload knows the signal). */

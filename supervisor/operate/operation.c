@@ -8,6 +8,7 @@
 
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "engine/ready.h"
 #include "engine/survey.h"
 #include "engine/upstream.h"
 #include "govern/approvals.h"
@@ -162,6 +163,17 @@ operation_profiles(const struct operation *o)
 		json_array_append_new(list, one);
 	}
 	return list;
+}
+
+static json_t *
+operation_ready(const struct operation *o)
+{
+	struct ready_counts counts;
+
+	ready_count(o->from.engine, &counts);
+	return json_pack("{s:I,s:I,s:I,s:I}", "workers", (json_int_t)counts.ready, "hits",
+			 (json_int_t)counts.hits, "misses", (json_int_t)counts.misses, "refused",
+			 (json_int_t)counts.refused);
 }
 
 /* ---- tenants, and their sessions ---- */
@@ -400,6 +412,7 @@ operation_status(const struct operation *o)
 	operation_put(answer, "enforcement", operation_enforcement(o));
 	operation_put(answer, "clients", operation_clients(o));
 	operation_put(answer, "profiles", operation_profiles(o));
+	operation_put(answer, "ready", operation_ready(o));
 	put_tenants(o, answer);
 	operation_put(answer, "executions", operation_executions(o));
 	operation_put(answer, "jobs", operation_jobs());

@@ -9,6 +9,7 @@
 
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "engine/ready.h"
 #include "engine/survey.h"
 #include "govern/approvals.h"
 #include "govern/audit.h"
@@ -131,6 +132,25 @@ write_learned(const struct operation *o, FILE *out)
 		openmetrics_uint(out, NAME("learned_scripts_total"), profile[i].misses, "profile",
 				 profile[i].name, "result", "miss", NULL);
 	}
+}
+
+static void
+write_ready(const struct operation *o, FILE *out)
+{
+	struct ready_counts counts;
+
+	ready_count(o->from.engine, &counts);
+	openmetrics_family(out, NAME("ready_workers"), "gauge", NULL,
+			   "Workers that have imported the modules of a set, and wait for a script.");
+	openmetrics_uint(out, NAME("ready_workers"), counts.ready, NULL);
+	openmetrics_family(out, NAME("ready_scripts"), "counter", NULL,
+			   "Scripts with a set of packages that was used so before: hit, a worker was "
+			   "ready; miss, none was.");
+	openmetrics_uint(out, NAME("ready_scripts_total"), counts.hits, "result", "hit", NULL);
+	openmetrics_uint(out, NAME("ready_scripts_total"), counts.misses, "result", "miss", NULL);
+	openmetrics_family(out, NAME("ready_refused"), "counter", NULL,
+			   "Workers that could not be made ready, because of what the modules do.");
+	openmetrics_uint(out, NAME("ready_refused_total"), counts.refused, NULL);
 }
 
 struct totals {
@@ -258,6 +278,7 @@ operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
 	write_helpers(out);
 	operation_metrics_write_profiles(o, out);
 	write_learned(o, out);
+	write_ready(o, out);
 	write_now(o, tenants, out);
 	write_governance(o, out);
 	metrics_write(o->from.metrics, tenants, out);

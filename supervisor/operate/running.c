@@ -14,6 +14,7 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "engine/ready.h"
 #include "engine/survey.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
@@ -250,6 +251,7 @@ running_suspend(struct engine *engine, struct gate *gate, const char *by, const 
 	}
 	if (suspend) {
 		stopped = stop_all(engine, tenant);
+		ready_forget(engine, tenant, NULL);
 		links_end(tenant);
 	}
 	return json_pack("{s:b,s:I}", "ok", 1, "stopped", (json_int_t)stopped);

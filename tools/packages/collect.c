@@ -18,6 +18,7 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/keeper.h"
+#include "engine/ready.h"
 #include "policy/config.h"
 #include "tools/sets/owned.h"
 #include "tools/sets/set.h"
@@ -119,6 +120,7 @@ collect(struct engine *engine, const struct config *config, const char *keep, bo
 		    (keep && strcmp(found[i].name, keep) == 0) ||
 		    engine_uses(engine, found[i].name))
 			continue;
+		ready_forget(engine, NULL, found[i].name);
 		if (keeper_discard(keeper, found[i].name) < 0)
 			break;
 		total -= found[i].bytes;

@@ -301,6 +301,10 @@ script_answer_write_structured(struct jsonout *out, const struct report *report)
 	write_truncated(out, report);
 	run_results_write(report->results, out);
 	write_found(out, report);
+	if (outcome && outcome->made_ready) {
+		jsonout_key(out, "made_ready");
+		jsonout_bool(out, true);
+	}
 	run_calls_write(outcome, out);
 	if (report->job)
 		jsonout_member_text(out, "job", report->job);

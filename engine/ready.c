@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor.   Owns: the recipes; each one's worker, until it is taken.
+ * Reads:   names of modules, and PREPARED, from scripts' processes, which are hostile. A false
+ * report only makes another worker of the same tenant, in which the same tenant's code has run. */
+#include "engine/ready.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "base/xalloc.h"
+#include "engine/engine_parts.h"
+#include "engine/execution_modules.h"
+#include "engine/execution_parts.h"
+#include "engine/keeper.h"
+#include "engine/observer.h"
+#include "engine/pool.h"
+#include "engine/share.h"
+#include "engine/tables.h"
+#include "engine/tenant.h"
+#include "engine/worker.h"
+#include "engine/zygote.h"
+#include "host/cgroup.h"
+#include "policy/imports.h"
+#include "policy/learnable.h"
+
+#define RECIPES_OF_TENANT 8
+#define IMPORTS_OF_RECIPE 1024	/* a call with a longer list of allowed modules has no recipe */
+#define MAKE_MS 2000		/* the most that mounting and importing may take */
+#define PAUSE_FIRST_MS 60000	/* after a failure; doubled with each one */
+#define PAUSE_MOST_MS 600000
+#define KEEP_TIMES 10		/* [pool] idle_seconds without a use: the recipe is forgotten */
+#define IDLE_CPU_US 20000	/* more processor time than this in a second is too much */
+#define OWN_TASKS 2		/* init and the script's process */
+
+enum stage { NOTHING, MAKING, READY };
+
+struct recipe {
+	TAILQ_ENTRY(recipe) link;
+	struct engine *engine;
+	struct tenant *tenant;
+	unsigned int kind;		/* of workers: pool.h */
+	char environment[ENVIRONMENT_NAME + 1];
+	bool limits_imports;
+	struct config_list imports;	/* the allowed modules */
+	uint64_t memory_bytes;
+	uint32_t pids;
+	struct config_list modules;	/* to be imported */
+	enum stage stage;
+	bool wanted;			/* it was used since a worker was made, or failed */
+	bool printed;			/* its worker has written something */
+	struct worker *worker;		/* MAKING, READY */
+	uint64_t cpu_us;		/* of the worker, as charged so far */
+	uint64_t used_ms, blocked_ms;
+	unsigned int failures;		/* in a row */
+	struct event deadline;		/* MAKING */
+	struct watchdog_link watch;	/* MAKING */
+};
+
+struct ready {
+	struct engine *engine;
+	TAILQ_HEAD(, recipe) recipes;	/* the last used comes first */
+	uint64_t hits, misses, refused;
+};
+
+/* ---- the end of a ready worker ---- */
+
+/* Charges the processor time that was used since the last charge. False: the tenant may use no
+ * more. */
+static bool
+charge(struct recipe *r)
+{
+	const struct engine_observer *observer = r->engine->options.observer;
+	uint64_t now_us = r->worker != NULL ? worker_cpu_us(r->worker) : r->cpu_us;
+	uint64_t ms = now_us > r->cpu_us ? (now_us - r->cpu_us) / 1000 : 0;
+
+	r->cpu_us += ms * 1000;
+	return observer == NULL || observer->on_background == NULL ||
+	       observer->on_background(observer->arg, r->tenant, ms);
+}
+
+/* Separates the worker from its recipe. */
+static struct worker *
+release(struct recipe *r)
+{
+	struct worker *w = r->worker;
+
+	event_del(&r->deadline);
+	watchdog_forget(&r->watch);
+	charge(r);
+	r->stage = NOTHING;
+	r->worker = NULL;
+	w->recipe = NULL;
+	return w;
+}
+
+static void
+give_up(struct recipe *r)
+{
+	worker_end(release(r));
+}
+
+/* The modules do what they must not: no worker is made ready with them for a while. */
+static void
+block(struct recipe *r, const char *text, size_t len)
+{
+	uint64_t pause_ms = (uint64_t)PAUSE_FIRST_MS << (r->failures < 6 ? r->failures : 6);
+	struct log_quoted quoted;
+
+	r->engine->ready->refused++;
+	r->failures++;
+	r->blocked_ms = clock_ms() + (pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
+	log_line(LOG_INFO, "not-made-ready", "tenant=%s environment=%.12s modules=%s%s text=%s",
+		 r->tenant->principal, r->environment, r->modules.item[0],
+		 r->modules.n > 1 ? ",..." : "", log_quote(&quoted, text, len));
+}
+
+static void
+refuse(struct recipe *r, const char *text)
+{
+	block(r, text, strlen(text));
+	give_up(r);
+}
+
+/* It has ended by itself, or the pool has ended it. A worker that has waited costs nothing. */
+static void
+on_ending(struct worker *w)
+{
+	static const char text[] = "its import ends the process";
+	struct recipe *r = w->recipe;
+	enum stage stage = r != NULL ? r->stage : NOTHING;
+
+	if (r != NULL)
+		release(r);
+	if (stage == MAKING && !w->engine->shutting_down)
+		block(r, text, strlen(text));
+}
+
+/* ---- recipes ---- */
+
+static struct config_list
+copy_texts(const struct msg_strs *strs)
+{
+	struct config_list list = { .item = xcalloc(strs->n + 1, sizeof(char *)), .n = strs->n };
+
+	for (size_t i = 0; i < strs->n; i++)
+		list.item[i] = xmemdup0(strs->item[i].at, strs->item[i].len);
+	return list;
+}
+
+static void
+free_texts(struct config_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->item[i]);
+	free(list->item);
+}
+
+static bool
+are_same(const struct config_list *list, const struct msg_strs *strs)
+{
+	bool same = list->n == strs->n;
+
+	for (size_t i = 0; same && i < list->n; i++)
+		same = strlen(list->item[i]) == strs->item[i].len &&
+		       memcmp(list->item[i], strs->item[i].at, strs->item[i].len) == 0;
+	return same;
+}
+
+/* Can this execution have a recipe at all? A network changes what an import finds. */
+static bool
+is_of_concern(const struct execution *e)
+{
+	const struct request_copy *request = &e->request;
+
+	return e->engine->config->pool.tenant_ready_max > 0 && e->repl == NULL &&
+	       !request->internal && request->environment[0] != '\0' &&
+	       request->network == NULL && request->imports.n <= IMPORTS_OF_RECIPE;
+}
+
+/* Is the recipe of calls like this one, apart from the modules? */
+static bool
+is_like(const struct recipe *r, const struct execution *e)
+{
+	const struct request_copy *request = &e->request;
+
+	return r->tenant == e->tenant && r->kind == e->item.kind &&
+	       r->memory_bytes == e->limits.memory_bytes && r->pids == e->limits.pids &&
+	       strcmp(r->environment, request->environment) == 0 &&
+	       r->limits_imports == (request->imports.item != NULL) &&
+	       are_same(&r->imports, &request->imports);
+}
+
+/* The recipe with the most modules, all of which the script names. ready: only one with a worker.
+ */
+static struct recipe *
+find_recipe(const struct execution *e, bool ready)
+{
+	const struct msg_str *script = &e->request.script;
+	struct recipe *r, *found = NULL;
+
+	TAILQ_FOREACH(r, &e->engine->ready->recipes, link)
+		if (is_like(r, e) && (!ready || r->stage == READY) &&
+		    (found == NULL || r->modules.n > found->modules.n) &&
+		    learnable_look(&r->modules, script->at, script->len) ==
+		    (UINT64_C(1) << r->modules.n) - 1)
+			found = r;
+	return found;
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg);
+
+static struct recipe *
+new_recipe(const struct execution *e, const struct msg_strs *modules)
+{
+	const struct request_copy *request = &e->request;
+	struct recipe *r = xcalloc(1, sizeof(*r));
+
+	*r = (struct recipe){
+		.engine = e->engine, .tenant = e->tenant, .kind = e->item.kind,
+		.limits_imports = request->imports.item != NULL,
+		.imports = copy_texts(&request->imports), .modules = copy_texts(modules),
+		.memory_bytes = e->limits.memory_bytes, .pids = e->limits.pids,
+	};
+	snprintf(r->environment, sizeof(r->environment), "%s", request->environment);
+	evtimer_assign(&r->deadline, r->engine->base, on_deadline, r);
+	return r;
+}
+
+static void
+free_recipe(struct recipe *r)
+{
+	if (r->stage != NOTHING)
+		give_up(r);
+	TAILQ_REMOVE(&r->engine->ready->recipes, r, link);
+	free_texts(&r->imports);
+	free_texts(&r->modules);
+	free(r);
+}
+
+/* Forgets the tenant's recipe that was unused for longest, if it has too many. */
+static void
+bound_recipes(struct ready *ready, const struct tenant *tenant)
+{
+	struct recipe *r, *last = NULL;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(r, &ready->recipes, link)
+		if (r->tenant == tenant) {
+			n++;
+			last = r;
+		}
+	if (n > RECIPES_OF_TENANT)
+		free_recipe(last);
+}
+
+static void
+use_recipe(struct recipe *r)
+{
+	struct ready *ready = r->engine->ready;
+
+	TAILQ_REMOVE(&ready->recipes, r, link);
+	TAILQ_INSERT_HEAD(&ready->recipes, r, link);
+	r->used_ms = clock_ms();
+	r->wanted = r->stage == NOTHING;
+}
+
+/* ---- what scripts report ---- */
+
+static bool
+is_allowed(const struct request_copy *request, const struct msg_str *name)
+{
+	if (request->imports.item == NULL)
+		return true;
+	for (size_t i = 0; i < request->imports.n; i++) {
+		const struct msg_str *one = &request->imports.item[i];
+
+		if (one->len <= name->len && memcmp(one->at, name->at, one->len) == 0 &&
+		    (one->len == name->len || name->at[one->len] == '.'))
+			return true;
+	}
+	return false;
+}
+
+/* Are these names that an honest worker can report? */
+static bool
+are_names(const struct request_copy *request, const struct msg_strs *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (names->item[i].len > IMPORTED_NAME_MAX ||
+		    !imports_is_name(names->item[i].at, names->item[i].len) ||
+		    !is_allowed(request, &names->item[i]))
+			return false;
+	return names->n > 0;
+}
+
+void
+ready_note(struct execution *e)
+{
+	const struct msg_done *done = &e->done.msg.done;
+	struct ready *ready = e->engine->ready;
+	const char *found[MODULES_OF_RUN_MAX], *environment;
+	struct recipe *r;
+
+	/* If an import has found a set, the script had no set when it began, or another one. */
+	if (!is_of_concern(e) || e->engine->shutting_down || !done->has_imported ||
+	    modules_found(e->modules, found, &environment) > 0 ||
+	    !are_names(&e->request, &done->imported))
+		return;
+	TAILQ_FOREACH(r, &ready->recipes, link)
+		if (is_like(r, e) && are_same(&r->modules, &done->imported))
+			break;
+	if (r == NULL) {
+		r = new_recipe(e, &done->imported);
+		TAILQ_INSERT_HEAD(&ready->recipes, r, link);
+		bound_recipes(ready, e->tenant);
+	}
+	use_recipe(r);
+}
+
+/* ---- what it says ---- */
+
+static void
+on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	refuse(arg, "it takes too long");
+}
+
+static const char *
+find_trouble(struct recipe *r, struct worker *w)
+{
+	struct watchdog_usage usage = { 0 };
+
+	worker_drain(w);
+	if (r->printed)
+		return "it prints";
+	if (!watchdog_measure(w->pid, w->leaf, &w->seen, &usage) || usage.tasks > OWN_TASKS)
+		return "it leaves threads or processes";
+	return NULL;
+}
+
+static int
+on_message(struct worker *w, struct frame *frame)
+{
+	const struct msg_prepared *prepared = &frame->msg.prepared;
+	struct recipe *r = w->recipe;
+	const char *trouble;
+
+	if (frame->msg.type != MSG_PREPARED || r == NULL || r->stage != MAKING ||
+	    prepared->worker != w->serial)
+		return -EBADMSG;
+	event_del(&r->deadline);
+	watchdog_forget(&r->watch);
+	trouble = prepared->trouble.len > 0 ? NULL : find_trouble(r, w);
+	if (prepared->trouble.len > 0) {
+		block(r, prepared->trouble.at, prepared->trouble.len);
+		give_up(r);
+	} else if (trouble != NULL) {
+		refuse(r, trouble);
+	} else if (!charge(r)) {
+		give_up(r);
+	} else {
+		r->stage = READY;
+		r->failures = 0;
+		if (w->leaf != NULL)
+			cgroup_leaf_counters(w->leaf, true, &w->before);
+	}
+	pool_pump(r->engine);
+	return 0;
+}
+
+/* While it is being made, it is judged when it says that it is ready. */
+static void
+on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
+{
+	struct recipe *r = w->recipe;
+
+	(void)stream;
+	(void)bytes;
+	if (r == NULL || len == 0)
+		return;
+	r->printed = true;
+	if (r->stage == READY)
+		refuse(r, "it prints while it waits");
+}
+
+static const struct worker_user ready_user = {
+	.on_message = on_message,
+	.on_output = on_output,
+	.on_ending = on_ending,
+};
+
+/* ---- making one ---- */
+
+/* The watchdog's check, as for an execution. */
+static void
+on_check(void *arg)
+{
+	struct recipe *r = arg;
+	struct worker *w = r->worker;
+	struct watchdog_usage usage = { 0 };
+
+	if (r->engine->sampled)
+		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	else
+		watchdog_measure_sockets(w->pid, &usage);
+	if (tables_note(w, &usage, r->memory_bytes) != STOP_NONE ||
+	    (!r->engine->pids_counted && usage.tasks > r->pids + OWN_TASKS) ||
+	    (!r->engine->memory_counted &&
+	     watchdog_memory_since(&w->baseline, &usage) > r->memory_bytes))
+		refuse(r, "it takes too much memory, or too many processes or sockets");
+}
+
+static int
+send_prepare(struct recipe *r, struct worker *w, int gate)
+{
+	struct msg_str module[IMPORTED_MAX];
+	struct msg msg = { .type = MSG_PREPARE, .prepare = {
+		.modules = { .item = module, .n = r->modules.n },
+		.memory_bytes = r->memory_bytes,
+		.data_bytes = r->engine->memory_counted ? 0 : r->memory_bytes,
+		.processes = r->engine->pids_counted ? 0 : r->pids } };
+
+	for (size_t i = 0; i < r->modules.n; i++)
+		module[i] = msg_str(r->modules.item[i]);
+	return worker_lease(w, &ready_user, NULL, &msg, gate);
+}
+
+/* Gives the worker the set and the limits, and the order. 0 or -errno: it is still warm, or ENDING.
+ */
+static int
+make(struct recipe *r, struct worker *w)
+{
+	static const struct timeval most = { MAKE_MS / 1000, MAKE_MS % 1000 * 1000 };
+	const struct cgroup_limits limits = {
+		.memory_bytes = r->memory_bytes, .pids = r->pids + 1,
+		.cpu_percent = r->engine->standard.cpu_percent,
+	};
+	own_fd int gate = -1;
+	int pair[2], result = w->leaf != NULL ? cgroup_leaf_limit(w->leaf, &limits) : 0;
+
+	if (result < 0)
+		return result;
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	gate = pair[0];
+	result = keeper_attach(r->engine->keeper, r->environment, w->pidfd, pair[1]);
+	if (result == 0)
+		result = send_prepare(r, w, give_fd(gate));
+	else
+		worker_end(w);
+	if (result < 0)
+		return result;
+	r->stage = MAKING;
+	r->printed = false;
+	r->worker = w;
+	r->cpu_us = w->cpu_baseline_us;
+	w->recipe = r;
+	worker_output_listen(w);
+	watchdog_watch(r->engine->watchdog, &r->watch, on_check, r);
+	evtimer_add(&r->deadline, &most);
+	return 0;
+}
+
+/* Ends the ready worker that was unused for longest: of this tenant (NULL: of any), but not of this
+ * recipe. */
+static bool
+end_last(struct ready *ready, const struct tenant *tenant)
+{
+	struct recipe *r, *last = NULL;
+
+	TAILQ_FOREACH(r, &ready->recipes, link)
+		if (r->stage == READY && (tenant == NULL || r->tenant == tenant))
+			last = r;
+	if (last != NULL)
+		give_up(last);
+	return last != NULL;
+}
+
+/* Is there room for one more ready worker of this tenant? If it has as many as it may, the one that
+ * was unused for longest makes room. */
+static bool
+has_room(struct ready *ready, const struct tenant *tenant)
+{
+	const struct config *config = ready->engine->config;
+	unsigned int own = 0, all = 0;
+	const struct recipe *r;
+
+	TAILQ_FOREACH(r, &ready->recipes, link) {
+		all += r->stage != NOTHING;
+		own += r->stage != NOTHING && r->tenant == tenant;
+	}
+	if (own >= config->pool.tenant_ready_max)
+		return end_last(ready, tenant);
+	return all < config->pool.ready_max;
+}
+
+static bool
+may_make(struct recipe *r)
+{
+	const struct tenant *tenant = r->tenant;
+	const struct share *share = &tenant->share[r->kind];
+
+	return r->wanted && r->stage == NOTHING && clock_ms() >= r->blocked_ms &&
+	       tenant->queue.n_waiting == 0 && keeper_is_there(r->engine->keeper) &&
+	       (share->n_warm > 1 || (share->n_warm == 1 && share->target == 1));
+}
+
+void
+ready_tend(struct engine *engine)
+{
+	struct ready *ready = engine->ready;
+	struct recipe *r, *next = NULL;
+	struct worker *w;
+
+	if (engine->shutting_down || pool_somebody_waits(engine))
+		return;
+	TAILQ_FOREACH(r, &ready->recipes, link) {
+		if (r->stage == MAKING)
+			return;
+		if (next == NULL && may_make(r))
+			next = r;
+	}
+	if (next == NULL || !charge(next) || !has_room(ready, next->tenant))
+		return;
+	w = share_warm_worker(&next->tenant->share[next->kind]);
+	if (w == NULL || w->is_stale)
+		return;
+	next->wanted = false;
+	if (make(next, w) < 0)
+		next->blocked_ms = clock_ms() + PAUSE_FIRST_MS;
+}
+
+/* ---- taking it ---- */
+
+struct worker *
+ready_take(const struct execution *e)
+{
+	struct recipe *r = is_of_concern(e) ? find_recipe(e, true) : NULL;
+	struct worker *w;
+
+	if (r == NULL || r->worker->generation != zygote_generation(share_zygote(r->worker->share)))
+		return NULL;
+	/* What it has written just now ends it. */
+	worker_drain(r->worker);
+	if (r->stage != READY)
+		return NULL;
+	w = release(r);
+	w->is_made_ready = true;
+	w->cpu_baseline_us = worker_cpu_us(w);
+	e->engine->ready->hits++;
+	use_recipe(r);
+	return w;
+}
+
+void
+ready_miss(const struct execution *e)
+{
+	if (is_of_concern(e) && find_recipe(e, false) != NULL)
+		e->engine->ready->misses++;
+}
+
+/* ---- giving it up ---- */
+
+static void
+look_after(struct recipe *r, uint64_t now_ms)
+{
+	uint64_t idle_ms = (uint64_t)r->engine->config->pool.idle_seconds * 1000;
+	struct worker *w = r->worker;
+
+	if (now_ms - r->used_ms >= idle_ms * KEEP_TIMES) {
+		free_recipe(r);
+	} else if (r->stage == READY &&
+		   w->generation != zygote_generation(share_zygote(w->share))) {
+		give_up(r);
+		r->wanted = true;
+	} else if (r->stage == READY && now_ms - r->used_ms >= idle_ms) {
+		give_up(r);
+	} else if (r->stage == READY) {
+		uint64_t before_us = r->cpu_us;
+
+		if (!charge(r))
+			give_up(r);
+		else if (r->cpu_us > before_us + IDLE_CPU_US)
+			refuse(r, "it uses the processor while it waits");
+	}
+}
+
+void
+ready_look_after(struct engine *engine)
+{
+	uint64_t now_ms = clock_ms();
+	struct recipe *r, *next;
+
+	for (r = TAILQ_FIRST(&engine->ready->recipes); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, link);
+		look_after(r, now_ms);
+	}
+	ready_tend(engine);
+}
+
+void
+ready_yield(struct engine *engine)
+{
+	struct recipe *r;
+
+	TAILQ_FOREACH(r, &engine->ready->recipes, link)
+		if (r->stage == MAKING) {
+			give_up(r);
+			r->wanted = true;
+		}
+}
+
+bool
+ready_make_room(struct engine *engine)
+{
+	return end_last(engine->ready, NULL);
+}
+
+void
+ready_forget(struct engine *engine, const char *principal, const char *environment)
+{
+	struct recipe *r, *next;
+
+	for (r = TAILQ_FIRST(&engine->ready->recipes); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, link);
+		if ((principal == NULL || strcmp(r->tenant->principal, principal) == 0) &&
+		    (environment == NULL || strcmp(r->environment, environment) == 0))
+			free_recipe(r);
+	}
+}
+
+/* ---- all of them ---- */
+
+void
+ready_count(const struct engine *engine, struct ready_counts *counts_r)
+{
+	const struct ready *ready = engine->ready;
+	const struct recipe *r;
+
+	*counts_r = (struct ready_counts){ .hits = ready->hits, .misses = ready->misses,
+					   .refused = ready->refused };
+	TAILQ_FOREACH(r, &ready->recipes, link)
+		counts_r->ready += r->stage == READY;
+}
+
+struct ready *
+ready_new(struct engine *engine)
+{
+	struct ready *ready = xcalloc(1, sizeof(*ready));
+
+	ready->engine = engine;
+	TAILQ_INIT(&ready->recipes);
+	return ready;
+}
+
+void
+ready_free(struct ready *ready)
+{
+	if (ready != NULL)
+		ready_forget(ready->engine, NULL, NULL);
+	free(ready);
+}

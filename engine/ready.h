@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers that are made ready for scripts with a set of packages. The import of a set's modules is
+ * often the longest part of such a script, and the code of a set runs in a jail of its tenant only.
+ * So, when a script with a set has ended and nobody waits, a warm worker of the tenant is given the
+ * set, and imports the modules that the script has imported (worker/ready.py). The next script of
+ * the same kind runs in it.
+ *
+ *   nothing ──ready_tend──> MAKING ──PREPARED──> READY ──ready_take──> the execution's
+ *      ^                      │                    │
+ *      └──────────────────────┴── it is ended ─────┘
+ *
+ * A recipe says what a ready worker is made of. It belongs to one tenant, and fits only calls with
+ * the same set, kind of workers, allowed modules and limits, without a network, whose script names
+ * all modules of the recipe. A recipe whose modules do in an import what a script would notice
+ * before its own import is not tried again for a while.
+ *
+ * A ready worker is a leased one, like that of a session, and this module is its user.
+ */
+#ifndef ENGINE_READY_H
+#define ENGINE_READY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct engine;
+struct execution;
+struct ready;
+struct worker;
+
+/* Counts since the start, and the workers that are ready now. */
+struct ready_counts {
+	unsigned int ready;
+	uint64_t hits, misses;		/* scripts that a recipe fits: they have got a ready worker,
+					 * or there was none */
+	uint64_t refused;		/* workers that could not be made ready */
+};
+
+struct ready *ready_new(struct engine *engine);
+void ready_free(struct ready *ready);	/* before the workers are freed. NULL is fine */
+
+void ready_count(const struct engine *engine, struct ready_counts *counts_r);
+
+/* To be called when a script has reported its end: notes the modules that it has imported. */
+void ready_note(struct execution *execution);
+
+/* Takes the ready worker that fits the waiting execution. It belongs to the caller, who has to run
+ * the execution in it, or to end it. NULL: there is none. */
+struct worker *ready_take(const struct execution *execution);
+
+/* The execution runs in another worker: if a recipe fits it, this is counted as a miss. */
+void ready_miss(const struct execution *execution);
+
+/* To be called in quiet moments: begins to make a worker ready, one at a time. */
+void ready_tend(struct engine *engine);
+
+/* Called each second: ends what is unused, what was made by a zygote that has been replaced, and
+ * what uses processor time. */
+void ready_look_after(struct engine *engine);
+
+/* A call waits for a worker: workers that are being made ready are ended. */
+void ready_yield(struct engine *engine);
+
+/* A call waits, and there may be no more workers: ends one that is ready. False: there is none. */
+bool ready_make_room(struct engine *engine);
+
+/* Ends workers and forgets recipes: of the tenant with this principal (NULL: of all), with a set
+ * (NULL: any). To be called when policy or the host has changed, and before a set is removed. */
+void ready_forget(struct engine *engine, const char *principal, const char *environment);
+
+#endif

@@ -1,0 +1,294 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that are made ready for scripts with a set of packages: the import of its modules takes
+no time, and nothing else about it differs. The packages are the tests' own."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+
+from harness import SOMEBODY, equal, main, test, tests
+from operate import Directory, command
+from package_index import NGINX, Index
+from package_store import OPEN, config as store_config, new_store
+from supervisor import Supervisor, comm, descendants
+from waits import until
+
+tests.clear()	# those of operate.py
+
+SLOW = "import time\ntime.sleep(0.3)\n"
+# The process in which a module was imported, and the modules that it found.
+BORN = "import os, sys\nBORN = os.getpid()\n"
+# What follows is done only in a worker that is being made ready: there the script is not known yet.
+EARLY = "import os\nif os.path.getsize('/workspace/script.py') < 2:\n    "
+BAD = {
+    "fails": ("raise ValueError('no')", "its import fails: ValueError"),
+    "exits": ("os._exit(0)", "its import ends the process"),
+    "dies": ("os.kill(os.getpid(), 9)", "its import ends the process"),
+    "leaves": ("raise SystemExit(0)", "its import fails: SystemExit"),
+    "hangs": ("import time; time.sleep(1000)", "it takes too long"),
+    "spins": ("\n    while True: pass", "it takes too long"),
+    "prints": ("print('early')", "it prints"),
+    "writes": ("os.write(2, b'early')", "it prints"),
+    "threads": ("import threading, time; threading.Thread(target=time.sleep, args=(1000,), daemon=True)"
+                ".start()", "it leaves threads or processes"),
+    "forks": ("import subprocess; subprocess.Popen(['sleep', '1000'])", "leaves a child"),
+    "orphans": ("import subprocess; subprocess.run(['sh', '-c', 'sleep 1000 >/dev/null 2>&1 &'])",
+                "it leaves threads or processes"),
+    "files": ("open('/workspace/early', 'w').close()", "leaves files in /workspace"),
+    "overwrites": ("open('/workspace/script.py', 'w').write('print(1)')", "leaves files in /workspace"),
+    "moves": ("os.chdir('/tmp')", "changes the directory"),
+    "signals": ("import signal; signal.signal(signal.SIGUSR1, lambda *_: None)", "changes signals"),
+    "alarms": ("import signal; signal.setitimer(signal.ITIMER_REAL, 1000)", "sets a timer"),
+    "opens": ("import socket, sys; sys.left = socket.socket()", "leaves a descriptor open"),
+    "paths": ("import sys; sys.path.append('/tmp')", "changes sys.path"),
+    "hooks": ("import sys; sys.excepthook = print", "changes hooks of sys"),
+    "finds": ("import sys; sys.meta_path.insert(0, sys.meta_path[-1])", "changes how modules are found"),
+    "builtins_": ("import builtins; builtins.surprise = 1", "changes builtins"),
+    "patches": ("import json; json.dumps = print", "patches functions of other modules"),
+    "clocks": ("import time; time.time = lambda: 0", "patches functions of other modules"),
+    "exit": ("import sys; sys.exit = print", "patches functions of other modules"),
+    "replaces": ("import sys, json, types; sys.modules['os'] = types.ModuleType('os')",
+                 "replaces other modules"),
+    "seeds": ("import random; random.seed(0)", "draws random numbers"),
+    "deep": ("import sys; sys.setrecursionlimit(9999)", "changes settings of sys"),
+    "traces": ("import sys; sys.setprofile(lambda *_: None)", "traces"),
+    "grows": ("x = bytearray(1 << 40)", "its import fails: MemoryError"),
+    "late": ("import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [])\n    import ctypes; "
+             "ctypes.CDLL(None).alarm(1)", "sets a timer"),
+}
+PACKAGES = {
+    "slow": SLOW + BORN,
+    "other": BORN,
+    "parcel": {"parcel/__init__.py": BORN, "parcel/inner.py": "NAME = __name__\n"},
+    "yaml": BORN,
+    "sees": "import os, sys\nSEEN = dict(os.environ), sys.argv[:], os.listdir('/workspace')\n",
+    "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in BAD.items()},
+            "good.py": BORN},
+}
+
+
+@contextlib.contextmanager
+def place(ctx, more=""):
+    """A service with an empty store, and a client of it."""
+    with new_store() as store, Directory() as directory, Supervisor(
+            ctx.options.build, store_config(index.url, store, OPEN + more) +
+            directory.config()) as service:
+        service.wait_ready()
+        service.directory, service.store = directory, store
+        with ctx.client(path=service.socket) as client:
+            yield service, client
+        service.stop()
+        equal(service.leftovers(), [], "left")
+
+
+def ready(ctx, service):
+    """How many workers are ready, and what was counted since the start."""
+    return json.loads(command(ctx, "status", "--json", "--admin-socket",
+                              service.directory.socket).stdout)["ready"]
+
+
+def until_ready(ctx, service, n=1):
+    until("%d workers are ready" % n, lambda: ready(ctx, service)["workers"] == n)
+
+
+def profile(ctx, service):
+    return json.loads(command(ctx, "status", "--json", "--admin-socket",
+                              service.directory.socket).stdout)["profiles"][0]
+
+
+def scripts(service):
+    """The processes of scripts."""
+    return [pid for pid, _ in descendants(service.pid) if comm(pid) == "python3"]
+
+
+def run(client, script, *packages, **arguments):
+    o = client.run(script, dependencies=list(packages), **arguments)
+    equal(o.status, "ok", repr(o))
+    return o
+
+
+def is_ready(o):
+    return o.structured.get("made_ready", False)
+
+
+@test(private=True)
+def an_import_takes_no_time(ctx):
+    script = "import slow\nprint(slow.__file__, slow.BORN)"
+    with place(ctx) as (service, client):
+        first = run(client, script, "slow")
+        assert not is_ready(first) and first.structured["duration_ms"] >= 300, first
+        until_ready(ctx, service)
+        second = run(client, script, "slow")
+        assert is_ready(second) and second.structured["duration_ms"] < 150, second
+        equal(second.stdout, first.stdout)
+        equal(second.structured["cpu_ms"] < 200, True, second)
+        until_ready(ctx, service)
+        equal(ready(ctx, service)["hits"], 1)
+
+
+@test(private=True)
+def what_was_done_before_is_not_seen(ctx):
+    script = ("import os, sys, random, slow\nprint(sorted(os.listdir('/workspace')), sys.argv, "
+              "'slow' in sys.modules, os.getcwd(), sorted(k for k in os.environ if 'BLAS' in k), "
+              "'other' in sys.modules, os.times().elapsed > 0)\nimport other")
+    with place(ctx) as (service, client):
+        first = run(client, script, "slow", "other", args=["a"])
+        until_ready(ctx, service)
+        second = run(client, script, "slow", "other", args=["a"])
+        assert is_ready(second), second
+        equal((second.stdout, second.stderr, second.structured["files"]),
+              (first.stdout, first.stderr, []))
+        # A module is hidden until its import.
+        until_ready(ctx, service)
+        third = run(client, "import sys\nprint([name in sys.modules for name in ('slow', 'other')])\n"
+                            "import slow, other\nprint([name in sys.modules for name in ('slow', "
+                            "'other')])", "slow", "other")
+        assert is_ready(third), third
+        equal(third.stdout, "[False, False]\n[True, True]\n")
+
+
+@test(private=True)
+def what_a_module_must_not_do(ctx):
+    with place(ctx, "[pool]\nwarm = 8\n") as (service, client):
+        run(client, "import good", "bad")
+        until_ready(ctx, service)
+        assert is_ready(run(client, "import good", "bad"))
+        for name, (_, why) in BAD.items():
+            first = run(client, "import %s\nprint(1)" % name, "bad")
+            service.wait_logged('modules=%s text="%s' % (name, why))
+            second = run(client, "import %s\nprint(1)" % name, "bad")
+            equal((is_ready(first), is_ready(second), second.stdout), (False, False, "1\n"))
+        equal(ready(ctx, service)["refused"], len(BAD))
+
+
+@test(private=True)
+def another_tenant_gets_none(ctx):
+    script = "import slow\nprint(slow.BORN)"
+    with place(ctx) as (service, client):
+        run(client, script, "slow")
+        until_ready(ctx, service)
+        with ctx.client(path=service.socket, uid=SOMEBODY) as other:
+            assert not is_ready(run(other, script, "slow"))
+            until_ready(ctx, service, 2)
+        assert is_ready(run(client, script, "slow"))
+
+
+@test(private=True)
+def only_a_call_of_the_same_kind(ctx):
+    script = "import slow, parcel.inner"
+    with place(ctx) as (service, client):
+        run(client, script, "slow", "parcel", "other")
+        until_ready(ctx, service)
+        for arguments in ({"memory_mb": 256}, {"pids": 9}, {"allowed_imports": ["slow", "parcel"]},
+                          {"tier": "basic", "allowed_imports": ["slow", "parcel"]}):
+            assert not is_ready(run(client, script, "slow", "parcel", "other", **arguments)), arguments
+        for changed in ("import slow", "import slow, parcel", "import parcel.inner",
+                        "import os\nos.environ['OMP_NUM_THREADS'] = '1'\n" + script,
+                        "import sys\nsys.path.append('/tmp')\n" + script):
+            assert not is_ready(run(client, changed, "slow", "parcel", "other")), changed
+        assert not is_ready(run(client, script, "slow", "parcel"))
+        o = run(client, "from parcel import inner\nimport slow, other", "slow", "parcel", "other")
+        assert is_ready(o), o
+
+
+@test(private=True)
+def what_a_call_may_not_import(ctx):
+    with place(ctx) as (service, client):
+        run(client, "import slow, other", "slow", "other")
+        until_ready(ctx, service)
+        allowed = {"allowed_imports": ["other", "sys"]}
+        for expected in (False, True):
+            o = run(client, "import sys, other\nprint('slow' in sys.modules)", "slow", "other", **allowed)
+            equal((is_ready(o), o.stdout), (expected, "False\n"))
+            until_ready(ctx, service, 2)
+        o = client.run("import slow, other", dependencies=["slow", "other"], **allowed)
+        assert "Import 'slow' is not allowed" in o.text, o
+
+
+@test(private=True)
+def a_file_of_the_call_comes_first(ctx):
+    with place(ctx) as (service, client):
+        run(client, "import slow\nprint(slow.__file__)", "slow")
+        until_ready(ctx, service)
+        o = run(client, "import slow\nprint(slow.__file__)", "slow",
+                files=[{"path": "slow.py", "text": ""}])
+        equal((is_ready(o), o.stdout), (True, "/workspace/slow.py\n"))
+
+
+@test(private=True)
+def a_package_with_the_name_of_the_hosts(ctx):
+    script = "import yaml\nprint(yaml.__file__)"
+    with place(ctx, "[pool]\nlearn = yaml\n") as (service, client):
+        host = run(client, script).stdout
+        assert not host.startswith("/environment"), host
+        until("yaml is learned", lambda: run(client, script) and profile(ctx, service)["learned"])
+        for expected in (False, True):
+            o = run(client, script, "yaml")
+            equal((is_ready(o), o.stdout), (expected, "/environment/yaml.py\n"))
+            until_ready(ctx, service)
+        equal(run(client, script).stdout, host)
+
+
+@test(private=True)
+def a_kill_while_it_waits_costs_nothing(ctx):
+    script = "import slow\nprint(slow.BORN)"
+    with place(ctx) as (service, client):
+        run(client, script, "slow")
+        until_ready(ctx, service)
+        for pid in scripts(service):
+            os.kill(pid, signal.SIGKILL)
+        until("none is ready", lambda: ready(ctx, service)["workers"] == 0)
+        o = run(client, script, "slow")
+        equal((is_ready(o), ready(ctx, service)["refused"]), (False, 0))
+        until_ready(ctx, service)
+        assert is_ready(run(client, script, "slow"))
+
+
+@test(private=True)
+def how_many_and_how_long(ctx):
+    with place(ctx, "[pool]\ntenant_ready_max = 1\nidle_seconds = 2\n") as (service, client):
+        run(client, "import slow", "slow", "other")
+        until_ready(ctx, service)
+        run(client, "import other", "slow", "other")
+        until("the other is ready", lambda: is_ready(run(client, "import other", "slow", "other")))
+        equal(ready(ctx, service)["workers"] <= 1, True)
+        assert not is_ready(run(client, "import slow", "slow", "other"))
+        until("it is given up", lambda: ready(ctx, service)["workers"] == 0)
+
+
+@test(private=True)
+def none_where_none_may_be(ctx):
+    for more in "[pool]\ntenant_ready_max = 0\n", "[pool]\nready_max = 0\n":
+        with place(ctx, more) as (service, client):
+            for _ in range(2):
+                assert not is_ready(run(client, "import slow", "slow"))
+            equal(ready(ctx, service)["workers"], 0)
+
+
+@test(private=True)
+def a_reload_and_a_suspended_tenant(ctx):
+    script = "import slow"
+    with place(ctx) as (service, client):
+        run(client, script, "slow")
+        until_ready(ctx, service)
+        os.kill(service.pid, signal.SIGHUP)
+        until("a reload gives it up", lambda: ready(ctx, service)["workers"] == 0)
+        assert not is_ready(run(client, script, "slow"))
+        until_ready(ctx, service)
+        tenant = "uid:%d" % os.getuid()
+        command(ctx, "suspend", tenant, "--admin-socket", service.directory.socket)
+        until("a suspension gives it up", lambda: ready(ctx, service)["workers"] == 0)
+        command(ctx, "resume", tenant, "--admin-socket", service.directory.socket)
+        assert not is_ready(run(client, script, "slow"))
+
+
+if not os.path.exists(NGINX):
+    print("SKIPPED all: no nginx here\n0 passed, 0 failed, 1 skipped")
+    sys.exit(1 if os.environ.get("CI") == "true" else 0)
+with Index() as index:
+    for name, text in PACKAGES.items():
+        index.add(name, "1.0", text if isinstance(text, dict) else {name + ".py": text})
+    main(__doc__)
