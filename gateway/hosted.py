@@ -183,7 +183,8 @@ class Hosted:
 
     async def restart(self, token):
         self.interrupt()
-        self.say_state("restarting")
+        # Clients take the state "restarting" for a restart that nobody has asked for.
+        self.state = "restarting"
         await self.kernel.restart(token)
         self.say_state("idle")
 
