@@ -31,3 +31,6 @@ kernelspec_DATA = gateway/kernel.json
 CLEANFILES += gateway/kernel.json
 gateway/kernel.json: mcp-python-kernel
 	$(AM_V_GEN)$(MKDIR_P) gateway && ./mcp-python-kernel --spec $(bindir) >$@.tmp && mv $@.tmp $@
+
+# The client library, which pip installs.
+EXTRA_DIST += sdk/python/README.md sdk/python/pyproject.toml sdk/python/mcp_python/__init__.py
