@@ -319,7 +319,7 @@ def a_build_may_leave_files(ctx):
 @test
 def builds_that_fail(ctx):
     plain("failing", after="\nraise RuntimeError('it does not ' + 'want to')\n")
-    plain("muttering", after="\nfor _ in range(100):\n    print('x' * 999999, 'word')\n"
+    plain("muttering", after="\nfor _ in range(20):\n    print('x' * 999999, 'word')\n"
                              "raise SystemExit(3)\n")
     plain("bomb", before="import os\nwhile True:\n    os.fork()\n")
     plain("greedy", before="x = bytearray(3 << 30)\n")
