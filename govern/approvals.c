@@ -14,6 +14,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/fair.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -25,6 +26,8 @@
 #include "govern/audit.h"
 #include "policy/config.h"
 
+#define ALL_PART 16	/* of the machine's memory, for what all requests show */
+
 const char *
 approval_id(const struct approval *approval)
 {
@@ -33,6 +36,20 @@ approval_id(const struct approval *approval)
 
 /* Ends the requests that have expired, and sets the timer for the next one. */
 static void approvals_expire(struct approvals *approvals);
+
+/* A request expires then; at INT64_MAX none does. */
+static void
+approvals_await(struct approvals *approvals, int64_t due)
+{
+	int64_t now = clock_boot_s();
+	struct timeval wait = { .tv_sec = due > now ? (time_t)(due - now) : 0 };
+
+	if (due >= approvals->next_due)
+		return;
+	approvals->next_due = due;
+	if (approvals->timer)
+		evtimer_add(approvals->timer, &wait);
+}
 
 /* ---- the file ---- */
 
@@ -139,10 +156,9 @@ find_grant(const struct approvals *approvals, const char *tenant, const char *it
 {
 	struct approval *approval;
 
-	TAILQ_FOREACH(approval, &approvals->all, link)
+	APPROVALS_FOREACH(approval, approvals, tenant)
 		if (approval->state == APPROVAL_GRANTED && !approval->over &&
-		    approval->once == once && strcmp(approval->tenant, tenant) == 0 &&
-		    has_item(approval, item))
+		    approval->once == once && has_item(approval, item))
 			return approval;
 	return NULL;
 }
@@ -207,15 +223,16 @@ forget_past(struct approvals *approvals, const char *tenant)
 
 	if (approvals->busy > 0)
 		return;
-	for (approval = TAILQ_LAST(&approvals->all, approval_list); approval; approval = older) {
-		older = TAILQ_PREV(approval, approval_list, link);
-		if (!is_past(approval) || strcmp(approval->tenant, tenant) != 0)
+	approval = approvals_first(approvals, tenant);
+	approval = approval ? TAILQ_LAST(&approval->place->list, approvals_of_tenant) : NULL;
+	for (; approval; approval = older) {
+		older = TAILQ_PREV(approval, approvals_of_tenant, of_tenant);
+		if (!is_past(approval))
 			continue;
 		bytes += approval->shown_bytes;
 		if (++n <= APPROVALS_PAST_PER_TENANT && bytes <= APPROVALS_PAST_SHOWN)
 			continue;
-		TAILQ_REMOVE(&approvals->all, approval, link);
-		approval_free(approval);
+		approvals_remove(approvals, approval);
 		approvals->forgotten++;
 	}
 	if (approvals->fd >= 0 && approvals->forgotten >= APPROVALS_PAST_PER_TENANT &&
@@ -246,7 +263,7 @@ approvals_check_denied(const struct approvals *approvals, const struct approval_
 	char until[32], reason[300];
 	struct tm tm;
 
-	TAILQ_FOREACH(approval, &approvals->all, link)
+	APPROVALS_FOREACH(approval, approvals, request->requester->principal)
 		if (approvals_stands(approval) && is_about(approval, request))
 			break;
 	if (!approval)
@@ -295,7 +312,7 @@ approvals_check(const struct approvals *approvals, const struct approval_request
 		struct why *why_r)
 {
 	const struct approval *approval;
-	size_t n = 0, bytes = shown_bytes(request);
+	size_t n = 0, bytes = shown_bytes(request), own = 0, all;
 
 	if (request->n_items == 0 || request->n_items > APPROVAL_ITEMS_MAX)
 		return why_say(why_r, -E2BIG, "", "an approval is about 1 to %d items",
@@ -306,12 +323,17 @@ approvals_check(const struct approvals *approvals, const struct approval_request
 	if (request->shown && holds_nul(request->shown))
 		return why_say(why_r, -EINVAL, "", "this needs an approval, and has a NUL byte, "
 			       "which a person would not see");
-	TAILQ_FOREACH(approval, &approvals->all, link)
-		if (approvals_is_current(approval) &&
-		    strcmp(approval->tenant, request->requester->principal) == 0) {
+	all = bytes;
+	APPROVALS_FOREACH(approval, approvals, request->requester->principal) {
+		own += approval->shown_bytes;
+		if (approvals_is_current(approval)) {
 			bytes += approval->shown_bytes;
 			n++;
 		}
+	}
+	if (own + all > fair_bytes(fair_memory(ALL_PART), approvals->shown_bytes, own))
+		return why_say(why_r, -EDQUOT, "", "the requests for approvals of all users show too "
+			       "much already: come back later");
 	if (n >= APPROVALS_PER_TENANT || bytes > APPROVALS_SHOWN_PER_TENANT)
 		return why_say(why_r, -EDQUOT, "", "%zu requests of yours wait for an approval "
 			       "already, or were refused not long ago", n);
@@ -364,7 +386,7 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 	int r;
 
 	approvals_expire(approvals);
-	TAILQ_FOREACH(approval, &approvals->all, link)
+	APPROVALS_FOREACH(approval, approvals, request->requester->principal)
 		if (approval->state == APPROVAL_PENDING && is_about(approval, request))
 			break;
 	if (!approval) {
@@ -383,10 +405,10 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 			return why_say(why_r, -EIO, "", "the request for an approval cannot be "
 				       "written down: tell the operator");
 		}
-		TAILQ_INSERT_TAIL(&approvals->all, approval, link);
+		approvals_add(approvals, approval);
 		tell_audit(approvals, AUDIT_APPROVAL_ASKED, approval,
 			   &(struct approval_decision){ .why = approval->reason });
-		approvals_expire(approvals);
+		approvals_await(approvals, approval->due);
 		approvals_changed(approvals);
 	}
 	add_watcher(approval, on_decided, arg);
@@ -395,12 +417,12 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 }
 
 void
-approvals_unwatch(struct approvals *approvals, void *arg)
+approvals_unwatch(struct approvals *approvals, const char *tenant, void *arg)
 {
 	struct approval *approval;
 	struct approval_watcher *watcher, *next;
 
-	TAILQ_FOREACH(approval, &approvals->all, link)
+	APPROVALS_FOREACH(approval, approvals, tenant)
 		for (watcher = LIST_FIRST(&approval->watchers); watcher; watcher = next) {
 			next = LIST_NEXT(watcher, link);
 			if (watcher->arg != arg)
@@ -559,10 +581,11 @@ approvals_on_expiry(evutil_socket_t fd, short what, void *arg)
 static void
 approvals_expire(struct approvals *approvals)
 {
-	struct timeval wait = { .tv_sec = 0 };
 	struct approval *approval;
 	int64_t now = clock_boot_s(), next = INT64_MAX;
 
+	if (now < approvals->next_due)
+		return;
 	approvals->busy++;
 	for (approval = TAILQ_FIRST(&approvals->all); approval;) {
 		struct approval *behind = TAILQ_NEXT(approval, link);
@@ -576,10 +599,8 @@ approvals_expire(struct approvals *approvals)
 		approval = behind;
 	}
 	approvals->busy--;
-	if (next == INT64_MAX || !approvals->timer)
-		return;
-	wait.tv_sec = (time_t)(next - now);
-	evtimer_add(approvals->timer, &wait);
+	approvals->next_due = INT64_MAX;
+	approvals_await(approvals, next);
 }
 
 /* ---- from the beginning to the end ---- */
@@ -625,10 +646,8 @@ approvals_free(struct approvals *approvals)
 
 	if (!approvals)
 		return;
-	while ((approval = TAILQ_FIRST(&approvals->all))) {
-		TAILQ_REMOVE(&approvals->all, approval, link);
-		approval_free(approval);
-	}
+	while ((approval = TAILQ_FIRST(&approvals->all)))
+		approvals_remove(approvals, approval);
 	if (approvals->timer)
 		event_free(approvals->timer);
 	if (approvals->look)

@@ -114,8 +114,9 @@ int approvals_ask(struct approvals *approvals, const struct approval_request *re
 		  void (*on_decided)(void *arg, const struct approval_decision *decision),
 		  void *arg, const struct approval **approval_r, struct why *why_r);
 
-/* Ends the wait of a caller: on_decided with this arg is not called. The request stays. */
-void approvals_unwatch(struct approvals *approvals, void *arg);
+/* Ends the wait of a caller for a request of this tenant: on_decided with this arg is not called.
+ * The request stays. */
+void approvals_unwatch(struct approvals *approvals, const char *tenant, void *arg);
 
 const char *approval_id(const struct approval *approval);	/* "a-..." */
 

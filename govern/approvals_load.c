@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -17,16 +18,76 @@
 #define FIRST_LINE_MAX 80	/* bytes of a script that lists show */
 #define KEEP_S (30 * 86400)	/* how long a decided request that grants nothing is kept */
 
+static size_t
+approvals_bucket_of(const char *text)
+{
+	return hash_text(HASH_BEGIN, text) % APPROVALS_BUCKETS;
+}
+
 struct approval *
 approvals_find(const struct approvals *approvals, const char *id)
 {
 	struct approval *approval;
 
-	/* The newest are asked for most. */
-	TAILQ_FOREACH_REVERSE(approval, &approvals->all, approval_list, link)
+	LIST_FOREACH(approval, &approvals->ids[approvals_bucket_of(id)], by_id)
 		if (id && strcmp(approval->id, id) == 0)
-			return approval;
-	return NULL;
+			break;
+	return approval;
+}
+
+static struct approvals_tenant *
+approvals_tenant_of(const struct approvals *approvals, const char *name)
+{
+	struct approvals_tenant *tenant;
+
+	LIST_FOREACH(tenant, &approvals->tenants[approvals_bucket_of(name)], link)
+		if (strcmp(tenant->name, name) == 0)
+			break;
+	return tenant;
+}
+
+struct approval *
+approvals_first(const struct approvals *approvals, const char *tenant)
+{
+	const struct approvals_tenant *one = approvals_tenant_of(approvals, tenant);
+
+	return one ? TAILQ_FIRST(&one->list) : NULL;
+}
+
+void
+approvals_add(struct approvals *approvals, struct approval *approval)
+{
+	struct approvals_tenant *tenant = approvals_tenant_of(approvals, approval->tenant);
+
+	if (!tenant) {
+		tenant = xcalloc(1, sizeof(*tenant));
+		tenant->name = xstrdup(approval->tenant);
+		TAILQ_INIT(&tenant->list);
+		LIST_INSERT_HEAD(&approvals->tenants[approvals_bucket_of(tenant->name)], tenant,
+				 link);
+	}
+	approval->place = tenant;
+	TAILQ_INSERT_TAIL(&tenant->list, approval, of_tenant);
+	TAILQ_INSERT_TAIL(&approvals->all, approval, link);
+	LIST_INSERT_HEAD(&approvals->ids[approvals_bucket_of(approval->id)], approval, by_id);
+	approvals->shown_bytes += approval->shown_bytes;
+}
+
+void
+approvals_remove(struct approvals *approvals, struct approval *approval)
+{
+	struct approvals_tenant *tenant = approval->place;
+
+	TAILQ_REMOVE(&tenant->list, approval, of_tenant);
+	TAILQ_REMOVE(&approvals->all, approval, link);
+	LIST_REMOVE(approval, by_id);
+	approvals->shown_bytes -= approval->shown_bytes;
+	if (TAILQ_EMPTY(&tenant->list)) {
+		LIST_REMOVE(tenant, link);
+		free(tenant->name);
+		free(tenant);
+	}
+	approval_free(approval);
 }
 
 const char *
@@ -203,7 +264,7 @@ load_ask(struct approvals *approvals, const json_t *line)
 	approval->created = json_integer_value(json_object_get(line, "created"));
 	approval->expires = json_integer_value(json_object_get(line, "expires"));
 	approval->due = clock_boot_s() + (approval->expires - time(NULL));
-	TAILQ_INSERT_TAIL(&approvals->all, approval, link);
+	approvals_add(approvals, approval);
 	return true;
 }
 
@@ -308,8 +369,7 @@ approvals_load(struct approvals *approvals, const char *path, struct why *why_r)
 		next = TAILQ_NEXT(approval, link);
 		if (still_matters(approval))
 			continue;
-		TAILQ_REMOVE(&approvals->all, approval, link);
-		approval_free(approval);
+		approvals_remove(approvals, approval);
 	}
 	approvals->path = xstrdup(path);
 	return approvals_rewrite(approvals, why_r);

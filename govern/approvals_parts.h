@@ -17,8 +17,18 @@ struct approval_watcher {
 	void *arg;
 };
 
+/* The requests of one tenant: what one has costs others no time. */
+struct approvals_tenant {
+	LIST_ENTRY(approvals_tenant) link;
+	char *name;
+	TAILQ_HEAD(approvals_of_tenant, approval) list;	/* the oldest first; not empty */
+};
+
 struct approval {
 	TAILQ_ENTRY(approval) link;
+	TAILQ_ENTRY(approval) of_tenant;
+	LIST_ENTRY(approval) by_id;
+	struct approvals_tenant *place;
 	char id[APPROVAL_ID_MAX + 1];
 	char *tenant, *tool, *reason;	/* reason NULL: none */
 	char **item;
@@ -37,8 +47,14 @@ struct approval {
 	LIST_HEAD(, approval_watcher) watchers;
 };
 
+#define APPROVALS_BUCKETS 1024	/* a power of two */
+
 struct approvals {
 	TAILQ_HEAD(approval_list, approval) all;	/* oldest first */
+	LIST_HEAD(, approvals_tenant) tenants[APPROVALS_BUCKETS];
+	LIST_HEAD(, approval) ids[APPROVALS_BUCKETS];
+	uint64_t shown_bytes;		/* that all of them show */
+	int64_t next_due;		/* of clock_boot_s(): no request expires before */
 	unsigned int busy;		/* functions on the stack that have a pointer to a request;
 					 * unless it is 0, no request is freed */
 	size_t forgotten;		/* requests that were forgotten since the file was last
@@ -52,6 +68,18 @@ struct approvals {
 	void (*on_change)(void *arg);
 	void *on_change_arg;
 };
+
+/* Adds a request, as the newest, and removes it. */
+void approvals_add(struct approvals *approvals, struct approval *approval);
+void approvals_remove(struct approvals *approvals, struct approval *approval);
+
+/* The oldest request of a tenant. NULL: there is none. */
+struct approval *approvals_first(const struct approvals *approvals, const char *tenant);
+
+/* Visits the requests of a tenant, the oldest first. */
+#define APPROVALS_FOREACH(approval, approvals, tenant) \
+	for ((approval) = approvals_first(approvals, tenant); (approval); \
+	     (approval) = TAILQ_NEXT(approval, of_tenant))
 
 /* The request with this id. NULL: there is none, or id is NULL. */
 struct approval *approvals_find(const struct approvals *approvals, const char *id);

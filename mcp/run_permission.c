@@ -39,7 +39,8 @@ run_forget_permission(struct mcp_run *run)
 		return;
 	run->permission = NULL;
 	if (permission->waits)
-		approvals_unwatch(gate_approvals(permission->host.gate), run);
+		approvals_unwatch(gate_approvals(permission->host.gate),
+				  tenant_principal(run->tenant), run);
 	json_decref(permission->arguments);
 	free(permission->item);
 	free(permission);

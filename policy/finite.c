@@ -115,7 +115,7 @@ static const struct finite rows[] = {
 	    "unit/mcp/test-mcp"),
 	ROW("requests for approval",
 	    "APPROVALS_PER_TENANT, APPROVALS_SHOWN_PER_TENANT, APPROVALS_PAST_PER_TENANT, "
-	    "APPROVALS_PAST_SHOWN, APPROVAL_ITEMS_MAX, APPROVAL_SHOWN_MAX", TENANT,
+	    "APPROVALS_PAST_SHOWN, APPROVAL_ITEMS_MAX, APPROVAL_SHOWN_MAX", FAIR,
 	    "a new one is refused; the oldest past ones are forgotten",
 	    "unit/govern/test-approvals"),
 	ROW("bytes of the audit log",

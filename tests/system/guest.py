@@ -27,6 +27,7 @@ import guest_operators  # noqa: F401
 import guest_soak  # noqa: F401
 import guest_volumes  # noqa: F401
 import guest_tables  # noqa: F401
+import guest_shares  # noqa: F401
 
 SUITES = ("workload.py", "hostile.py", "limits.py")
 # Emulation is slow: what takes seconds elsewhere must not reach the standard 30 s here.
@@ -96,6 +97,7 @@ def main():
     if not o.names:	# ordinary programs take a minute here; they run on every host
         chosen = [t for t in chosen
                   if t.__name__ not in ("suite_workload", "a_soak_with_a_hostile_tenant",
+                                        "shares_leave_others_their_time",
                                         "an_upgrade_of_the_packages_keeps_sessions")]
     if o.vm == "uml":
         guest_tools.set_lacks(("landlock", "weaker"))	# its kernel is built without

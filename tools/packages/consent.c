@@ -87,7 +87,8 @@ consent_free(struct consent *consent)
 	if (!consent)
 		return;
 	if (consent->waiting)
-		approvals_unwatch(gate_approvals(consent->host->gate), consent->waiting);
+		approvals_unwatch(gate_approvals(consent->host->gate),
+				  tenant_principal(consent->host->tenant), consent->waiting);
 	for (size_t i = 0; i < consent->n_items; i++)
 		free(consent->item[i]);
 	free(consent->item);

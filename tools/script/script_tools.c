@@ -85,7 +85,8 @@ script_tools_free_call(struct script_call *c)
 		event_free(c->late);
 	audit_unwait(&c->recorded);
 	if (c->waits)
-		approvals_unwatch(approvals_of(c->tools), c);
+		approvals_unwatch(approvals_of(c->tools),
+				  tenant_principal(c->tools->host->tenant), c);
 	if (c->tools->asking == c->number)
 		c->tools->asking = 0;
 	c->tools->n_sent -= c->sent;

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
+#include "base/fair.h"
 #include "base/why.h"
 #include "policy/config.h"
 #include "policy/keys.h"
@@ -33,6 +34,13 @@ fdatasync(int fd)
 {
 	errno = EIO;
 	return sync_fails ? -1 : fsync(fd);
+}
+
+/* A machine of 2 GiB. */
+long
+sysconf(int name)
+{
+	return name == _SC_PHYS_PAGES ? 524288 : name == _SC_PAGESIZE ? 4096 : -1;
 }
 
 struct rig {
@@ -283,7 +291,7 @@ the_same_request_is_one(void **state)
 	strcpy(id, ask(rig, 2, false));
 	assert_string_equal(ask(rig, 2, false), id);
 	assert_string_not_equal(ask(rig, 1, false), id);
-	approvals_unwatch(rig->approvals, rig);
+	approvals_unwatch(rig->approvals, alice.principal, rig);
 	restart(rig);
 	list = approvals_list(rig->approvals, &root, false, false);
 	assert_int_equal(json_array_size(list), 2);
@@ -455,6 +463,51 @@ too_many_are_refused(void **state)
 	a_denial_makes_no_room(rig, &request);
 }
 
+/* However much others ask for, there is room for a small request of one who has none. */
+static void
+tenants_have_shares_of_the_memory(void **state)
+{
+	struct rig *rig = *state;
+	static char large[APPROVAL_SHOWN_MAX - 100];
+	struct policy_subject who = { .principal = "uid:0" };
+	struct approval_request request = { .requester = &who, .config = rig->config,
+					    .tool = "run_script", .n_items = 1 };
+	const struct approval *approval;
+	struct approvals *approvals;
+	uint64_t all = 0;
+	struct why why;
+	int r;
+
+	assert_int_equal(approvals_new(NULL, NULL, &approvals, &why), 0);
+	memset(large, 'x', sizeof(large) - 1);
+	request.shown = json_pack("{s:s}", "script", large);
+	for (unsigned int i = 1; i <= 100; i++) {
+		char name[16], text[32];
+		const char *item = text;
+
+		snprintf(name, sizeof(name), "uid:%u", i);
+		who.principal = name;
+		request.item = &item;
+		for (unsigned int n = 0;; n++) {
+			snprintf(text, sizeof(text), "run_script %u", n);
+			r = approvals_ask(approvals, &request, NULL, NULL, &approval, &why);
+			if (r < 0)
+				break;
+			all += sizeof(large);
+		}
+		assert_int_equal(r, -EDQUOT);
+	}
+	assert_non_null(strstr(why.text, "of all users"));
+	assert_true(all < fair_memory(16));
+	json_decref(request.shown);
+	request.shown = json_pack("{s:s}", "script", "1");
+	who.principal = "uid:101";
+	request.item = items;
+	assert_int_equal(approvals_ask(approvals, &request, NULL, NULL, &approval, &why), 0);
+	json_decref(request.shown);
+	approvals_free(approvals);
+}
+
 /* A request that a person could not be shown as a whole, or would not read, is refused. */
 static void
 what_cannot_be_shown_is_refused(void **state)
@@ -533,7 +586,7 @@ what_is_past_is_forgotten(void **state)
 	strcpy(granted, ask(rig, 1, false));
 	assert_int_equal(decide(rig, granted, &root, true), 0);
 	strcpy(waits, ask(rig, 2, true));
-	approvals_unwatch(rig->approvals, rig);
+	approvals_unwatch(rig->approvals, alice.principal, rig);
 	pass(rig, &bob, 0);
 	for (unsigned int i = 0; i < many; i++)
 		pass(rig, &alice, i);
@@ -649,6 +702,7 @@ main(void)
 		TEST(a_use_that_is_not_on_the_disk_is_named),
 		TEST(a_clock_that_jumps_expires_nothing),
 		TEST(a_file_that_vanishes_is_made_again),
+		TEST(tenants_have_shares_of_the_memory),
 		TEST(too_many_are_refused),
 		TEST(what_cannot_be_shown_is_refused),
 		TEST(what_is_past_is_forgotten),
