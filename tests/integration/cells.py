@@ -303,7 +303,8 @@ def what_runs_between_cells_is_charged_and_bounded(ctx):
 
 @test
 def one_that_holds_the_interpreter_between_cells_holds_up_no_state(ctx):
-    """The next cell times out, and the state is there when the thread has let go."""
+    """The next cell times out, and the state is there when the thread has let go. A cell that began just
+    before its time was over is interrupted, and what it did not change is kept."""
     with begun(ctx, "import threading\nx = 1") as s:
         s.well("go = threading.Event()\n"
                "def hold():\n    go.wait()\n    sum(range(300_000_000))\n"
@@ -316,7 +317,7 @@ def one_that_holds_the_interpreter_between_cells_holds_up_no_state(ctx):
             return calls[-1].status == "ok"
         until("the cell runs", runs)
         for o in calls[:-1]:
-            equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
+            assert (o.status, o.state) in (("timeout", "rolled_back"), ("timeout", "kept")), repr(o)
         equal(s.value("x, t.join()"), "(1, None)")
         equal(s.well("1").structured["not_carried"], [])
 
