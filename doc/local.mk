@@ -15,7 +15,8 @@ dist_man_MANS += \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
 dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/doors.md doc/features.md \
-	doc/hacking.md doc/moving.md doc/operators.md doc/threat-model.md doc/findings.md doc/finite.md
+	doc/hacking.md doc/moving.md doc/operators.md doc/threat-model.md doc/findings.md doc/finite.md \
+	doc/reliability.md
 EXTRA_DIST += doc/site
 haproxydir = $(docdir)/haproxy
 dist_haproxy_DATA = doc/haproxy/README.md doc/haproxy/haproxy.cfg
