@@ -29,6 +29,7 @@
 #include "engine/tenant.h"
 #include "engine/zygote.h"
 #include "host/cgroup.h"
+#include "host/usage.h"
 
 #define START_TIMEOUT_MS 10000
 #define SILENCE_MS 1000		/* the time that init has to end after its socket was closed */
@@ -167,6 +168,7 @@ worker_release(struct worker *w)
 		close(w->pidfd);
 	watchdog_seen_done(&w->seen);
 	watchdog_look_end(&w->look);
+	usage_forget(w->pid);
 	cgroup_leaf_retire(w->leaf);
 	worker_slots_give(&engine->slots, w->slot);
 	free(w);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -22,6 +23,8 @@
 #include "base/xalloc.h"
 
 #define SOCKET_FD (STDERR_FILENO + 1)	/* the helper's socket, where nothing else is kept */
+#define LEASES 4			/* processes of one kind at a time; more than two only while
+					 * one that was killed has not ended yet */
 
 static const struct {
 	const char *name;
@@ -52,6 +55,10 @@ struct ending {
 	int pidfd;
 	struct event *ended;
 };
+
+/* A file in memory that all helpers have, without bytes: each helper has a lock on one byte of its
+ * kind, which ends with the process. */
+static int leases = -1;
 
 static TAILQ_HEAD(, helper) all = TAILQ_HEAD_INITIALIZER(all);
 static TAILQ_HEAD(, ending) endings = TAILQ_HEAD_INITIALIZER(endings);
@@ -94,10 +101,39 @@ helper_plan(enum helper_kind kind, helper_live_fn *live, const void *arg)
 	plans[kind].arg = arg;
 }
 
+static int
+leases_open(void)
+{
+	own_fd int fd = -1;
+
+	if (leases >= 0)
+		return 0;
+	fd = memfd_create("mcp-leases", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd >= 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	leases = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, SOCKET_FD + 1);
+	return leases < 0 ? -errno : 0;
+}
+
+/* Takes a lease for this process. A supervisor that a client has taken over can have helpers made
+ * as often as it likes, but not more than these at a time. */
+static bool
+lease_take(enum helper_kind kind)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	for (int i = 0; i < LEASES; i++) {
+		lock.l_start = (off_t)kind * LEASES + i;
+		if (fcntl(leases, F_SETLK, &lock) == 0)
+			return true;
+	}
+	return false;
+}
+
 _Noreturn void
 helper_live(enum helper_kind kind, int socket, pid_t supervisor)
 {
-	if (plans[kind].live)
+	if (plans[kind].live && lease_take(kind))
 		plans[kind].live(plans[kind].arg, socket, supervisor);
 	_exit(EXIT_FAILURE);
 }
@@ -138,7 +174,9 @@ helper_fork(struct helper *helper, enum helper_kind kind)
 	helper->kind = kind;
 	helper->pid = 0;
 	helper->pidfd = helper->socket = -1;
-	error = helper_pair(kind, pair);
+	error = leases_open();
+	if (error == 0)
+		error = helper_pair(kind, pair);
 	if (error < 0)
 		return error;
 	/* The supervisor's handlers must not run in the helper. */
@@ -308,17 +346,20 @@ helper_by_number(const void *a, const void *b)
 }
 
 int
-helper_keep(int *fd, size_t n)
+helper_keep(const int *fd, size_t n)
 {
+	own_mem int *keep = xcalloc(n + 1, sizeof(*keep));
 	unsigned int from = STDERR_FILENO + 1;
 
-	qsort(fd, n, sizeof(*fd), helper_by_number);
-	for (size_t i = 0; i < n; i++) {
-		if (fd[i] < (int)from)
+	memcpy(keep, fd, n * sizeof(*keep));
+	keep[n] = leases;		/* to close it would end this process's lease */
+	qsort(keep, n + 1, sizeof(*keep), helper_by_number);
+	for (size_t i = 0; i <= n; i++) {
+		if (keep[i] < (int)from)
 			continue;
-		if (fd[i] > (int)from && close_range(from, (unsigned int)fd[i] - 1, 0) < 0)
+		if (keep[i] > (int)from && close_range(from, (unsigned int)keep[i] - 1, 0) < 0)
 			return -errno;
-		from = (unsigned int)fd[i] + 1;
+		from = (unsigned int)keep[i] + 1;
 	}
 	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
 }

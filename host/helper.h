@@ -100,12 +100,12 @@ void helper_took(struct helper *helper, pid_t pid, int pidfd, int socket);
  * belong to a client. 0 or -errno. */
 int helper_settle(const char *name, pid_t supervisor);
 
-/* Closes every descriptor but the first three and the socket, which becomes number 3. 0 or
- * -errno. */
+/* As helper_keep, of the socket, which becomes number 3. 0 or -errno. */
 int helper_keep_only(int *socket);
 
-/* Closes every descriptor but the first three and those n. Sorts fd. 0 or -errno. */
-int helper_keep(int *fd, size_t n);
+/* Closes every descriptor but the first three, those n and the one by which the process counts as
+ * one of its kind. 0 or -errno. */
+int helper_keep(const int *fd, size_t n);
 
 /* Ends the helper. error: the result of its loop. -EPIPE and -ECONNRESET are the normal end: the
  * supervisor has ended, which closes its socket. Any other error is logged; event is the name of

@@ -142,7 +142,7 @@ usage_on_readable(evutil_socket_t, short, void *)
 		return;
 	event_del(usage.lost);
 	usage.late = false;
-	usage.held = true;
+	usage.held = usage.asked.pid != 0;
 }
 
 static void
@@ -152,6 +152,15 @@ usage_on_lost(evutil_socket_t, short, void *)
 }
 
 /* ---- asking ---- */
+
+void
+usage_forget(pid_t pid)
+{
+	if (usage.asked.pid != pid)
+		return;
+	usage.asked.pid = 0;
+	usage.held = false;
+}
 
 static bool
 usage_take_held(const struct usage_asked *asked, struct usage_answer *answer_r)

@@ -63,6 +63,10 @@ struct usage_answer {
  * the helper is away or late. Then all numbers are 0. */
 bool usage_ask(const struct usage_asked *asked, struct usage_answer *answer_r);
 
+/* The process has ended and was waited for: a late answer about it is not given to another one that
+ * gets its number. */
+void usage_forget(pid_t pid);
+
 /* As usage_ask, but this process itself reads the files. */
 void usage_look(const struct usage_asked *asked, struct usage_answer *answer_r);
 

@@ -470,13 +470,13 @@ def anothers_file_is_not_mounted(ctx):
 
 @test(root=True)
 def the_helper_has_little(ctx):
-    """One socket and the directory; no capability, a filter, and nobody may look into it."""
+    """One socket, the directory and its lease (host/helper.c); no capability, a filter, and nobody may look into it."""
     with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
         client.run("1")
         pid = int(subprocess.run(["pgrep", "-P", str(s.pid), "-x", "mcp-files"], capture_output=True, text=True).stdout)
         held = {int(fd): os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)}
         more = sorted(target.partition(":")[0] for fd, target in held.items() if fd > 2)
-        equal(more, sorted([store, "socket"]), held)
+        equal(more, sorted([store, "socket", "/memfd"]), held)
         with open("/proc/%d/status" % pid) as f:
             status = dict(line.split(":", 1) for line in f.read().splitlines())
         for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -231,6 +232,68 @@ late_answer_is_kept(void **state)
 	event_base_free(base);
 }
 
+/* A worker has ended, and another process has got its number: an answer about the first one that
+ * comes later is nobody's. */
+static void
+late_answer_is_not_about_another_process(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct usage_asked asked = { .question = USAGE_ONE, .pid = worker };
+	static struct usage_answer answer;
+
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		assert_int_equal(usage_start(), 0);
+		usage_watch(base);
+		asked.question = USAGE_ALL;
+		assert_int_equal(kill(usage_pid(), SIGSTOP), 0);
+		assert_false(usage_ask(&asked, &answer));
+		if (early)
+			usage_forget(worker);
+		assert_int_equal(kill(usage_pid(), SIGCONT), 0);
+		event_base_loop(base, EVLOOP_ONCE);
+		usage_forget(worker);
+		/* It is asked again, and does not answer now. */
+		assert_int_equal(kill(usage_pid(), SIGSTOP), 0);
+		assert_false(usage_ask(&asked, &answer));
+		assert_int_equal(kill(usage_pid(), SIGCONT), 0);
+		usage_stop();
+	}
+	event_base_free(base);
+}
+
+/* Whoever has taken over the supervisor can have helpers made again and again, but not many that
+ * live. */
+static void
+few_of_a_kind_live(void **state)
+{
+	struct helper helper[12];
+	struct pollfd end[12];
+	const size_t n = sizeof(helper) / sizeof(*helper);
+	size_t living = 0;
+
+	(void)state;
+	assert_int_equal(usage_start(), 0);	/* one more */
+	memset(helper, 0, sizeof(helper));
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(helper_fork(&helper[i], HELPER_USAGE), 0);
+		end[i] = (struct pollfd){ .fd = helper[i].pidfd, .events = POLLIN };
+	}
+	while (poll(end, n, 0) < (int)n - 3)	/* all but three end at once */
+		usleep(1000);
+	usleep(50000);
+	for (size_t i = 0; i < n; i++)
+		living += poll(&end[i], 1, 0) == 0;
+	assert_int_equal(living, 3);
+	for (size_t i = 0; i < n; i++)
+		helper_end(&helper[i]);
+	assert_int_equal(helper_fork(&helper[0], HELPER_USAGE), 0);
+	end[0].fd = helper[0].pidfd;
+	assert_int_equal(poll(end, 1, 200), 0);
+	helper_end(&helper[0]);
+	usage_stop();
+}
+
 static void
 stopped_helper_is_replaced(void **state)
 {
@@ -261,6 +324,9 @@ main(void)
 						begin_with_sharer, end),
 		cmocka_unit_test_setup_teardown(lost_helper_is_made_again, begin, end),
 		cmocka_unit_test_setup_teardown(late_answer_is_kept, begin, end),
+		cmocka_unit_test_setup_teardown(late_answer_is_not_about_another_process, begin,
+						end),
+		cmocka_unit_test(few_of_a_kind_live),
 		cmocka_unit_test_setup_teardown(stopped_helper_is_replaced, begin, end),
 	};
 
