@@ -60,7 +60,12 @@ struct config_origin {
 struct config_section {
 	const char *section;	/* the kind, "profile": the section of the keys in keys.c */
 	char *first;		/* the first of n structs */
-	size_t size, n;
+	size_t size, name_size, n;
+	size_t *count;		/* n, where it is kept */
+	size_t most;		/* of n */
+	const char *things;	/* "profiles" */
+	bool (*fits)(const char *name, size_t len);	/* is it a name of this kind? */
+	const char *form;	/* what fits, in words */
 };
 
 /* Gets the kind with number i, from 0. False: there are no more kinds. */

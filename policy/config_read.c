@@ -20,11 +20,6 @@
 #include "policy/words.h"
 
 #define SECTION_MAX 184		/* slightly less than the longest line */
-#define PROFILE_PREFIX "profile "
-#define INTERPRETER_PREFIX "interpreter "
-#define TOOLS_PREFIX "tools "
-#define SECRET_PREFIX "secret "
-#define TENANT_PREFIX "tenant "
 
 /* The state of reading one file. */
 struct reading {
@@ -50,16 +45,33 @@ struct reading {
 
 /* ---- a config ---- */
 
+static bool
+is_plain_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("_-.", name[i]))
+			return false;
+	return len > 0;
+}
+
+#define PLAIN_NAME is_plain_name, "letters, digits, \"_\", \"-\" and \".\""
+#define ARRAY(member) \
+	(char *)config->member, sizeof(config->member[0]), sizeof(config->member[0].name)
+#define COUNT(member) config->member, (size_t *)&config->member
+
 bool
 config_sections(const struct config *config, size_t i, struct config_section *section_r)
 {
 	const struct config_section sections[] = {
-		{ "interpreter", (char *)config->interpreter, sizeof(config->interpreter[0]),
-		  config->n_interpreters },
-		{ "profile", (char *)config->profile, sizeof(config->profile[0]),
-		  config->n_profiles },
-		{ "tools", (char *)config->tools, sizeof(config->tools[0]), config->n_tools },
-		{ "secret", (char *)config->secret, sizeof(config->secret[0]), config->n_secrets },
+		{ "interpreter", ARRAY(interpreter), COUNT(n_interpreters),
+		  CONFIG_INTERPRETERS_MAX, "interpreters", PLAIN_NAME },
+		{ "profile", ARRAY(profile), COUNT(n_profiles), CONFIG_PROFILES_MAX, "profiles",
+		  PLAIN_NAME },
+		{ "tools", ARRAY(tools), COUNT(n_tools), CONFIG_TOOLS_MAX, "servers",
+		  word_is_tool_server, "a-z, 0-9 and \"_\", begins with a letter, and is not "
+				       "search, describe or servers" },
+		{ "secret", ARRAY(secret), COUNT(n_secrets), CONFIG_SECRETS_MAX, "secrets",
+		  PLAIN_NAME },
 	};
 
 	_Static_assert(CONFIG_TOOLS_MAX <= CONFIG_PROFILES_MAX &&
@@ -88,21 +100,23 @@ set_standards(const char *section, void *base)
 	}
 }
 
-static struct config_profile *
-add_profile(struct config *config, const char *name)
+/* Adds a section of a kind that has room for it. name: one that fits. */
+static void
+add_named(const struct config_section *kind, const char *name)
 {
-	struct config_profile *profile = &config->profile[config->n_profiles++];
+	char *at = kind->first + kind->size * kind->n;
 
-	set_standards("profile", profile);
-	assert(strlen(name) < sizeof(profile->name));
-	memcpy(profile->name, name, strlen(name) + 1);
-	return profile;
+	set_standards(kind->section, at);
+	assert(strlen(name) < kind->name_size);
+	memcpy(at, name, strlen(name) + 1);
+	++*kind->count;
 }
 
 struct config *
 config_new(void)
 {
 	struct config *config = xcalloc(1, sizeof(*config));
+	struct config_section kind;
 
 	config->origin = xcalloc(1, sizeof(*config->origin));
 	config->origin->holders = 1;
@@ -110,18 +124,10 @@ config_new(void)
 	/* no cap: clients cannot ask for these, and the table's ranges bound them */
 	config->limits.cap.output_bytes = UINT64_MAX;
 	config->limits.cap.output_total = UINT64_MAX;
-	add_profile(config, "basic");
+	for (size_t i = 0; config_sections(config, i, &kind); i++)
+		if (strcmp(kind.section, "profile") == 0)
+			add_named(&kind, "basic");
 	return config;
-}
-
-static void
-add_tools(struct config *config, const char *name)
-{
-	struct config_tools *tools = &config->tools[config->n_tools++];
-
-	set_standards("tools", tools);
-	assert(strlen(name) < sizeof(tools->name));
-	memcpy(tools->name, name, strlen(name) + 1);
 }
 
 uint64_t
@@ -173,15 +179,6 @@ config_mistake(struct reading *reading, const char *format, ...)
 	reading->mistakes++;
 }
 
-static bool
-is_profile_name(const char *name)
-{
-	for (const char *c = name; *c; c++)
-		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-' && *c != '.')
-			return false;
-	return *name != '\0';
-}
-
 /* The sections of the table, as "[service], [http], ". */
 static const char *
 known_sections(char *text, size_t size)
@@ -201,114 +198,28 @@ known_sections(char *text, size_t size)
 	return text;
 }
 
+/* Enters a section of a kind that has names, which is made if it does not exist. */
 static void
-enter_profile(struct reading *reading, const char *name)
+enter_named(struct reading *reading, const struct config_section *kind, const char *name)
 {
-	struct config *config = reading->config;
-	size_t p = 0;
-
-	if (!is_profile_name(name)) {
-		config_mistake(reading, "[profile %s]: a profile's name is made of letters, digits, "
-			       "\"_\", \"-\" and \".\"", name);
-		return;
-	}
-	if (strlen(name) >= sizeof(config->profile[0].name)) {
-		config_mistake(reading, "[profile %s]: a profile's name has at most %zu bytes", name,
-			       sizeof(config->profile[0].name) - 1);
-		return;
-	}
-	while (p < config->n_profiles && strcmp(config->profile[p].name, name) != 0)
-		p++;
-	if (p == CONFIG_PROFILES_MAX) {
-		config_mistake(reading, "[profile %s]: there can be at most %d profiles", name,
-			       CONFIG_PROFILES_MAX);
-		return;
-	}
-	if (p == config->n_profiles)
-		add_profile(config, name);
-	reading->section = "profile";
-	reading->instance = p;
-}
-
-static void
-enter_interpreter(struct reading *reading, const char *name)
-{
-	struct config *config = reading->config;
-	struct config_interpreter *next = &config->interpreter[config->n_interpreters];
 	size_t i = 0;
 
-	if (!is_profile_name(name) || strlen(name) >= sizeof(config->interpreter[0].name)) {
-		config_mistake(reading, "[interpreter %s]: the name is made of letters, digits, \"_\", "
-			       "\"-\" and \".\", at most %zu of them", name,
-			       sizeof(config->interpreter[0].name) - 1);
+	if (!kind->fits(name, strlen(name)) || strlen(name) >= kind->name_size) {
+		config_mistake(reading, "[%s %s]: the name is made of %s; it has at most %zu bytes",
+			       kind->section, name, kind->form, kind->name_size - 1);
 		return;
 	}
-	while (i < config->n_interpreters && strcmp(config->interpreter[i].name, name) != 0)
+	while (i < kind->n && strcmp(kind->first + i * kind->size, name) != 0)
 		i++;
-	if (i == CONFIG_INTERPRETERS_MAX) {
-		config_mistake(reading, "[interpreter %s]: there can be at most %d interpreters", name,
-			       CONFIG_INTERPRETERS_MAX);
+	if (i == kind->most) {
+		config_mistake(reading, "[%s %s]: there can be at most %zu %s", kind->section, name,
+			       kind->most, kind->things);
 		return;
 	}
-	if (i == config->n_interpreters) {
-		set_standards("interpreter", next);
-		memcpy(next->name, name, strlen(name) + 1);
-		config->n_interpreters++;
-	}
-	reading->section = "interpreter";
+	if (i == kind->n)
+		add_named(kind, name);
+	reading->section = kind->section;
 	reading->instance = i;
-}
-
-static void
-enter_tools(struct reading *reading, const char *name)
-{
-	struct config *config = reading->config;
-	size_t t = 0;
-
-	if (!word_is_tool_server(name, strlen(name))) {
-		config_mistake(reading, "[tools %s]: the name of a server is made of a-z, 0-9 and \"_\", "
-			       "begins with a letter, and is none of search, describe, servers", name);
-		return;
-	}
-	while (t < config->n_tools && strcmp(config->tools[t].name, name) != 0)
-		t++;
-	if (t == CONFIG_TOOLS_MAX) {
-		config_mistake(reading, "[tools %s]: there can be at most %d servers", name,
-			       CONFIG_TOOLS_MAX);
-		return;
-	}
-	if (t == config->n_tools)
-		add_tools(config, name);
-	reading->section = "tools";
-	reading->instance = t;
-}
-
-static void
-enter_secret(struct reading *reading, const char *name)
-{
-	struct config *config = reading->config;
-	struct config_secret *next = &config->secret[config->n_secrets];
-	size_t s = 0;
-
-	if (!is_profile_name(name) || strlen(name) >= sizeof(next->name)) {
-		config_mistake(reading, "[secret %s]: the name is made of letters, digits, \"_\", "
-			       "\"-\" and \".\", at most %zu of them", name, sizeof(next->name) - 1);
-		return;
-	}
-	while (s < config->n_secrets && strcmp(config->secret[s].name, name) != 0)
-		s++;
-	if (s == CONFIG_SECRETS_MAX) {
-		config_mistake(reading, "[secret %s]: there can be at most %d secrets", name,
-			       CONFIG_SECRETS_MAX);
-		return;
-	}
-	if (s == config->n_secrets) {
-		set_standards("secret", next);
-		memcpy(next->name, name, strlen(name) + 1);
-		config->n_secrets++;
-	}
-	reading->section = "secret";
-	reading->instance = s;
 }
 
 static void
@@ -334,7 +245,9 @@ enter_section(struct reading *reading, const char *line)
 {
 	size_t len = strlen(line);
 	char name[SECTION_MAX + 1], sections[256];
+	struct config_section kind;
 	const struct key *key;
+	const char *blank;
 
 	reading->section = NULL;
 	reading->tenant = NULL;
@@ -353,24 +266,15 @@ enter_section(struct reading *reading, const char *line)
 	memcpy(name, line + 1, len - 2);
 	name[len - 2] = '\0';
 
-	if (strncmp(name, PROFILE_PREFIX, sizeof(PROFILE_PREFIX) - 1) == 0) {
-		enter_profile(reading, name + sizeof(PROFILE_PREFIX) - 1);
-		return;
-	}
-	if (strncmp(name, INTERPRETER_PREFIX, sizeof(INTERPRETER_PREFIX) - 1) == 0) {
-		enter_interpreter(reading, name + sizeof(INTERPRETER_PREFIX) - 1);
-		return;
-	}
-	if (strncmp(name, TOOLS_PREFIX, sizeof(TOOLS_PREFIX) - 1) == 0) {
-		enter_tools(reading, name + sizeof(TOOLS_PREFIX) - 1);
-		return;
-	}
-	if (strncmp(name, SECRET_PREFIX, sizeof(SECRET_PREFIX) - 1) == 0) {
-		enter_secret(reading, name + sizeof(SECRET_PREFIX) - 1);
-		return;
-	}
-	if (strncmp(name, TENANT_PREFIX, sizeof(TENANT_PREFIX) - 1) == 0) {
-		enter_tenant(reading, name + sizeof(TENANT_PREFIX) - 1);
+	blank = strchr(name, ' ');
+	for (size_t i = 0; blank && config_sections(reading->config, i, &kind); i++)
+		if (strncmp(name, kind.section, (size_t)(blank - name)) == 0 &&
+		    kind.section[blank - name] == '\0') {
+			enter_named(reading, &kind, blank + 1);
+			return;
+		}
+	if (strncmp(name, "tenant ", strlen("tenant ")) == 0) {
+		enter_tenant(reading, name + strlen("tenant "));
 		return;
 	}
 	for (size_t i = 0; (key = key_at(i)); i++)

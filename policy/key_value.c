@@ -20,57 +20,28 @@
 
 /* The type of a key's slot. */
 enum shape {
+	SHAPE_LIST,		/* of words */
 	SHAPE_U32,
 	SHAPE_U64,
 	SHAPE_BOOL,
 	SHAPE_CHOICE,
 	SHAPE_STRING,
-	SHAPE_LIST,
 };
 
 static enum shape
 shape_of(const struct key *key)
 {
-	switch (key->kind) {
-	case KEY_U32:
-		return SHAPE_U32;
-	case KEY_U64:
-	case KEY_BYTES:
-		return SHAPE_U64;
-	case KEY_BOOL:
-		return SHAPE_BOOL;
-	case KEY_CHOICE:
-		return SHAPE_CHOICE;
-	case KEY_PATH:
-	case KEY_NAME:
-	case KEY_WORD:
-	case KEY_ADDRESS:
-	case KEY_HEADER:
-	case KEY_URI:
-	case KEY_SERVER_URL:
-	case KEY_TARGET:
-	case KEY_ID:
-	case KEY_VERSION:
-		return SHAPE_STRING;
-	case KEY_MODULES:
-	case KEY_PATHS:
-	case KEY_HOSTS:
-	case KEY_ORIGINS:
-	case KEY_SCOPES:
-	case KEY_WHO:
-	case KEY_PACKAGES:
-	case KEY_URIS:
-	case KEY_PROFILES:
-	case KEY_RULES:
-	case KEY_RANGES:
-	case KEY_TOOLSETS:
-	case KEY_COMMAND:
-	case KEY_SERVERS:
-	case KEY_SECRETS:
-	case KEY_TOOLS:
-		break;
-	}
-	return SHAPE_LIST;
+	static const enum shape shapes[KEY_KIND_COUNT] = {
+		[KEY_U32] = SHAPE_U32, [KEY_U64] = SHAPE_U64, [KEY_BYTES] = SHAPE_U64,
+		[KEY_BOOL] = SHAPE_BOOL, [KEY_CHOICE] = SHAPE_CHOICE,
+		[KEY_PATH] = SHAPE_STRING, [KEY_NAME] = SHAPE_STRING, [KEY_WORD] = SHAPE_STRING,
+		[KEY_ADDRESS] = SHAPE_STRING, [KEY_HEADER] = SHAPE_STRING,
+		[KEY_URI] = SHAPE_STRING, [KEY_SERVER_URL] = SHAPE_STRING,
+		[KEY_TARGET] = SHAPE_STRING, [KEY_ID] = SHAPE_STRING,
+		[KEY_VERSION] = SHAPE_STRING,
+	};
+
+	return shapes[key->kind];
 }
 
 bool
@@ -105,11 +76,7 @@ key_size(const struct key *key)
 static char *
 copy_of(const char *text, size_t len)
 {
-	char *copy = strndup(text, len);
-
-	if (!copy)
-		xalloc_fail(0);
-	return copy;
+	return xalloc_check(strndup(text, len));
 }
 
 /* Digits, then one letter if suffixes are allowed. UINT64_MAX also stands for every larger

@@ -47,6 +47,7 @@ enum key_kind {
 	KEY_TOOLS,	/* words: SERVER.TOOL, with the wildcards * and ? */
 	KEY_SECRETS,	/* words: names of [secret NAME], or * */
 	KEY_WORD,	/* letters, digits, "_", "-" and "."; empty: NULL */
+	KEY_KIND_COUNT
 };
 
 enum key_flag {

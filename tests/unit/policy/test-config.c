@@ -159,9 +159,9 @@ static const struct bad_case {
 	  "FILE:2: [serivce]: unknown section; right are " SECTIONS "\n" },
 	{ "a profile needs a name", "[profile]\n[profile ]\n[profile a b]\n[profile ../x]\n",
 	  "FILE:1: [profile]: unknown section; right are " SECTIONS "\n"
-	  "FILE:2: [profile ]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
-	  "FILE:3: [profile a b]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
-	  "FILE:4: [profile ../x]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n" },
+	  "FILE:2: [profile ]: the name is made of letters, digits, \"_\", \"-\" and \".\"; it has at most 64 bytes\n"
+	  "FILE:3: [profile a b]: the name is made of letters, digits, \"_\", \"-\" and \".\"; it has at most 64 bytes\n"
+	  "FILE:4: [profile ../x]: the name is made of letters, digits, \"_\", \"-\" and \".\"; it has at most 64 bytes\n" },
 	{ "a section is alone", "[pool\n[pool] x\n[pool]]\nwarm = 1\n",
 	  "FILE:1: a section is one [NAME] alone on its line\n"
 	  "FILE:2: a section is one [NAME] alone on its line\n"
@@ -170,7 +170,7 @@ static const struct bad_case {
 	  "FILE:1: the line is longer than 198 bytes; a list goes on in lines that begin with a blank\n"
 	  "FILE:2: the name of a section has at most 184 bytes\n" },
 	{ "a profile's name is short", "[profile " X50 "xxxxxxxxxxxxxxx]\n",
-	  "FILE:1: [profile " X50 "xxxxxxxxxxxxxxx]: a profile's name has at most 64 bytes\n" },
+	  "FILE:1: [profile " X50 "xxxxxxxxxxxxxxx]: the name is made of letters, digits, \"_\", \"-\" and \".\"; it has at most 64 bytes\n" },
 	{ "tenants are known by kind", "[tenant]\n[tenant 1000]\n[tenant uid:x]\n[tenant user:a b]\n"
 	  "[tenant role:x]\n[tenant group:]\n",
 	  "FILE:1: [tenant]: unknown section; right are " SECTIONS "\n"
