@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import threading
 
 from harness import SOMEBODY, equal, main, test, tests
 from operate import Directory, command
@@ -64,6 +65,7 @@ PACKAGES = {
     "other": BORN,
     "parcel": {"parcel/__init__.py": BORN, "parcel/inner.py": "NAME = __name__\n"},
     "yaml": BORN,
+    "spin": "import time\nwhile time.process_time() < 0.3:\n    pass\n",
     "sees": "import os, sys\nSEEN = dict(os.environ), sys.argv[:], os.listdir('/workspace')\n",
     "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in BAD.items()},
             "good.py": BORN},
@@ -97,6 +99,13 @@ def until_ready(ctx, service, n=1):
 def profile(ctx, service):
     return json.loads(command(ctx, "status", "--json", "--admin-socket",
                               service.directory.socket).stdout)["profiles"][0]
+
+
+def used(ctx, service):
+    """The processor time of the tenant, in seconds."""
+    tenant, = json.loads(command(ctx, "status", "--json", "--admin-socket",
+                                 service.directory.socket).stdout)["tenants"]
+    return tenant["cpu_seconds"]
 
 
 def scripts(service):
@@ -283,6 +292,66 @@ def a_reload_and_a_suspended_tenant(ctx):
         until("a suspension gives it up", lambda: ready(ctx, service)["workers"] == 0)
         command(ctx, "resume", tenant, "--admin-socket", service.directory.socket)
         assert not is_ready(run(client, script, "slow"))
+
+
+@test(private=True)
+def names_that_a_script_makes_up(ctx):
+    lie = ("import other, sys\nframe = sys._getframe()\nwhile frame.f_back:\n    frame = frame.f_back\n"
+           "assert 'imported_modules' in frame.f_globals\n"
+           "frame.f_globals['imported_modules'] = lambda: %r\nprint(1)")
+    with place(ctx) as (service, client):
+        for names in ([b"other", b"a b"], [b"x" * 101], [b"../other"], [b"other\n"], [b""], [b"3"],
+                      [b"\xff"], [1], [b"o%d" % n for n in range(1000)], [b"\0"], []):
+            o = client.run(lie % names, dependencies=["other"])
+            assert o.status in ("ok", "worker_protocol_error"), (names, o)
+        equal([ready(ctx, service)[name] for name in ("workers", "hits", "misses")], [0, 0, 0])
+        run(client, lie % [b"nowhere"], "other")
+        service.wait_logged('modules=nowhere text="its import fails: ModuleNotFoundError"')
+        run(client, "import other", "other")
+        until("it is made ready", lambda: is_ready(run(client, "import other", "other")))
+
+
+@test(private=True)
+def what_waits_comes_first(ctx):
+    """A call for which there is no room ends a ready worker."""
+    with place(ctx, "[pool]\nwarm = 2\nworkers_max = 3\nwarm_max = 2\ntenant_running_max = 3\n") as (service, client):
+        run(client, "import other", "other")
+        until_ready(ctx, service)
+        with contextlib.ExitStack() as stack:
+            calls = [threading.Thread(target=stack.enter_context(ctx.client(path=service.socket)).run,
+                                      args=("import time\ntime.sleep(3)",)) for _ in range(3)]
+            for call in calls:
+                call.start()
+            until("all of them run", lambda: profile(ctx, service)["busy"] == 3)
+            equal(ready(ctx, service)["workers"], 0)
+            for call in calls:
+                call.join()
+
+
+@test(private=True)
+def its_processor_time_is_the_tenants(ctx):
+    with place(ctx) as (service, client):
+        run(client, "import spin", "spin")
+        until_ready(ctx, service)
+        before = used(ctx, service)
+        o = run(client, "import spin", "spin")
+        assert is_ready(o) and o.structured["cpu_ms"] < 200, o
+        until("the import is charged", lambda: used(ctx, service) - before >= 0.2)
+
+
+@test(private=True)
+def what_operators_see(ctx):
+    with place(ctx) as (service, client):
+        for n in range(2):
+            run(client, "import other", "other")
+            until_ready(ctx, service)
+        equal(ready(ctx, service), {"workers": 1, "hits": 1, "misses": 0, "refused": 0})
+        said = command(ctx, "status", "--admin-socket", service.directory.socket).stdout
+        assert "packages: 1 workers are ready; 1 scripts had one, 0 did not" in said, said
+        run(client, "import other\nimport fails", "other", "bad")
+        run(client, "import other\nimport fails", "other", "bad")
+        until("both are counted", lambda: ready(ctx, service)["misses"] == 1
+              and ready(ctx, service)["refused"] == 1)
 
 
 if not os.path.exists(NGINX):
