@@ -174,6 +174,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	struct execution_mounts mounts = { 0 };
 	struct repl_terms terms = { 0 };
 	bool is_away = false;		/* what would mount its files */
+	bool is_broken = false;		/* and it does not come back by itself */
 	unsigned int index = 0;
 	struct share *share;
 	struct execution *e;
@@ -190,7 +191,8 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	if (r == 0)
 		r = execution_mounts_take(&mounts, engine, tenant, request,
 					  request->repl != NULL ? &terms : NULL, why_r);
-	is_away = r == -EAGAIN;
+	is_broken = r == -ENOTSUP;
+	is_away = r == -EAGAIN || is_broken;
 	if (r < 0 && !is_away) {
 		if (request->channel != NULL)
 			close(*request->channel);
@@ -232,7 +234,8 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	}
 	if (is_away || !pool_may_serve(share) ||
 	    sched_queue_put(&tenant->queue, &e->item) < 0) {
-		e->facts.overloaded = true;
+		e->facts.never_ran = is_broken;
+		e->facts.overloaded = !is_broken;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
 		execution_set_state(e, EXECUTION_DUE);
 		answer_later(e);

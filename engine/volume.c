@@ -53,7 +53,7 @@ volume_check(const struct engine *engine, const char *name, struct why *why_r)
 					      : "there is no keeper");
 	error = keeper_no_volumes(engine->keeper);
 	if (error != 0)
-		return why_say(why_r, -EINVAL, "volume", "volume: volumes need /dev/fuse and "
+		return why_say(why_r, -ENOTSUP, "volume", "volume: volumes need /dev/fuse and "
 			       "their directory, and one cannot be used: %s", strerror(error));
 	return 0;
 }

@@ -44,7 +44,7 @@ static const struct finite rows[] = {
 	    "calls wait in the tenant's queue; the last quarter is for tenants with few",
 	    "shares -k sleeping_scripts_keep_nobody_out"),
 	ROW("workers that are kept warm",
-	    "[pool] warm, [pool] warm_max", SERVICE,
+	    "[pool] warm, [pool] warm_max, [pool] ready_max, [pool] tenant_ready_max", SERVICE,
 	    "the longest unused ones make room",
 	    "unit/engine/test-engine"),
 	ROW("zygotes of tenants and profiles",

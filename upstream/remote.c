@@ -25,6 +25,9 @@
 
 #define TRANSFERS_MAX 256
 #define WAITING_MAX (64 * 1024 * 1024)	/* bytes of a server's unfinished messages */
+#define TURN_MS 50
+#define TURN_BYTES (256 * 1024)		/* of events with an answer, in one turn */
+#define TURN_NEWS (16 * 1024)		/* of events that nobody has asked for */
 #define HEAD_MAX 65536			/* bytes of an answer's headers */
 #define CONNECT_MS 10000
 #define SAID_MS 60000			/* for what has no answer */
@@ -88,6 +91,23 @@ begin_body(struct transfer *t)
 	t->is_json = strncasecmp(type, "application/json", strlen("application/json")) == 0;
 }
 
+/* May the transfer take bytes in this turn? A server that floods its events must leave time for the
+ * others. */
+static bool
+has_turn(struct transfer *t, size_t n)
+{
+	const struct timeval turn = { 0, TURN_MS * 1000 };
+
+	if (!t->is_events)
+		return true;
+	if (t->spent == 0)
+		event_add(&t->turn, &turn);
+	t->is_paused = t->spent >= (t->is_news ? TURN_NEWS : TURN_BYTES);
+	if (!t->is_paused)
+		t->spent += n;
+	return !t->is_paused;
+}
+
 static size_t
 on_bytes(char *bytes, size_t, size_t n, void *arg)
 {
@@ -96,6 +116,8 @@ on_bytes(char *bytes, size_t, size_t n, void *arg)
 
 	if (!t->is_body)
 		begin_body(t);
+	if (!has_turn(t, n))
+		return CURL_WRITEFUNC_PAUSE;
 	if (remote_waiting(t->remote) + n > WAITING_MAX) {
 		t->refused = "too much of its answers waits to be read";
 		return CURL_WRITEFUNC_ERROR;
@@ -186,6 +208,7 @@ transfer_forget(struct transfer *t)
 	struct remote *r = t->remote;
 
 	event_del(&t->again);
+	event_del(&t->turn);
 	curl_multi_remove_handle(r->multi, t->easy);
 	curl_easy_cleanup(t->easy);
 	curl_slist_free_all(t->headers);
@@ -259,7 +282,9 @@ transfer_reset(struct transfer *t)
 	curl_multi_remove_handle(t->remote->multi, t->easy);
 	bytes_free(&t->body);
 	events_free(&t->events);
-	t->sent = t->head_bytes = 0;
+	event_del(&t->turn);
+	t->is_paused = false;
+	t->sent = t->head_bytes = t->spent = 0;
 	t->is_body = t->is_events = t->is_json = false;
 	t->error[0] = '\0';
 }
@@ -441,6 +466,16 @@ on_timer(evutil_socket_t, short, void *arg)
 	remote_settle(r);
 }
 
+static void
+remote_on_turn(evutil_socket_t, short, void *arg)
+{
+	struct transfer *t = arg;
+
+	t->spent = 0;
+	if (t->is_paused && curl_easy_pause(t->easy, CURLPAUSE_CONT) == CURLE_OK)
+		remote_settle(t->remote);
+}
+
 static int
 on_timeout(CURLM *, long ms, void *arg)
 {
@@ -529,6 +564,7 @@ transfer_add(struct remote *r, uint64_t id)
 	t->events = (struct events){ .on_message = remote_keep, .arg = t,
 				     .max = REMOTE_MESSAGE_MAX };
 	evtimer_assign(&t->again, r->options.base, remote_on_again, t);
+	evtimer_assign(&t->turn, r->options.base, remote_on_turn, t);
 	TAILQ_INSERT_TAIL(&r->transfers, t, link);
 	r->n_transfers++;
 	return t;
@@ -696,6 +732,7 @@ remote_listen(struct remote *r, uint64_t id, const char *revision)
 	if (!make_room(r))
 		return -ENOBUFS;
 	t = new_transfer(r, id, revision);
+	t->is_news = true;
 	transfer_add_header(t, "Accept", "text/event-stream");
 	return transfer_begin(t);
 }

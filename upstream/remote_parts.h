@@ -44,6 +44,10 @@ struct transfer {
 	bool is_body, is_events, is_json;	/* is_body: is_events and is_json are known */
 	struct bytes body;		/* the answer, if it is not events */
 	struct events events;
+	bool is_news;			/* the stream for what nobody has asked for */
+	size_t spent;			/* bytes of events in this turn */
+	bool is_paused;			/* until the next turn */
+	struct event turn;		/* its end */
 	const char *refused;		/* why this client has broken the transfer off */
 	char error[CURL_ERROR_SIZE];
 };

@@ -203,6 +203,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.head("text/event-stream")
         if first:
             self.event(first)
+        while self.server.floods and not self.server.ended.is_set():
+            self.event(dict(jsonrpc="2.0", method="notifications/message", params={
+                "level": "info", "data": "x" * 1000}))
+            self.server.flooded += 1000
         self.server.changed.wait()
         if not self.server.ended.is_set():
             self.event(dict(jsonrpc="2.0", method="notifications/tools/list_changed", **more))
@@ -312,12 +316,12 @@ class RemoteServer:
     """The server and its folder, which everybody can read. where: tcp, tls or unix."""
 
     def __init__(self, era="legacy", where="tcp", path="/mcp", header="Authorization", secret=None,
-                 certificate="localhost", tools=None, late=None, can=("tools",)):
+                 certificate="localhost", tools=None, late=None, can=("tools",), floods=False):
         self.where, self.certificate = where, certificate
         self.state = dict(era=era, path=path, header=header, secret={secret} if isinstance(secret, str) else secret, session=None, sessions=0,
                           other="http://127.0.0.1:9/", ended=threading.Event(), changed=threading.Event(),
                           held=threading.Event(),
-                          told=threading.Event(), waiting=None, polls=0, late=late, can={name: {} for name in can},
+                          told=threading.Event(), waiting=None, polls=0, late=late, floods=floods, flooded=0, can={name: {} for name in can},
                           tools=[tool(name) for name in NAMES] if tools is None else tools, seen=[], saw=self.saw)
 
     def __enter__(self):

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import threading
+import time
 import urllib.parse
 
 from audit_log import Log
@@ -147,6 +148,21 @@ def a_list_that_changes_is_read_again(ctx):
             printed(c, "import tools\nprint(tools.far.grow())")
             s.wait_logged("tools=18")
             equal(printed(c, "import tools\nprint(tools.far.late())"), "called late\n")
+
+
+@test(private=True)
+def a_server_that_floods_its_stream_is_read_slowly(ctx):
+    """It writes for five seconds; what the service does not read waits in sockets."""
+    with RemoteServer("legacy", "unix", floods=True) as flood, RemoteServer("legacy", "unix") as near, \
+         ctx.private(config_of("flood", flood) + config_of("near", near)) as s, ctx.client(path=s.socket) as c:
+        until("it floods", lambda: flood.server.flooded > 0)
+        for n in range(5):
+            equal(printed(c, "import tools\nprint(tools.near.echo(n=%d))" % n), "{'n': %d}\n" % n)
+        begun, before = time.monotonic(), flood.server.flooded
+        time.sleep(5)
+        rate = (flood.server.flooded - before) / (time.monotonic() - begun)
+        assert 0 < rate < 1 << 20, "%d bytes a second" % rate
+        equal(printed(c, "import tools\nprint(tools.flood.echo(n=1))"), "{'n': 1}\n")
 
 
 def credential(server, text=SECRET + "\n", more=""):
