@@ -356,6 +356,9 @@ void config_dump(const struct config *config, FILE *out);
  * differ between tenants. config: made by config_for. */
 void config_dump_policy(const struct config *config, FILE *out);
 
+/* Gives a setting its default again, as if no file had set it. config: one that was read. */
+void config_unsay(struct config *config, const char *section, const char *name);
+
 /* Writes the place of a setting, FILE:LINE, to text; "[SECTION]" if no file sets it. */
 void config_place(const struct config *config, const char *section, const char *name,
 		  char *text, size_t size);

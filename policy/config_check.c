@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/why.h"
+#include "base/xalloc.h"
 #include "policy/keys.h"
 
 struct relation {
@@ -58,6 +60,17 @@ config_place(const struct config *config, const char *section, const char *name,
 		snprintf(text, size, "%s:%u", origin->file[said->file], said->line);
 	else
 		snprintf(text, size, "[%s]", section);
+}
+
+void
+config_unsay(struct config *config, const char *section, const char *name)
+{
+	int row = key_find(section, name);
+	const struct key *key = key_at((size_t)row);
+	struct why why;
+
+	xassert(key_set(key, config, key->standard, false, &why) == 0);
+	config->origin->said[row].line = 0;
 }
 
 /* Reports what is wrong with a key, by its file and line. */

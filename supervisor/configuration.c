@@ -133,6 +133,20 @@ set_own_operator(struct config *config, FILE *errors)
 	return -EINVAL;
 }
 
+/* Takes out what the files of the machine say of its own service's places: a service of one client
+ * cannot use them, or would take them from that service. */
+static void
+leave_places(struct config *config)
+{
+	static const char *const places[][2] = {
+		{ "audit", "file" },	   { "admin", "socket" },	 { "admin", "approvals" },
+		{ "files", "directory" },  { "workspace", "directory" }, { "packages", "store" },
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		config_unsay(config, places[i][0], places[i][1]);
+}
+
 struct config *
 configuration_read(const struct configuration_source *source, FILE *errors)
 {
@@ -148,6 +162,8 @@ configuration_read(const struct configuration_source *source, FILE *errors)
 	else if (r < 0 && r != -EINVAL)
 		fprintf(errors, "%s: %s\n", file, strerror(-r));
 	beside = read_beside(config, file, errors);
+	if (source->one_client && !source->path)
+		leave_places(config);
 	if (beside == 0 && source->with_own)
 		beside = read_own(config, errors);
 	if (beside == 0 && source->with_own)

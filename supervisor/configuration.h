@@ -25,6 +25,7 @@ struct configuration_source {
 	const char *path;	/* of the file; NULL: the installed one, which may be missing */
 	enum configuration_for whom;
 	bool with_own;		/* also the files of the user, if there is no path */
+	bool one_client;	/* --stdio: without the places of the machine's service */
 	const char *packages;	/* the index for laptop_packages(); NULL: it is not called */
 };
 

@@ -743,5 +743,27 @@ def quickstart_serves_without_a_runtime_directory(ctx):
             equal((done.returncode, done.stderr), (0, want + "\n"))
 
 
+@test(private=True, root=True)
+def a_private_service_leaves_the_places_of_the_machines_one(ctx):
+    """The configuration of the machine's service names files that only that service can use."""
+    inside = ('mkdir /etc/mcp-pythond && printf "%b" "$1" >/etc/mcp-pythond/mcp-pythond.conf && '
+              'shift && exec "$@"')
+    with directory() as d:
+        program = client_program(ctx)
+        os.mkdir(d + "/over")
+        os.chmod(d, 0o755)
+        for user in ([], ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]):
+            done = subprocess.run(
+                ["unshare", "--mount", "sh", "-c",
+                 'mount -t tmpfs none "$0" && mkdir "$0/u" "$0/w" && '
+                 'mount -t overlay -o "lowerdir=/etc,upperdir=$0/u,workdir=$0/w" none /etc && ' + inside,
+                 d + "/over", "[audit]\\nfile = /nix/audit.jsonl\\n[admin]\\nsocket = /nix/a.sock\\n"
+                 "approvals = /nix/approvals\\n[files]\\ndirectory = /nix/files\\n",
+                 *user, program, "run", "--private", "-"],
+                input="print('hello')", capture_output=True, text=True, timeout=120, check=False,
+                env={**os.environ, "HOME": d})
+            equal((done.returncode, done.stdout), (0, "hello\n"), "%r: %s" % (user, done.stderr))
+
+
 if __name__ == "__main__":
     main(__doc__)
