@@ -29,7 +29,10 @@ count_worker(struct survey_profile *profile, const struct worker *worker)
 		profile->warm++;
 		break;
 	case WORKER_LEASED:
-		profile->sessions++;
+		if (worker->recipe != NULL)
+			profile->warm++;
+		else
+			profile->sessions++;
 		break;
 	case WORKER_RUNNING:
 		profile->running++;

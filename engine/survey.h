@@ -21,7 +21,7 @@ struct survey_profile {
 	const char *name;
 	bool ready;			/* its zygote */
 	const char *trouble;		/* why it is not ready; NULL: nothing failed */
-	unsigned int starting, warm, running, ending;	/* workers */
+	unsigned int starting, warm, running, ending;	/* workers; warm: ready ones too */
 	unsigned int sessions;		/* workers of idle sessions */
 	unsigned int spent;		/* workers whose execution was answered; they end soon */
 	unsigned int waiting;		/* executions, and sessions that have no worker yet */

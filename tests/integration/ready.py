@@ -346,6 +346,7 @@ def what_operators_see(ctx):
             run(client, "import other", "other")
             until_ready(ctx, service)
         equal(ready(ctx, service), {"workers": 1, "hits": 1, "misses": 0, "refused": 0})
+        equal(profile(ctx, service)["sessions"], 0)
         said = command(ctx, "status", "--admin-socket", service.directory.socket).stdout
         assert "packages: 1 workers are ready; 1 scripts had one, 0 did not" in said, said
         run(client, "import other\nimport fails", "other", "bad")
