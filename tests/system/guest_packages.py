@@ -124,6 +124,39 @@ def packages_are_installed_behind_the_units_walls():
 
 
 @test
+def a_worker_is_made_ready_within_its_limits():
+    early = "import os\nif os.path.getsize('/workspace/script.py') < 2:\n    "
+    with Index() as index:
+        index.add("slow", "1.0", {"slow.py": "import time\ntime.sleep(0.1)\n",
+                                  "grows.py": early + "x = b'x' * (700 << 20)\n"})
+        with configured(packages_config(index) + APPROVALS + "install_package = allow\n"), \
+                client(ALICE) as c:
+            def run(module):
+                o = c.run("import %s\nprint(1)" % module, seconds(60), dependencies=["slow"])
+                equal((o.status, o.stdout), ("ok", "1\n"), o)
+                return o
+
+            def is_ready(module):
+                return run(module).structured.get("made_ready", False)
+
+            def until_ready():
+                until("one is ready", lambda: json.loads(sh("mcp-python", "status", "--json",
+                      "--admin-socket", ADMIN))["ready"]["workers"] == 1, seconds(60))
+
+            run("slow")
+            until_ready()
+            o = run("slow")
+            assert o.structured.get("made_ready"), o
+            assert o.structured["cpu_ms"] < 1000, o
+            # The kernel ends what takes more memory than the script's limit.
+            run("grows")
+            until("the log has it", lambda: "modules=grows text=" in sh(
+                "journalctl", "-u", "mcp-pythond"), seconds(60))
+            assert not is_ready("grows")
+            equal(run("slow").status, "ok")
+
+
+@test
 def a_loss_of_power_at_any_point_of_that_leaves_it_whole():
     assert os.path.exists(PLACE + "/log"), "the test before this one makes it"
     disks = guest_tools.disks
