@@ -326,12 +326,10 @@ on_looked(struct writing *writing)
 }
 
 static void
-on_tick(evutil_socket_t fd, short what, void *arg)
+on_tick(evutil_socket_t, short, void *arg)
 {
 	struct audit *audit = arg;
 
-	(void)fd;
-	(void)what;
 	if (audit->look.runs) {
 		if (++audit->late_s == LATE_S)
 			log_line(LOG_ERR, "audit-late", "waiting=%zu then=%s",

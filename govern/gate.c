@@ -213,20 +213,18 @@ is_alias(const struct account *account)
 }
 
 static void
-forget_if_unused(struct gate *gate, struct account *account)
+forget_if_unused(struct gate *, struct account *account)
 {
 	uint64_t unused_ms = clock_ms() - account->used_ms;
 
-	(void)gate;
 	if (account->executions == 0 && !account->lookup && !account->suspended &&
 	    unused_ms > (is_alias(account) ? ALIAS_FORGET_MS : FORGET_AFTER_MS))
 		free_account(account);
 }
 
 static void
-gate_forget(struct gate *gate, struct account *account)
+gate_forget(struct gate *, struct account *account)
 {
-	(void)gate;
 	free_account(account);
 }
 
@@ -322,10 +320,8 @@ tell_left_out(struct gate *gate, struct account *account)
 }
 
 static void
-on_look(evutil_socket_t fd, short what, void *arg)
+on_look(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	each_account(arg, tell_left_out);
 	each_account(arg, forget_if_unused);
 }

@@ -86,11 +86,10 @@ take_done(struct writer *writer)
 }
 
 static void
-writer_on_wake(evutil_socket_t fd, short what, void *arg)
+writer_on_wake(evutil_socket_t fd, short, void *arg)
 {
 	uint64_t count;
 
-	(void)what;
 	if (read(fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return;
 	take_done(arg);

@@ -456,11 +456,10 @@ sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct t
 }
 
 static void
-sandbox_refuse(const char *reason, const char *text, const struct tool_host *host)
+sandbox_refuse(const char *, const char *text, const struct tool_host *host)
 {
 	struct jsonout out;
 
-	(void)reason;
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
 	jsonout_member_bool(&out, "success", false);

@@ -394,8 +394,7 @@ python_answer_give(FILE *to, char *const *text, const size_t *len, bool is_error
 
 /* As in that server, code that fails is a normal answer: not isError. */
 void
-run_python_answer(const struct outcome *outcome, unsigned int flags,
-		  const struct tool_host *host)
+run_python_answer(const struct outcome *outcome, unsigned int, const struct tool_host *host)
 {
 	const struct reader reader = { host, outcome->id, host->config->run_python.text_tokens };
 	bool ran = outcome_ran(outcome->status);
@@ -403,7 +402,6 @@ run_python_answer(const struct outcome *outcome, unsigned int flags,
 	size_t len;
 	FILE *to = xalloc_check(open_memstream(&text, &len));
 
-	(void)flags;
 	log_output(outcome, host);
 	if (host->config->run_python.return_mode == RETURN_JSON)
 		say_json(to, outcome, &reader);

@@ -241,15 +241,13 @@ write_key(const struct script_call *c, char *key, size_t size)
 static void script_tools_go_on(struct script_tools *t, struct execution *execution);
 
 static void
-script_tools_on_late(evutil_socket_t fd, short what, void *arg)
+script_tools_on_late(evutil_socket_t, short, void *arg)
 {
 	struct script_call *c = arg;
 	struct script_tools *t = c->tools;
 	char key[QUESTION_KEY_MAX], text[TEXT_MAX];
 	bool told;
 
-	(void)fd;
-	(void)what;
 	write_key(c, key, sizeof(key));
 	told = c->sent && t->host->on_withdraw(t->host->arg, key);
 	snprintf(text, sizeof(text), "the client did not answer in time ([tool-calls] seconds is "
@@ -587,14 +585,12 @@ script_tools_waits(const struct script_tools *t, char *text_r, size_t size)
 
 /* No operator has decided yet, and the client does not know what its call waits for. */
 static void
-on_impatient(evutil_socket_t fd, short what, void *arg)
+on_impatient(evutil_socket_t, short, void *arg)
 {
 	struct script_tools *t = arg;
 	struct script_call *c, *next;
 	char text[TOOL_WAITS_MAX];
 
-	(void)fd;
-	(void)what;
 	if (!script_tools_waits(t, text, sizeof(text)) || t->detach(t->run))
 		return;
 	for (c = LIST_FIRST(&t->calls); c; c = next) {
