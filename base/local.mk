@@ -23,7 +23,6 @@ libbase_a_SOURCES = \
 	base/remove.c base/remove.h \
 	base/rota.c base/rota.h \
 	base/ownerfile.c base/ownerfile.h \
-	base/samefile.h \
 	base/socketfile.c base/socketfile.h \
 	base/stall.c base/stall.h \
 	base/userdir.c base/userdir.h \

@@ -4,11 +4,23 @@
 #ifndef BASE_OWNERFILE_H
 #define BASE_OWNERFILE_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /* Opens a file for reading, without waiting if it is a FIFO. stat_r gets its fstat(2). Returns the
  * descriptor; -EPERM: users other than its owner may write to it; -EINVAL: it is not a regular
  * file; or another -errno. */
 int ownerfile_open(const char *path, struct stat *stat_r);
+
+/* Is an open file still the one at its path? False: it was removed, renamed or replaced. A link at
+ * path is another file. */
+static inline bool
+samefile(int fd, const char *path)
+{
+	struct stat own, there;
+
+	return fstat(fd, &own) == 0 && lstat(path, &there) == 0 && own.st_dev == there.st_dev &&
+	       own.st_ino == there.st_ino;
+}
 
 #endif

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "base/samefile.h"
+#include "base/ownerfile.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 

@@ -14,8 +14,6 @@ libmcp_a_SOURCES = \
 	mcp/cursor.c mcp/cursor.h \
 	mcp/dispatch.c \
 	mcp/envelope.c mcp/envelope.h \
-	mcp/form.c mcp/form.h \
-	mcp/icon.c mcp/icon.h \
 	mcp/jsonrpc.c mcp/jsonrpc.h \
 	mcp/listen.c \
 	mcp/listing.c mcp/listing.h \

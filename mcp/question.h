@@ -75,4 +75,11 @@ void mcp_question_give_up(struct mcp_question *question, const char *why);
 void mcp_question_write(struct mcp_question *question, const struct revision *revision,
 			struct jsonout *out);
 
+/* ---- replies to forms ---- */
+
+/* Does content fit the schema? schema: requestedSchema as JSON text, made by a tool. content: the
+ * client's value, of any shape; NULL counts as an empty object. Members that the form does not have
+ * are accepted. */
+bool mcp_form_fits(const char *schema, const json_t *content);
+
 #endif

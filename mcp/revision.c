@@ -7,7 +7,7 @@
 
 #include "base/jsonout.h"
 #include "mcp/catalog.h"
-#include "mcp/icon.h"
+#include "mcp/tool.h"
 #include "policy/config.h"
 
 #define SERVER_NAME "mcp-pythond"

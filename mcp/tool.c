@@ -3,6 +3,7 @@
  * Functions for all tools. */
 #include "mcp/tool.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,4 +28,28 @@ tool_refuse(const struct tool_host *host, const char *text)
 	};
 
 	host->on_answer(host->arg, &answer);
+}
+
+/* ---- icons ---- */
+
+/* The colour is visible on a light and on a dark background. */
+#define SVG(strokes)                                                                     \
+	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 24 24\" fill=\"none\" " \
+	"stroke=\"#47b\" stroke-width=\"2\">" strokes "</svg>"
+
+static const char *const pictures[ICON_COUNT] = {
+	[ICON_SERVER] = SVG("<path d=\"M3 3h18v18H3zM9 3v18M15 3v18\"/>"),
+	[ICON_RUN] = SVG("<path d=\"M3 3h18v18H3zM10 8v8l6-4z\"/>"),
+	[ICON_SESSION] = SVG("<path d=\"M3 4h18v16H3zM7 9l3 3-3 3M12 15h5\"/>"),
+	[ICON_CHECK] = SVG("<path d=\"M3 3h18v18H3zM7 12l4 4 6-8\"/>"),
+	[ICON_PACKAGE] = SVG("<path d=\"M12 2l9 5v10l-9 5-9-5V7zM3 7l9 5 9-5M12 12v10\"/>"),
+	[ICON_ENVIRONMENT] = SVG("<circle cx=\"12\" cy=\"12\" r=\"9\"/>"
+				 "<path d=\"M12 11v6M12 7v2\"/>"),
+	[ICON_JOB] = SVG("<circle cx=\"12\" cy=\"12\" r=\"9\"/><path d=\"M12 7v5l4 2\"/>"),
+};
+
+const char *
+icon_svg(enum icon icon)
+{
+	return pictures[icon];
 }

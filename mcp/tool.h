@@ -17,7 +17,6 @@
 #include <jansson.h>
 
 #include "engine/execution.h"
-#include "mcp/icon.h"
 
 struct config;
 struct engine;
@@ -26,6 +25,26 @@ struct gate;
 struct tenant;
 struct tool_run;
 struct upstream_server;
+
+/* ---- icons, for clients that show them ---- */
+
+enum icon {
+	ICON_NONE,
+	ICON_SERVER,
+	ICON_RUN,		/* runs a script */
+	ICON_SESSION,		/* runs a cell in a session */
+	ICON_CHECK,		/* checks a script without running it */
+	ICON_PACKAGE,
+	ICON_ENVIRONMENT,	/* lists what exists */
+	ICON_JOB,		/* for jobs that run in the background */
+	ICON_COUNT
+};
+
+#define ICON_TYPE "image/svg+xml"
+
+/* An SVG document, static; NULL for ICON_NONE. As a URI an icon has less than 400 bytes, because
+ * lists of tools are sent often. */
+const char *icon_svg(enum icon icon);
 
 /* ---- description ---- */
 

@@ -47,7 +47,6 @@ libtools_script_a_SOURCES = \
 	tools/script/run_script_arguments.c tools/script/run_script_arguments.h \
 	tools/script/run_script_files.c tools/script/run_script_files.h \
 	tools/script/run_script_results.c tools/script/run_script_results.h \
-	tools/script/run_script_schema.c \
 	tools/script/script_input.c tools/script/script_input.h \
 	tools/script/script_tools.c tools/script/script_tools.h
 libtools_script_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
@@ -198,7 +197,7 @@ tools/check/libtools_check_a-check_environment.$(OBJEXT): tools/check/schema/che
 	tools/check/schema/check_environment_output.h
 tools/packages/libtools_packages_a-install_package.$(OBJEXT): tools/packages/schema/install_package_input.h \
 	tools/packages/schema/install_package_output.h
-tools/script/libtools_script_a-run_script_schema.$(OBJEXT): tools/script/schema/run_input.h
+tools/script/libtools_script_a-run_script_arguments.$(OBJEXT): tools/script/schema/run_input.h
 tools/script/libtools_script_a-run_script_answer.$(OBJEXT): tools/script/schema/run_output.h
 tools/compat/libtools_compat_a-exec_sandbox.$(OBJEXT): tools/compat/schema/execute_python_input.h \
 	tools/compat/schema/no_input.h \

@@ -16,7 +16,7 @@
 
 #include "base/handle.h"
 #include "base/why.h"
-#include "mcp/form.h"
+#include "mcp/question.h"
 #include "mcp/seal.h"
 
 #define ID "abcdefghijkmnpqrstuvwxyz23"
