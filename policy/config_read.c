@@ -69,7 +69,7 @@ config_sections(const struct config *config, size_t i, struct config_section *se
 		  PLAIN_NAME },
 		{ "tools", ARRAY(tools), COUNT(n_tools), CONFIG_TOOLS_MAX, "servers",
 		  word_is_tool_server, "a-z, 0-9 and \"_\", begins with a letter, and is not "
-				       "search, describe or servers" },
+				       "search, describe, servers or client" },
 		{ "secret", ARRAY(secret), COUNT(n_secrets), CONFIG_SECRETS_MAX, "secrets",
 		  PLAIN_NAME },
 	};
