@@ -18,6 +18,7 @@
 
 #include "worker/ask.h"
 #include "worker/bootstrap.h"
+#include "worker/checkpoints.h"
 #include "worker/display.h"
 #include "worker/heap.h"
 #include "worker/history.h"
@@ -326,6 +327,8 @@ load_bootstrap(void)
 		r = run_frozen(lacks_code, sizeof(lacks_code));
 	if (r == 0)
 		r = run_frozen(lenient_code, sizeof(lenient_code));
+	if (r == 0)
+		r = run_frozen(checkpoints_code, sizeof(checkpoints_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)
@@ -923,6 +926,11 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 void
 interpreter_inspect(const struct msg_run *run, struct msg_done *done_r)
 {
-	call_in_session("inspect_names", Py_BuildValue("(I)", (unsigned int)run->value_max), run,
-			done_r);
+	if (run->script.len > 0)
+		call_in_session("order_files", Py_BuildValue("(y#)", run->script.at,
+							     (Py_ssize_t)run->script.len),
+				run, done_r);
+	else
+		call_in_session("inspect_names", Py_BuildValue("(I)", (unsigned int)run->value_max),
+				run, done_r);
 }

@@ -71,7 +71,7 @@ libworker_debug_a_CPPFLAGS = $(AM_CPPFLAGS) $(DEBUG_PYTHON_CFLAGS:-I%=-isystem%)
 libworker_debug_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 mcp_python_worker_debug_SOURCES = worker/main.c
 worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/history.h worker/notebook.h worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/ipython.h \
+	worker/jsonable.h worker/history.h worker/notebook.h worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h \
 	worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h worker/import_check.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
 endif
@@ -116,13 +116,13 @@ endif
 endif
 
 BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/history.h worker/notebook.h \
-	worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/ipython.h worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h \
+	worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h \
 	worker/import_check.h worker/multiarch.h
 CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/history.h worker/notebook.h \
-	worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/ipython.h worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h \
+	worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h \
 	worker/import_check.h worker/multiarch.h
 EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/history.py worker/notebook.py \
-	worker/variables.py worker/renew.py worker/lacks.py worker/lenient.py worker/ipython.py worker/imports.py worker/installed.py worker/learned.py worker/ready.py worker/tools_module.py worker/freeze.py \
+	worker/variables.py worker/renew.py worker/lacks.py worker/lenient.py worker/checkpoints.py worker/ipython.py worker/imports.py worker/installed.py worker/learned.py worker/ready.py worker/tools_module.py worker/freeze.py \
 	policy/import_check.py worker/preloaded.map worker/about.py worker/standalone.mk
 
 # What `mcp-python interpreter add` builds other workers from.
@@ -162,6 +162,9 @@ worker/lacks.h: worker/lacks.py worker/freeze.py
 worker/lenient.h: worker/lenient.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/lenient.py $@
+worker/checkpoints.h: worker/checkpoints.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/checkpoints.py $@
 worker/notebook.h: worker/notebook.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/notebook.py $@
@@ -191,7 +194,7 @@ worker/multiarch.h:
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
 worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/history.h worker/notebook.h worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/ipython.h \
+	worker/jsonable.h worker/history.h worker/notebook.h worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h \
 	worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h
 .PHONY: install-worker-sources uninstall-worker-sources

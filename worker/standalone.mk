@@ -25,7 +25,7 @@ ifneq ($(shell pkg-config --exists $(PACKAGES) && echo yes),yes)
 $(error the headers of $(PACKAGES) are missing (Debian: libmsgpack-dev libseccomp-dev libmd-dev))
 endif
 
-FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables renew lacks lenient history notebook ipython imports \
+FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables renew lacks lenient checkpoints history notebook ipython imports \
 	installed learned ready tools_module import_check multiarch)
 MAIN := main preloaded
 WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))

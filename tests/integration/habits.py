@@ -415,7 +415,7 @@ WRONG_CALLS = (
     ("run_script", file(path="/abs"), "relative to /workspace"), ("run_script", file(path="../x"), "path may not have . or .. in it"),
     ("run_script", {"files": file()["files"] * 2}, "files: item 1: path is that of another item"),
     ("run_script", file(base64="eA=="), "exactly one of text, base64 and uri"), ("run_script", {"files": [{"path": "a", "base64": "!"}]}, "is not base64"),
-    ("run_script", file(mode=3), "there are path, text, base64 and uri"),
+    ("run_script", file(mode=3), "there are path, text, base64, uri and sha256"),
     ("run_script", {"profile": "none"}, "no profile of that name; there are basic, data"), ("run_script", {"profile": 3}, "profile must be a string"),
     ("run_script", {"profile": "none", "dependencies": ["x"]}, "there are basic, data"),
     ("run_script", {"dependencies": ["-x"]}, "'-x' is not a requirement"), ("run_script", {"dependencies": [1]}, "dependencies: item 0 must be a string"),

@@ -204,8 +204,9 @@ def checks_take_what_runs_take(ctx):
             assert say(client, "validate_script", script=script).startswith("VALID"), script
             assert "exit_code: 0" in say(client, "execute_python", script=script), script
             limited = script != "!echo a"
-            equal(json.loads(say(client, "validate_code", code=script))["valid"], limited, script)
-            equal(json.loads(say(client, "execute_code", code=script))["success"], limited, script)
+            for name, key in ("validate_code", "valid"), ("execute_code", "success"):
+                answer = client.ask("tools/call", {"name": name, "arguments": {"code": script}})
+                equal(answer["structuredContent"][key], limited, (name, script))
         assert "  - line 2: The module nonsuch_99 is not installed" in say(
             client, "validate_script", script="```\nimport nonsuch_99\n```")
 

@@ -1057,6 +1057,55 @@ def policy_may_deny_it(ctx):
 # ---- what it shows and leaves ----
 
 @test
+def checkpoints_have_files(ctx):
+    """A restore brings back all files as they were: changed, new, removed ones, folders and links."""
+    with begun(ctx) as s:
+        made = "import os\nopen('a', 'w').write('one')\nos.makedirs('d/e')\nopen('d/e/b', 'w').write('two')\n" \
+               "os.symlink('a', 'l')\nos.mkfifo('f')"
+        o = s.well(made, checkpoint="base")
+        equal(o.structured["state_text"], None)
+        tree = "[(n, os.path.islink(n), os.path.isdir(n)) for n in sorted(os.listdir())]"
+        for _ in range(2):
+            s.well("import shutil\nopen('a', 'w').write('other')\nshutil.rmtree('d')\nopen('new', 'w').write('x')\n"
+                   "os.remove('l')\nx = 1")
+            o = s.well("open('a').read(), open('d/e/b').read(), os.readlink('l'), " + tree, restore="base")
+            equal(o.result["repr"], "('one', 'two', 'a', [('a', False, False), ('d', False, True), ('l', True, False)])")
+            equal(o.structured["state_text"], None)
+        # Another name has other files; the same name again replaces them.
+        s.well("open('a', 'w').write('second')", checkpoint="more")
+        s.well("open('a', 'w').write('third')", checkpoint="base")
+        equal(s.well("open('a').read()", restore="more").result["repr"], "'second'")
+        equal(s.well("open('a').read()", restore="base").result["repr"], "'third'")
+
+
+@test
+def files_of_checkpoints_are_bounded(ctx):
+    """What is too large is not kept, and the answers say so; a branch shares its files, and says so."""
+    with begun(ctx) as s:
+        for big in ("open('big', 'w').truncate(65 << 20)", "[open('f%d' % i, 'w').close() for i in range(2001)]\n1"):
+            o = s.well(big, checkpoint="base")
+            assert "variables alone: the files" in o.structured["state_text"], o.structured
+            assert "variables alone" in o.text, o.text
+            o = s.well("import os\nlen(os.listdir()) > 0", restore="base")
+            equal(o.result["repr"], "True")
+            assert "Files in /workspace were not restored" in o.structured["state_text"], o.structured
+            s.well("for n in os.listdir(): os.remove(n)")
+        o = s.well("open('a', 'w').write('mine')", checkpoint="base")
+        equal(o.structured["state_text"], None)
+        branch = Session(s.client)
+        o = branch.finish(s.start("open('a', 'w').write('its')", branch=True))
+        assert "shares /workspace with the session" in o.structured["state_text"], o.structured
+        o = branch.finish(s.start("open('a').read()", branch=True, restore="base"))
+        equal(o.result["repr"], "'its'")
+        assert "files were not restored" in o.structured["state_text"], o.structured
+        # What the session does to the copies harms nobody else.
+        s.well("import shutil\nshutil.rmtree(os.path.expanduser('~/.checkpoints'))")
+        o = s.well("open('a').read()", restore="base")
+        equal(o.result["repr"], "'its'")
+        assert "were not restored" in o.structured["state_text"], o.structured
+
+
+@test
 def files_and_displays(ctx):
     with begun(ctx, files=[{"path": "in/put.txt", "text": "given"}]) as s:
         equal(s.value("open('in/put.txt').read()"), "'given'")

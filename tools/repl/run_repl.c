@@ -97,7 +97,7 @@ on_gone(void *arg, const char *text)
 {
 	struct tool_run *run = arg;
 
-	if (run->step == STEP_CELL || run->step == STEP_LOOK) {
+	if (run->step == STEP_CELL || run->step == STEP_LOOK || run->step == STEP_FILES) {
 		/* The session of the engine goes on if a branch has it. */
 		if (run->execution)
 			execution_cancel(run->execution, CANCEL_SESSION_ENDED);
@@ -247,7 +247,7 @@ on_impatient(evutil_socket_t, short, void *arg)
 		repl_run_wait(run, most - waited < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
 	} else if (run->step == STEP_TURN) {
 		repl_run_refuse_busy(run);
-	} else if ((run->step == STEP_CELL || run->step == STEP_LOOK) && run->execution &&
+	} else if (run->step != STEP_NEEDS && run->execution &&
 		   !script_tools_waits(&run->tools, text, sizeof(text))) {
 		run->impatient = true;
 		execution_cancel(run->execution, CANCEL_BY_CLIENT);

@@ -48,7 +48,9 @@ on_copied(void *arg, int error)
 		repl_run_free(run);
 		return;
 	}
-	r = repl_run_cell(run, &why);
+	run->files_restored = run->arguments.restore && !run->arguments.branch;
+	r = run->files_restored ? repl_run_restore_files(run, run->from, &why)
+				: repl_run_cell(run, &why);
 	if (r < 0)
 		repl_run_refuse(run, repl_run_reason(r), why.text);
 }
@@ -120,6 +122,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 	if (!arguments->restore)
 		return 1;
 	run->step = STEP_COPY;
+	run->from = (unsigned int)from;
 	repl_copy(repl_session_repl(session), (unsigned int)from,
 		  repl_session_snapshot(session), on_copied, run);
 	repl_run_say_wait(run);

@@ -5,6 +5,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <event2/event.h>
 
@@ -125,6 +127,7 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 	if (outcome->status == OUTCOME_TIMEOUT && run->waited_ms >= 1000)
 		repl_tell_more(told, "It had waited %u s for its turn, which is a part of its time.",
 			       run->waited_ms / 1000);
+	repl_run_tell_files(run, told);
 	if (run->arguments.checkpoint && run->checkpoint < 0)
 		repl_tell_more(told, run->checkpoint_error == -ENOMEM
 			? "No checkpoint was made: the session's memory_mb has no room for one."
@@ -199,7 +202,11 @@ on_checkpointed(void *arg, int error)
 	if (error < 0)
 		run->checkpoint = -1;
 	run->checkpoint_error = error;
-	repl_run_finish(run, outcome_copy_get(run->outcome));
+	run->checkpoint_files = error == 0;
+	if (error == 0)
+		repl_run_keep_files(run);
+	else
+		repl_run_finish(run, outcome_copy_get(run->outcome));
 }
 
 static void
@@ -432,4 +439,96 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	if (r >= 0)
 		repl_run_say_wait(run);
 	return r;
+}
+
+/* ---- files of a checkpoint ---- */
+
+#define FILES_MS 10000		/* the time that copying may take */
+
+/* A copy of the state's process copies the files (worker/checkpoints.py), so nothing of this is
+ * trusted: the result is only told. */
+static void
+on_files(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+	bool over = run->orphan || !run->turn.session ||
+		    outcome->status == OUTCOME_CANCELLED;
+	struct why why = { .field = "" };
+	int r;
+
+	run->execution = NULL;
+	run->files_left = outcome->status != OUTCOME_OK || !outcome->value_json ||
+			  strcmp(outcome->value_json, "true") != 0;
+	if (run->outcome) {
+		repl_run_finish(run, outcome_copy_get(run->outcome));
+		return;
+	}
+	if (over) {
+		repl_run_finish(run, outcome);
+		return;
+	}
+	r = repl_run_cell(run, &why);
+	if (r < 0)
+		repl_run_refuse(run, repl_run_reason(r), why.text);
+}
+
+/* Starts a copy of the head's process that follows the order. */
+static int
+order_files(struct tool_run *run, const char *verb, unsigned int snapshot, struct why *why_r)
+{
+	const struct execution_watcher watcher = { .on_outcome = on_files, .arg = run };
+	struct execution_request request = {
+		.network = &run->host.config->network,
+		.limits = run->limits,
+		.repl = repl_session_repl(run->turn.session),
+		.snapshot = repl_session_snapshot(run->turn.session),
+		.inspect = true,
+		.internal = true,
+	};
+	char order[32];
+	int r;
+
+	request.script_len = (size_t)snprintf(order, sizeof(order), "%s %u", verb, snapshot);
+	request.script = order;
+	request.limits.wall_ms = request.limits.cpu_ms = FILES_MS;
+	run->step = STEP_FILES;
+	r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
+			    &run->execution, why_r);
+	if (r >= 0)
+		repl_run_say_wait(run);
+	return r;
+}
+
+void
+repl_run_keep_files(struct tool_run *run)
+{
+	struct why why = { .field = "" };
+
+	run->files_left = true;
+	if (run->orphan || !run->turn.session ||
+	    order_files(run, "keep", (unsigned int)run->checkpoint, &why) < 0)
+		repl_run_finish(run, outcome_copy_get(run->outcome));
+}
+
+int
+repl_run_restore_files(struct tool_run *run, unsigned int from, struct why *why_r)
+{
+	return order_files(run, "restore", from, why_r);
+}
+
+void
+repl_run_tell_files(const struct tool_run *run, struct repl_told *told)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+
+	if (arguments->branch)
+		repl_tell_more(told, "It has variables of its own, and shares /workspace with the "
+			       "session that it is a copy of%s.",
+			       arguments->restore ? ": files were not restored" : "");
+	else if (run->files_restored && !run->checkpoint_files && run->files_left)
+		repl_tell_more(told, "Files in /workspace were not restored: the checkpoint has "
+			       "none, because they were more than 64 MiB or 2000.");
+	if (run->checkpoint_files && run->files_left)
+		repl_tell_more(told, "The checkpoint has variables alone: the files in /workspace "
+			       "are more than 64 MiB or 2000, or there was no memory for a copy.");
 }

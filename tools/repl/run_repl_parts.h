@@ -26,6 +26,7 @@ enum step {
 	STEP_LOOK,		/* lists the variables, for calls that come while the cell runs */
 	STEP_CELL,
 	STEP_CHECKPOINT,
+	STEP_FILES,		/* files of a checkpoint are kept, or restored */
 };
 
 struct tool_run {
@@ -43,15 +44,19 @@ struct tool_run {
 	bool began;			/* the call has begun the session, whose handle is known to
 					 * no other call yet */
 	bool orphan;			/* the client of the call is gone */
-	struct execution *execution;	/* STEP_LOOK, STEP_CELL */
+	struct execution *execution;	/* STEP_LOOK, STEP_CELL, STEP_FILES */
 	struct script_input input;
 	struct script_tools tools;
 	struct found found;
 	uint64_t had_memory;		/* the memory limit of the session before the call raised
 					 * it; 0: the call has not raised it */
 	int checkpoint;			/* the snapshot for the checkpoint; -1: none */
+	unsigned int from;		/* the snapshot that is restored */
+	bool checkpoint_files;		/* STEP_FILES follows the checkpoint */
+	bool files_restored;		/* ... or the restore */
+	bool files_left;		/* ... and the files were not copied */
 	int checkpoint_error;		/* why the checkpoint could not be made; 0: no error */
-	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
+	struct outcome_copy *outcome;	/* of the cell, from STEP_CHECKPOINT on */
 	struct outcome_copy *seen;	/* the result of STEP_LOOK */
 	uint32_t waited_ms;		/* how long it has waited for its turn */
 	struct event *patience;		/* until a call that waits is refused; NULL: it does not
@@ -108,5 +113,14 @@ const char *repl_run_reason(int error);		/* the reason that belongs to a -errno 
  * session whose handle no client gets. used: as for repl_session_leave. */
 void repl_run_leave(struct tool_run *run, bool closes, bool used);
 void repl_run_free(struct tool_run *run);
+
+/* Keeps the files with the checkpoint that was made, then ends the run. */
+void repl_run_keep_files(struct tool_run *run);
+
+/* Restores the files of a checkpoint, then starts the cell. 0, or -errno with why_r. */
+int repl_run_restore_files(struct tool_run *run, unsigned int from, struct why *why_r);
+
+/* Says what has become of the files, if that is not what a checkpoint promises. */
+void repl_run_tell_files(const struct tool_run *run, struct repl_told *told);
 
 #endif
