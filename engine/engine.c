@@ -57,14 +57,12 @@ each_tenant(struct engine *engine, void (*visit)(struct tenant *tenant))
 }
 
 static void
-on_housekeeping(evutil_socket_t fd, short what, void *arg)
+on_housekeeping(evutil_socket_t, short, void *arg)
 {
 	static const struct timeval second = { 1, 0 };
 	struct engine *engine = arg;
 	struct repl *repl;
 
-	(void)fd;
-	(void)what;
 	LIST_FOREACH(repl, &engine->repls, link)
 		repl_look_after(repl);
 	each_tenant(engine, tenant_look_after);
@@ -76,23 +74,19 @@ on_housekeeping(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_deliver(evutil_socket_t fd, short what, void *arg)
+on_deliver(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	execution_deliver(arg);
 }
 
 /* ---- ready ---- */
 
 static void
-on_tell_ready(evutil_socket_t fd, short what, void *arg)
+on_tell_ready(evutil_socket_t, short, void *arg)
 {
 	struct engine *engine = arg;
 	void (*on_ready)(void *, int, const char *) = engine->on_ready;
 
-	(void)fd;
-	(void)what;
 	if (engine->ready_error == 0)
 		engine->on_ready = NULL;
 	if (on_ready != NULL)
@@ -128,12 +122,10 @@ engine_when_ready(struct engine *engine,
 /* ---- the end ---- */
 
 static void
-on_shutdown_over(evutil_socket_t fd, short what, void *arg)
+on_shutdown_over(evutil_socket_t, short, void *arg)
 {
 	struct engine *engine = arg;
 
-	(void)fd;
-	(void)what;
 	if (engine->shut_down)
 		return;
 	engine->shut_down = true;

@@ -477,12 +477,10 @@ pool_pump(struct engine *engine)
 }
 
 static void
-pool_on_quiet(evutil_socket_t fd, short what, void *arg)
+pool_on_quiet(evutil_socket_t, short, void *arg)
 {
 	struct engine *engine = arg;
 
-	(void)fd;
-	(void)what;
 	end_spent(engine->pool);
 	top_up(engine);
 }
@@ -525,12 +523,10 @@ pool_settle(struct engine *engine, const struct share *share)
 }
 
 static void
-pool_on_retry(evutil_socket_t fd, short what, void *arg)
+pool_on_retry(evutil_socket_t, short, void *arg)
 {
 	struct pool_profile *profile = arg;
 
-	(void)fd;
-	(void)what;
 	pool_pump(profile->engine);
 }
 

@@ -336,14 +336,12 @@ ready_note(struct execution *e)
 
 /* An import that computes may go on for a while: other work may keep it from its turn. */
 static void
-on_deadline(evutil_socket_t fd, short what, void *arg)
+on_deadline(evutil_socket_t, short, void *arg)
 {
 	static const struct timeval pause = { 0, LOOK_MS * 1000 };
 	struct recipe *r = arg;
 	uint64_t used_us = worker_cpu_us(r->worker), before_us = r->seen_us;
 
-	(void)fd;
-	(void)what;
 	r->seen_us = used_us;
 	if (used_us > before_us + LATE_CPU_US && clock_ms() - r->begun_ms < MAKE_MOST_MS &&
 	    used_us < r->worker->cpu_baseline_us + MAKE_MS * 1000)
@@ -397,12 +395,10 @@ on_message(struct worker *w, struct frame *frame)
 
 /* While it is being made, it is judged when it says that it is ready. */
 static void
-on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
+on_output(struct worker *w, enum stream, const void *, size_t len)
 {
 	struct recipe *r = w->recipe;
 
-	(void)stream;
-	(void)bytes;
 	if (r == NULL || len == 0)
 		return;
 	r->printed = true;

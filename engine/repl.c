@@ -145,13 +145,11 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 
 /* Calls one callback per turn of the loop, because a callback may close the session. */
 static void
-on_tell(evutil_socket_t fd, short what, void *arg)
+on_tell(evutil_socket_t, short, void *arg)
 {
 	struct repl *repl = arg;
 	struct repl_job *job = TAILQ_FIRST(&repl->answers);
 
-	(void)fd;
-	(void)what;
 	if (job != NULL) {
 		void (*on_copied)(void *, int) = job->on_copied;
 		void *on_copied_arg = job->arg;
@@ -170,10 +168,8 @@ on_tell(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_timer(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	repl_end(arg, "the session's worker did not answer in time");
 }
 

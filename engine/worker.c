@@ -288,14 +288,13 @@ worker_runs(const struct worker *w)
 }
 
 static void
-worker_on_ended(evutil_socket_t fd, short what, void *arg)
+worker_on_ended(evutil_socket_t fd, short, void *arg)
 {
 	struct worker *w = arg;
 	struct frame frame = { 0 };
 	siginfo_t info = { 0 };
 	int status;
 
-	(void)what;
 	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0) {
 		if (info.si_pid == 0)
 			return;
@@ -328,12 +327,10 @@ worker_on_ended(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-worker_on_timer(evutil_socket_t fd, short what, void *arg)
+worker_on_timer(evutil_socket_t, short, void *arg)
 {
 	struct worker *w = arg;
 
-	(void)fd;
-	(void)what;
 	switch (w->state) {
 	case WORKER_STARTING:
 		/* A zygote that has not named the worker hangs: it is killed, and its end ends the
@@ -389,14 +386,12 @@ read_frame(struct worker *w, struct frame *frame)
 }
 
 static void
-worker_on_readable(evutil_socket_t fd, short what, void *arg)
+worker_on_readable(evutil_socket_t, short, void *arg)
 {
 	struct worker *w = arg;
 	struct frame frame = { 0 };
 	int r;
 
-	(void)fd;
-	(void)what;
 	r = read_frame(w, &frame);
 	if (r > 0) {
 		r = worker_on_message(w, &frame);
@@ -417,12 +412,11 @@ worker_on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-worker_on_writable(evutil_socket_t fd, short what, void *arg)
+worker_on_writable(evutil_socket_t fd, short, void *arg)
 {
 	struct worker *w = arg;
 	int r;
 
-	(void)what;
 	r = frame_writer_flush(&w->writer, fd);
 	if (r > 0)
 		event_add(&w->writable, NULL);
