@@ -131,9 +131,13 @@ on_record(struct writing *writing)
 {
 	struct audit_waiting *waiting = waiting_of(writing);
 	struct audit *audit = waiting->audit;
+	const struct audit_kind *kind = &audit_kinds[waiting->record.event];
 	struct audit_wait *wait = waiting->wait;
 	int error = waiting->record.error;
 
+	/* Whoever reads the line finds the record. */
+	if (!log_is_journal())
+		log_line(kind->priority, kind->name, "%s", waiting->record.line);
 	take_state(audit, &waiting->record.state);
 	remember_source(audit, waiting);
 	if (error == 0)
@@ -243,10 +247,7 @@ make_waiting(const struct audit *audit, enum audit_event event, const char *tena
 	if (json_object_del(more, "source") == 0 && audit->journal)
 		record->shown = audit_members(event, tenant, execution, more);
 	audit_make_line(&line, tenant, execution, more);
-	if (!log_is_journal())
-		log_line(audit_kinds[event].priority, audit_kinds[event].name, "%s", line.text);
-	if (audit->journal)
-		record->line = xstrdup(line.text);
+	record->line = xstrdup(line.text);
 	return waiting;
 }
 

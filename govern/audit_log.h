@@ -56,7 +56,7 @@ struct audit_record {
 	char *tenant, *execution;	/* NULL: none */
 	char *members;
 	char *shown;			/* the members for the journal; NULL: the same ones */
-	char *line;			/* for the journal */
+	char *line;			/* for the journal and the log */
 	bool rotates;			/* the file is full, and is put aside first */
 	uint64_t lost;			/* records before this one that never came so far */
 	/* Afterwards. */

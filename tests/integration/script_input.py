@@ -659,6 +659,7 @@ def questions_are_recorded_and_answers_are_not(ctx):
             id = begin(c, "try: input('Which? ')\nexcept EOFError: pass")
             c.answer(c.question(), result)
             o = c.outcome(id)
+        s.wait_logged("input-ended ", times=3)	# a record is written before its line
         found = log.of("input-asked", "input-ended")
         equal([(r["event"], r.get("result")) for r in found],
               [("input-asked", None), ("input-ended", "line"),
