@@ -322,7 +322,8 @@ advise_others(const struct tool_host *host, const struct outcome *outcome, bool 
 			 !configured ? "No package can be installed; check_environment "
 				       "lists what is there."
 			 : in_session ? "Call install_package with this session."
-				      : "Make the call again with dependencies=[...].");
+				      : "Make the call again with dependencies=[...], or use "
+					"install_package if it is listed.");
 	else if (read_program(outcome, program))
 		snprintf(advice_r, MISSING_ADVICE, "There is no program %s here, and none can be "
 			 "installed: ls /usr/bin lists those that are there.", program);
