@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing.   Reads: this host's name. */
+/* Runs in: the supervisor.   Owns: the form of handles.   Reads: this host's name. */
 #include "base/handle.h"
 
 #include <ctype.h>
@@ -31,12 +31,21 @@ handle_own_host(char host_r[HANDLE_HOST_MAX + 1])
 	handle_host(name, host_r);
 }
 
+static bool host_is_named;
+
+void
+handle_name_host(bool named)
+{
+	host_is_named = named;
+}
+
 void
 handle_new(char kind, char handle_r[HANDLE_MAX + 1])
 {
-	char id[ID_CHARACTERS + 1], host[HANDLE_HOST_MAX + 1];
+	char id[ID_SHORT + 1], host[HANDLE_HOST_MAX + 1] = "";
 
-	id_new(id);
-	handle_own_host(host);
-	snprintf(handle_r, HANDLE_MAX + 1, "%c-%s-%s", kind, id, host);
+	id_new_short(id);
+	if (host_is_named)
+		handle_own_host(host);
+	snprintf(handle_r, HANDLE_MAX + 1, "%c-%s%s%s", kind, id, *host ? "-" : "", host);
 }

@@ -97,7 +97,7 @@ new_execution(struct engine *engine, struct tenant *tenant,
 		.serial = ++engine->executions, .id = "x-",
 		.usage.asked_us = clock_us(),
 	};
-	id_new(e->id + 2);
+	id_new_short(e->id + 2);
 	e->usage.memory_max = e->limits.memory_bytes;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = config_disk_bytes(engine->config,

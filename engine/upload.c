@@ -88,7 +88,7 @@ upload_is_name(const char *name, size_t len)
 static void
 new_id(char id_r[UPLOAD_ID + 1])
 {
-	id_new(stpcpy(id_r, "u-"));
+	id_new_short(stpcpy(id_r, "u-"));
 }
 
 static struct upload *
@@ -177,7 +177,7 @@ upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
 
 	*why_r = "this is no address of an upload";
 	if (strlen(place) <= UPLOAD_ID || memcmp(place, "u-", 2) != 0 ||
-	    !id_is_valid(place + 2) || place[UPLOAD_ID] != '/')
+	    !id_is_valid(place + 2, ID_SHORT) || place[UPLOAD_ID] != '/')
 		return NULL;
 	memcpy(id, place, UPLOAD_ID);
 	len = upload_read_name(place + UPLOAD_ID + 1, name);

@@ -17,7 +17,7 @@ struct tenant;
 struct upload;
 
 #define UPLOAD_NAME_MAX 255	/* bytes of a file's name */
-#define UPLOAD_ID (2 + ID_CHARACTERS)	/* characters of an upload's id, "u-..." */
+#define UPLOAD_ID (2 + ID_SHORT)	/* characters of an upload's id, "u-..." */
 
 /* How an upload ended. Everything is borrowed for the call. */
 struct upload_end {

@@ -346,7 +346,7 @@ approvals_make(const struct approval_request *request)
 	struct approval *approval = xcalloc(1, sizeof(*approval));
 
 	memcpy(approval->id, "a-", 2);
-	id_new(approval->id + 2);
+	id_new_short(approval->id + 2);
 	approval->tenant = xstrdup(request->requester->principal);
 	approval->tool = xstrdup(request->tool);
 	approval->reason = request->reason ? xstrdup(request->reason) : NULL;

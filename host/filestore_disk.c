@@ -60,7 +60,7 @@ filestore_disk_tenant(const struct msg_str *principal, char name_r[FILE_DIRECTOR
 static int
 name_file(const struct msg_str *name, const char *end, struct file_name *name_r)
 {
-	if (name->len != FILE_NAME || !id_is_valid(name->at))
+	if (name->len != FILE_NAME || !id_is_valid(name->at, FILE_NAME))
 		return -EBADMSG;
 	memcpy(name_r->text, name->at, FILE_NAME);
 	strcpy(name_r->text + FILE_NAME, end);
@@ -321,7 +321,7 @@ filestore_disk_judge(const struct listing *listing, int dir, const char *tenant,
 	struct frame frame = { 0 };
 	int r = 0;
 
-	if (strlen(name) < FILE_NAME || !id_is_valid(name))
+	if (strlen(name) < FILE_NAME || !id_is_valid(name, FILE_NAME))
 		return 0;
 	memcpy(bare, name, FILE_NAME);
 	if (name_file(&(struct msg_str){ bare, FILE_NAME }, ABOUT, &about) < 0)

@@ -55,7 +55,7 @@
 #define HANDOVER_SESSIONS_MAX 1023	/* sessions that one supervisor leaves to the next. Each has
 					 * four descriptors in systemd's store, and the table of
 					 * sessions has one; the store has room for 4096 */
-#define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
+#define HANDLE_TEXT_MAX 76		/* bytes of a session's handle */
 #define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
 #define PRINCIPAL_TEXT_MAX 4096		/* bytes of a principal */
 #define NOTES_MAX 16			/* notes of AT_STAKE, about what an undone cell loses */

@@ -25,6 +25,7 @@
 
 #include "auth/auth.h"
 #include "base/clock.h"
+#include "base/handle.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/notify.h"
@@ -242,6 +243,7 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 		r = governance_new(s->config, true, &s->governance, why_r);
 	if (r < 0 || !endpoints_have_http(s->endpoints))
 		return r;
+	handle_name_host(true);
 	r = auth_new(s->config, &s->auth, why_r);
 	if (r == 0)
 		auth_on_withdrawn(s->auth, end_links, NULL);

@@ -376,7 +376,7 @@ def a_command_is_told_of_new_requests(ctx):
             s.stop()
             equal(p.stdout.read(), "")
         for line, want in zip(lines, (r"first\(\) # \?\[2J", r"second\(\)")):
-            assert re.fullmatch(r"told: a-\w{26} \S+: run_script: %s\n" % want, line), line
+            assert re.fullmatch(r"told: a-\w{10} \S+: run_script: %s\n" % want, line), line
 
 
 @test(private=True, root=True)

@@ -84,10 +84,13 @@ handover_table_next(struct reading *reading, enum msg_type type)
 static bool
 is_handle(const struct msg_str *text)
 {
-	if (text->len < 2 + ID_CHARACTERS + 2 || memcmp(text->at, "r-", 2) != 0 ||
-	    !id_is_valid(text->at + 2) || text->at[2 + ID_CHARACTERS] != '-')
+	const size_t host = 2 + ID_SHORT;	/* where it may begin */
+
+	if (text->len < host || memcmp(text->at, "r-", 2) != 0 ||
+	    !id_is_valid(text->at + 2, ID_SHORT) ||
+	    (text->len > host && (text->at[host] != '-' || text->len == host + 1)))
 		return false;
-	for (size_t i = 2 + ID_CHARACTERS + 1; i < text->len; i++) {
+	for (size_t i = host + 1; i < text->len; i++) {
 		char c = text->at[i];
 
 		if ((c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') &&

@@ -24,6 +24,7 @@
 
 #include <event2/event.h>
 
+#include "base/id.h"
 #include "base/log.h"
 #include "base/turns.h"
 #include "base/why.h"
@@ -120,7 +121,7 @@ on_outcome(void *arg, const struct outcome *o)
 	for (size_t i = 0; i < o->n_files; i++)
 		snprintf(r->files + strlen(r->files), sizeof(r->files) - strlen(r->files),
 			 "%.*s\n", (int)o->file[i].path_len, o->file[i].path);
-	assert_int_equal(strlen(o->id), 28);
+	assert_int_equal(strlen(o->id), 2 + ID_SHORT);
 }
 
 struct execution *

@@ -193,6 +193,18 @@ new_ids_are_new(void **state)
 	id_new(two);
 	assert_string_not_equal(one, two);
 	assert_int_equal(strspn(one, "abcdefghijkmnpqrstuvwxyz23456789"), ID_CHARACTERS);
+	/* More than random bytes are got at once, and the lengths are mixed. */
+	for (int i = 0; i < 100; i++) {
+		id_new_short(one);
+		id_new_short(two);
+		assert_int_equal(strlen(one), ID_SHORT);
+		assert_true(id_is_valid(one, ID_SHORT));
+		assert_string_not_equal(one, two);
+		id_new(two);
+		assert_int_equal(strlen(two), ID_CHARACTERS);
+	}
+	assert_false(id_is_valid("abcdefghi", ID_SHORT));
+	assert_false(id_is_valid("abcdefghil", ID_SHORT));
 }
 
 #define FORM(field) "{\"type\":\"object\",\"properties\":{\"f\":" field "},\"required\":[\"f\"]}"
@@ -243,7 +255,7 @@ forms_take_what_fits(void **state)
 }
 
 static void
-handles_end_with_the_host(void **state)
+handles_may_end_with_the_host(void **state)
 {
 	static const struct { const char *name, *want; } cases[] = {
 		{ "alpha", "alpha" },
@@ -266,10 +278,14 @@ handles_end_with_the_host(void **state)
 	handle_new('r', b);
 	assert_string_not_equal(a, b);
 	assert_memory_equal(a, "r-", 2);
+	assert_int_equal(strlen(a), 2 + ID_SHORT);
+	handle_name_host(true);
+	handle_new('r', a);
+	handle_name_host(false);
 	assert_int_equal(gethostname(name, sizeof(name)), 0);
 	handle_host(name, host);
-	assert_int_equal(a[2 + ID_CHARACTERS], '-');
-	assert_string_equal(a + 2 + ID_CHARACTERS + 1, host);
+	assert_int_equal(a[2 + ID_SHORT], '-');
+	assert_string_equal(a + 2 + ID_SHORT + 1, host);
 }
 
 int
@@ -281,7 +297,7 @@ main(void)
 		cmocka_unit_test(a_forked_process_has_no_key),
 		cmocka_unit_test(the_key_file_outlives_the_process),
 		cmocka_unit_test(new_ids_are_new),
-		cmocka_unit_test(handles_end_with_the_host),
+		cmocka_unit_test(handles_may_end_with_the_host),
 		cmocka_unit_test(forms_take_what_fits),
 	};
 
