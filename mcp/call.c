@@ -179,6 +179,7 @@ mcp_call_new(const struct request *request, enum mcp_method method, size_t bytes
 					  : (int)conversation->log_level;
 	call->audience.type = &call_audience;
 	call->audience.abilities = request->abilities;
+	call->audience.text_alone = !request->revision->structured;
 	return call;
 }
 

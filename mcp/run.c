@@ -315,6 +315,19 @@ run_end(struct mcp_run *run, const struct tool_answer *answer, const struct tool
 	run_leave(run);
 }
 
+/* An answer that is kept may be for any client. */
+static bool
+on_tool_wants_structured(void *arg)
+{
+	const struct mcp_run *run = arg;
+	const struct mcp_audience *audience;
+	bool wanted = run->keeps;
+
+	LIST_FOREACH(audience, &run->audience, link)
+		wanted |= !audience->text_alone;
+	return wanted;
+}
+
 static void
 on_tool_answer(void *arg, const struct tool_answer *answer)
 {
@@ -399,6 +412,7 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 	host.on_ask = on_tool_ask;
 	host.on_withdraw = on_tool_withdraw;
 	host.on_task = on_tool_task;
+	host.wants_structured = on_tool_wants_structured;
 	host.on_answer = on_tool_answer;
 	host.on_fail = on_tool_fail;
 	host.arg = run;

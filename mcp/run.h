@@ -47,6 +47,7 @@ struct mcp_audience_type {
 struct mcp_audience {
 	const struct mcp_audience_type *type;
 	unsigned int abilities;		/* enum client_ability, of the client behind it */
+	bool text_alone;		/* it has no use for structured content */
 	struct mcp_run *run;		/* set by the run, like the link; NULL: has not joined */
 	LIST_ENTRY(mcp_audience) link;
 };

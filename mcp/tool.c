@@ -17,6 +17,12 @@ tool_description_done(struct tool_description *description)
 	memset(description, 0, sizeof(*description));
 }
 
+bool
+tool_text_suffices(const struct tool_host *host)
+{
+	return host->wants_structured && !host->wants_structured(host->arg);
+}
+
 void
 tool_refuse(const struct tool_host *host, const char *text)
 {

@@ -238,6 +238,8 @@ struct tool_host {
 	 * an error, after which the run continues without a task: -EOPNOTSUPP: this client cannot
 	 * have tasks; -EBUSY: the tenant has too many. */
 	int (*on_task)(void *arg, const char *status);
+	/* Will anybody get the structured content of an answer that is given now? NULL: yes. */
+	bool (*wants_structured)(void *arg);
 	/* Exactly one of these two is called, once. */
 	void (*on_answer)(void *arg, const struct tool_answer *answer);
 	void (*on_fail)(void *arg, const struct tool_failure *failure);
@@ -292,6 +294,9 @@ struct tool {
 
 /* Answers that nothing was done: an error with only this text. */
 void tool_refuse(const struct tool_host *host, const char *text);
+
+/* May the answer lack its structured content, because nobody would get it? */
+bool tool_text_suffices(const struct tool_host *host);
 
 /* Statuses of calls that policy did not allow. */
 #define TOOL_DENIED "denied"

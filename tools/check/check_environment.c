@@ -627,7 +627,8 @@ check_environment_give(const struct tool_host *host, const char *profile, bool m
 	write_environment(to, &state, environment);
 	xassert(fclose(to) == 0);
 	jsonout_init(&structured);
-	write_structured(&structured, &state, environment);
+	if (!tool_text_suffices(host))
+		write_structured(&structured, &state, environment);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;

@@ -102,14 +102,16 @@ static void
 search_tools_give(const struct tool_host *host, const json_t *answer)
 {
 	struct tool_answer given = { .is_error = false };
-	char *structured = xalloc_check(json_dumps(answer, JSON_COMPACT)), *text = NULL;
+	char *structured = tool_text_suffices(host)
+				   ? NULL : xalloc_check(json_dumps(answer, JSON_COMPACT));
+	char *text = NULL;
 	FILE *to = xalloc_check(open_memstream(&text, &given.text_len));
 
 	search_tools_say(to, json_object_get(answer, "tools"));
 	xalloc_check(fclose(to) == 0 ? text : NULL);
 	given.text = text;
 	given.structured = structured;
-	given.structured_len = strlen(structured);
+	given.structured_len = structured ? strlen(structured) : 0;
 	host->on_answer(host->arg, &given);
 	free(structured);
 	free(text);

@@ -216,7 +216,8 @@ validate_script_answer_findings(const struct tool_host *host, const char *profil
 	validate_script_say(to, host, findings);
 	xassert(fclose(to) == 0);
 	jsonout_init(&structured);
-	validate_script_write_structured(&structured, host, findings);
+	if (!tool_text_suffices(host))
+		validate_script_write_structured(&structured, host, findings);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;

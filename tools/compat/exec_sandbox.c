@@ -83,10 +83,12 @@ exec_sandbox_give(const struct saying *whole, const struct saying *text, bool is
 	struct jsonout structured;
 
 	jsonout_init(&structured);
-	jsonout_open(&structured, '{');
-	jsonout_key(&structured, "result");
-	jsonout_text(&structured, whole->text, whole->len);
-	jsonout_close(&structured, '}');
+	if (!tool_text_suffices(host)) {
+		jsonout_open(&structured, '{');
+		jsonout_key(&structured, "result");
+		jsonout_text(&structured, whole->text, whole->len);
+		jsonout_close(&structured, '}');
+	}
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
 	host->on_answer(host->arg, &answer);

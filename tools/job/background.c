@@ -281,6 +281,7 @@ take_host(struct job *job, struct tool_host *host)
 	host->on_ask = background_on_ask;
 	host->on_withdraw = background_on_withdraw;
 	host->on_task = on_task;
+	host->wants_structured = NULL;
 	host->on_answer = background_on_answer;
 	host->on_fail = on_fail;
 	host->arg = job;

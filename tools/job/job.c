@@ -288,7 +288,8 @@ job_give(const struct tool_host *host, const struct look *look)
 	jsonout_init(&structured);
 	if (look) {
 		say_look(to, look);
-		write_look(&structured, look);
+		if (!tool_text_suffices(host))
+			write_look(&structured, look);
 	} else {
 		write_jobs(host, to, &structured);
 	}

@@ -108,7 +108,8 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 		.is_error = result->status == INSTALL_ERROR ||
 			    result->status == INSTALL_DENIED,
 	};
-	char *structured = xalloc_check(structured_of(result)), *text = NULL;
+	char *structured = tool_text_suffices(host) ? NULL : xalloc_check(structured_of(result));
+	char *text = NULL;
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
@@ -116,7 +117,7 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 	xassert(fclose(to) == 0);
 	answer.text = text;
 	answer.structured = structured;
-	answer.structured_len = strlen(structured);
+	answer.structured_len = structured ? strlen(structured) : 0;
 	host->on_answer(host->arg, &answer);
 	free(structured);
 	free(text);
