@@ -13,6 +13,7 @@
 #include "tools/shared/resources.h"
 
 #define TOKEN_BYTES 4			/* of a model's token, about */
+#define TRACEBACK "Traceback (most recent call last):"
 #define FRAME "  File \""		/* how the frame of a traceback begins */
 #define PIECE 16000			/* bytes that a reader is advised to read at once */
 
@@ -20,6 +21,12 @@ size_t
 reader_share(const struct reader *reader, unsigned int n)
 {
 	return reader->tokens ? (size_t)reader->tokens * TOKEN_BYTES / n + 1 : 0;
+}
+
+static bool
+continues_character(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
 /* The lines that a terminal would still show, roughly: text after a carriage return, or after the
@@ -48,6 +55,38 @@ moves_up(const char *at, const char *end, size_t *len_r)
 	return digit < end && *digit == 'A' ? rows ? rows : 1 : 0;
 }
 
+/* The length of a sequence "ESC [ ... letter", of a color for example; 0: there is none here. */
+static size_t
+sequence_len(const char *at, const char *end)
+{
+	const char *last = at + 2;
+
+	if (end - at < 3 || at[0] != '\033' || at[1] != '[')
+		return 0;
+	while (last < end && *last >= 0x20 && *last < 0x40)
+		last++;
+	return last < end && *last >= 0x40 && *last < 0x7f ? (size_t)(last + 1 - at) : 0;
+}
+
+/* Copies a line without sequences, and without what a backspace has taken back. */
+static char *
+copy_line(char *to, const char *at, size_t len)
+{
+	const char *const start = to, *end = at + len;
+
+	while (at < end) {
+		size_t skip = *at == '\b' ? 1 : sequence_len(at, end);
+
+		if (skip == 0)
+			*to++ = *at++;
+		else if (*at == '\b' && to > start)
+			while (--to > start && continues_character(*to))
+				;
+		at += skip;
+	}
+	return to;
+}
+
 /* Returns a copy, malloc'd, and *len_r. */
 static char *
 screen_text(const struct screen *screen, size_t most, size_t *len_r)
@@ -55,8 +94,7 @@ screen_text(const struct screen *screen, size_t most, size_t *len_r)
 	char *made = xalloc_check(malloc(most + 1)), *to = made;
 
 	for (size_t i = 0; i < screen->n; i++) {
-		memcpy(to, screen->line[i].at, screen->line[i].len);
-		to += screen->line[i].len;
+		to = copy_line(to, screen->line[i].at, screen->line[i].len);
 		if (i + 1 < screen->n)
 			*to++ = '\n';
 	}
@@ -131,7 +169,8 @@ is_of_library(const struct line *line)
 
 	if (*path.at != '/')
 		return line_starts(&path, "<frozen ") ||
-		       memmem(path.at, (size_t)(path.end - path.at), ".pyx\"", 5);
+		       memmem(path.at, (size_t)(path.end - path.at), ".pyx\"", 5) ||
+		       memmem(path.at, (size_t)(path.end - path.at), ".pxi\"", 5);
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (line_starts(&path, own[i]))
 			return false;
@@ -176,6 +215,47 @@ write_library_frames(FILE *to, const char *at, const char *end)
 	return at;
 }
 
+/* The end of an exception that a library has raised and another one has taken the place of, if its
+ * traceback begins here and has no frame of the caller's code; NULL: it is another one. The message
+ * is its first line. */
+static const char *
+cause_end(const char *at, const char *end, struct line *message_r)
+{
+	static const char *const links[] = {
+		"\nDuring handling of the above exception, another exception occurred:\n\n",
+		"\nThe above exception was the direct cause of the following exception:\n\n",
+	};
+	struct line line = line_at(at, end);
+
+	if (!line_starts(&line, TRACEBACK))
+		return NULL;
+	for (line = line_at(line.end, end); line_starts(&line, "  "); line = line_at(line.end, end))
+		if (line_starts(&line, FRAME) && !is_of_library(&line))
+			return NULL;
+	*message_r = line;
+	for (; line.at < end && !line_starts(&line, TRACEBACK); line = line_at(line.end, end))
+		for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
+			if ((size_t)(end - line.end) > strlen(links[i]) &&
+			    memcmp(line.end, links[i], strlen(links[i])) == 0)
+				return line.end + strlen(links[i]);
+	return NULL;
+}
+
+/* Writes the first of the exceptions that follow each other inside of libraries: the cause of the
+ * others. Returns the end of the last of them. */
+static const char *
+write_causes(FILE *to, const char *at, const char *end)
+{
+	struct line message;
+	const char *next = cause_end(at, end, &message);
+
+	if (next)
+		fprintf(to, "(cause: %.*s)\n", (int)(message.end - 1 - message.at), message.at);
+	for (; next; next = cause_end(at, end, &message))
+		at = next;
+	return at;
+}
+
 /* Returns a copy, malloc'd, and *len_r. */
 static char *
 with_folded_frames(const char *text, size_t len, size_t *len_r)
@@ -185,7 +265,7 @@ with_folded_frames(const char *text, size_t len, size_t *len_r)
 	FILE *to = xalloc_check(open_memstream(&made, len_r));
 
 	while (at < end) {
-		const struct line line = line_at(at, end);
+		const struct line line = line_at(at = write_causes(to, at, end), end);
 
 		if (line_starts(&line, FRAME) && is_of_library(&line)) {
 			at = write_library_frames(to, at, end);
@@ -196,12 +276,6 @@ with_folded_frames(const char *text, size_t len, size_t *len_r)
 	}
 	xalloc_check(fclose(to) == 0 ? made : NULL);
 	return made;
-}
-
-static bool
-continues_character(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
 /* Writes where the rest, from byte first on, can be read, as the end of a sentence. The uri that is
@@ -230,7 +304,8 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 	char *made = NULL;
 	const char *at = text->text;
 
-	if (len > 0 && (memchr(at, '\r', len) || memmem(at, len, "\033[", 2)))
+	if (len > 0 && (memchr(at, '\r', len) || memchr(at, '\b', len) ||
+			memmem(at, len, "\033[", 2)))
 		at = made = without_overwritten(at, len, &len);
 	if (text->has_frames && memmem(at, len, FRAME, strlen(FRAME))) {
 		char *folded = with_folded_frames(at, len, &len);
