@@ -59,6 +59,7 @@ execution_take(struct execution *e, struct frame *frame)
 		return execution_on_where(e, frame);
 	if (frame->msg.type == MSG_OFFER)
 		return execution_on_offer(e, frame);
+	e->results.written = output_transcribed(&e->output);
 	return results_take(&e->results, frame);
 }
 

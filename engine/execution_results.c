@@ -63,6 +63,9 @@ take_display(struct execution_results *r, struct frame *frame)
 	    display->data.len > r->limits->display_bytes - r->display_bytes)
 		return -EBADMSG;
 	r->display_bytes += display->data.len;
+	r->display_at = xalloc_check(reallocarray(r->display_at, r->n_displays + 1,
+						  sizeof(*r->display_at)));
+	r->display_at[r->n_displays] = r->written;
 	results_keep(&r->display, &r->n_displays, frame);
 	return 0;
 }
@@ -232,6 +235,7 @@ show_files(struct execution_results *r, struct outcome *outcome)
 
 		r->file[i] = msg->type == MSG_OFFER ? show_offer(&msg->offer, &r->offer[i])
 						    : show_left(&msg->left);
+		r->file[i].rank = i;
 	}
 	if (r->n_left > 0)
 		qsort(r->file, r->n_left, sizeof(*r->file), results_by_path);
@@ -260,6 +264,7 @@ results_show(struct execution_results *r, struct outcome *outcome)
 			.kind = (enum display_kind)display->kind,
 			.data = display->data.at,
 			.len = display->data.len,
+			.at = r->display_at[i],
 		};
 	}
 	outcome->display = r->shown;
@@ -274,6 +279,7 @@ results_done(struct execution_results *r)
 		frame_done(&r->display[i]);
 	free_left(r);
 	free(r->display);
+	free(r->display_at);
 	free(r->left);
 	free(r->shown);
 	free(r->file);

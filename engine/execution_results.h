@@ -30,6 +30,9 @@ struct execution_results {
 	size_t n_displays, n_left;
 	struct results_offer *offer;		/* for each file; NULL: no file was offered */
 	size_t display_bytes, left_bytes;
+	uint64_t written;			/* bytes of the transcript so far: the place of
+						 * the next DISPLAY */
+	uint64_t *display_at;			/* by display: its place */
 	size_t forms;				/* forms of the last object that have arrived */
 	uint32_t more_left;			/* at least this many files are not reported */
 	bool files_unknown;			/* perhaps not all files have been reported */

@@ -91,6 +91,8 @@ struct outcome_display {
 	enum display_kind kind;
 	const void *data;
 	size_t len;
+	uint64_t at;		/* its place: the bytes of the transcript before it, if none were
+				 * dropped or replaced */
 };
 
 /* A regular file that was in /workspace when the script ended. */
@@ -104,6 +106,7 @@ struct outcome_file {
 	size_t len;
 	bool stored;		/* it is in the tenant's store (host/filestore.h), at
 				 * file_uri() of the outcome's id and the path */
+	size_t rank;		/* in the order in which the worker found them worth reporting */
 	int error;		/* why it is not stored, a code of filestore_calls.end; 0: it is
 				 * stored, or storing it was not tried */
 };
@@ -153,7 +156,7 @@ enum outcome_state {
 /* Valid only during on_outcome; everything in it is borrowed from the execution. */
 struct outcome {
 	enum outcome_status status;
-	const char *id;			/* "x-" and 26 letters or digits, unguessable */
+	const char *id;			/* "x-" and a short id */
 	struct outcome_stream stream[STREAM_COUNT];
 	const char *transcript;		/* both streams in the order of arrival; its cap is that of
 					 * a stream */

@@ -267,6 +267,12 @@ output_written(const struct output *output)
 	return written;
 }
 
+uint64_t
+output_transcribed(const struct output *output)
+{
+	return output->both.written;
+}
+
 bool
 output_is_full(const struct output *output, enum stream stream)
 {

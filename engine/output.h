@@ -66,6 +66,9 @@ void output_add(struct output *output, enum stream stream, const void *bytes,
 /* The number of bytes that were written to both streams together. */
 uint64_t output_written(const struct output *output);
 
+/* The number of bytes that entered the transcript. */
+uint64_t output_transcribed(const struct output *output);
+
 /* Is a stream longer than its cap, so that only its tail still changes? */
 bool output_is_full(const struct output *output, enum stream stream);
 

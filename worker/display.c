@@ -4,7 +4,10 @@
 #define PY_SSIZE_T_CLEAN
 #include "worker/display.h"
 
-#include <sys/types.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/frame.h"
@@ -19,6 +22,33 @@ display_begin(uint64_t id)
 {
 	display_run_id = id;
 	display_run_pid = getpid();
+}
+
+#define PAUSE_NS 50000
+#define PAUSES 2000		/* a tenth of a second, and the time that each takes to end */
+
+/* Waits until the other end has read what is in a pipe or, with SIOCOUTQ, in a socket. Not for
+ * ever, because a script can put a pipe of its own there. */
+static void
+await_reader(int fd, unsigned long request)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct stat st;
+	int left;
+
+	if (fstat(fd, &st) < 0 || (request == FIONREAD && !S_ISFIFO(st.st_mode)))
+		return;
+	for (int i = 0; i < PAUSES && ioctl(fd, request, &left) == 0 && left > 0; i++)
+		nanosleep(&pause, NULL);
+}
+
+/* The supervisor notes how much output it has read when DISPLAY comes, so that readers see the
+ * object between the lines before and after it. */
+static void
+await_output(void)
+{
+	await_reader(STDOUT_FILENO, FIONREAD);
+	await_reader(STDERR_FILENO, FIONREAD);
 }
 
 /* The interpreter's lock is kept: two threads must not write frames at once. */
@@ -39,9 +69,11 @@ send_display(PyObject *self, PyObject *args)
 	/* A process that the script forked has the socket too, but may not use it. */
 	if (display_run_id == 0 || getpid() != display_run_pid)
 		Py_RETURN_FALSE;
+	await_output();
 	where_hold();
 	r = frame_send(JAIL_CONTROL, &msg, NULL, 0);
 	where_release();
+	await_reader(JAIL_CONTROL, SIOCOUTQ);
 	return PyBool_FromLong(r == 0);
 }
 

@@ -100,6 +100,7 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 	struct frame_reader reader;
 	int r;
 
+	workspace_forget_inputs();
 	frame_reader_init(&reader, FROM_SUPERVISOR);
 	for (;;) {
 		r = frame_reader_read(&reader, JAIL_CONTROL, frame);

@@ -322,6 +322,15 @@ def fit(forms, room):
     return fit_markup(forms, form) if large or len(forms[form]) > MARKUP_MAX else forms
 
 
+def flush_streams():
+    """Before an object is sent, so that what was printed before it comes before it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # it may be closed, or anything that the script has put there
+
+
 def total(forms):
     return sum(len(data) for data in forms.values())
 
@@ -337,6 +346,7 @@ def put(forms):
     number = Shown.objects
     Shown.objects += 1
     Shown.bytes += size
+    flush_streams()
     for form, data in forms.items():
         send_display(number, form, data)
 

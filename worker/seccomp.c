@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -466,6 +467,7 @@ static const struct seccomp_row rows[] = {
 
 	/* ---- ioctl: by number; all other numbers are refused ---- */
 	ALLOW_IF("ioctl", 1, FIONREAD, "bytes waiting"),
+	ALLOW_IF("ioctl", 1, SIOCOUTQ, "bytes that the other end has not read"),
 	ALLOW_IF("ioctl", 1, FIONBIO, "non-blocking sockets"),
 	ALLOW_IF("ioctl", 1, FIOASYNC, "signals from sockets"),
 	ALLOW_IF("ioctl", 1, FIOCLEX, "close on exec"),

@@ -24,10 +24,55 @@
 #define ENTRIES_MAX 20000		/* entries examined */
 #define HASH_BYTES_MAX (64 << 20)	/* bytes read of all files together */
 #define CHUNK (64 * 1024)
+#define MANY 10				/* files that differ by a number; more are a series */
 
 struct workspace_bounds workspace_bounds;
 
 /* ---- before ---- */
+
+/* The files that the caller has sent, as they were before the script ran. */
+static struct input_file {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec written;
+} input_file[INPUTS_MAX];
+static size_t n_input_files;
+
+/* A write sets a file's time to a tick of the clock, so a write within the tick in which the file
+ * was made would not be noticed. Therefore the file gets a time between two ticks. */
+static void
+note_input(int fd)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct stat st;
+
+	if (n_input_files == INPUTS_MAX || clock_gettime(CLOCK_REALTIME, &times[1]) < 0)
+		return;
+	times[1].tv_nsec |= 1;
+	if (futimens(fd, times) < 0 || fstat(fd, &st) < 0)
+		return;
+	input_file[n_input_files++] =
+		(struct input_file){ st.st_dev, st.st_ino, st.st_size, st.st_mtim };
+}
+
+static bool
+is_input(const struct stat *st)
+{
+	for (size_t i = 0; i < n_input_files; i++)
+		if (input_file[i].ino == st->st_ino && input_file[i].dev == st->st_dev &&
+		    input_file[i].size == st->st_size &&
+		    input_file[i].written.tv_sec == st->st_mtim.tv_sec &&
+		    input_file[i].written.tv_nsec == st->st_mtim.tv_nsec)
+			return true;
+	return false;
+}
+
+void
+workspace_forget_inputs(void)
+{
+	n_input_files = 0;
+}
 
 static struct stat empty;	/* st_nlink 0: not recorded */
 
@@ -150,10 +195,20 @@ workspace_put(const struct msg_input *input, bool replace)
 			return -errno;
 		at += (size_t)n;
 	}
+	note_input(fd);
 	return 0;
 }
 
 /* ---- after ---- */
+
+/* A file that is to be reported. */
+struct found {
+	char *path;			/* from the root */
+	struct stat st;
+	unsigned int depth;
+	uint32_t series;		/* the same for names that differ in numbers only */
+	bool is_one_of_many;
+};
 
 struct walk {
 	int control, error;
@@ -164,18 +219,19 @@ struct walk {
 	bool may_offer;
 	size_t kept, hashed;		/* bytes */
 	char *content;			/* the content for the report, and a buffer */
+	struct found *found;
+	size_t n_found;
 	size_t path_len;
-	char path[PATH_TEXT_MAX + 1];	/* as it is reported */
+	char path[PATH_TEXT_MAX + 1];	/* while it is searched as it is, then as it is reported */
 };
 
-/* Appends a name in the form for people (base/quote.h). False: the path gets too long. */
+/* Writes a path in the form for people (base/quote.h). False: it gets too long. */
 static bool
-push_name(struct walk *w, const char *name)
+quote_path(struct walk *w, const char *name)
 {
 	size_t len = strlen(name);
 
-	if (w->path_len > 0 && w->path_len < PATH_TEXT_MAX)
-		w->path[w->path_len++] = '/';
+	w->path_len = 0;
 	while (len > 0) {
 		char piece[QUOTE_PIECE];
 		size_t piece_len, n = quote_next(name, len, piece, &piece_len);
@@ -333,10 +389,6 @@ tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 				     .size = (uint64_t)st->st_size,
 				     .sha256 = { (const char *)digest, sizeof(digest) } } };
 
-	if (w->told == workspace_bounds.files) {
-		w->more++;
-		return;
-	}
 	if (w->may_offer &&
 	    ((uint64_t)st->st_size > workspace_bounds.file_bytes ||
 	     (uint64_t)st->st_size > workspace_bounds.bytes - w->kept) &&
@@ -354,9 +406,85 @@ tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 	w->told++;
 }
 
-/* In the order of the directory; dir is borrowed. */
+/* FNV-1a of the path with each number as one character. */
+static uint32_t
+series_of(const char *path)
+{
+	uint32_t hash = 2166136261U;
+
+	for (const char *at = path; *at; at++) {
+		bool digit = *at >= '0' && *at <= '9';
+
+		if (digit && at > path && at[-1] >= '0' && at[-1] <= '9')
+			continue;
+		hash = (hash ^ (unsigned char)(digit ? '#' : *at)) * 16777619U;
+	}
+	return hash;
+}
+
+/* Notes the file at w->path. Without memory it is only counted. */
 static void
-walk_directory(struct walk *w, int dir, unsigned int depth)
+add_found(struct walk *w, const struct stat *st, unsigned int depth)
+{
+	struct found *found = w->found;
+
+	if ((w->n_found & (w->n_found - 1)) == 0)
+		found = reallocarray(w->found, w->n_found ? 2 * w->n_found : 1, sizeof(*found));
+	if (!found) {
+		w->more++;
+		return;
+	}
+	w->found = found;
+	found[w->n_found] = (struct found){ .path = strdup(w->path), .st = *st, .depth = depth,
+					    .series = series_of(w->path) };
+	if (found[w->n_found].path)
+		w->n_found++;
+	else
+		w->more++;
+}
+
+static bool
+is_wanted(const struct walk *w, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && !is_older(w, st) && !is_input(st) &&
+	       !(w->script && workspace_is_same(st, w->script));
+}
+
+static void walk_directory(struct walk *w, int dir, unsigned int depth);
+
+static void
+walk_entry(struct walk *w, int dir, const char *name, unsigned int depth, bool folders)
+{
+	size_t path_len = w->path_len, len = strlen(name);
+	struct stat st;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (folders ? !S_ISDIR(st.st_mode) || depth >= DEPTH_MAX : !is_wanted(w, &st)))
+		return;
+	if (path_len + 1 + len > PATH_TEXT_MAX) {
+		w->more++;
+		return;
+	}
+	if (path_len > 0)
+		w->path[w->path_len++] = '/';
+	memcpy(w->path + w->path_len, name, len + 1);
+	w->path_len += len;
+	if (folders) {
+		own_fd int below =
+			openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (below >= 0)
+			walk_directory(w, below, depth + 1);
+	} else {
+		add_found(w, &st, depth);
+	}
+	w->path[w->path_len = path_len] = '\0';
+}
+
+/* One pass over the entries of a directory: its files, or its folders. dir is borrowed. */
+static void
+walk_entries(struct walk *w, int dir, unsigned int depth, bool folders)
 {
 	struct entry {
 		uint64_t ino, off;
@@ -365,40 +493,90 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 		char name[];
 	};
 	_Alignas(struct entry) char list[4096];
-	size_t path_len = w->path_len;
 	long n;
 
-	while (w->error == 0 &&
-	       (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
-		for (char *at = list; at < list + n && w->error == 0;
-		     at += ((struct entry *)(void *)at)->len) {
-			const char *name = ((struct entry *)(void *)at)->name;
-			struct stat st;
-
-			if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-			    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-				continue;
-			if (++w->entries > ENTRIES_MAX)
+	while ((n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
+		for (char *at = list; at < list + n; at += ((struct entry *)(void *)at)->len) {
+			if (!folders && ++w->entries > ENTRIES_MAX)
 				return;
-			if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-				continue;
-			if (S_ISREG(st.st_mode) &&
-			    (is_older(w, &st) || (w->script && workspace_is_same(&st, w->script))))
-				continue;
-			if (!push_name(w, name)) {
-				w->more++;
-			} else if (S_ISREG(st.st_mode)) {
-				tell_file(w, dir, name, &st);
-			} else if (depth < DEPTH_MAX) {
-				own_fd int below = openat(dir, name,
-							  O_RDONLY | O_DIRECTORY |
-							  O_NOFOLLOW | O_CLOEXEC);
-
-				if (below >= 0)
-					walk_directory(w, below, depth + 1);
-			}
-			w->path_len = path_len;
+			walk_entry(w, dir, ((struct entry *)(void *)at)->name, depth, folders);
 		}
+}
+
+/* A directory's files come before those of its folders, in case there are too many. */
+static void
+walk_directory(struct walk *w, int dir, unsigned int depth)
+{
+	walk_entries(w, dir, depth, false);
+	if (w->entries <= ENTRIES_MAX && lseek(dir, 0, SEEK_SET) == 0)
+		walk_entries(w, dir, depth, true);
+}
+
+static int
+compare_series(const void *left, const void *right)
+{
+	const struct found *a = left, *b = right;
+
+	return a->series != b->series ? (a->series > b->series) - (a->series < b->series)
+				      : strcmp(a->path, b->path);
+}
+
+/* What is likely to matter comes first: what is not one of many that differ by a number, what lies
+ * near the root, what is small enough to be sent, and what is new. */
+static int
+compare_found(const void *left, const void *right)
+{
+	const struct found *a = left, *b = right;
+	const off_t small = (off_t)workspace_bounds.file_bytes;
+
+	if (a->is_one_of_many != b->is_one_of_many)
+		return a->is_one_of_many ? 1 : -1;
+	if (a->depth != b->depth)
+		return a->depth > b->depth ? 1 : -1;
+	if ((a->st.st_size > small) != (b->st.st_size > small))
+		return a->st.st_size > small ? 1 : -1;
+	if (a->is_one_of_many)
+		return strcmp(a->path, b->path);
+	if (a->st.st_mtim.tv_sec != b->st.st_mtim.tv_sec)
+		return a->st.st_mtim.tv_sec < b->st.st_mtim.tv_sec ? 1 : -1;
+	if (a->st.st_mtim.tv_nsec != b->st.st_mtim.tv_nsec)
+		return a->st.st_mtim.tv_nsec < b->st.st_mtim.tv_nsec ? 1 : -1;
+	return strcmp(a->path, b->path);
+}
+
+static void
+sort_found(struct walk *w)
+{
+	qsort(w->found, w->n_found, sizeof(*w->found), compare_series);
+	for (size_t i = 0, n; i < w->n_found; i += n) {
+		for (n = 1; i + n < w->n_found && w->found[i + n].series == w->found[i].series;)
+			n++;
+		for (size_t k = i; k < i + n; k++)
+			w->found[k].is_one_of_many = n > MANY;
+	}
+	qsort(w->found, w->n_found, sizeof(*w->found), compare_found);
+}
+
+/* Reports a file that was found. The folders above it are opened one by one, because one of them
+ * may have become a link meanwhile. root is borrowed. */
+static void
+tell_found(struct walk *w, int root, const struct found *found)
+{
+	own_fd int below = -1;
+	char *name = found->path, *slash;
+	int dir = root;
+
+	if (w->told == workspace_bounds.files || !quote_path(w, found->path)) {
+		w->more++;
+		return;
+	}
+	for (; dir >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
+		*slash = '\0';
+		dir = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		own_fd_close(&below);
+		below = dir;
+	}
+	tell_file(w, dir, name, &found->st);
 }
 
 /* Making a name in a directory changes its times and, in a tmpfs, its size. Two changes within
@@ -429,6 +607,13 @@ workspace_tell(const char *root, int control, const struct timespec *since,
 	if (since != NULL)
 		w.since = *since;
 	walk_directory(&w, dir, 0);
+	sort_found(&w);
+	for (size_t i = 0; i < w.n_found; i++) {
+		if (w.error == 0)
+			tell_found(&w, dir, &w.found[i]);
+		free(w.found[i].path);
+	}
+	free(w.found);
 	free(w.content);
 	if (w.error == 0 && (w.more > 0 || w.entries > ENTRIES_MAX)) {
 		struct msg msg = { .type = MSG_LEFT_MORE,

@@ -6,6 +6,7 @@
 A suite of tests/integration/run."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ import urllib.parse
 import zlib
 
 from harness import SOMEBODY, Skip, equal, main, proto_version, test
-from mcpclient import Client, RpcError
+from mcpclient import Client, Outcome, RpcError
 from waits import until
 
 try:
@@ -199,9 +200,8 @@ def objects_choose_their_forms(ctx):
               [("image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
                ("text/html", "<b>bold</b>"), ("text/html", "<i>r</i>")])
         equal(len({e["uri"] for e in embedded}), 3, "addresses")
-        texts = [b["text"] for b in blocks(o, "text")]
-        for want in ("**bold**", "42", "'text'"):
-            assert want in texts, texts
+        assert "**bold**\n" in o.text and "42\n'text'\n" in o.text, o.text
+        equal(len(blocks(o, "text")), 1)
         equal(o.structured["displays"][5]["json"], {"deep": [1, 2]})
         equal(o.result["repr"], "rich")
         o = well(client.run("display({'text/html': '<p>', 'x/y': 1}, raw=True)\ndisplay()"))
@@ -214,7 +214,7 @@ def every_revision_has_them(ctx):
         with ctx.client(revision) as client:
             o = client.run(RICH + "open('f.txt', 'w').write('x')\ndisplay(Html())")
             equal(len(blocks(o, "resource")), 1, revision)
-            assert ("f.txt" if revision < "2025-06-18" else "1 file in /workspace, as a link") in o.text, o.text
+            assert ("f.txt" if revision < "2025-06-18" else ", 1 file]") in o.text, o.text
             if revision in ("2024-11-05", "2025-03-26"):
                 assert SCHEME in o.text, o.text
             else:
@@ -556,7 +556,7 @@ def files_are_listed(ctx):
             equal(got["text"].encode() if "text" in got else base64.b64decode(got["blob"]), data)
             equal("blob" in got, f["path"] == "sub/dir/b.bin")
         equal({f["path"]: f["mime_type"] for f in files}["a.csv"], "text/csv")
-        equal([b["uri"] for b in blocks(o, "resource_link")], [f["uri"] for f in files])
+        equal({b["uri"] for b in blocks(o, "resource_link")}, {f["uri"] for f in files})
         listed, cursor = [], None
         while True:
             page = client.ask("resources/list", {"cursor": cursor} if cursor else {})
@@ -616,9 +616,9 @@ def lists_of_files_are_bounded(ctx):
         equal(len(o.structured["files"]), 100)
         equal(o.structured["omitted"], {"displays": 0, "files": 150})
         links = blocks(o, "resource_link")
-        equal([b["name"] for b in links], ["%d" % i for i in range(150, 170)])
-        assert ("/workspace: 80 more files, with uris %s/NAME\n20 files in /workspace, as links\n"
-                "(150 more files in /workspace have no uri: at most 100 of a call have one; put them into one archive)\n"
+        equal([b["name"] for b in links], ["%03d" % i for i in range(10)])
+        assert ("/workspace: 90 more files (010, 011, 012, 013, 014, 015, 016, 017, 018, 019, 020, 021, ...), "
+                "with uris %s/NAME\n(150 more files in /workspace have no uri: at most 100 of a call have one; put them into one archive)\n"
                 % links[0]["uri"].rpartition("/")[0]) in o.text, o.text
         assert all("uri" in f for f in o.structured["files"]), "two megabytes of eight"
         o = well(client.run("for i in range(20): open('%02d' % i, 'w').write('x' * 1000000)"))
@@ -888,9 +888,83 @@ def files_are_put_there(ctx):
                             "open('in.csv', 'a').write('more')\nos.remove('nul')\nos.remove('deep/empty')",
                             files=files))
         equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\n")
-        equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv"])
+        equal([f["path"] for f in o.structured["files"]], ["in.csv"], "the others are as they were sent")
         equal(client.run("import os\nos.listdir()", files=[]).result["json"], ["script.py"],
               "nothing stays")
+
+
+@contextlib.contextmanager
+def cells(client):
+    """A function that runs cells of one session, which begins with the first of them."""
+    handle = []
+
+    def run(code, **arguments):
+        if handle:
+            arguments["session"] = handle[0]
+        o = Outcome(client.ask("tools/call", {"name": "run_repl", "arguments": {"code": code, **arguments}}), 0, True)
+        handle[:] = [o.structured["session"]]
+        return o
+    yield run
+    if handle:
+        client.ask("tools/call", {"name": "run_repl", "arguments": {"session": handle[0], "close": True}})
+
+
+@test
+def what_was_sent_is_not_reported(ctx):
+    """Unless it was changed; also within the tick of the clock in which it was written."""
+    def left(o):
+        return sorted(f["path"] for f in well(o).structured["files"])
+
+    files = [{"path": "a", "text": "1"}, {"path": "d/b", "text": "2"}]
+    with ctx.client() as client, cells(client) as session:
+        for run in (client.run, session):
+            equal(left(run("import os\nsorted(os.listdir())", files=files)), [])
+            for _ in range(5):
+                equal(left(run("f = open('a', 'r+')\nf.write('x')\nf.close()", files=files)), ["a"])
+            equal(left(run("os = __import__('os')\nos.remove('a')\nopen('a', 'w').write('1')", files=files)), ["a"])
+            equal(left(run("open('d/b', 'a').write('x')\nopen('c', 'w').write('x')", files=files)), ["c", "d/b"])
+
+
+@test
+def what_matters_is_not_lost_among_many(ctx):
+    """The report beside a folder of pieces, and beside pieces; the new before the old, the small before the large."""
+    for where in ("parts/", ""):
+        with ctx.client() as client:
+            o = well(client.run("import os\nos.mkdir('parts')\nopen('report.csv', 'w').write('a')\n"
+                                "for i in range(150): open(%r + 'piece-%%d.txt' %% i, 'w').write('x')\n"
+                                "with open('huge.bin', 'wb') as f: f.truncate(5 << 20)\n"
+                                "for name in ('old', 'new'): open(name, 'w').write(name)\n"
+                                "os.utime('old', (1e9, 1e9))" % where))
+            names = [b["name"] for b in blocks(o, "resource_link")]
+            equal(names[:3], ["new", "report.csv", "old"], where)
+            equal("report.csv" in [f["path"] for f in o.structured["files"]], True)
+            equal(o.structured["omitted"], {"displays": 0, "files": 54})
+            assert "/workspace/huge.bin (5242880 bytes) has no uri" in o.text, o.text
+
+
+@test
+def displays_stand_where_they_were_made(ctx):
+    """Between the lines that were printed before and after, whoever printed them."""
+    table = "   x\n0  1\n1  2\n"
+    with ctx.client() as client, cells(client) as session:
+        for run in (client.run, session):
+            o = well(run("import sys, os\nprint('first')\ndisplay({'a': 1})\nprint('second', end='')\ndisplay('t')\n"
+                         "print('third', file=sys.stderr)\nos.system('echo child')\ndisplay(2)\n"
+                         "os.write(1, b'last\\n')"))
+            assert "stdout and stderr:\nfirst\n{'a': 1}\nsecond\n't'\nthird\nchild\n2\nlast\nresult: 5\n" in o.text, o.text
+            equal(o.stdout, "first\nsecondchild\nlast\n")
+            equal(len(blocks(o, "text")), 1)
+        o = well(session("import pandas as pd\nfor _ in range(3): print('the table:'); display(pd.DataFrame({'x': [1, 2]}))"))
+        assert o.text.startswith("stdout:\n" + 3 * ("the table:\n" + table)), o.text
+        o = well(session("display(1, 2)"))
+        assert o.text.startswith("1\n2\n[ok"), o.text
+        o = well(session("import matplotlib.pyplot as plt\nprint('a')\nplt.plot([1]); plt.show()\nprint('b')"))
+        assert re.search(r"stdout:\na\nshown: %s\S+#display-0.png, 640 x 480\nb\n" % SCHEME, o.text), o.text
+        o = well(session("sys.stdout.buffer.write(b'\\xff\\xfe\\xff\u00e9\\n'); display(1); print('after')".replace("\u00e9", "\\xc3\\xa9")))
+        assert "after" in o.text and "\n1\n" in o.text, o.text
+        # A display that nobody can wait for: the script reads its own output.
+        o = well(session("r, w = os.pipe(); keep = os.dup(1); os.dup2(w, 1); os.write(1, b'x')\ndisplay(3)\nos.dup2(keep, 1)"))
+        assert "3\n" in o.text, o.text
 
 
 SPAWN = """\
@@ -917,14 +991,14 @@ def a_script_is_where_its_files_are(ctx):
                             "[str(here), (here / 'in.csv').exists(), open(__file__).read(11)]",
                             files=[{"path": "in.csv", "text": "a\n"}]))
         equal(o.result["json"], ["/workspace", True, "from pathli"])
-        equal(left(o), ["in.csv", "out.txt"], "it is not a file that it left")
+        equal(left(o), ["out.txt"], "neither it nor what was sent is a file that it left")
         equal(left(client.run("1")), [])
         equal(left(client.run("open('a', 'w').close()\nimport os; os._exit(3)")), ["a"])
         equal(left(client.run("open(__file__, 'a').write('# more, by itself')")), ["script.py"])
         equal(left(client.run("import os\nos.remove(__file__)")), [])
         o = well(client.run("print(open('script.py').read())",
                             files=[{"path": "script.py", "text": "theirs"}]))
-        equal((o.stdout, left(o)), ("theirs\n", ["script.py"]))
+        equal((o.stdout, left(o)), ("theirs\n", []))
         equal(well(client.run(SPAWN, ctx.seconds(60))).stdout, "[2, 4]\n")
         cell = client.ask("tools/call", {"name": "run_repl", "arguments": {
             "code": "import os\nos.listdir()"}}, ctx.seconds(60))["structuredContent"]

@@ -411,23 +411,51 @@ without_message(const struct report *report, struct shown text)
 	return text;
 }
 
-/* Writes both streams together if both were used, because their order tells what happened;
- * separately if they were shortened for this answer. */
+/* What was printed to both streams, with the displayed objects between, because their order tells
+ * what happened. both: is empty if nothing is known about the order. False: nothing was displayed.
+ */
+static bool
+say_displayed(FILE *to, const struct report *report, const char *title, const struct shown *both)
+{
+	own_mem char *text = NULL;
+	struct shown shown = { .has_frames = true };
+	FILE *merged = xalloc_check(open_memstream(&text, &shown.len));
+	bool any = run_results_say_output(report->results, both->at, both->len, true, merged);
+
+	xalloc_check(fclose(merged) == 0 ? text : NULL);
+	shown.at = text;
+	shown = without_message(report, shown);
+	if (any && both->len)
+		script_answer_say_block(to, report, title, &shown, "output", 2);
+	else if (any)
+		say_part(to, report, &shown, "output", 2);
+	return any;
+}
+
+/* Writes both streams together if both were used; separately if they were shortened for this
+ * answer. */
 static void
 script_answer_say_streams(FILE *to, const struct report *report)
 {
 	const struct shown *out = &report->stream[STREAM_STDOUT];
-	const struct shown *err = &report->stream[STREAM_STDERR];
-
-	const struct shown both = without_message(report, report->both);
+	const struct shown *err = &report->stream[STREAM_STDERR], none = answer_shown("");
 	const struct shown errors = without_message(report, *err);
+	const char *title = !err->len ? "stdout" : out->len ? "stdout and stderr" : "stderr";
+	bool whole = !out->cut && !err->cut && report->both.len == out->len + err->len;
 
-	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
-		script_answer_say_block(to, report, "stdout and stderr", &both, "output", 2);
+	if (whole && say_displayed(to, report, title, &report->both))
 		return;
+	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
+		const struct shown both = without_message(report, report->both);
+
+		script_answer_say_block(to, report, title, &both, "output", 2);
+	} else {
+		script_answer_say_block(to, report, "stdout", out, "stdout", err->len ? 4 : 2);
+		script_answer_say_block(to, report, "stderr", &errors, "stderr",
+					out->len ? 4 : 2);
 	}
-	script_answer_say_block(to, report, "stdout", out, "stdout", err->len ? 4 : 2);
-	script_answer_say_block(to, report, "stderr", &errors, "stderr", out->len ? 4 : 2);
+	if (!whole)
+		say_displayed(to, report, "", &none);
 }
 
 static void
@@ -468,7 +496,8 @@ say_result(FILE *to, const struct report *report)
 {
 	if (!report->repr.at)
 		return;
-	fputs("result: ", to);
+	/* The columns of a table stand below each other. */
+	fputs(memchr(report->repr.at, '\n', report->repr.len) ? "result:\n" : "result: ", to);
 	say_part(to, report, &report->repr, "result", 4);
 	fputc('\n', to);
 	if (!value_is_cut(report))
@@ -527,6 +556,9 @@ say_summary(FILE *to, const struct report *report)
 	fprintf(to, ", %llu ms", (unsigned long long)outcome->duration_ms);
 	if (outcome->cpu_ms > 1000 && outcome->cpu_ms / 2 > outcome->duration_ms)
 		fprintf(to, ", cpu %llu ms", (unsigned long long)outcome->cpu_ms);
+	if (run_results_links(report->results) > 0)
+		fprintf(to, ", %zu file%s", run_results_links(report->results),
+			run_results_links(report->results) > 1 ? "s" : "");
 	if (outcome->limits && outcome->peak_memory_bytes > outcome->limits->memory_bytes / 2)
 		fprintf(to, ", peak memory %llu of %llu MiB",
 			(unsigned long long)outcome->peak_memory_bytes >> 20,
@@ -582,7 +614,8 @@ script_answer_give(const struct report *report, const struct tool_host *host)
 	script_answer_say(to, report, &answer);
 	xassert(fclose(to) == 0);
 	jsonout_init(&structured);
-	script_answer_write_structured(&structured, report);
+	if (!tool_text_suffices(host))
+		script_answer_write_structured(&structured, report);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;

@@ -18,8 +18,9 @@
 #include "tools/shared/resources.h"
 
 #define ENTRY_COST 512		/* keys, numbers and types around one entry */
-#define READ_FILES_MAX 20	/* told to readers; structuredContent has all that are listed */
+#define READ_FILES_MAX 10	/* told to readers as links; structuredContent has all */
 #define FOLDER_FILES_MAX 10	/* of a folder; more files, and hidden ones, are told as one line */
+#define FOLDER_NAMES_MAX 64	/* bytes of the names in this line */
 #define MARKUP_SHOWN 500	/* bytes of markup in an answer; longer markup is a link */
 #define REASON_COST 512		/* twice */
 #define LINK_COST 1024		/* a signed link, twice, beside the path */
@@ -30,6 +31,7 @@ struct run_results {
 	bool *shown;			/* by display: it is in the answer */
 	size_t n_files;			/* files that are reported */
 	bool *told;			/* by file: it is a link or a line of its own */
+	size_t *in_order;		/* the files that are told, by what is likely to matter */
 	size_t n_told;
 	uint32_t undisplayed, more_files;
 	bool unknown_files;		/* the number of files is unknown */
@@ -176,22 +178,27 @@ folds(const struct run_results *r, const struct outcome_file *file)
 	return *file->path == '.' || files_beside(r, file) > FOLDER_FILES_MAX;
 }
 
-/* Files for readers: those in /workspace first, then those of small folders. So the report beside a
+/* Links for readers, in the order of the worker, which knows what is new. So the report beside a
  * folder with a thousand pieces is not lost among them. */
 static void
 plan_told(struct run_results *r)
 {
-	r->told = xcalloc(r->n_files, sizeof(*r->told));
-	for (int below = 0; below < 2; below++)
-		for (size_t i = 0; i < r->n_files && r->n_told < READ_FILES_MAX; i++) {
-			const struct outcome_file *file = &r->outcome->file[i];
-			bool is_below = folder_len(file) > 0;
+	own_mem size_t *by_rank = xcalloc(r->outcome->n_files, sizeof(*by_rank));
 
-			if (is_below != below || (is_below && folds(r, file)))
-				continue;
-			r->told[i] = true;
-			r->n_told++;
-		}
+	r->told = xcalloc(r->n_files, sizeof(*r->told));
+	r->in_order = xcalloc(READ_FILES_MAX, sizeof(*r->in_order));
+	for (size_t i = 0; i < r->n_files; i++)
+		if (r->outcome->file[i].rank < r->outcome->n_files)
+			by_rank[r->outcome->file[i].rank] = i + 1;
+	for (size_t k = 0; k < r->outcome->n_files && r->n_told < READ_FILES_MAX; k++) {
+		size_t i = by_rank[k] - 1;
+
+		if (by_rank[k] == 0 || (folder_len(&r->outcome->file[i]) > 0 &&
+					folds(r, &r->outcome->file[i])))
+			continue;
+		r->told[i] = true;
+		r->in_order[r->n_told++] = i;
+	}
 }
 
 /* ---- blocks ---- */
@@ -216,7 +223,8 @@ static void
 add_markup(struct run_results *r, const struct outcome_display *display,
 	   struct content *block)
 {
-	block->kind = CONTENT_RESOURCE;
+	*block = (struct content){ .kind = CONTENT_RESOURCE, .text = display->data,
+				   .text_len = display->len };
 	block->uri = results_keep_text(r, resources_display_uri(r->outcome->id, display));
 	block->mime_type = media_of_display(display->kind);
 	if (!is_long_markup(display))
@@ -226,34 +234,22 @@ add_markup(struct run_results *r, const struct outcome_display *display,
 	block->size = display->len;
 }
 
+/* Texts are in the text of the answer (run_results_say_output). */
 static void
 add_display(struct run_results *r, size_t i)
 {
 	const struct outcome_display *display = &r->outcome->display[i];
-	struct content block = { .kind = CONTENT_TEXT, .text = display->data,
-				 .text_len = display->len };
+	struct content *block = &r->block[r->n_blocks];
 
-	switch (display->kind) {
-	case DISPLAY_PNG:
-	case DISPLAY_JPEG:
-		block = (struct content){ .kind = CONTENT_IMAGE, .data = display->data,
-					  .data_len = display->len,
-					  .mime_type = media_of_display(display->kind) };
-		break;
-	case DISPLAY_SVG:
-	case DISPLAY_HTML:
-		add_markup(r, display, &block);
-		break;
-	case DISPLAY_JSON:
-		if (!results_is_alone(r->outcome, i))
-			return;
-		break;
-	case DISPLAY_MARKDOWN:
-	case DISPLAY_PLAIN:
-	case DISPLAY_KIND_COUNT:
-		break;
-	}
-	r->block[r->n_blocks++] = block;
+	if (display->kind == DISPLAY_PNG || display->kind == DISPLAY_JPEG)
+		*block = (struct content){ .kind = CONTENT_IMAGE, .data = display->data,
+					   .data_len = display->len,
+					   .mime_type = media_of_display(display->kind) };
+	else if (display->kind == DISPLAY_SVG || display->kind == DISPLAY_HTML)
+		add_markup(r, display, block);
+	else
+		return;
+	r->n_blocks++;
 }
 
 /* The text for people and models, many of whom see only this. NULL: there is no link. */
@@ -316,9 +312,9 @@ run_results_new(const struct outcome *outcome, const struct tool_host *host, siz
 		if (r->shown[i])
 			add_display(r, i);
 	plan_told(r);
-	for (size_t i = 0; i < r->n_files; i++)
-		if (r->told[i] && is_kept(&outcome->file[i]))
-			add_link(r, &outcome->file[i]);
+	for (size_t i = 0; i < r->n_told; i++)
+		if (is_kept(&outcome->file[r->in_order[i]]))
+			add_link(r, &outcome->file[r->in_order[i]]);
 	for (size_t i = 0; i < outcome->n_parts; i++)
 		add_part(r, &outcome->part[i]);
 	return r;
@@ -333,6 +329,7 @@ run_results_free(struct run_results *r)
 	free(r->block);
 	free(r->shown);
 	free(r->told);
+	free(r->in_order);
 	free(r);
 }
 
@@ -520,33 +517,96 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 
 /* ---- lines for readers ---- */
 
+/* What is a block with its uri is not told again. */
 static void
-say_displays(const struct run_results *r, FILE *to)
+say_display_uri(const struct run_results *r, size_t i, FILE *to)
 {
-	for (size_t i = 0; i < r->outcome->n_displays; i++) {
-		const struct outcome_display *display = &r->outcome->display[i];
-		bool has_uri = display->kind <= DISPLAY_HTML && is_sound(display);
-		uint32_t width, height;
-		char *uri;
+	const struct outcome_display *display = &r->outcome->display[i];
+	bool has_uri = display->kind <= DISPLAY_HTML && is_sound(display);
+	own_mem char *uri = NULL;
+	uint32_t width, height;
 
-		/* What is a block with its uri is not told again. */
-		if (!has_uri || (r->shown[i] && (display->kind == DISPLAY_SVG ||
-						 display->kind == DISPLAY_HTML)))
-			continue;
-		uri = resources_display_uri(r->outcome->id, display);
-		fprintf(to, "%s: %s", r->shown[i] ? "shown" : "too large for this answer", uri);
-		if (display->kind == DISPLAY_PNG &&
-		    media_png_size(display->data, display->len, &width, &height))
-			fprintf(to, ", %u x %u", width, height);
-		if (!r->shown[i])
-			fprintf(to, ", %zu bytes", display->len);
-		fputc('\n', to);
-		free(uri);
+	if (!has_uri || (r->shown[i] && (display->kind == DISPLAY_SVG ||
+					 display->kind == DISPLAY_HTML)))
+		return;
+	uri = resources_display_uri(r->outcome->id, display);
+	fprintf(to, "%s: %s", r->shown[i] ? "shown" : "too large for this answer", uri);
+	if (display->kind == DISPLAY_PNG &&
+	    media_png_size(display->data, display->len, &width, &height))
+		fprintf(to, ", %u x %u", width, height);
+	if (!r->shown[i])
+		fprintf(to, ", %zu bytes", display->len);
+	fputc('\n', to);
+}
+
+static bool
+is_text(const struct run_results *r, size_t i)
+{
+	const enum display_kind kind = r->outcome->display[i].kind;
+
+	return r->shown[i] && (kind == DISPLAY_PLAIN || kind == DISPLAY_MARKDOWN ||
+			       (kind == DISPLAY_JSON && results_is_alone(r->outcome, i)));
+}
+
+bool
+run_results_say_output(const struct run_results *r, const char *text, size_t len, bool placed,
+		       FILE *to)
+{
+	size_t done = 0, begin = (size_t)ftello(to);
+
+	for (size_t i = 0; r->outcome && i < r->outcome->n_displays; i++) {
+		const struct outcome_display *display = &r->outcome->display[i];
+		size_t at = placed && display->at < len ? (size_t)display->at : len;
+
+		/* Bytes that are no UTF-8 were replaced, which moves the place. */
+		while (at < len && at > done && ((unsigned char)text[at] & 0xc0) == 0x80)
+			at--;
+		if (at > done) {
+			fwrite(text + done, 1, at - done, to);
+			if (text[at - 1] != '\n')
+				fputc('\n', to);
+			done = at;
+		}
+		if (is_text(r, i)) {
+			fwrite(display->data, 1, display->len, to);
+			if (((const char *)display->data)[display->len - 1] != '\n')
+				fputc('\n', to);
+		} else {
+			say_display_uri(r, i, to);
+		}
 	}
+	if (ftello(to) == (off_t)begin)
+		return false;
+	fwrite(text + done, 1, len - done, to);
+	return true;
+}
+
+static void
+say_not_shown(const struct run_results *r, FILE *to)
+{
 	if (r->undisplayed)
 		fprintf(to, "(%u more not shown: at most %u objects and %u KiB are)\n",
 			r->undisplayed, r->outcome->limits->results.displays,
 			r->outcome->limits->results.display_bytes >> 10);
+}
+
+/* Names of files of the folder that are not told, from the first on. */
+static void
+say_names(const struct run_results *r, size_t first, size_t n, FILE *to)
+{
+	const struct outcome_file *file = r->outcome->file;
+	size_t skip = folder_len(&file[first]), said = 0, len = 0;
+
+	for (size_t i = first; said < n; i++) {
+		if (r->told[i] || !is_in(&file[i], &file[first]))
+			continue;
+		len += file[i].path_len - skip + 2;
+		if (said > 0 && len > FOLDER_NAMES_MAX)
+			break;
+		fprintf(to, "%s%.*s", said++ ? ", " : "", (int)(file[i].path_len - skip),
+			file[i].path + skip);
+	}
+	fputs(said < n ? ", ..." : "", to);
 }
 
 /* The files of a folder, or of /workspace, that have no lines of their own: one line, at the first
@@ -563,19 +623,19 @@ say_folder(const struct run_results *r, size_t first, FILE *to)
 				return;
 			n++;
 		}
-	if (len == 0 || *file->path != '.')
-		fprintf(to, "%.*s: %zu %sfiles, with uris " FILE_URI_SCHEME "%s/%.*sNAME\n",
-			len ? (int)len : 10, len ? file->path : "/workspace", n,
-			n < files_beside(r, file) ? "more " : "", r->outcome->id, (int)len,
-			file->path);
+	if (len > 0 && *file->path == '.')
+		return;
+	fprintf(to, "%.*s: %zu %sfile%s (", len ? (int)len : 10, len ? file->path : "/workspace",
+		n, n < files_beside(r, file) ? "more " : "", n > 1 ? "s" : "");
+	say_names(r, first, n, to);
+	fprintf(to, "), with uris " FILE_URI_SCHEME "%s/%.*sNAME\n", r->outcome->id, (int)len,
+		file->path);
 }
 
-/* Files that are links have their lines there. */
+/* Files that are links are told by them. */
 static void
 say_files(const struct run_results *r, FILE *to)
 {
-	size_t links = 0;
-
 	for (size_t i = 0; i < r->n_files; i++) {
 		const struct outcome_file *file = &r->outcome->file[i];
 		own_mem char *why = why_not_kept(r, file);
@@ -586,11 +646,7 @@ say_files(const struct run_results *r, FILE *to)
 				why);
 		else if (!r->told[i])
 			say_folder(r, i, to);
-		links += !why && r->told[i];
 	}
-	if (links > 0)
-		fprintf(to, "%zu file%s in /workspace, as %s\n", links, links > 1 ? "s" : "",
-			links > 1 ? "links" : "a link");
 	if (r->unknown_files)
 		fputs("(what files it left is not known: its worker ended with them)\n", to);
 	else if (r->outcome->more_files)
@@ -599,12 +655,22 @@ say_files(const struct run_results *r, FILE *to)
 			r->outcome->limits->results.files);
 }
 
+size_t
+run_results_links(const struct run_results *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_told; i++)
+		n += is_kept(&r->outcome->file[r->in_order[i]]);
+	return n;
+}
+
 void
 run_results_say(const struct run_results *r, FILE *to)
 {
 	if (!r->outcome)
 		return;
-	say_displays(r, to);
+	say_not_shown(r, to);
 	say_files(r, to);
 	if (r->outcome->n_parts)
 		fputs("all of the output:\n", to);

@@ -27,6 +27,15 @@ const struct content *run_results_blocks(const struct run_results *results, size
 /* Writes members of an open object. */
 void run_results_write(const struct run_results *results, struct jsonout *out);
 
+/* Writes what was printed with the displayed texts, and the uris of pictures, at their places;
+ * without placed they come after it. False: there are no such objects, and nothing was written. */
+bool run_results_say_output(const struct run_results *results, const char *text, size_t len,
+			    bool placed, FILE *to);
+
+/* Writes what is to be said about files and about what is left out. */
 void run_results_say(const struct run_results *results, FILE *to);
+
+/* The number of files that readers have as links. */
+size_t run_results_links(const struct run_results *results);
 
 #endif
