@@ -678,6 +678,33 @@ def stand_ins(**more):
 
 
 @test
+def the_units_of_a_schedule_work(ctx):
+    """systemd finds no mistake in them, and the command of the service leaves a report of the day."""
+    examples = os.path.join(HERE, "..", "..", "examples")
+    with directory() as d:
+        for name in ("report.service", "report.timer"):
+            shutil.copy(os.path.join(examples, name), d)
+        if not shutil.which("systemd-analyze"):
+            raise Skip("systemd is not installed", missing=True)
+        done = subprocess.run(["systemd-analyze", "verify", "--recursive-errors=no", os.path.join(d, "report.timer"),
+                               os.path.join(d, "report.service")], capture_output=True, text=True)
+        equal((done.returncode, [line for line in done.stderr.splitlines() if "report." in line]), (0, []), done.stderr)
+        unit = content(d, "report.service").decode()
+        words = re.search("^ExecStart=/bin/sh -c '(.*)'$", unit, re.M)[1].replace("%%", "%")
+        program = client_program(ctx)
+        env = {**os.environ, "STATE_DIRECTORY": d, "REPORT": os.path.join(examples, "sales_report.py"),
+               "PATH": os.path.dirname(program) + ":" + os.environ["PATH"], "MCP_PYTHON_SOCKET": ctx.socket}
+        done = subprocess.run(["/bin/sh", "-c", words], env=env, capture_output=True, text=True, timeout=ctx.seconds(120))
+        equal(done.returncode, 0, done.stderr)
+        day, = (name for name in os.listdir(d) if re.fullmatch(r"\d{4}-\d\d-\d\d", name))
+        assert content(d, day, "output.txt"), "no report"
+        write(os.path.join(d, "bad.py"), "open('left.csv', 'w').write('a')\nraise SystemExit(3)")
+        done = subprocess.run(["/bin/sh", "-c", words], env={**env, "REPORT": os.path.join(d, "bad.py")},
+                              capture_output=True, text=True, timeout=ctx.seconds(120))
+        equal((done.returncode, content(d, day, "left.csv")), (3, b"a"), done.stderr)
+
+
+@test
 def quickstart_runs_files_of_the_caller(ctx):
     with directory(x_py="1\n") as d, stand_ins() as top:
         for words, want in ((("run", "x.py", "--", "a b"), "run --private x.py -- a b"),
