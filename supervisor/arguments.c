@@ -18,6 +18,7 @@ static const struct option options[] = {
 	{ "stdio", no_argument, NULL, 'i' },
 	{ "private", no_argument, NULL, 'o' },
 	{ "packages", optional_argument, NULL, 'a' },
+	{ "toolsets", required_argument, NULL, 'l' },
 	{ "verbose", no_argument, NULL, 'b' },
 	{ "check-config", no_argument, NULL, 'k' },
 	{ "dump-config", no_argument, NULL, 'd' },
@@ -43,6 +44,8 @@ arguments_print_help(FILE *to)
 	      "                      output is kept, and only errors are logged\n"
 	      "  --packages[=URL]    with --stdio or --private: scripts may have packages from this\n"
 	      "                      index, or from the one that pip uses here; you are asked first\n"
+	      "  --toolsets SETS     with --stdio or --private: offer these sets of tools, in the\n"
+	      "                      place of [mcp] toolsets, such as python-sandbox\n"
 	      "  --verbose           log why a limit is not the kernel's\n"
 	      "  --check-config      say what is wrong with the configuration and exit\n"
 	      "  --dump-config       print the configuration in force and exit\n"
@@ -66,6 +69,9 @@ arguments_conflict(const struct arguments *arguments, bool any_left)
 		return "--stdio and --socket exclude each other.\n";
 	if (arguments->stdio && (arguments->endpoints.http || arguments->endpoints.http_socket))
 		return "--stdio and HTTP exclude each other.\n";
+	if (arguments->toolsets && !arguments->stdio)
+		return "--toolsets needs --stdio: for other services, the configuration names "
+		       "[mcp] toolsets.\n";
 	if (arguments->packages && !arguments->stdio)
 		return "--packages needs --stdio: for other services, the configuration names "
 		       "[packages] index and store.\n";
@@ -101,6 +107,9 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			break;
 		case 'a':
 			arguments_r->packages = optarg ? optarg : "";
+			break;
+		case 'l':
+			arguments_r->toolsets = optarg;
 			break;
 		case 'b':
 			arguments_r->verbose = true;

@@ -96,12 +96,27 @@ place_in_state(char **directory, const char *name)
 	*directory = xasprintf("%s/%s", state, name);
 }
 
+/* The sets of tools that the command line names. */
+static int
+set_toolsets(struct config *config, const char *sets, FILE *errors)
+{
+	struct why why;
+
+	if (!sets || key_set(key_at((size_t)key_find("mcp", "toolsets")), config, sets, false,
+			     &why) == 0)
+		return 0;
+	fprintf(errors, "--toolsets: %s\n", why.text);
+	return -EINVAL;
+}
+
 /* Adds the settings that do not come from files. */
 static int
 add_the_rest(struct config *config, const struct configuration_source *source, FILE *errors)
 {
-	int r = 0;
+	int r = set_toolsets(config, source->toolsets, errors);
 
+	if (r < 0)
+		return r;
 	if (source->whom == FOR_UNIT)
 		place_in_state(&config->files.directory, "files");
 	if (source->whom == FOR_UNIT && config->workspace.volume)

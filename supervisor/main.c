@@ -759,6 +759,7 @@ main(int argc, char **argv)
 		.whom = arguments.private ? FOR_PRIVATE : startup_is_unit() ? FOR_UNIT : FOR_HAND,
 		.with_own = !arguments.config && !unit_is_system_service(),
 		.one_client = arguments.stdio,
+		.toolsets = arguments.toolsets,
 		.packages = arguments.packages,
 	};
 	s.config = configuration_read(&s.source, stderr);

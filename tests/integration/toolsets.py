@@ -35,6 +35,40 @@ def call(client, name, **arguments):
     return result
 
 
+def spoken(ctx, *words, conf=None):
+    """A client of a service that a client's line starts."""
+    program = os.path.join(ctx.options.build, "mcp-pythond")
+    return subprocess.run([program, "--stdio", *(("--config", conf) if conf else ()), *words], input=json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": LEGACY[-1], "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}}) + "\n" +
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}) + "\n",
+        capture_output=True, text=True, timeout=ctx.seconds(60))
+
+
+@test
+def the_command_line_chooses_sets(ctx):
+    """In the place of the file, which an ordinary user does not have."""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write("[mcp]\ntoolsets = native\n")
+        file.flush()
+        for sets, want in (("python-sandbox", {"execute_code", "validate_code", "get_sandbox_info"}),
+                           ("run-python, python-sandbox", {"run_python_code", "execute_code", "validate_code",
+                                                           "get_sandbox_info"})):
+            done = spoken(ctx, "--toolsets", sets, conf=file.name)
+            answers = {m.get("id"): m for m in map(json.loads, done.stdout.splitlines())}
+            equal({tool["name"] for tool in answers[2]["result"]["tools"]}, want, done.stderr)
+        for words, status, text in ((("--toolsets", "no-such"), 78, "--toolsets: "),
+                                    (("--toolsets", "native,exec-sandbox"), 78, "both"),
+                                    (("--toolsets", ""), 78, "names no set")):
+            done = spoken(ctx, *words, conf=file.name)
+            equal(done.returncode, status, done.stderr)
+            assert text in done.stderr, done.stderr
+    done = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"), "--toolsets", "native"],
+                          capture_output=True, text=True)
+    equal(done.returncode, 2)
+    assert "--toolsets needs --stdio" in done.stderr, done.stderr
+
+
 # ---- exec-sandbox ----
 
 def say(client, name="execute_python", **arguments):
