@@ -345,13 +345,13 @@ def prompt_of(message):
 
 def display_groups(answer):
     """The displayed objects, each a dict of its forms by MIME type."""
-    blocks = [c for c in answer.content[1:] if c.get("type") in ("image", "resource", "text")]
+    blocks = [c for c in answer.content if c.get("type") in ("image", "resource")]
     groups = {}
     for shown in answer.structured.get("displays") or []:
         data = groups.setdefault(shown["index"], {})
         mime = shown["mime_type"]
-        if "json" in shown:
-            data[mime] = shown["json"]
+        if "json" in shown or "text" in shown:
+            data[mime] = shown["json"] if "json" in shown else shown["text"]
             continue
         for i, block in enumerate(blocks):
             value = block_of(block, mime)
@@ -366,11 +366,8 @@ def block_of(block, mime):
     """The content of a block if it is of this type."""
     if block["type"] == "image":
         return block["data"] if block["mimeType"] == mime else None
-    if block["type"] == "resource":
-        resource = block["resource"]
-        return resource.get("text", resource.get("blob")) if resource.get("mimeType") == mime \
-            else None
-    return block["text"] if mime in ("text/plain", "text/markdown") else None
+    resource = block["resource"]
+    return resource.get("text", resource.get("blob")) if resource.get("mimeType") == mime else None
 
 
 def bounded(data):

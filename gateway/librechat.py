@@ -36,8 +36,10 @@ PENDING_SECONDS = 600		# for which a script waits for the results of its tools
 PENDING_MAX = 32		# of one tenant
 SESSIONS_MAX = 1000		# names of runtime_session_hint that are remembered
 CLIENT_TOOLS = "io.github.mcp-pythond/client-tools/call"
-UPLOAD = "import os\nname = open('.name').read()\nos.makedirs(os.path.dirname(name) or '.', " \
-         "exist_ok=True)\nos.rename('.upload', name)\nos.unlink('.name')\n"
+# A copy: what the call itself has sent is not among the files that it leaves.
+UPLOAD = "import os, shutil\nname = open('.name').read()\n" \
+         "os.makedirs(os.path.dirname(name) or '.', exist_ok=True)\n" \
+         "shutil.copyfile('.upload', name)\nos.unlink('.upload')\n"
 BASH_RUN = "import subprocess as _s, sys as _y\n_r = _s.run(['bash', '-c', %r, 'bash', " \
            "*_y.argv[1:]])\nif _r.returncode: _y.exit(_r.returncode)\n"
 # As the client knows them; it shows no other text.

@@ -426,6 +426,9 @@ write_display(struct jsonout *out, const char *id, const struct outcome_display 
 	if (display->kind == DISPLAY_JSON) {
 		jsonout_key(out, "json");
 		jsonout_raw(out, display->data, display->len);
+	} else if (display->kind == DISPLAY_PLAIN || display->kind == DISPLAY_MARKDOWN) {
+		jsonout_key(out, "text");
+		jsonout_text(out, display->data, display->len);
 	}
 	if (uri)
 		jsonout_member_text(out, "uri", uri);
