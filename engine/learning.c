@@ -17,6 +17,7 @@
 #define REPORT_MOST_US 10000000	/* of one script: the report is the script's */
 #define HALVE_MS 600000
 #define BLOCKED_MS 600000	/* after a failure */
+#define AGAIN_MS 60000		/* until a module is asked for again for which there was no time */
 #define IDLE_TIMES 10		/* [pool] idle_seconds without a use: it is given up */
 
 /* ---- what is worth it ---- */
@@ -113,6 +114,7 @@ give_up(struct engine *engine, unsigned int profile)
 	each_share(engine, learned->kind, share_cool);
 	zygote_rest(learned->zygote);
 	memset(l->spent_us, 0, sizeof(l->spent_us));
+	l->asked = 0;
 }
 
 void
@@ -132,9 +134,12 @@ tend_one(struct engine *engine, unsigned int profile, uint64_t now_ms)
 
 	if (!zygote_may_learn(zygote))
 		return;
-	more = learning_worth(l, now_ms) & ~zygote_refused(zygote) & ~has;
+	if (now_ms - l->asked_ms >= AGAIN_MS)
+		l->asked = 0;
+	more = learning_worth(l, now_ms) & ~zygote_refused(zygote) & ~has & ~l->asked;
 	if (more != 0 && now_ms >= l->blocked_ms) {
-		l->used_ms = now_ms;
+		l->used_ms = l->asked_ms = now_ms;
+		l->asked |= more;
 		zygote_learn(zygote, has | more);
 	} else if (zygote_is_ready(zygote) && (has == 0 || now_ms - l->used_ms >= idle_ms)) {
 		give_up(engine, profile);

@@ -22,6 +22,7 @@
 #include "proto/frame.h"
 
 #define START_SECONDS 30
+#define LEARN_SECONDS 300	/* more than worker/learned.py takes for trials; nobody waits */
 #define STALE_LOOK_MS 1000	/* how often a stale process is looked at: it is renewed once its
 				 * predecessor has ended */
 #define WRITER_MAX (2 * FRAME_MAX)
@@ -96,10 +97,13 @@ zygote_replace(struct zygote *z)
 {
 	struct process *other = other_than(z, z->now);
 
-	if ((z->now->was_used || z->now->is_stale) && other->child.state == CHILD_DOWN)
-		zygote_start(other);
-	else
+	if ((!z->now->was_used && !z->now->is_stale) || other->child.state != CHILD_DOWN) {
 		arm_renewal(z);
+		return;
+	}
+	if (!z->now->is_stale)
+		z->refused = 0;		/* it is time for a new verdict */
+	zygote_start(other);
 }
 
 /* Ends a process that was replaced, once it owes no answer. */
@@ -226,8 +230,8 @@ keep_packages(struct zygote *z, const struct msg_str *names)
 		z->packages[0] = '\0';
 }
 
-/* Notes what the process has learned. A module that is refused is not tried again, so the reason is
- * logged once. */
+/* Notes what the process has learned. A module that is refused is not tried again before the next
+ * renewal, so the reason is logged once. */
 static void
 note_learned(struct process *p, const struct msg_zygote_ready *ready)
 {
@@ -235,7 +239,7 @@ note_learned(struct process *p, const struct msg_zygote_ready *ready)
 	struct log_quoted quoted;
 
 	z->learned = p->asked & ready->learned;
-	z->refused |= p->asked & ~ready->learned;
+	z->refused |= p->asked & ~ready->learned & ~ready->untried;
 	for (size_t i = 0; p->asked != z->learned && i < ready->unlearned.n; i++)
 		log_line(LOG_NOTICE, "module-not-learned", "profile=%s text=%s",
 			 z->options.profile->name,
@@ -363,17 +367,20 @@ zygote_on_message(void *arg, struct frame *frame)
 	return -EBADMSG;
 }
 
-static const struct child_kind zygote_kind = {
-	.name = "the zygote",
-	.launch = LAUNCH_ZYGOTE,
-	.from = FROM_ZYGOTE,
-	.passes = true,
-	.writer_max = WRITER_MAX,
-	.start_seconds = START_SECONDS,
-	.on_message = zygote_on_message,
-	.on_down = zygote_on_down,
-	.on_due = zygote_on_due,
-};
+#define ZYGOTE_KIND(seconds) { \
+	.name = "the zygote", \
+	.launch = LAUNCH_ZYGOTE, \
+	.from = FROM_ZYGOTE, \
+	.passes = true, \
+	.writer_max = WRITER_MAX, \
+	.start_seconds = (seconds), \
+	.on_message = zygote_on_message, \
+	.on_down = zygote_on_down, \
+	.on_due = zygote_on_due, \
+}
+
+static const struct child_kind zygote_kind = ZYGOTE_KIND(START_SECONDS);
+static const struct child_kind learning_kind = ZYGOTE_KIND(LEARN_SECONDS);
 
 int
 zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
@@ -386,7 +393,8 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 	z->now = &z->process[0];
 	for (size_t i = 0; i < 2; i++) {
 		z->process[i].zygote = z;
-		child_init(&z->process[i].child, &zygote_kind, options->base, &z->process[i]);
+		child_init(&z->process[i].child, options->rests ? &learning_kind : &zygote_kind,
+			   options->base, &z->process[i]);
 	}
 	z->rests = options->rests;
 	/* The start comes from the loop, so that no callback is called before this returns. */

@@ -83,7 +83,7 @@ bool zygote_may_learn(const struct zygote *zygote);
 /* The learned modules that its workers have; 0 while it is not ready. */
 uint64_t zygote_learned(const struct zygote *zygote);
 
-/* Modules that it was to learn and could not; forgotten by zygote_renew. */
+/* Modules that it was to learn and could not; forgotten at each renewal. */
 uint64_t zygote_refused(const struct zygote *zygote);
 
 /* Kills its processes. No callback follows, and nothing is started again before zygote_learn. */

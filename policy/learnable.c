@@ -14,7 +14,7 @@
 static const char *const read_at_import[] = {
 	"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS",
 	"NUMEXPR_MAX_THREADS", "MPLBACKEND", "MPLCONFIGDIR", "PYTHONHASHSEED", "usercustomize",
-	"sitecustomize", "sys.path", "sys.meta_path", "builtins.__import__",
+	"sitecustomize", "sys.path", "sys.meta_path", "from sys import", "builtins.__import__",
 };
 
 size_t

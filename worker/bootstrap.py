@@ -102,8 +102,9 @@ def prepare(modules, remove_env, learnable, learned):
             missing.append(name)
             traceback.print_exc()
     result = learn(learnable, learned)
-    if "platform" in sys.modules:  # an import may have made it cache the host's name
-        sys.modules["platform"]._uname_cache = None
+    platform = learned_module("platform")
+    if platform is not None:  # an import may have made it cache the host's name
+        platform._uname_cache = None
     for name in remove_env:
         os.environ.pop(name, None)
     logging = sys.modules.get("logging")
@@ -174,9 +175,9 @@ def rehearse():
 
 def generators():
     """The generators that modules have made for themselves, for example sympy.core.random.rng."""
-    known = sys.modules.get("random")
-    return known and [one for one in gc.get_objects() if type(one) is known.Random
-                      and one is not known._inst] or ()
+    known = learned_module("random")
+    return known and [(known.Random.seed, one) for one in gc.get_objects()
+                      if issubclass(type(one), known.Random) and one is not known._inst] or ()
 
 
 def fresh():
@@ -186,8 +187,8 @@ def fresh():
     legacy = learned_module("numpy.random.mtrand")
     if legacy is not None:
         legacy.seed()
-    for generator in Prepared.generators:
-        generator.seed()
+    for seed, generator in Prepared.generators:
+        seed(generator)
     MAIN_THREAD._native_id = _thread.get_native_id()
 
 

@@ -414,7 +414,7 @@ list_of(const struct msg_strs *strs)
 }
 
 static char packages[PACKAGES_TEXT_MAX + 1];
-static uint64_t learned;
+static uint64_t learned, untried;
 static PyObject *reasons;	/* holds the texts of unlearned */
 static struct msg_str unlearned[64];
 
@@ -437,16 +437,17 @@ add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *mi
 static int
 take_prepared(PyObject *result, const struct msg_strs *modules, struct msg_strs *missing)
 {
-	unsigned long long mask;
+	unsigned long long mask, left;
 	PyObject *names;
 	const char *text;
 
-	if (!PyArg_ParseTuple(result, "O!sKO!", &PyList_Type, &names, &text, &mask, &PyList_Type,
-			      &reasons) ||
+	if (!PyArg_ParseTuple(result, "O!sKKO!", &PyList_Type, &names, &text, &mask, &left,
+			      &PyList_Type, &reasons) ||
 	    strlen(text) >= sizeof(packages))
 		return -EIO;
 	memcpy(packages, text, strlen(text) + 1);
 	learned = mask;
+	untried = left;
 	Py_INCREF(reasons);
 	add_missing(names, modules, missing);
 	return 0;
@@ -623,9 +624,10 @@ take_texts(PyObject *list, struct msg_str *item, size_t most, struct msg_strs *t
 }
 
 uint64_t
-interpreter_learned(struct msg_strs *unlearned_r)
+interpreter_learned(struct msg_strs *unlearned_r, uint64_t *untried_r)
 {
 	take_texts(reasons, unlearned, 64, unlearned_r);
+	*untried_r = untried;
 	return learned;
 }
 

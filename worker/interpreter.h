@@ -34,7 +34,7 @@ int interpreter_preload(const struct msg_configure *configure, struct msg_strs *
 
 /* After interpreter_preload: the modules of configure->learned that were learned, and the reasons
  * of the others, which are static. */
-uint64_t interpreter_learned(struct msg_strs *unlearned_r);
+uint64_t interpreter_learned(struct msg_strs *unlearned_r, uint64_t *untried_r);
 
 /* After interpreter_preload: the names of well-known modules that can be imported, "numpy, pandas".
  * Static. */

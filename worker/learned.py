@@ -2,26 +2,35 @@
 """Learned modules: the zygote imports them before any script does, and hides them until a script
 imports them (engine/learning.h says which zygotes do this, and when).
 
-Hidden means: they are not in sys.modules, and not attributes of their packages. When code imports
-one, the finder of this file puts back all modules that its first import has loaded, in place of
-loading them. It does not do so if the import would find another module now: a file of the script, or
-a package of a mounted set. So a learned module changes only the time that an import takes.
+Hidden means: they are not in sys.modules, and not attributes of their packages. So are the modules
+that they need, those of the standard library too. When code imports one, the finder of this file
+puts back what its first import has loaded and changed, in place of loading it. It does not do so if
+the import would find another module now: a file of the script, or a package of a mounted set. So a
+learned module changes only the time that an import takes.
 
 Each module is first imported in a child of the zygote that is thrown away. Modules that do
 there what no worker may inherit are not learned.
 """
 
+import atexit
 import contextlib
 import copy
 import select
 import signal
 import time
 import warnings
+from _imp import is_builtin, is_frozen
 from importlib.machinery import ModuleSpec
+from weakref import finalize
 
-TRIAL_S, TRIALS_S = 10, 15  # for one trial, and for all
-STDLIB = sys.stdlib_module_names
+TRIAL_CPU_S = 10  # processor time of one trial
+TRIAL_IDLE_S = 10  # without any processor time: it waits for something
+TRIALS_S = 200  # for all; engine/zygote.c has a longer time for the start
+TRIAL_LOOK_S = 0.1
+TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
+real_register = atexit.register
+plain_import = builtins.__import__
 # Audit events of what a module must not do while it is imported.
 UNWANTED = {"_thread.start_new_thread": "starts a thread", "socket.connect": "opens a connection",
             "socket.sendto": "sends to a socket", "socket.sendmsg": "sends to a socket",
@@ -32,19 +41,164 @@ UNWANTED = {"_thread.start_new_thread": "starts a thread", "socket.connect": "op
 class Learned:
     learnable = frozenset()  # names whose imports are measured
     hidden = {}  # name: module
-    loads = {}  # learned name: what its first import has loaded, class Load
+    places = {}  # name of a hidden module: the names of its package or None, its name there
+    needs = {}  # name: names that were imported while it was executed, and its package
+    effects = {}  # name: what else its execution has changed, class Effect
+    loads = {}  # name: what its first import loads, class Load
     path = ()  # sys.path of the zygote, with the script's directory
     started = 0  # 0: no import is being measured
     spent = 0.0  # seconds
 
 
 class Load:
-    """What the first import of a module has loaded and changed."""
+    """What the first import of a module loads. names: in the order of loading."""
 
-    def __init__(self, modules, variables, filters):
-        self.modules = modules  # (name, module, names of its package or None, its name there)
-        self.tops = sorted({name.partition(".")[0] for name, *_ in modules})
-        self.variables, self.filters = variables, filters  # of os.environ and warnings
+    def __init__(self, names):
+        self.modules = [(name, Learned.hidden[name], *Learned.places[name],
+                         Learned.effects.get(name)) for name in names if name in Learned.hidden]
+        tops = {name.partition(".")[0] for name, *_ in self.modules}
+        self.tops = {top for top in tops if not is_builtin(top) and not is_frozen(top)}
+
+
+class Effect:
+    """What the execution of a module has changed outside of it."""
+
+    def __init__(self):
+        self.variables, self.filters = [], []  # of os.environ and warnings
+        self.exits, self.thread_exits = [], []  # functions for the end of the process
+
+    def apply(self):
+        for variable, value in self.variables:
+            os.environb.setdefault(variable, value)
+        if self.filters:
+            warnings.filters[:0] = [one for one in self.filters if one not in warnings.filters]
+            warnings._filters_mutated()
+        if Journal.stack is None:
+            for function, args, kwargs in self.exits:
+                real_register(function, *args, **kwargs)
+            threading._threading_atexits.extend(self.thread_exits)
+
+
+# ---- what an import does, noted by the zygote ------------------------------------------
+
+
+class Journal:
+    """Notes which module needs which, and who has changed what."""
+
+    stack = None  # names of the modules that are being executed; None: nothing is noted
+    executed = []
+    variables, filters = {}, []  # at the last look
+    exits = 0
+
+
+def effect_here():
+    return Learned.effects.setdefault(Journal.stack[-1], Effect())
+
+
+def skip():
+    """Takes what has changed since the last look as nobody's."""
+    Journal.variables, Journal.filters = os.environ._data.copy(), warnings.filters[:]
+    Journal.exits = len(threading._threading_atexits)
+
+
+def look():
+    """Ascribes what has changed since the last look to the module that is being executed."""
+    variables, filters, exits = os.environ._data, warnings.filters, threading._threading_atexits
+    if variables != Journal.variables or filters != Journal.filters or len(exits) > Journal.exits:
+        effect = effect_here()
+        effect.variables += variables.items() - Journal.variables.items()
+        effect.filters[:0] = [one for one in filters if one not in Journal.filters]
+        effect.thread_exits += exits[Journal.exits:]
+        del exits[Journal.exits:]
+        skip()
+
+
+def enter(name):
+    need(name)
+    Learned.needs[name] = {name.rpartition(".")[0]}
+    Journal.stack.append(name)
+    Journal.executed.append(name)
+    look()
+
+
+def leave():
+    look()
+    Journal.stack.pop()
+
+
+def need(name):
+    Learned.needs.setdefault(Journal.stack[-1], set()).add(name)
+
+
+class NotingLoader(PatchingLoader):
+    """Loads a module with its own loader, and keeps the journal. Some extension modules are
+    executed when they are created."""
+
+    def create_module(self, spec):
+        enter(spec.name)
+        try:
+            return self.loader.create_module(spec)
+        except BaseException:
+            leave()
+            raise
+
+    def exec_module(self, module):
+        try:
+            PatchingLoader.exec_module(self, module)
+        finally:
+            leave()
+
+
+def noting_import(name, globals=None, locals=None, fromlist=(), level=0):
+    """In the place of __import__: notes also what was loaded before."""
+    module = plain_import(name, globals, locals, fromlist, level)
+    if Journal.stack:
+        if level:
+            package = globals.get("__package__") or globals.get("__name__", "")
+            base = package.rsplit(".", level - 1)[0]
+            name = "%s.%s" % (base, name) if name else base
+        need(name)
+        for item in fromlist or ():
+            items = getattr(module, "__all__", ()) if item == "*" else (item,)
+            for one in items:
+                if "%s.%s" % (name, one) in sys.modules:
+                    need("%s.%s" % (name, one))
+    return module
+
+
+def noting_register(function, *args, **kwargs):
+    """In the place of atexit.register. weakref registers its own function once, for all."""
+    if Journal.stack is None or function == finalize._exitfunc:
+        return real_register(function, *args, **kwargs)
+    effect_here().exits.append((function, args, kwargs))
+    return function
+
+
+@contextlib.contextmanager
+def noted(name):
+    """Keeps the journal. Afterwards the process is as it was, without the modules."""
+    variables, filters = dict(os.environ), warnings.filters[:]
+    skip()
+    Journal.stack, Journal.executed = [name], [name]
+    builtins.__import__, atexit.register = noting_import, noting_register
+    try:
+        yield
+    finally:
+        look()
+        builtins.__import__, atexit.register = plain_import, real_register
+        Journal.stack = None
+        for effect in filter(None, map(Learned.effects.get, Journal.executed)):
+            # Some changes were taken back, as those inside of warnings.catch_warnings().
+            effect.variables = [one for one in effect.variables if one in os.environ._data.items()]
+            effect.filters = [one for one in effect.filters if one in warnings.filters]
+        for key in os.environ.keys() - variables.keys():
+            del os.environ[key]
+        os.environ.update(variables)
+        warnings.filters[:] = filters
+        warnings._filters_mutated()
+
+
+# ---- imports of scripts ----------------------------------------------------------------
 
 
 class HiddenLoader:
@@ -65,8 +219,34 @@ class HiddenLoader:
         return getattr(getattr(vars(self).get("spec"), "loader", None), name)
 
 
+class MeasuringLoader(PatchingLoader):
+    """Loads a module with its own loader, and measures the time."""
+
+    def create_module(self, spec):
+        Learned.started = Learned.started or import_clock()
+        try:
+            return self.loader.create_module(spec)
+        except BaseException:
+            note_import()
+            raise
+
+    def exec_module(self, module):
+        try:
+            PatchingLoader.exec_module(self, module)
+        finally:
+            note_import()
+
+
+def note_import():
+    if Learned.started:
+        Learned.spent += import_clock() - Learned.started
+    Learned.started = 0
+
+
 class LearnedFinder:
     """The first finder on sys.meta_path."""
+
+    busy = False
 
     def find_spec(self, name, path=None, target=None):
         module = Learned.hidden.get(name)
@@ -77,50 +257,55 @@ class LearnedFinder:
             spec = copy.copy(own) if own is not None else ModuleSpec(name, None)
             spec.name, spec.loader = name, HiddenLoader(own)
             return spec
-        if name not in Learned.learnable or Learned.started:
-            return None
-        for finder in sys.meta_path:
-            if finder is not self and hasattr(finder, "find_spec"):
-                spec = finder.find_spec(name, path, target)
-                if spec is not None:
-                    if spec.loader is not None:
-                        Learned.started = import_clock()
-                        spec.loader = PatchingLoader(spec.loader, note_import)
-                    return spec
+        if Journal.stack is not None:
+            return self.find_for(NotingLoader, name, path, target)
+        if name in Learned.learnable and not Learned.started:
+            return self.find_for(MeasuringLoader, name, path, target)
         return None
 
-
-def note_import(module):
-    """Called at the end of a measured import."""
-    Learned.spent += import_clock() - Learned.started
-    Learned.started = 0
+    def find_for(self, loader, name, path, target):
+        """Finds a module as the other finders do, for a loader of this file."""
+        if self.busy:  # another finder asks
+            return None
+        self.busy = True
+        try:
+            spec = next(filter(None, (finder.find_spec(name, path, target)
+                                      for finder in sys.meta_path
+                                      if finder is not self and hasattr(finder, "find_spec"))), None)
+        finally:
+            self.busy = False
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = loader(spec.loader, id)  # nothing is patched
+        return spec
 
 
 def load_of(name):
-    """What comes with a hidden module: the load of its own first import, or else the smallest that
-    has it."""
+    """What the first import of a hidden module loads."""
     load = Learned.loads.get(name)
     if load is None:
-        load = min((load for load in Learned.loads.values()
-                    if any(name == loaded for loaded, *_ in load.modules)),
-                   key=lambda load: len(load.modules))
+        names, left = set(), [name]
+        while left:
+            one = left.pop()
+            if one in Learned.hidden and one not in names:
+                names.add(one)
+                left += Learned.needs.get(one, ())
+        load = Learned.loads[name] = Load([one for one in Learned.hidden if one in names])
     return load
 
 
 def put_back(load):
     """Does what the first import would do."""
     modules, hidden = sys.modules, Learned.hidden
-    for name, module, names, last in load.modules:
+    for name, module, names, last, effect in load.modules:
         if name in hidden:
             modules.setdefault(name, module)  # first: other threads look there, then in hidden
             hidden.pop(name, None)
             if names is not None:
                 names.setdefault(last, module)
-    for variable, value in load.variables:
-        os.environ.setdefault(variable, value)
-    if load.filters:
-        warnings.filters[:0] = [one for one in load.filters if one not in warnings.filters]
-        warnings._filters_mutated()
+            if effect is not None:
+                effect.apply()
+    if Journal.stack is not None:
+        skip()
 
 
 def is_replaced(name):
@@ -134,7 +319,8 @@ def is_replaced(name):
         if [path for path in sys.path if path in own[1:]] != own[1:]:
             Learned.hidden.clear()
             return True
-    replaced = {top for top in load_of(name).tops if top in Learned.hidden
+    tops = load_of(name).tops
+    replaced = {top for top in tops & names_in(ahead, tops) if top in Learned.hidden
                 and getattr(PathFinder.find_spec(top, ahead), "loader", None) is not None}
     if not replaced:
         return False
@@ -147,33 +333,37 @@ def is_replaced(name):
     return name not in Learned.hidden
 
 
+def names_in(paths, tops):
+    """The modules that may be found in these places. tops: the answer if that is not known."""
+    try:
+        return {file.partition(".")[0] for path in paths for file in os.listdir(path or ".")}
+    except (OSError, TypeError, ValueError):
+        return tops
+
+
+# ---- learning --------------------------------------------------------------------------
+
+
 def import_hidden(name):
-    """Imports a module, and hides what that has loaded and changed. Modules of the standard
-    library stay."""
-    before, variables, filters = set(sys.modules), dict(os.environ), list(warnings.filters)
-    import_as_script(name)
-    loaded = [other for other, module in sys.modules.items()
-              if other not in before and module is not None
-              and other.partition(".")[0] not in STDLIB]
-    changed = [(key, value) for key, value in os.environ.items() if variables.get(key) != value]
-    Learned.loads[name] = Load([hide(other) for other in loaded], changed,
-                               [one for one in warnings.filters if one not in filters])
-    for key, _ in changed:
-        del os.environ[key]
-    os.environ.update(variables)
-    warnings.filters[:] = filters
-    warnings._filters_mutated()
+    """Imports a module, and hides what that has loaded."""
+    before = set(sys.modules)
+    with noted(name):
+        import_as_script(name)
+    for loaded in [loaded for loaded, module in sys.modules.items()
+                   if loaded not in before and module is not None]:
+        hide(loaded)
+    Learned.loads.clear()  # the next import may hide other modules
 
 
 def hide(name):
-    """Hides a loaded module. Returns an element of Load.modules."""
     module = Learned.hidden[name] = sys.modules.pop(name)
     package, _, last = name.rpartition(".")
     names = getattr(Learned.hidden.get(package) or sys.modules.get(package), "__dict__", {})
-    if not package or names.get(last) is not module:
-        return name, module, None, last
-    del names[last]
-    return name, module, names, last
+    if package and names.get(last) is module:
+        del names[last]
+        Learned.places[name] = names, last
+    else:
+        Learned.places[name] = None, last
 
 
 def import_as_script(name):
@@ -201,9 +391,27 @@ def is_of_pybind(key, value):
     return key.startswith("__pybind11_internals_") and type_name(type(value)).endswith("PyCapsule")
 
 
+def has_generator():
+    """Is there a random generator that fresh() does not seed anew? Workers would share its
+    numbers."""
+    known, bits = sys.modules.get("random"), sys.modules.get("numpy.random.bit_generator")
+    legacy = learned_module("numpy.random.mtrand")
+    own = legacy and legacy._rand._bit_generator
+    for one in gc.get_objects():
+        kind = type(one)
+        if (known and issubclass(kind, known.Random) and not issubclass(kind, known.SystemRandom)
+                and (kind.random, kind.getrandbits) != (known.Random.random,
+                                                        known.Random.getrandbits)):
+            return True
+        if bits and issubclass(kind, bits.BitGenerator) and one is not own:
+            return True
+    return False
+
+
 def in_trial(name):
-    """Runs in a child. Returns why the module is not learned, or ""."""
-    unwanted = []
+    """Runs in a child. Returns why the module is not learned, or "", and the names of what its
+    import has loaded."""
+    unwanted, loaded = [], set(sys.modules)
     sys.addaudithook(lambda event, arguments: UNWANTED.get(event) and unwanted.append(
         UNWANTED[event]))
     output = os.memfd_create("output")
@@ -213,11 +421,11 @@ def in_trial(name):
     try:
         import_as_script(name)
     except BaseException as e:
-        return "its import fails: %.200s" % type_name(type(e))
+        return "its import fails: %.200s" % type_name(type(e)), ()
     flush_output()
     if os.fstat(output).st_size:
         return "it prints, or gives a warning: %.200s" % os.pread(output, 200, 0).decode(
-            errors="replace").strip()
+            errors="replace").strip(), ()
     after = process_state()
     unwanted += [what for what in before if before[what] != after[what]]
     if len(os.listdir("/proc/self/task")) > 1:
@@ -227,29 +435,67 @@ def in_trial(name):
         unwanted.append("leaves a child")
     except ChildProcessError:
         pass
-    return unwanted[0] if unwanted else ""
+    if has_generator():
+        unwanted.append("makes a random generator of its own")
+    return unwanted[0] if unwanted else "", [one for one in sys.modules if one not in loaded]
 
 
-def learn_trial(name, seconds):
-    """Imports the module in a child. Returns why it is not learned, or ""."""
+def use_of(pid):
+    """The state of a process, as in "R", and the processor time that it has used, in seconds."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
+            words = file.read().rpartition(")")[2].split()
+        return words[0], (int(words[11]) + int(words[12])) / TICKS
+    except (OSError, ValueError, IndexError):
+        return "?", 0.0
+
+
+def hear(pid, reading, end):
+    """Returns what a trial says; or why it is ended, and whether that is its fault."""
+    said, used, since = b"", -1.0, import_clock()
+    while True:
+        if select.select([reading], [], [], TRIAL_LOOK_S)[0]:
+            more = os.read(reading, 1 << 16)
+            if not more:
+                return said, None, True
+            said += more
+            continue
+        (state, use), now = use_of(pid), import_clock()
+        if state == "Z":  # children of it may still have the pipe
+            return said, None, True
+        if use > used:
+            used, since = use, now
+        if used > TRIAL_CPU_S or (state == "S" and now - since > TRIAL_IDLE_S):
+            return said, "its import takes too long", True
+        if now > end:
+            return said, "it could not be tried in time", False
+
+
+def learn_trial(name, end):
+    """Imports the module in a child. Returns why it is not learned, or ""; whether that is a
+    verdict, and not lack of time; and the names of what is loaded."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.setpgid(0, 0)
         os.close(reading)
         try:
-            os.write(writing, in_trial(name).encode(errors="replace")[:300] or b"ok")
+            why, names = in_trial(name)
+            with open(writing, "w", encoding="utf-8", errors="replace") as file:
+                file.write("\n".join([why[:300].replace("\n", " ") or "ok", *names]))
         finally:
             os._exit(0)
     os.close(writing)
-    ready = select.select([reading], [], [], seconds)[0]
-    said = os.read(reading, 4096).decode(errors="replace") if ready else "its import takes too long"
+    said, why, is_verdict = hear(pid, reading, end)
     os.close(reading)
     for kill in os.killpg, os.kill:  # the group, and a child that has not made it yet
         with contextlib.suppress(ProcessLookupError):
             kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return "" if said == "ok" else said.replace("\0", " ") or "its import ends the process"
+    said, *names = said.decode(errors="replace").split("\n")
+    if why is None:
+        why = "" if said == "ok" else said.replace("\0", " ") or "its import ends the process"
+    return why, is_verdict, names
 
 
 def is_on_path(name):
@@ -259,34 +505,32 @@ def is_on_path(name):
 
 
 def learn(learnable, learned):
-    """Called in the zygote. Returns the mask of the modules that were learned, and a list of
-    "NAME: reason" of the others. learnable: names; learned: the mask of those to learn."""
+    """Called in the zygote. Returns the mask of the modules that were learned, the mask of those
+    that could not be tried, and a list of "NAME: reason" of all others. learnable: names; learned:
+    the mask of those to learn."""
     Learned.learnable = frozenset(learnable)
     Learned.path = ["", *sys.path]
     sys.meta_path.insert(0, LearnedFinder())
-    mask, reasons, end = 0, [], import_clock() + TRIALS_S
+    mask, untried, reasons, loads, end = 0, 0, [], {}, import_clock() + TRIALS_S
     Learned.started = 1  # nothing is measured here
     for number, name in enumerate(learnable):
         if not learned >> number & 1:
             continue
-        why = "it is not installed"
+        why, is_verdict, names = "it is not installed", True, ()
         if is_on_path(name):
-            left = min(TRIAL_S, end - import_clock())
-            why = learn_trial(name, left) if left > 0 else "the others take too long"
+            why, is_verdict, names = learn_trial(name, end)
         if not why:
-            for step in import_steps(name):
-                import_hidden(step)
+            import_hidden(name)
+            loads[name] = names
             mask |= 1 << number
-        else:
-            reasons.append(("%s: %s" % (name, why)).encode())
+            continue
+        reasons.append(("%s: %s" % (name, why)).encode())
+        if not is_verdict:
+            untried |= 1 << number
+    for name, names in loads.items():
+        Learned.loads[name] = Load(names)
     Learned.started = 0
-    return mask, reasons
-
-
-def import_steps(name):
-    """A module after its packages: each import of one of them loads something else."""
-    parts = name.split(".")
-    return [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
+    return mask, untried, reasons
 
 
 def learned_module(name):

@@ -165,12 +165,11 @@ make_dirs_with(int root, const char *path, bool whole, mode_t mode)
 	const char *end = whole ? path + strlen(path) : strrchr(path, '/');
 	size_t len = end ? (size_t)(end - path) : 0;
 	char part[PATH_MAX];
-	struct stat st;
 
 	if (len >= sizeof(part))
 		return -ENAMETOOLONG;
 	snprintf(part, sizeof(part), "%.*s", (int)len, path);
-	if (len == 0 || fstatat(root, part, &st, 0) == 0)	/* most are there: one call */
+	if (len == 0 || faccessat(root, part, F_OK, 0) == 0)	/* most are there: one call */
 		return 0;
 	for (size_t i = 1; i <= len; i++) {
 		if (path[i] != '/' && i != len)

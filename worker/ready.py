@@ -54,7 +54,7 @@ def is_of_package(name):
     """Is this a loaded module of an installed package?"""
     file = getattr(sys.modules.get(name), "__file__", None)
     return (type(file) is str and file.startswith(INSTALLED) and len(name) <= IMPORTED_NAME_MAX
-            and name.isascii() and name.partition(".")[0] not in STDLIB
+            and name.isascii() and name.partition(".")[0] not in sys.stdlib_module_names
             and all(part.isidentifier() for part in name.split(".")))
 
 
@@ -134,8 +134,7 @@ def import_modules(modules):
     own = sys.path.pop(0)  # /workspace, which has no module of the script yet
     try:
         for name in modules:
-            for step in import_steps(name):
-                import_hidden(step)
+            import_hidden(name)
     except BaseException as e:
         return "its import fails: %.200s" % type_name(type(e))
     finally:

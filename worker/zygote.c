@@ -170,7 +170,8 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 		.extension = msg_str(interpreter_text("EXTENSION")),
 		.missing = *missing } };
 
-	msg.zygote_ready.learned = interpreter_learned(&msg.zygote_ready.unlearned);
+	msg.zygote_ready.learned = interpreter_learned(&msg.zygote_ready.unlearned,
+						       &msg.zygote_ready.untried);
 	/* A long list is cut rather than lost; the message has a bound. */
 	while (frame_send(ZYGOTE_CONTROL, &msg, NULL, 0) < 0) {
 		if (msg.zygote_ready.missing.n == 0)
@@ -212,7 +213,7 @@ learn_pages(const struct msg_configure *configure)
 	struct msg msg = { .type = MSG_RUN, .run = { .id = 1, .value_max = 4096 } };
 	struct codec_buffer run = { 0 };
 	struct msg_strs unlearned;
-	uint64_t learned = interpreter_learned(&unlearned);
+	uint64_t untried, learned = interpreter_learned(&unlearned, &untried);
 	size_t len = 0;
 
 	for (size_t i = 0; i < configure->learnable.n; i++)

@@ -181,10 +181,10 @@ on_stopped(void *arg)
 		assert_int_equal(event_base_dispatch(base), 0)
 
 static int
-open_renewed(unsigned int renew_seconds, bool early)
+open_with(unsigned int renew_seconds, bool early, bool rests)
 {
 	const struct zygote_options options = {
-		.profile = &profile, .renew_seconds = renew_seconds, .early = early,
+		.profile = &profile, .renew_seconds = renew_seconds, .early = early, .rests = rests,
 		.base = base = event_base_new(),
 		.watcher = { on_ready, on_failed, on_lost, on_renewed, on_spawned,
 			     on_spawn_failed, on_stopped, NULL },
@@ -199,21 +199,28 @@ static int
 open_it(void **state)
 {
 	(void)state;
-	return open_renewed(1, false);
+	return open_with(1, false, false);
 }
 
 static int
 open_lasting(void **state)
 {
 	(void)state;
-	return open_renewed(0, false);
+	return open_with(0, false, false);
 }
 
 static int
 open_early(void **state)
 {
 	(void)state;
-	return open_renewed(0, true);
+	return open_with(0, true, false);
+}
+
+static int
+open_learning(void **state)
+{
+	(void)state;
+	return open_with(1, false, true);
 }
 
 static int
@@ -230,17 +237,24 @@ close_it(void **state)
 }
 
 static void
-say_ready(size_t i)
+say_learned(size_t i, uint64_t learned, uint64_t untried)
 {
 	struct msg hello = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
 	struct msg ready = { .type = MSG_ZYGOTE_READY, .zygote_ready = {
 		.python = msg_str("3"), .packages = msg_str(packages),
-		.platform = msg_str("x"), .extension = msg_str(".so") } };
+		.platform = msg_str("x"), .extension = msg_str(".so"),
+		.learned = learned, .untried = untried } };
 	unsigned int before = heard.ready;
 
 	assert_int_equal(frame_send(started[i].line, &hello, NULL, 0), 0);
 	assert_int_equal(frame_send(started[i].line, &ready, NULL, 0), 0);
 	UNTIL(heard.ready > before);
+}
+
+static void
+say_ready(size_t i)
+{
+	say_learned(i, 0, 0);
 }
 
 /* With so many descriptors free. 0 or -errno. */
@@ -559,6 +573,26 @@ an_early_one_that_fails_is_followed_by_a_full_one(void **state)
 	assert_true(started[1].modules == 0);
 }
 
+/* A module for which there was no time is not refused; others are, until the next renewal. */
+static void
+a_verdict_holds_until_the_renewal(void **state)
+{
+	(void)state;
+	zygote_learn(zygote, 7);
+	UNTIL(n_started == 1);
+	assert_true(started[0].modules == 7);
+	say_learned(0, 1, 4);
+	assert_true(zygote_learned(zygote) == 1);
+	assert_true(zygote_refused(zygote) == 2);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+	assert_true(started[1].modules == 7);
+	assert_true(zygote_refused(zygote) == 0);
+	say_learned(1, 3, 0);
+	assert_true(zygote_learned(zygote) == 3);
+	assert_true(zygote_refused(zygote) == 4);
+}
+
 #define ZYGOTE(name) cmocka_unit_test_setup_teardown(name, open_it, close_it)
 
 int
@@ -581,6 +615,8 @@ main(void)
 						close_it),
 		cmocka_unit_test_setup_teardown(an_early_one_that_fails_is_followed_by_a_full_one,
 						open_early, close_it),
+		cmocka_unit_test_setup_teardown(a_verdict_holds_until_the_renewal, open_learning,
+						close_it),
 	};
 
 	log_init(LOG_WARNING);
