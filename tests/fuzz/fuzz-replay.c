@@ -95,7 +95,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct event_base *base;
 	struct rest rest = { data, size }, steps = rest_line(&rest);
-	struct rig rig = { .n = 0 };
+	struct http_tenants tenants = { .replay_bytes = 0 };
+	struct rig rig = { .tenant = { .all = &tenants } };
 	char *id;
 
 	if (!base)
@@ -109,7 +110,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		step(&rig, steps.at[i]);
 	find(&rig, id);
 	http_replays_clear(&rig.replays);
-	MUST(rig.tenant.replay_bytes == 0);
+	MUST(rig.tenant.replay_bytes == 0 && tenants.replay_bytes == 0);
 	evbuffer_free(rig.out);
 	free(id);
 	return 0;

@@ -109,7 +109,7 @@ give_one(const struct repl_giving *giving, uint32_t i, int fd)
 
 	for (uint32_t k = 0; k < 2; k++) {
 		snprintf(handle_text[i][k], sizeof(handle_text[i][k]),
-			 "r-%c%cabcdefghijkmnpqrstuvwxyz-host-1", 'a' + (int)i, 'a' + (int)k);
+			 "r-%c%cabcdefgh-host-1", 'a' + (int)i, 'a' + (int)k);
 		handle[k].is = (struct msg_kept_handle){
 			.handle = msg_str(handle_text[i][k]), .snapshot = k, .age_ms = 2,
 			.idle_ms = 1, .born_ms = 5, .used_ms = 6,

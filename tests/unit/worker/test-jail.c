@@ -150,9 +150,10 @@ static const struct attack attacks[] = {
 	  "    refused('F_ADD_SEALS', call(72, fd, 1033, 0), EPERM)\n"
 	  "    if call(72, fd, 1034) != 0x17: bad.append('seals')\n" },
 	{ "root: nothing of the host is there",
-	  "for p in ('/etc/shadow', '/root', '/sys', '/boot', '/opt', '/srv', '/mnt', '/media', '/var/lib', '/var/log', '/usr/sbin/init', '/usr/bin/su',\n"
+	  "for p in ('/etc/shadow', '/root', '/sys', '/boot', '/opt', '/srv', '/media', '/var/lib', '/var/log', '/usr/sbin/init', '/usr/bin/su',\n"
 	  "          '/usr/bin/mount', '/usr/bin/passwd', '/etc/ssh', '/etc/sudoers', '/usr/lib/systemd', '/lost+found', '/etc/machine-id', '/usr/local/bin'):\n"
 	  "    if os.path.lexists(p): bad.append(p)\n"
+	  "if os.listdir('/mnt') != ['data'] or os.readlink('/mnt/data') != '../workspace': bad.append('/mnt')\n"
 	  "if list(os.walk('/environment')) != [('/environment', [], [])]: bad.append('/environment')\n"
 	  "for line in open('/proc/self/mountinfo'):\n"
 	  "    f = line.split()\n"
