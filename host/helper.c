@@ -280,6 +280,10 @@ helper_reap_all(void)
 		reap(ending->pidfd);
 		ending_free(ending);
 	}
+	/* Helpers hold it by copies of their own. */
+	if (leases >= 0)
+		close(leases);
+	leases = -1;
 }
 
 bool

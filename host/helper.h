@@ -55,7 +55,7 @@ void helper_end(struct helper *helper);
 /* As helper_end, but does not wait: the process is reaped from the loop. */
 void helper_drop(struct helper *helper, struct event_base *base);
 
-/* Waits for the ends of all helpers that were dropped. */
+/* Waits for the ends of all helpers that were dropped, and lets go of the leases. */
 void helper_reap_all(void);
 
 /* Is this process a helper, or was it one and is not reaped yet? */
