@@ -206,6 +206,7 @@ show_left(const struct msg_left *left)
 		.path = left->path.at,
 		.path_len = left->path.len,
 		.size = left->size,
+		.given = left->given,
 		.sha256 = left->has_sha256 ? (const unsigned char *)left->sha256.at : NULL,
 		.data = left->has_data ? left->data.len > 0 ? left->data.at : "" : NULL,
 		.len = left->has_data ? left->data.len : 0,

@@ -106,6 +106,7 @@ struct outcome_file {
 	size_t len;
 	bool stored;		/* it is in the tenant's store (host/filestore.h), at
 				 * file_uri() of the outcome's id and the path */
+	bool given;		/* the caller has sent it, and it has not changed */
 	size_t rank;		/* in the order in which the worker found them worth reporting */
 	int error;		/* why it is not stored, a code of filestore_calls.end; 0: it is
 				 * stored, or storing it was not tried */

@@ -387,9 +387,10 @@ tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 	struct msg msg = { .type = MSG_LEFT,
 			   .left = { .path = { w->path, w->path_len },
 				     .size = (uint64_t)st->st_size,
+				     .has_given = is_input(st), .given = is_input(st),
 				     .sha256 = { (const char *)digest, sizeof(digest) } } };
 
-	if (w->may_offer &&
+	if (w->may_offer && !msg.left.given &&
 	    ((uint64_t)st->st_size > workspace_bounds.file_bytes ||
 	     (uint64_t)st->st_size > workspace_bounds.bytes - w->kept) &&
 	    offer_file(w, dir, name))
@@ -446,7 +447,7 @@ add_found(struct walk *w, const struct stat *st, unsigned int depth)
 static bool
 is_wanted(const struct walk *w, const struct stat *st)
 {
-	return S_ISREG(st->st_mode) && !is_older(w, st) && !is_input(st) &&
+	return S_ISREG(st->st_mode) && !is_older(w, st) &&
 	       !(w->script && workspace_is_same(st, w->script));
 }
 
@@ -521,14 +522,16 @@ compare_series(const void *left, const void *right)
 				      : strcmp(a->path, b->path);
 }
 
-/* What is likely to matter comes first: what is not one of many that differ by a number, what lies
- * near the root, what is small enough to be sent, and what is new. */
+/* What is likely to matter comes first: what the caller has not sent, what is not one of many that
+ * differ by a number, what lies near the root, what is small enough to be sent, and what is new. */
 static int
 compare_found(const void *left, const void *right)
 {
 	const struct found *a = left, *b = right;
 	const off_t small = (off_t)workspace_bounds.file_bytes;
 
+	if (is_input(&a->st) != is_input(&b->st))
+		return is_input(&a->st) ? 1 : -1;
 	if (a->is_one_of_many != b->is_one_of_many)
 		return a->is_one_of_many ? 1 : -1;
 	if (a->depth != b->depth)

@@ -60,9 +60,9 @@ void workspace_note(const char *root);
 /* Sends LEFT for each regular file below root, and LEFT_MORE if there are more files than the
  * bound. since (CLOCK_REALTIME_COARSE): only files made or changed since then are reported; NULL:
  * all. script: the state of the script's own file (NULL: none), which is left out if it has not
- * changed. Input files that have not changed since this process wrote them are left out, too. Links
- * are not followed. A file that cannot be read is reported without its hash. What comes first is
- * what is likely to matter: compare_found(). 0 or -errno of the socket.
+ * changed. Input files that have not changed since this process wrote them come last, and are
+ * marked as given. Links are not followed. A file that cannot be read is reported without its hash.
+ * What comes first is what is likely to matter: compare_found(). 0 or -errno of the socket.
  *
  * may_offer: a file that is too large for LEFT is offered (OFFER), and written to the pipe that
  * comes back. The function waits until the file is kept; meanwhile no other code may read from

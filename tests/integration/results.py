@@ -888,7 +888,8 @@ def files_are_put_there(ctx):
                             "open('in.csv', 'a').write('more')\nos.remove('nul')\nos.remove('deep/empty')",
                             files=files))
         equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\n")
-        equal([f["path"] for f in o.structured["files"]], ["in.csv"], "the others are as they were sent")
+        equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv"])
+        equal([b["name"] for b in blocks(o, "resource_link")], ["in.csv"], "the other is as it was sent")
         equal(client.run("import os\nos.listdir()", files=[]).result["json"], ["script.py"],
               "nothing stays")
 
@@ -910,10 +911,12 @@ def cells(client):
 
 
 @test
-def what_was_sent_is_not_reported(ctx):
-    """Unless it was changed; also within the tick of the clock in which it was written."""
+def what_was_sent_is_no_link(ctx):
+    """Unless it was changed; also within the tick of the clock in which it was written. Programs have it in the list."""
     def left(o):
-        return sorted(f["path"] for f in well(o).structured["files"])
+        assert {"a", "d/b"} <= {f["path"] for f in well(o).structured["files"]}, o.structured
+        assert "d/" not in o.text.replace("d/b", ""), o.text
+        return sorted(b["name"] for b in blocks(o, "resource_link"))
 
     files = [{"path": "a", "text": "1"}, {"path": "d/b", "text": "2"}]
     with ctx.client() as client, cells(client) as session:
@@ -991,14 +994,14 @@ def a_script_is_where_its_files_are(ctx):
                             "[str(here), (here / 'in.csv').exists(), open(__file__).read(11)]",
                             files=[{"path": "in.csv", "text": "a\n"}]))
         equal(o.result["json"], ["/workspace", True, "from pathli"])
-        equal(left(o), ["out.txt"], "neither it nor what was sent is a file that it left")
+        equal(left(o), ["in.csv", "out.txt"], "it is not a file that it left")
         equal(left(client.run("1")), [])
         equal(left(client.run("open('a', 'w').close()\nimport os; os._exit(3)")), ["a"])
         equal(left(client.run("open(__file__, 'a').write('# more, by itself')")), ["script.py"])
         equal(left(client.run("import os\nos.remove(__file__)")), [])
         o = well(client.run("print(open('script.py').read())",
                             files=[{"path": "script.py", "text": "theirs"}]))
-        equal((o.stdout, left(o)), ("theirs\n", []))
+        equal((o.stdout, left(o)), ("theirs\n", ["script.py"]))
         equal(well(client.run(SPAWN, ctx.seconds(60))).stdout, "[2, 4]\n")
         cell = client.ask("tools/call", {"name": "run_repl", "arguments": {
             "code": "import os\nos.listdir()"}}, ctx.seconds(60))["structuredContent"]

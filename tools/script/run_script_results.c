@@ -168,7 +168,7 @@ files_beside(const struct run_results *r, const struct outcome_file *first)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_files; i++)
-		n += is_in(&r->outcome->file[i], first);
+		n += !r->outcome->file[i].given && is_in(&r->outcome->file[i], first);
 	return n;
 }
 
@@ -193,8 +193,8 @@ plan_told(struct run_results *r)
 	for (size_t k = 0; k < r->outcome->n_files && r->n_told < READ_FILES_MAX; k++) {
 		size_t i = by_rank[k] - 1;
 
-		if (by_rank[k] == 0 || (folder_len(&r->outcome->file[i]) > 0 &&
-					folds(r, &r->outcome->file[i])))
+		if (by_rank[k] == 0 || r->outcome->file[i].given ||
+		    (folder_len(&r->outcome->file[i]) > 0 && folds(r, &r->outcome->file[i])))
 			continue;
 		r->told[i] = true;
 		r->in_order[r->n_told++] = i;
@@ -601,7 +601,7 @@ say_names(const struct run_results *r, size_t first, size_t n, FILE *to)
 	size_t skip = folder_len(&file[first]), said = 0, len = 0;
 
 	for (size_t i = first; said < n; i++) {
-		if (r->told[i] || !is_in(&file[i], &file[first]))
+		if (r->told[i] || file[i].given || !is_in(&file[i], &file[first]))
 			continue;
 		len += file[i].path_len - skip + 2;
 		if (said > 0 && len > FOLDER_NAMES_MAX)
@@ -621,7 +621,8 @@ say_folder(const struct run_results *r, size_t first, FILE *to)
 	size_t len = folder_len(file), n = 0;
 
 	for (size_t i = 0; i < r->n_files; i++)
-		if (!r->told[i] && is_in(&r->outcome->file[i], file)) {
+		if (!r->told[i] && !r->outcome->file[i].given &&
+		    is_in(&r->outcome->file[i], file)) {
 			if (i < first)
 				return;
 			n++;
@@ -647,7 +648,7 @@ say_files(const struct run_results *r, FILE *to)
 			fprintf(to, "/workspace/%.*s (%llu bytes) has no uri: %s\n",
 				(int)file->path_len, file->path, (unsigned long long)file->size,
 				why);
-		else if (!r->told[i])
+		else if (!r->told[i] && !file->given)
 			say_folder(r, i, to);
 	}
 	if (r->unknown_files)

@@ -642,7 +642,7 @@ files_are_those_of_the_cell(void **state)
 	rig_turn_until(&r.over);
 	rig_assert_status(&r, OUTCOME_OK);
 	assert_string_equal(r.value, "'given'");
-	assert_string_equal(r.files, "b\n");	/* not what was sent */
+	assert_files(&r, "b", "in.txt");
 	request = request_in(0);
 	request.input = &input;
 	request.n_inputs = 1;
