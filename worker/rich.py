@@ -35,6 +35,7 @@ PICTURES = (OTHER, PNG, JPEG)
 WORKSPACE = "/workspace"
 ROOM_MIN = 16 << 10  # the least room for a smaller picture and a sentence about it
 SCALINGS_MAX = 8
+OTHER_SIGNATURES = (b"GIF8", b"RIFF", b"II*\0", b"MM\0*")
 SIGNATURE = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
 ORDINARY = frozenset((int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set,
                       frozenset, range, type, type(None), type(len), type(lambda: 0)))
@@ -99,6 +100,8 @@ def take(forms, form, got, notes):
     try:
         if form in PICTURES:
             data = as_picture(got, form)
+            if data is None and as_picture(got, OTHER).startswith(OTHER_SIGNATURES):
+                return take(forms, OTHER, got, notes)  # IPython takes a GIF for a PNG
         elif form == JSON:
             data = value_json(got, VALUE_MAX)[0]
         elif form == PLAIN and isinstance(got, str):
