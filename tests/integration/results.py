@@ -1045,7 +1045,7 @@ def wrong_files_are_refused_by_name(ctx):
         ([{"path": "a", "text": 1}], "text must be a string"),
         ([{"path": "a", "base64": "a"}], "base64"), ([{"path": "a", "base64": "ab=="}], "base64"),
         ([{"path": "a", "base64": "YQ==\n"}], "base64"),
-        ([{"path": "a", "text": "", "mode": 1}], "there are path, text, base64 and uri"),
+        ([{"path": "a", "text": "", "mode": 1}], "there are path, text, base64, uri and sha256"),
         ([7], "item 0"), ({}, "array"), ("x", "array"),
         ([{"path": "f%d" % i, "text": ""} for i in range(65)], "at most 64"),
         ([{"path": "a", "text": "x" * ((4 << 20) + 1)}], "4096 KiB"))
