@@ -31,7 +31,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
 plain_import = builtins.__import__
-# Audit events of what a module must not do while it is imported.
+# Audit events of what a module must not do while it is imported. Python 3.11 has none for threads:
+# note_threads().
 UNWANTED = {"_thread.start_new_thread": "starts a thread", "socket.connect": "opens a connection",
             "socket.sendto": "sends to a socket", "socket.sendmsg": "sends to a socket",
             "socket.getaddrinfo": "asks for the address of a host",
@@ -408,12 +409,22 @@ def has_generator():
     return False
 
 
+def note_threads(unwanted):
+    """From now on threads that Python code starts are noted, also those that end at once."""
+    for names in vars(_thread), vars(threading):
+        for key, start in list(names.items()):
+            if key.startswith(("start_new", "start_join", "_start_new", "_start_join")):
+                names[key] = lambda *args, start=start, **kwargs: (
+                    unwanted.append("starts a thread"), start(*args, **kwargs))[1]
+
+
 def in_trial(name):
     """Runs in a child. Returns why the module is not learned, or "", and the names of what its
     import has loaded."""
     unwanted, loaded = [], set(sys.modules)
     sys.addaudithook(lambda event, arguments: UNWANTED.get(event) and unwanted.append(
         UNWANTED[event]))
+    note_threads(unwanted)
     output = os.memfd_create("output")
     os.dup2(output, 1)
     os.dup2(output, 2)

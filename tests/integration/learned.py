@@ -39,6 +39,11 @@ MODULES = {
     "early.py": SLOW + BORN + "import parcel.late, colorsys\n",
     "needs_slow.py": "import slow\nBORN = slow.BORN\n",
     "threads.py": SLOW + "import threading\nthreading.Thread(target=int).start()\n",
+    # Its thread has ended before anybody can look.
+    "joins.py": SLOW + "import threading\nthread = threading.Thread(target=int)\nthread.start()\n"
+                "thread.join()\n",
+    "starts.py": SLOW + "from _thread import allocate_lock, start_new_thread\nlock = allocate_lock()\n"
+                 "lock.acquire()\nstart_new_thread(lock.release, ())\nlock.acquire()\n",
     "opens.py": SLOW + "import socket\nleft = socket.socket()\n",
     "calls.py": SLOW + "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 1))\n"
                        "except OSError:\n    pass\n",
@@ -57,7 +62,8 @@ MODULES = {
                 "builtins.__pybind11_internals_v4__ = datetime.datetime_CAPI\n",
     "pretends.py": SLOW + "import builtins\nbuiltins.__pybind11_internals_v4__ = print\n",
 }
-BAD = {"threads": "starts a thread", "opens": "leaves a descriptor open",
+BAD = {"threads": "starts a thread", "joins": "starts a thread", "starts": "starts a thread",
+       "opens": "leaves a descriptor open",
        "calls": "asks for the address of a host", "child": "leaves a child",
        "fails": "its import fails: ValueError", "dies": "its import ends the process",
        "warns": "it prints, or gives a warning", "signals": "changes signals",
