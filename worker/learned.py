@@ -473,6 +473,8 @@ def hear(pid, reading, end):
             continue
         (state, use), now = use_of(pid), import_clock()
         if state == "Z":  # children of it may still have the pipe
+            if select.select([reading], [], [], 0)[0]:  # it has said more before its end
+                continue
             return said, None, True
         if use > used:
             used, since = use, now

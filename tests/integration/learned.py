@@ -196,6 +196,26 @@ def what_workers_must_not_inherit_is_not_learned(ctx):
         equal([name for name in learned if name in BAD], [], "learned")
 
 
+@test()
+def what_a_trial_says_at_its_end_is_heard(ctx):
+    """Its end may be seen before what it has written just before. Something else holds the pipe."""
+    with ctx.client() as client:
+        equal(output(client, """import os, sys, time
+own = type(sys.meta_path[0]).find_spec.__globals__
+look = own["use_of"]
+def look_after_its_end(pid):
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    return look(pid)
+own["use_of"] = look_after_its_end
+reading, writing = os.pipe()
+pid = os.fork()
+if pid == 0:
+    time.sleep(0.3)
+    os.write(writing, b"ok")
+    os._exit(0)
+print(own["hear"](pid, reading, time.perf_counter() + 30))"""), "(b'ok', None, True)")
+
+
 @test(private=True)
 def an_import_that_hangs_holds_nobody_up(ctx):
     with learning(ctx) as (service, client):
