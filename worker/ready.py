@@ -45,14 +45,19 @@ def imported_modules():
             name = inner if item and inner in sys.modules else module
             if name not in Imported.before and is_of_package(name):
                 found[name.encode("ascii")] = None
-    except BaseException:  # sys.modules is the script's
-        pass
+    except BaseException as e:  # the script has its result all the same
+        with contextlib.suppress(Exception):
+            STDERR.write("mcp-python: no worker is made ready for the imports of this script: %s\n"
+                         % type_name(type(e)))
     return list(found)[:IMPORTED_MAX] or None
 
 
 def is_of_package(name):
     """Is this a loaded module of an installed package?"""
-    file = getattr(sys.modules.get(name), "__file__", None)
+    try:
+        file = getattr(sys.modules.get(name), "__file__", None)
+    except Exception:  # it may be any object of the script
+        return False
     return (type(file) is str and file.startswith(INSTALLED) and len(name) <= IMPORTED_NAME_MAX
             and name.isascii() and name.partition(".")[0] not in sys.stdlib_module_names
             and all(part.isidentifier() for part in name.split(".")))

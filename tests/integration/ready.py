@@ -312,6 +312,21 @@ def names_that_a_script_makes_up(ctx):
 
 
 @test(private=True)
+def a_failure_to_note_imports_is_reported(ctx):
+    """One line on standard error. What a script's own objects do is no failure."""
+    script = "import other, sys\n%s\nprint(1)"
+    with place(ctx) as (service, client):
+        o = run(client, script % "frame = sys._getframe()\nwhile frame.f_back:\n    frame = frame.f_back\n"
+                "del frame.f_globals['is_of_package']", "other")
+        equal((o.stdout, o.stderr), ("1\n", "mcp-python: no worker is made ready for the imports of this "
+                                     "script: NameError\n"))
+        o = run(client, script % "class Lazy:\n    @property\n    def __file__(self):\n        1 / 0\n"
+                "sys.modules['other'] = Lazy()", "other")
+        equal((o.stdout, o.stderr), ("1\n", ""))
+        equal(ready(ctx, service)["workers"], 0)
+
+
+@test(private=True)
 def what_waits_comes_first(ctx):
     """A call for which there is no room ends a ready worker."""
     with place(ctx, "[pool]\nwarm = 2\nworkers_max = 3\nwarm_max = 2\ntenant_running_max = 3\n") as (service, client):
