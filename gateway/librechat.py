@@ -39,7 +39,7 @@ CLIENT_TOOLS = "io.github.mcp-pythond/client-tools/call"
 # A copy: what the call itself has sent is not among the files that it leaves.
 UPLOAD = "import os, shutil\nname = open('.name').read()\n" \
          "os.makedirs(os.path.dirname(name) or '.', exist_ok=True)\n" \
-         "shutil.copyfile('.upload', name)\nos.unlink('.upload')\n"
+         "shutil.copyfile('.upload', name)\nos.unlink('.upload')\nos.unlink('.name')\n"
 BASH_RUN = "import subprocess as _s, sys as _y\n_r = _s.run(['bash', '-c', %r, 'bash', " \
            "*_y.argv[1:]])\nif _r.returncode: _y.exit(_r.returncode)\n"
 # As the client knows them; it shows no other text.
@@ -404,7 +404,8 @@ async def store(gateway, principal, name, data):
         answer = await gateway.service.call("run_script", {"script": UPLOAD, "files": [
             {"path": ".upload", "base64": base64.b64encode(data).decode()},
             {"path": ".name", "text": name}], "text_tokens": 100}, principal.token)
-        kept = [f for f in answer.structured.get("files") or [] if f.get("uri")]
+        kept = [f for f in answer.structured.get("files") or []
+                if f.get("uri") and f["path"] == name]
         if answer.status != "ok" or not kept:
             raise ServiceError(503, answer.text.strip() or answer.status)
         return Kept(kept[0]["uri"], len(data))
