@@ -129,7 +129,7 @@ log_say(int priority, const char *format, ...)
 	pthread_mutex_unlock(&lock);
 }
 
-static void
+static void __attribute__((format(printf, 3, 0)))
 log_args(int priority, const char *event, const char *format, va_list args)
 {
 	struct allowance *allowance;
