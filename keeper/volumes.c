@@ -144,7 +144,9 @@ raise_limit(void)
 static _Noreturn void
 live_as_server(struct server *server)
 {
-	int *const keep[] = { &server->fuse, &server->root, &server->gate, &server->alive };
+	/* The end of the process closes them in this order: who sees the file system end sees the
+	 * end of the server, too. */
+	int *const keep[] = { &server->alive, &server->fuse, &server->root, &server->gate };
 	int r;
 
 	stall_forget();
