@@ -40,7 +40,7 @@ endif
 # lack it.
 check-headers:
 	@(cd $(srcdir) && find * -type d -exec test -e '{}/config.status' \; -prune -o \
-		-name '*.h' -print) | sort >headers.found
+		-name 'build*' -prune -o -name '*.h' -print) | sort >headers.found
 	@printf '%s\n' $(DISTFILES) | sort -u | comm -13 - headers.found | \
 		sed 's/$$/: a header that no _SOURCES names/' | ( ! grep . )
 	@sed 's|^|$(srcdir)/|' headers.found | xargs -n 16 -P $$(nproc) $(CC) -include config.h \

@@ -192,7 +192,8 @@ def became(ctx, s, other, seen):
         if o.state == "lost" or not o.session or o.status == "no_session":
             assert "state of the session is lost" in o.text or \
                 "state of this session was lost" in o.text or \
-                "no such session any more: what held its state ended" in o.text, repr(seen)
+                "no such session any more: what held its state ended" in o.text or \
+                "The session is gone: begin a new one" in o.text, repr(seen)
             return LOST
         if o.status != "ok" or o.state != "kept":
             assert o.state in ("rolled_back", "kept"), repr(seen)

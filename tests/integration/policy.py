@@ -626,7 +626,8 @@ def operators_see_what_is_whose(ctx):
             marked = check_shown(text, OURS + [
                 id + r"  pending   (\w+ \(uid:%d\)|uid:%d), [0-9.]+s ago  %s" % (
                     SOMEBODY, SOMEBODY, item), "item: " + item,
-                r'Each line that begins with ">" is the tenant\'s\. What they ask for:'])
+                r'Each line that begins with ">" is the tenant\'s, but for the sha256, bytes and',
+                r"begins of files, and not_approved\. What they ask for:"])
             assert "> item: package harmless==1.0" in marked, text
             assert "> \\x1b]0;owned\\x07" in marked, text
             for options in (("approvals", "show", id, "--json"), ("approvals", "--json")):

@@ -28,7 +28,7 @@ except ImportError:
     jsonschema = None
 
 HANDLE = re.compile(r"r-[a-kmnp-z2-9]{10}")
-NOBODY_S = "r-" + "A" * 26 + "-host"	# a handle that never was
+NOBODY_S = "r-" + "a" * 10 + "-host"	# a handle that never was
 
 
 class Session:

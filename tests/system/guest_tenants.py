@@ -165,7 +165,7 @@ def what_is_anothers_never_was():
                 return {"code": e.code, "message": e.message, "data": e.data}
 
         # Of the shape that theirs has, with the same end.
-        tries = (("session", cell, s.handle, NOBODY_S[:28] + s.handle[28:]),
+        tries = (("session", cell, s.handle, NOBODY_S[:12] + s.handle[12:]),
                  ("job", look, job, another(job)), ("file", read, uri, another(uri)))
         said = []
         for what, call, id, never in tries:
@@ -175,7 +175,7 @@ def what_is_anothers_never_was():
             assert alike(times), "%s: %r s" % (what, times)
             said.append("%s %.2f and %.2f ms" % (what, times[0] * 1000, times[1] * 1000))
         for arguments in ({"close": True}, {"reset": True}, {"branch": True}, {"restore": "c"}):
-            never = NOBODY_S[:28] + s.handle[28:]
+            never = NOBODY_S[:12] + s.handle[12:]
             same(outcome_of(b, "run_repl", {"session": s.handle, **arguments}),
                  outcome_of(b, "run_repl", {"session": never, **arguments}),
                  s.handle, never, str(arguments))
