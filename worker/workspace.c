@@ -550,6 +550,8 @@ compare_found(const void *left, const void *right)
 static void
 sort_found(struct walk *w)
 {
+	if (w->n_found == 0)	/* found may be NULL, which qsort must not get */
+		return;
 	qsort(w->found, w->n_found, sizeof(*w->found), compare_series);
 	for (size_t i = 0, n; i < w->n_found; i += n) {
 		for (n = 1; i + n < w->n_found && w->found[i + n].series == w->found[i].series;)
