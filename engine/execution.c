@@ -125,6 +125,8 @@ new_execution(struct engine *engine, struct tenant *tenant,
 void
 execution_free(struct execution *e)
 {
+	if (e->hold.what)
+		e->hold.release(&e->hold);
 	event_del(&e->deadline);
 	watchdog_forget(&e->usage.watchdog);
 	e->tenant->spilled -= e->spilled;

@@ -20,6 +20,8 @@ struct engine_hold {
 	/* To be called once after what was set, from the loop: the execution may run, or (error is
 	 * -errno) ends as OUTCOME_AUDIT_UNAVAILABLE. Not after on_end. */
 	void (*on_over)(struct engine_hold *hold, int error);
+	/* The observer's, set with what: the execution is freed without an end. */
+	void (*release)(struct engine_hold *hold);
 };
 
 /* Everything is borrowed, and valid during the call; hold until the execution's end. */

@@ -735,6 +735,7 @@ record_start(const struct gate *gate, const struct account *account,
 	*waits = (struct gate_hold){ { .on_written = gate_on_recorded, .arg = waits },
 				     event->hold };
 	event->hold->what = waits;
+	event->hold->release = gate_release;
 	r = audit_write_first(gate->options.audit, AUDIT_EXECUTION_STARTED,
 			      account->subject.principal, event->id, describe_start(gate, event),
 			      &waits->recorded);
