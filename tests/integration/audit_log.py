@@ -6,8 +6,12 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 from harness import equal
+from waits import until
+
+ENDS_SECONDS = 2
 
 
 class Log:
@@ -36,6 +40,16 @@ class Log:
         return done.stdout
 
     def records(self, *arguments):
-        done = self.command("show", *arguments)
-        equal(done.returncode, 0, done.stderr)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        """What is in the file. A thread of the service writes it, and answers wait for beginnings
+        alone: so the ends of what has begun get a moment to come."""
+        found, late = [], time.monotonic() + ENDS_SECONDS
+
+        def is_settled():
+            done = self.command("show", *arguments)
+            equal(done.returncode, 0, done.stderr)
+            found[:] = [json.loads(line) for line in done.stdout.splitlines()]
+            events = [record["event"] for record in found]
+            return time.monotonic() > late or \
+                events.count("execution-started") <= events.count("execution-ended")
+        until("the records", is_settled)
+        return found
