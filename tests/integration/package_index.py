@@ -107,7 +107,11 @@ class Index:
 
     def __exit__(self, *exc):
         self.nginx.send_signal(signal.SIGTERM)
-        self.nginx.wait(10)
+        try:
+            self.nginx.wait(10)
+        except subprocess.TimeoutExpired:	# it was just starting, and lost the signal
+            self.nginx.kill()
+            self.nginx.wait()
         shutil.rmtree(self.dir)
 
     def requests(self):

@@ -417,14 +417,16 @@ def what_each_process_has(ctx):
         for kind in ("supervisor", "zygote"):
             assert has_guard(kinds[kind]), "the %s waits as long as a peer likes" % kind
         # What name services send is parsed where nothing else is.
-        equal(kinds_of(held(kinds["directory"])), "socket*1")
-        equal(kinds_of(held(kinds["usage"])), "socket*1")
+        # The leases are an empty sealed file, whose locks say that the helper lives.
+        for kind in ("directory", "usage"):
+            equal(kinds_of(held(kinds[kind])), "/memfd:mcp-leases (deleted)*1 socket*1", kind)
         # The ways into the workers' namespaces are the launcher's, and the fork servers' for it.
         for target in held(kinds["supervisor"]):
             assert not re.match(r"(user|mnt):\[", target), "the supervisor holds " + target
         for kind in ("launcher", "forker"):
             for target in held(kinds[kind]):
-                assert re.match(r"socket:|(user|mnt):\[|.*/mcp-python-(worker|egress)|anon_inode:\[pidfd",
+                assert re.match(r"socket:|(user|mnt):\[|.*/mcp-python-(worker|egress)|anon_inode:\[pidfd|"
+                                r"/memfd:mcp-leases ",
                                 target), "the %s holds %s" % (kind, target)
     print("\n".join("        " + line for line in lines), flush=True)
 
