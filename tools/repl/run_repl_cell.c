@@ -344,12 +344,16 @@ is_to_be_looked_at(const struct tool_run *run)
 	       !repl_session_is_alone(run->turn.session);
 }
 
+/* Starts a copy of the head's process that follows an order of the service, within ms. "" lists the
+ * variables. */
 static int
-look_first(struct tool_run *run, struct why *why_r)
+start_own(struct tool_run *run, enum step step, const char *order, uint64_t ms,
+	  void (*on_outcome)(void *arg, const struct outcome *outcome), struct why *why_r)
 {
-	const struct execution_watcher watcher = { .on_outcome = on_looked, .arg = run };
+	const struct execution_watcher watcher = { .on_outcome = on_outcome, .arg = run };
 	struct execution_request request = {
-		.script = "",
+		.script = order,
+		.script_len = strlen(order),
 		.network = &run->host.config->network,
 		.limits = run->limits,
 		.repl = repl_session_repl(run->turn.session),
@@ -359,8 +363,8 @@ look_first(struct tool_run *run, struct why *why_r)
 	};
 	int r;
 
-	request.limits.wall_ms = request.limits.cpu_ms = LOOK_MS;
-	run->step = STEP_LOOK;
+	request.limits.wall_ms = request.limits.cpu_ms = ms;
+	run->step = step;
 	r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 			    &run->execution, why_r);
 	if (r >= 0)
@@ -415,7 +419,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	if (repl_session_is_closing(session))
 		return why_say(why_r, -ESRCH, "session", "the session was closed");
 	if (is_to_be_looked_at(run))
-		return look_first(run, why_r);
+		return start_own(run, STEP_LOOK, "", LOOK_MS, on_looked, why_r);
 	if (arguments->checkpoint) {
 		run->checkpoint = r = repl_session_reserve(session, arguments->checkpoint,
 							   why_r);
@@ -472,31 +476,13 @@ on_files(void *arg, const struct outcome *outcome)
 		repl_run_refuse(run, repl_run_reason(r), why.text);
 }
 
-/* Starts a copy of the head's process that follows the order. */
 static int
 order_files(struct tool_run *run, const char *verb, unsigned int snapshot, struct why *why_r)
 {
-	const struct execution_watcher watcher = { .on_outcome = on_files, .arg = run };
-	struct execution_request request = {
-		.network = &run->host.config->network,
-		.limits = run->limits,
-		.repl = repl_session_repl(run->turn.session),
-		.snapshot = repl_session_snapshot(run->turn.session),
-		.inspect = true,
-		.internal = true,
-	};
 	char order[32];
-	int r;
 
-	request.script_len = (size_t)snprintf(order, sizeof(order), "%s %u", verb, snapshot);
-	request.script = order;
-	request.limits.wall_ms = request.limits.cpu_ms = FILES_MS;
-	run->step = STEP_FILES;
-	r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
-			    &run->execution, why_r);
-	if (r >= 0)
-		repl_run_say_wait(run);
-	return r;
+	snprintf(order, sizeof(order), "%s %u", verb, snapshot);
+	return start_own(run, STEP_FILES, order, FILES_MS, on_files, why_r);
 }
 
 void
