@@ -147,10 +147,11 @@ class Job:
         args = [str(a) for a in field(body, "args", list, [])]
         self.hint = field(body, "runtime_session_hint", str)
         seconds = field(body, "timeout", (int, float), SECONDS * 1000) / 1000
-        self.seconds = min(max(seconds, 1), SECONDS_MAX)
-        self.limits = {"timeout_seconds": max(self.seconds, SECONDS), "cpu_seconds": max(
-            self.seconds, SECONDS), "text_tokens": 100}
-        if args and not self.hint:
+        seconds = min(max(seconds, SECONDS), SECONDS_MAX)
+        self.limits = {"timeout_seconds": seconds, "cpu_seconds": seconds, "text_tokens": 100}
+        if args and self.hint:	# a cell has no arguments
+            self.code = "import sys; sys.argv[1:] = %r\n%s" % (args, self.code)
+        elif args:
             self.limits["args"] = args
 
 

@@ -245,7 +245,7 @@ async def while_connected(request, work):
         task.cancel()
 
 
-async def json_body(request, most=BODY_MAX):
+async def json_body(request):
     """The object in the body, whatever its declared type (one client says text/plain)."""
     try:
         body = await request.json() if request.can_read_body else {}

@@ -79,6 +79,8 @@ def programs_are_answered(ctx):
         answer = chat.exec("print(x + 1)", runtime_session_hint="c")
         equal((answer["stdout"], answer["runtime_status"]), ("42\n", "reused"))
         assert "NameError" in chat.exec("x", runtime_session_hint="d")["stderr"]
+        answer = chat.exec("echo $1", "bash", args=["hi"], runtime_session_hint="c")
+        equal(answer["stdout"], "hi\n")
         for body, code in (({"lang": "rs", "code": "1"}, "unsupported_capability"),):
             status, answer = chat.ask("POST", "/exec", body)
             equal((status, answer["error"]), (400, code))
