@@ -14,10 +14,16 @@ dist_man_MANS += \
 	doc/man/mcp-python-unpack.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
-dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/doors.md doc/features.md \
+dist_doc_DATA = README.md doc/agents.md doc/containers.md doc/doors.md doc/features.md \
 	doc/hacking.md doc/moving.md doc/operators.md doc/threat-model.md doc/findings.md doc/finite.md \
 	doc/reliability.md
 EXTRA_DIST += doc/site
+architecturedir = $(docdir)/architecture
+dist_architecture_DATA = doc/architecture/README.md doc/architecture/egress.md doc/architecture/execution.md \
+	doc/architecture/files.md doc/architecture/jail.md doc/architecture/messages.md \
+	doc/architecture/other-servers.md doc/architecture/packages.md doc/architecture/policy.md \
+	doc/architecture/privilege.md doc/architecture/protocol.md doc/architecture/sessions.md \
+	doc/architecture/style.md
 haproxydir = $(docdir)/haproxy
 dist_haproxy_DATA = doc/haproxy/README.md doc/haproxy/haproxy.cfg
 prometheusdir = $(docdir)/prometheus
