@@ -43,6 +43,7 @@
 #define INDEX_TURN 256			/* messages that are read in one turn of the loop */
 #define NAMES 4096			/* buckets of files by name */
 #define SWEEP_S 30			/* between two sweeps, which remove expired files */
+#define PASSING_MS 2000		/* for the removal of all files at the end */
 #define SWEPT_MAX 64			/* files that one sweep removes */
 
 /* A file of a tenant. */
@@ -1061,6 +1062,27 @@ filestore_watch(struct filestore *store, struct event_base *base)
 	event_add(store->sweep, &each);
 }
 
+/* Orders the helper to remove each file, and waits until it has done so: it ends after the last
+ * order. The next service removes what is left if the helper was lost or is slow. */
+static void
+remove_passing(struct filestore *store)
+{
+	struct pollfd room = { .fd = store->helper.socket, .events = POLLOUT };
+	struct pollfd ended = { .fd = store->helper.pidfd, .events = POLLIN };
+	struct shelf *shelf;
+
+	if (!filestore_is_up(store))
+		return;
+	TAILQ_FOREACH(shelf, &store->shelves, link)
+		for (size_t n = shelf->n_files; n > 0; n--)
+			drop_stored(store, shelf, TAILQ_FIRST(&shelf->files));
+	while (frame_writer_flush(&store->writer, store->helper.socket) == 1 &&
+	       !store->writer.starved && poll(&room, 1, PASSING_MS) > 0)
+		;
+	shutdown(store->helper.socket, SHUT_WR);
+	poll(&ended, 1, PASSING_MS);
+}
+
 void
 filestore_free(struct filestore *store)
 {
@@ -1071,6 +1093,8 @@ filestore_free(struct filestore *store)
 		return;
 	while ((job = TAILQ_FIRST(&store->jobs)))
 		job_free(job);
+	if (store->bounds.passing)
+		remove_passing(store);
 	while ((shelf = TAILQ_FIRST(&store->shelves))) {
 		while (!TAILQ_EMPTY(&shelf->files))
 			filestore_unshelve(store, shelf, TAILQ_FIRST(&shelf->files));

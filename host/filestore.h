@@ -37,6 +37,7 @@ struct filestore_bounds {
 	uint32_t tenant_files;		/* files of one tenant */
 	uint32_t keep_seconds;
 	uint32_t place_seconds;		/* how long a job may wait until it begins */
+	bool passing;			/* filestore_free removes all files */
 };
 
 /* A file that is kept. Borrowed until the store is used again. */
@@ -58,7 +59,8 @@ void filestore_plan(const char *directory);
 int filestore_new(const char *directory, const struct filestore_bounds *bounds,
 		  struct filestore **store_r);
 
-/* Ends the helper; jobs are dropped. NULL is fine. */
+/* Ends the helper; jobs are dropped. Waits some seconds at most for files to be removed
+ * (bounds.passing). NULL is fine. */
 void filestore_free(struct filestore *store);
 
 /* To be called before the first job. From then on files that expire are removed. If the helper

@@ -285,6 +285,7 @@ struct config {
 	} admin;
 	struct {
 		char *directory;	/* NULL: nothing is kept on disk */
+		bool passing;		/* the files end with the service */
 		uint64_t file_bytes;	/* of one file; 0: nothing is kept on disk */
 		uint64_t tenant_bytes, bytes_max;	/* of one tenant's files; of all files */
 		uint32_t tenant_files;	/* files of one tenant */

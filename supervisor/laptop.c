@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor, before it drops privilege.   Owns: the child that asks pip.
+/* Runs in: the supervisor, before it drops privilege.   Owns: the child that asks pip, and the lock
+ * of the directory for what is kept.
  * Reads:   the user's environment, and what pip says of its own configuration. */
 #include "supervisor/laptop.h"
 
@@ -10,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/own.h"
+#include "base/remove.h"
 #include "base/userdir.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -21,7 +25,9 @@
 #include "policy/keys.h"
 
 #define ANSWER_MAX 8192
-#define SERVICES_MAX 16		/* of one user, at the same time */
+#define SERVICES_MAX 64		/* of one user, at the same time */
+#define FILES "files"		/* the directory of kept files */
+#define FILES_DEPTH 4		/* of what is in it */
 #define INDEX "index"
 #define EXTRA "extra_indexes"
 #define HOSTS "file_hosts"
@@ -137,57 +143,100 @@ set_from_pip(struct config *config, FILE *errors)
 
 /* ---- what is kept ---- */
 
-/* The directory for what is kept. Root's is one that the uids of workers may enter. Malloc'd; NULL:
- * the user has no home. */
+/* A directory of the user's for this service. Root's is one that the uids of workers may enter.
+ * Malloc'd; NULL: the user has no home. */
 static char *
-cache_directory(void)
+own_directory(const char *variable, const char *usual, const char *name)
 {
-	const char *cache = getenv("XDG_CACHE_HOME");
+	const char *named = getenv(variable);
 
-	if (geteuid() == 0 && !(cache && *cache == '/'))
-		return xstrdup("/var/cache/mcp-pythond");
-	return userdir("XDG_CACHE_HOME", ".cache", "mcp-pythond");
+	if (geteuid() == 0 && !(named && *named == '/'))
+		return xasprintf("/var/cache/%s", name);
+	return userdir(variable, usual, name);
 }
 
-/* Makes the directory and locks it until this process ends. -EWOULDBLOCK: another service has it.
- */
+/* Makes the directory and opens it. -EPERM: it is not this user's own, or others may write to it;
+ * -ENOTDIR: it is a symbolic link. */
 static int
-lock_directory(char *directory)
+open_directory(char *path)
 {
-	own_mem char *path = NULL;
 	own_fd int fd = -1;
-	int r = userdir_make(directory, geteuid() == 0 ? 0755 : 0700);
+	struct stat st;
+	int r = userdir_make(path, geteuid() == 0 ? 0755 : 0700);
 
 	if (r < 0)
 		return r;
-	path = xasprintf("%s/lock", directory);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : give_fd(fd);
+}
+
+/* Locks a directory until the descriptor *lock_r is closed. alone: fail where files cannot be
+ * locked; otherwise the lock of the store that will be in the directory has to do. -EWOULDBLOCK:
+ * another service has it. */
+static int
+lock_directory(int directory, bool alone, int *lock_r)
+{
+	own_fd int fd = openat(directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
 	if (fd < 0)
 		return -errno;
-	/* Where files cannot be locked, the keeper still locks its store. */
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return -EWOULDBLOCK;
-	(void)give_fd(fd);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && (alone || errno == EWOULDBLOCK))
+		return -errno;
+	*lock_r = give_fd(fd);
 	return 0;
 }
 
-/* Takes the first of TOP, TOP/2, TOP/3 ... that no other service of the user has locked. A user has
- * several services if several clients start one with --stdio. A reload keeps the directory. */
+/* Locks the directory NUMBER of top: TOP, TOP/2, TOP/3 ... make: also if it does not exist yet.
+ * passing: what is in it ends with its service, so what another one has left there is removed. The
+ * descriptor of the lock, or -errno. */
 static int
-take_directory(const char *top, const char **directory_r)
+lock_number(const char *top, unsigned int number, bool make, bool passing, char **path_r)
+{
+	own_mem char *path = number == 1 ? xstrdup(top) : xasprintf("%s/%u", top, number);
+	own_fd int directory = -1, lock = -1;
+	int r = 0;
+
+	if (!make && access(path, F_OK) < 0)
+		return -errno;
+	directory = open_directory(path);
+	if (directory < 0)
+		return directory;
+	r = lock_directory(directory, passing, &lock);
+	if (r == 0 && passing)
+		r = remove_tree(directory, FILES, FILES_DEPTH);
+	if (r < 0)
+		return r;
+	*path_r = give_ptr(path);
+	return give_fd(lock);
+}
+
+/* Takes the first of TOP, TOP/2, TOP/3 ... that no other service of the user has locked, until this
+ * process ends. A user has several services if several clients start one with --stdio. A reload
+ * keeps the directory. passing: as in lock_number, for those behind the first one, too. */
+static int
+take_directory(const char *top, bool passing, const char **directory_r)
 {
 	static char *taken;
-	int r = taken ? 0 : -EWOULDBLOCK;
+	static int lock = -EWOULDBLOCK;
+	unsigned int i = 1;
 
-	for (unsigned int i = 1; r == -EWOULDBLOCK && i <= SERVICES_MAX; i++) {
-		own_mem char *directory = i == 1 ? xstrdup(top) : xasprintf("%s/%u", top, i);
+	*directory_r = taken;
+	if (taken)
+		return 0;
+	do
+		lock = lock_number(top, i++, true, passing, &taken);
+	while (lock == -EWOULDBLOCK && i <= SERVICES_MAX);
+	for (; lock >= 0 && passing && i <= SERVICES_MAX; i++) {
+		own_mem char *other = NULL;
+		own_fd int left = lock_number(top, i, false, true, &other);
 
-		r = lock_directory(directory);
-		if (r == 0)
-			taken = give_ptr(directory);
+		if (left == -ENOENT)
+			break;
 	}
 	*directory_r = taken;
-	return r;
+	return lock < 0 ? lock : 0;
 }
 
 /* name: of a file or directory that its owner makes. */
@@ -208,7 +257,7 @@ set_place(struct config *config, const char *section, const char *key, const cha
 static int
 set_places(struct config *config, FILE *errors)
 {
-	own_mem char *top = cache_directory();
+	own_mem char *top = own_directory("XDG_CACHE_HOME", ".cache", "mcp-pythond");
 	const char *directory;
 	int r;
 
@@ -217,7 +266,7 @@ set_places(struct config *config, FILE *errors)
 		      "name a directory: [packages] store\n", errors);
 		return -EINVAL;
 	}
-	r = take_directory(top, &directory);
+	r = take_directory(top, false, &directory);
 	if (r < 0) {
 		fprintf(errors, "--packages: the directory %s: %s\n", top,
 			r == -EWOULDBLOCK ? "too many services use it already" : strerror(-r));
@@ -227,7 +276,7 @@ set_places(struct config *config, FILE *errors)
 	if (r == 0)
 		r = set_place(config, "admin", "approvals", directory, "approvals.jsonl", errors);
 	if (r == 0)
-		r = set_place(config, "files", "directory", directory, "files", errors);
+		r = set_place(config, "files", "directory", directory, FILES, errors);
 	return r;
 }
 
@@ -245,4 +294,28 @@ laptop_packages(struct config *config, const char *index, FILE *errors)
 	if (r == 0 && !is_said(config, "policy", "approvers"))
 		r = laptop_set(config, "policy", "approvers", "self", "--packages", errors);
 	return r;
+}
+
+void
+laptop_files(struct config *config, FILE *errors)
+{
+	/* The second one, if there is no home or it cannot be written to. */
+	static const char *const variables[] = { "XDG_STATE_HOME", "XDG_RUNTIME_DIR" };
+	const char *directory = NULL;
+	int r = -ENOENT;
+
+	if (is_said(config, "files", "directory") || config->files.file_bytes == 0)
+		return;
+	for (size_t i = 0; r < 0 && i < sizeof(variables) / sizeof(variables[0]); i++) {
+		own_mem char *top = own_directory(variables[i], ".local/state",
+						  "mcp-pythond-private");
+
+		r = top ? take_directory(top, true, &directory) : -ENOENT;
+	}
+	if (r < 0)
+		log_line(LOG_WARNING, "files-none", "err=%s text=\"no directory for large files\"",
+			 strerrorname_np(-r));
+	else
+		config->files.passing = set_place(config, "files", "directory", directory, FILES,
+						  errors) == 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of --packages: packages for the one user who starts the service, without a
- * configuration file.
+/* The settings of a service for the one user who starts it, without a configuration file: packages
+ * (--packages), and a directory for kept files.
  */
 #ifndef SUPERVISOR_LAPTOP_H
 #define SUPERVISOR_LAPTOP_H
@@ -16,5 +16,11 @@ struct config;
  * none, the indexes and file hosts are set as pip is configured to use them. 0; or -EINVAL: the
  * mistake was printed to errors. */
 int laptop_packages(struct config *config, const char *index, FILE *errors);
+
+/* Sets [files] directory, unless it is set: a directory of the user's own, below XDG_STATE_HOME or
+ * XDG_RUNTIME_DIR, whose files end with the service (files.passing). It is made and locked, and
+ * what services that were killed have left beside it is removed. If there is none, the reason is
+ * logged, and larger files are not kept. */
+void laptop_files(struct config *config, FILE *errors);
 
 #endif

@@ -153,6 +153,7 @@ main_open_files(struct supervisor *s)
 		.tenant_files = config->files.tenant_files,
 		.keep_seconds = config->files.keep_seconds,
 		.place_seconds = FILES_PLACE_S,
+		.passing = config->files.passing,
 	};
 	struct log_quoted quoted;
 	int r;

@@ -22,7 +22,7 @@ from harness import SOMEBODY, Skip, equal, main, proto_version, test
 from held import held, let_go
 from http_client import Closed, Connection
 from http_suite import http_private
-from mcpclient import RpcError, connect_as
+from mcpclient import Client, RpcError, connect_as
 from supervisor import Supervisor, comm, descendants, wait_gone
 from waits import at_once, until, until_equal
 
@@ -1129,6 +1129,118 @@ def a_lost_helper(ctx):
         assert o.status == "ok" and "uri" in files_of(o)["more.bin"], o
         assert is_there(client, uri)
         assert "helper-lost helper=files" in s.log(), s.log()
+
+
+# ---- of a service for one client ----
+
+
+@contextlib.contextmanager
+def state():
+    """A user's directory for states, which workers of root's service may enter."""
+    with tempfile.TemporaryDirectory(prefix="files-") as directory:
+        os.chmod(directory, 0o755)
+        yield directory
+
+
+def alone(ctx, state, *options, **more):
+    """The client of a service of its own; its log is the file log in state."""
+    with open(os.path.join(state, "log"), "ab") as log:
+        return Client.spawn([os.path.join(ctx.options.build, "mcp-pythond"), "--stdio", *options],
+                            "2025-06-18", ctx.seconds(60), stderr=log, env={
+                                **os.environ, "XDG_STATE_HOME": state, "XDG_RUNTIME_DIR": state,
+                                "ASAN_OPTIONS": "detect_leaks=0", **more})
+
+
+def kept_below(directory):
+    """Names and sizes of the bytes that are kept."""
+    found = [os.path.join(at, name) for at, _, names in os.walk(directory) for name in names]
+    return sorted((os.path.relpath(f, directory).split("/t-")[0], os.path.getsize(f)) for f in found
+                  if "/t-" in f and not f.endswith(".about"))
+
+
+@test(private=True)
+def one_client_has_large_files(ctx):
+    """Until its service ends; several services of a user do not meet. Nobody else may look."""
+    with state() as home:
+        top = os.path.join(home, "mcp-pythond-private")
+        with alone(ctx, home) as first, alone(ctx, home) as second:
+            for client, n in ((first, 9), (second, 10)):
+                o = client.run(WRITE % ("large.bin", n))
+                file = files_of(o)["large.bin"]
+                equal(all_of(client, file["uri"], n * MIB), content(n))
+                o = client.run("import os; print(os.stat('again').st_size)",
+                               files=[{"path": "again", "uri": file["uri"]}])
+                equal((o.status, o.stdout), ("ok", "%d\n" % (n * MIB)), o)
+            refused(first, file["uri"])
+            equal(kept_below(top), [("2/files", 10 * MIB), ("files", 9 * MIB)])
+            for directory in top, top + "/files", top + "/2/files":
+                equal(os.stat(directory).st_mode & 0o022, 0)
+            equal(os.stat(top + "/files").st_mode & 0o777, 0o700)
+            if os.getuid():
+                equal(os.stat(top).st_mode & 0o777, 0o700)
+        equal(kept_below(top), [])
+
+
+@test(private=True)
+def what_a_killed_service_has_left_goes(ctx):
+    """At the next start, whichever of the directories it was; those in use stay."""
+    with state() as home:
+        top = os.path.join(home, "mcp-pythond-private")
+        clients = [alone(ctx, home) for _ in range(3)]
+        for n, client in enumerate(clients):
+            equal(client.run(WRITE % ("large.bin", 9 + n)).status, "ok")
+        for client in clients[0], clients[2]:
+            below = descendants(client.owner.pid)
+            client.owner.kill()
+            client.close()
+            equal(wait_gone(below, ctx.seconds(20)), [])
+        equal(len(kept_below(top)), 3)
+        with alone(ctx, home) as last:
+            equal(last.run("1").status, "ok")
+            equal(kept_below(top), [("2/files", 10 * MIB)])
+        clients[1].close()
+        equal(kept_below(top), [])
+
+
+@test(private=True)
+def a_directory_of_somebody_else_is_not_used(ctx):
+    """A link, another user's directory, one that others may write to: larger files are not kept
+    then, the rest works, and nothing is written or removed there."""
+    def link(top, other):
+        os.symlink(other, top)
+
+    def open_to_all(top, _):
+        os.mkdir(top)
+        os.chmod(top, 0o777)
+
+    def anothers(top, _):
+        os.mkdir(top)
+        os.chown(top, SOMEBODY, SOMEBODY)
+
+    for make in (link, open_to_all, *([anothers] if os.getuid() == 0 else [])):
+        with state() as home, tempfile.TemporaryDirectory(prefix="files-") as other:
+            os.makedirs(other + "/files/t-x")
+            open(other + "/files/t-x/stays", "w").close()
+            top = os.path.join(home, "mcp-pythond-private")
+            make(top, other)
+            with alone(ctx, home) as client:
+                o = client.run(WRITE % ("large.bin", 9))
+                equal((o.status, files_of(o)["large.bin"]["kept"]), ("ok", False), o)
+            assert "files-none " in open(home + "/log").read(), open(home + "/log").read()
+            assert os.path.exists(other + "/files/t-x/stays"), make
+            equal(os.listdir(top), ["files"] if make is link else [], make)
+
+
+@test(private=True)
+def a_home_that_cannot_be_written_to(ctx):
+    """Then the directory for the login session has them."""
+    with state() as home, state() as runtime:
+        open(home + "/mcp-pythond-private", "w").close()
+        with alone(ctx, home, XDG_RUNTIME_DIR=runtime) as client:
+            o = client.run(WRITE % ("large.bin", 9))
+            equal(all_of(client, files_of(o)["large.bin"]["uri"], 9 * MIB), content(9))
+            equal(kept_below(runtime), [("mcp-pythond-private/files", 9 * MIB)])
+        equal(kept_below(runtime), [])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ A test gets a Ctx, raises AssertionError (or anything) to fail and Skip to be le
 """
 
 import argparse
+import atexit
 import concurrent.futures
 import contextlib
 import copy
@@ -19,6 +20,7 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -252,6 +254,14 @@ def choose(options):
     return chosen, len(matching) - len(chosen) if options.alone == "leave" else 0
 
 
+def use_own_state():
+    """What services for one client keep is not in the state of the user who runs the tests."""
+    place = tempfile.TemporaryDirectory(prefix="mcp-state-", ignore_cleanup_errors=True)
+    os.chmod(place.name, 0o755)
+    os.environ["XDG_STATE_HOME"] = place.name
+    atexit.register(place.cleanup)
+
+
 def main(doc, config=None):
     """Runs the tests of this program; config: an INI text for the private service."""
     options = parse_options(doc or "")
@@ -261,6 +271,7 @@ def main(doc, config=None):
         print("\n".join(t.name for t in chosen))
         sys.exit(0)
     raise_fd_limit()
+    use_own_state()
     report = Report(options.verbose)
     if not options.socket:
         adopt_orphans()

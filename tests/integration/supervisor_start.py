@@ -45,6 +45,7 @@ class Supervisor:
         self.path = os.path.join(directory, "mcp.sock")
         environment = {name: value for name, value in os.environ.items() if name not in
                        ("NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "JOURNAL_STREAM")}
+        environment["XDG_STATE_HOME"] = directory
         environment.update(extra or {})
         command = [os.path.join(BUILD, "mcp-pythond"), *arguments]
         if shell:

@@ -252,6 +252,23 @@ take_down(void **state)
 
 /* ---- tests ---- */
 
+/* Also those that still expire, and those of several tenants; and nothing else in the directory. */
+static void
+test_passing_files_end_with_the_store(void **state)
+{
+	(void)state;
+	assert_int_equal(keep("uid:1", "u:a", 1000, 1000, 1), 0);
+	assert_int_equal(keep("uid:2", "u:b", 3 * MiB, 3 * MiB, 2), 0);
+	restart();
+	assert_int_not_equal(files_on_disk(), 0);
+	bounds.passing = true;
+	restart();
+	assert_int_not_equal(files_on_disk(), 0);
+	filestore_free(store);
+	assert_int_equal(files_on_disk(), 0);
+	open_store();
+}
+
 static void
 test_a_file_comes_back(void **state)
 {
@@ -826,6 +843,7 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, take_down)
 	const struct CMUnitTest tests[] = {
+		TEST(test_passing_files_end_with_the_store),
 		TEST(test_a_clock_that_jumps_expires_nothing),
 		TEST(test_a_file_comes_back),
 		TEST(test_it_is_one_tenants),
