@@ -791,8 +791,8 @@ def forget_frames(error):
 
 def close_figures():
     """Closes all figures, so that later cells do not display them again."""
-    helpers = sys.modules.get("matplotlib._pylab_helpers")
     try:
+        helpers = sys.modules.get("matplotlib._pylab_helpers")
         if helpers is not None:
             helpers.Gcf.destroy_all()
     except BaseException:

@@ -438,10 +438,10 @@ def show_result(value):
 
 
 def show_open_figures():
-    helpers = sys.modules.get("matplotlib._pylab_helpers")
-    if helpers is None:
-        return
     try:
+        helpers = sys.modules.get("matplotlib._pylab_helpers")
+        if helpers is None:
+            return
         for manager in helpers.Gcf.get_all_fig_managers():
             show_figure(manager.canvas.figure)
     except BaseException:

@@ -128,6 +128,14 @@ def figures_of_a_script_that_fails(ctx):
 
 
 @test
+def without_sys_modules_a_script_ends(ctx):
+    """Where figures of matplotlib are looked for."""
+    with ctx.client() as client:
+        o = well(client.run("import sys\nsys.modules = None\nprint('the end')\n'value'"))
+        equal((o.stdout, o.stderr, o.result["repr"]), ("the end\n", "", "'value'"))
+
+
+@test
 def matplotlib_is_not_imported_for_nothing(ctx):
     with ctx.client() as client:
         o = well(client.run("import sys, os\nprint('matplotlib' in sys.modules, 'MPLBACKEND' in "
