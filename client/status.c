@@ -167,12 +167,21 @@ print_troubles(const json_t *list, const char *name)
 	}
 }
 
+static void
+print_unlearned(const json_t *profile, const char *reason)
+{
+	printf("%s: not learned: ", admin_text(profile, "profile"));
+	admin_print(stdout, reason);
+	putchar('\n');
+}
+
 /* Prints what the learned zygote of each profile has imported. */
 static void
 print_learned(const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one = json_array_get(list, i), *names = json_object_get(one, "learned");
+		const json_t *others = json_object_get(one, "unlearned");
 		long hits = admin_count(one, "learned_hits"), misses = admin_count(one, "learned_misses");
 
 		if (hits + misses == 0)
@@ -182,6 +191,8 @@ print_learned(const json_t *list)
 			printf(" %s", json_string_value(json_array_get(names, k)));
 		printf("%s; %ld imports found it so, %ld did not\n",
 		       json_array_size(names) > 0 ? "" : " nothing yet", hits, misses);
+		for (size_t k = 0; k < json_array_size(others); k++)
+			print_unlearned(one, json_string_value(json_array_get(others, k)));
 	}
 }
 

@@ -63,6 +63,7 @@ learning_choose(struct tenant *tenant, unsigned int profile, const char *script,
 	struct learning *l = &engine->learning[profile];
 	unsigned int kind = POOL_LEARNED(profile);
 	struct pool_profile *learned = &engine->pool->profile[kind];
+	uint64_t has;
 
 	*named_r = 0;
 	if (engine->config->profile[profile].zygote_per_tenant)
@@ -73,11 +74,10 @@ learning_choose(struct tenant *tenant, unsigned int profile, const char *script,
 	/* Workers for the scripts that follow, once the zygote has learned. */
 	if (tenant->share[kind].target == 0)
 		share_grow(&tenant->share[kind]);
-	if ((*named_r & zygote_learned(learned->zygote)) == 0) {
-		l->misses++;
+	has = zygote_learned(learned->zygote);
+	*(*named_r & ~has ? &l->misses : &l->hits) += 1;
+	if ((*named_r & has) == 0)
 		return POOL_USUAL(profile);
-	}
-	l->hits++;
 	l->used_ms = clock_ms();
 	return kind;
 }

@@ -25,8 +25,8 @@ struct learning {
 	uint64_t used_ms;			/* when a script last named a learned module */
 	uint64_t blocked_ms;			/* not started before this time: it has failed */
 	uint64_t asked, asked_ms;		/* modules, and when the last was asked for */
-	uint64_t hits, misses;			/* scripts that named a learned module, or one that
-						 * is not learned */
+	uint64_t hits, misses;			/* scripts that named learned modules only, or one
+						 * that is not learned */
 };
 
 /* ---- what is worth it: no engine is needed ---- */

@@ -46,6 +46,14 @@ count_worker(struct survey_profile *profile, const struct worker *worker)
 	}
 }
 
+static void
+list_unlearned(struct survey_profile *profile, const struct zygote *learned)
+{
+	for (size_t i = 0; i < LEARNABLE_MAX; i++)
+		if (zygote_reason(learned, i))
+			profile->unlearned[profile->n_unlearned++] = zygote_reason(learned, i);
+}
+
 size_t
 survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 {
@@ -65,6 +73,7 @@ survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 			.hits = learning->hits,
 			.misses = learning->misses,
 		};
+		list_unlearned(&profile_r[i], pool->profile[POOL_LEARNED(i)].zygote);
 	}
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
 		LIST_FOREACH(worker, &pool->by_serial[i], all_link)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "engine/egress.h"
+#include "policy/learnable.h"
 
 struct engine;
 struct tenant;
@@ -26,8 +27,11 @@ struct survey_profile {
 	unsigned int spent;		/* workers whose execution was answered; they end soon */
 	unsigned int waiting;		/* executions, and sessions that have no worker yet */
 	uint64_t learned;		/* modules of its learned zygote (policy/learnable.h) */
-	uint64_t hits, misses;		/* scripts that named a learned module, or one that was not
-					 * learned yet */
+	/* Why modules were not learned when that was tried last: "NAME: reason". */
+	const char *unlearned[LEARNABLE_MAX];
+	size_t n_unlearned;
+	uint64_t hits, misses;		/* scripts that named learned modules only, or one that was
+					 * not learned yet */
 };
 
 /* Fills at most CONFIG_PROFILES_MAX entries, in the order of the configuration. Returns their

@@ -16,6 +16,8 @@
 #include <event2/event.h>
 
 #include "base/log.h"
+#include "base/own.h"
+#include "base/xalloc.h"
 #include "host/child.h"
 #include "policy/config.h"
 #include "policy/learnable.h"
@@ -35,6 +37,7 @@ struct process {
 	bool was_used;			/* has been asked for a worker */
 	bool is_stale;			/* the host has changed since it started, or it is bare */
 	uint64_t asked;			/* modules that it is to learn */
+	bool tries;			/* it tries each of them first */
 	unsigned int spawns;		/* how many are unanswered */
 };
 
@@ -45,6 +48,8 @@ struct zygote {
 	uint64_t generations;
 	bool stopping, rests;
 	uint64_t wanted, learned, refused;	/* modules */
+	bool tries;			/* the next process tries them first */
+	char *reason[LEARNABLE_MAX];	/* of each module that was not learned: "NAME: reason" */
 	uint32_t landlock_abi;
 	char packages[PACKAGES_TEXT_MAX + 1];
 	char platform[129], extension[65];
@@ -77,8 +82,10 @@ zygote_start(struct process *p)
 	p->generation = ++p->zygote->generations;
 	p->is_stale = options->early && p->generation == 1;
 	p->asked = p->zygote->wanted & ~p->zygote->refused;
+	p->tries = p->zygote->tries && p->asked != 0;
 	child_start(&p->child, options->launcher, options->index,
-		    p->is_stale ? LEARNABLE_BARE : p->asked);
+		    p->is_stale ? LEARNABLE_BARE
+				: p->asked | (p->tries ? LEARNABLE_TRIALS : 0));
 }
 
 static void
@@ -173,6 +180,22 @@ on_now_down(struct process *p)
 		watcher->on_failed(watcher->arg, c->error, c->text);
 }
 
+/* The process has ended while it learned, perhaps because of a module. The next one tries each
+ * module first. False: it has ended for another reason. */
+static bool
+try_modules(struct process *p)
+{
+	struct zygote *z = p->zygote;
+
+	if (p->asked == 0 || p->tries || p->child.has_served ||
+	    other_than(z, p)->child.state == CHILD_STARTING)
+		return false;
+	log_failure(p, "zygote-tries-modules");
+	z->tries = true;
+	child_arm(&p->child, 0);
+	return true;
+}
+
 static void
 zygote_on_down(void *arg)
 {
@@ -184,6 +207,8 @@ zygote_on_down(void *arg)
 			z->options.watcher.on_stopped(z->options.watcher.arg);
 	} else if (z->rests) {
 		p->spawns = 0;
+	} else if (try_modules(p)) {
+		return;
 	} else if (p == z->now) {
 		on_now_down(p);
 	} else {
@@ -231,20 +256,27 @@ keep_packages(struct zygote *z, const struct msg_str *names)
 }
 
 /* Notes what the process has learned. A module that is refused is not tried again before the next
- * renewal, so the reason is logged once. */
+ * renewal, so the reason is logged once. The reasons are in the order of the modules. */
 static void
 note_learned(struct process *p, const struct msg_zygote_ready *ready)
 {
 	struct zygote *z = p->zygote;
 	struct log_quoted quoted;
+	const struct msg_str *text = ready->unlearned.item, *end = text + ready->unlearned.n;
 
+	z->tries = false;
 	z->learned = p->asked & ready->learned;
 	z->refused |= p->asked & ~ready->learned & ~ready->untried;
-	for (size_t i = 0; p->asked != z->learned && i < ready->unlearned.n; i++)
+	for (size_t i = 0; i < LEARNABLE_MAX; i++) {
+		if (p->asked & UINT64_C(1) << i)
+			free(give_ptr(z->reason[i]));
+		if ((p->asked & ~z->learned & UINT64_C(1) << i) == 0 || text == end)
+			continue;
 		log_line(LOG_NOTICE, "module-not-learned", "profile=%s text=%s",
-			 z->options.profile->name,
-			 log_quote(&quoted, ready->unlearned.item[i].at,
-				   ready->unlearned.item[i].len));
+			 z->options.profile->name, log_quote(&quoted, text->at, text->len));
+		z->reason[i] = xmemdup0(text->at, text->len);
+		text++;
+	}
 	if (p->asked != 0)
 		log_line(LOG_INFO, "zygote-learned", "profile=%s modules=%d",
 			 z->options.profile->name, __builtin_popcountll(z->learned));
@@ -453,6 +485,12 @@ zygote_refused(const struct zygote *z)
 	return z->refused;
 }
 
+const char *
+zygote_reason(const struct zygote *z, size_t module)
+{
+	return z->reason[module];
+}
+
 void
 zygote_rest(struct zygote *z)
 {
@@ -487,6 +525,8 @@ zygote_free(struct zygote *z)
 		return;
 	for (size_t i = 0; i < 2; i++)
 		child_done(&z->process[i].child);
+	for (size_t i = 0; i < LEARNABLE_MAX; i++)
+		free(z->reason[i]);
 	free(z);
 }
 

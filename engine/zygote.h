@@ -76,6 +76,7 @@ void zygote_stop(struct zygote *zygote);
 void zygote_renew(struct zygote *zygote);
 
 /* Makes it learn modules (a mask, policy/learnable.h): starts it if it rests, otherwise renews it.
+ * If the process ends before it is ready, another one is started, which tries each module first.
  * To be called only if zygote_may_learn: no process is being started or ended. */
 void zygote_learn(struct zygote *zygote, uint64_t modules);
 bool zygote_may_learn(const struct zygote *zygote);
@@ -85,6 +86,10 @@ uint64_t zygote_learned(const struct zygote *zygote);
 
 /* Modules that it was to learn and could not; forgotten at each renewal. */
 uint64_t zygote_refused(const struct zygote *zygote);
+
+/* Why it could not learn this module when it tried last, "NAME: reason"; NULL: it did not try, or
+ * has learned it. Valid until the next turn of the loop. module: less than LEARNABLE_MAX. */
+const char *zygote_reason(const struct zygote *zygote, size_t module);
 
 /* Kills its processes. No callback follows, and nothing is started again before zygote_learn. */
 void zygote_rest(struct zygote *zygote);

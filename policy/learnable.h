@@ -14,6 +14,8 @@
 /* Instead of a mask: the zygote does not even import the modules of its profile, so it is ready
  * earlier. */
 #define LEARNABLE_BARE (UINT64_C(1) << 63)
+/* Beside modules in a mask: the zygote tries each of them first (worker/learned.py). */
+#define LEARNABLE_TRIALS LEARNABLE_BARE
 #define LEARNABLE_LOOK 65536		/* bytes of a script that are looked at */
 
 struct config;

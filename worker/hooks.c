@@ -135,6 +135,51 @@ hooks_settler(void)
 	return PyCFunction_New(&method, NULL);
 }
 
+/* ---- audit events ---- */
+
+static PyObject *watcher;	/* called with the name of an event; NULL: nobody is */
+
+/* An audit hook stays for as long as the process lives. Only events of sockets and threads go to
+ * Python. */
+static int
+on_event(const char *event, PyObject *args, void *arg)
+{
+	PyObject *call = watcher, *result;
+
+	(void)args;
+	(void)arg;
+	if (!call || (strncmp(event, "socket.", 7) != 0 && strncmp(event, "_thread.", 8) != 0))
+		return 0;
+	watcher = NULL;		/* not for its own events */
+	result = PyObject_CallFunction(call, "s", event);
+	watcher = call;
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
+static PyObject *
+watch_events(PyObject *self, PyObject *call)
+{
+	static bool is_hooked;
+
+	(void)self;
+	if (!is_hooked && PySys_AddAuditHook(on_event, NULL) < 0)
+		return NULL;
+	is_hooked = true;
+	Py_CLEAR(watcher);
+	if (call != Py_None)
+		watcher = Py_NewRef(call);
+	Py_RETURN_NONE;
+}
+
+PyObject *
+hooks_event_watcher(void)
+{
+	static PyMethodDef method = { "watch_events", watch_events, METH_O, NULL };
+
+	return PyCFunction_New(&method, NULL);
+}
+
 void
 hooks_born(void)
 {

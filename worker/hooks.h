@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes workers do without some functions that modules have registered for forks
+/* Hooks of Python: functions for forks, and audit events.
+ *
+ * Makes workers do without some functions that modules have registered for forks
  * (os.register_at_fork).
  *
  * The functions of threading, logging and concurrent.futures clean up after other threads: they
@@ -20,6 +22,11 @@ int hooks_watch(void);
  * imported: it runs the functions that workers leave out, and restores os.register_at_fork. NULL,
  * with an exception set: there is no memory. */
 struct _object *hooks_settler(void);
+
+/* A function of Python with one argument: a function that is called from now on with the name of
+ * each audit event of sockets and threads; None ends that. NULL, with an exception set: there is no
+ * memory. */
+struct _object *hooks_event_watcher(void);
 
 /* Called in a worker once it was cloned: forks from now on are the script's. */
 void hooks_born(void);

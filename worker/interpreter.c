@@ -273,7 +273,7 @@ static int
 load_bootstrap(void)
 {
 	PyObject *builtins, *name, *turn, *buffer, *send, *clear, *may_ask, *ask, *ask_tool,
-		 *settle;
+		 *settle, *watch;
 	int r = -EIO;
 
 	bootstrap = PyDict_New();
@@ -287,8 +287,9 @@ load_bootstrap(void)
 	ask = modules_ask();
 	ask_tool = tools_ask();
 	settle = hooks_settler();
+	watch = hooks_event_watcher();
 	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && buffer && send &&
-	    clear && may_ask && ask && ask_tool && settle &&
+	    clear && may_ask && ask && ask_tool && settle && watch &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    set_number("SIDE_MAX", display_bounds.pixels) &&
@@ -302,6 +303,7 @@ load_bootstrap(void)
 	    PyDict_SetItemString(bootstrap, "ask_module", ask) == 0 &&
 	    PyDict_SetItemString(bootstrap, "ask_tool", ask_tool) == 0 &&
 	    PyDict_SetItemString(bootstrap, "settle_hooks", settle) == 0 &&
+	    PyDict_SetItemString(bootstrap, "watch_events", watch) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
 		r = 0;
@@ -317,6 +319,7 @@ load_bootstrap(void)
 	Py_XDECREF(ask);
 	Py_XDECREF(ask_tool);
 	Py_XDECREF(settle);
+	Py_XDECREF(watch);
 	if (r == 0)
 		r = run_frozen(jsonable_code, sizeof(jsonable_code));
 	if (r == 0)

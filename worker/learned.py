@@ -8,8 +8,10 @@ puts back what its first import has loaded and changed, in place of loading it. 
 the import would find another module now: a file of the script, or a package of a mounted set. So a
 learned module changes only the time that an import takes.
 
-Each module is first imported in a child of the zygote that is thrown away. Modules that do
-there what no worker may inherit are not learned.
+Modules that do what no worker may inherit are not learned. So each module is first imported in a
+child of the zygote that is thrown away. The modules of a few packages, which are known to do
+nothing of that kind and take long to import, are imported at once, and watched in the same way. If
+one does it nevertheless, the whole zygote is thrown away, and the next one tries these modules too.
 """
 
 import atexit
@@ -26,13 +28,17 @@ from weakref import finalize
 TRIAL_CPU_S = 10  # processor time of one trial
 TRIAL_IDLE_S = 10  # without any processor time: it waits for something
 TRIALS_S = 200  # for all; engine/zygote.c has a longer time for the start
+HERE_S = 30  # the time that an import in the zygote may take
+TRIALS = 1 << 63  # LEARNABLE_TRIALS of policy/learnable.h
+# Packages whose modules are not tried first.
+KNOWN = frozenset("numpy pandas scipy matplotlib seaborn sklearn sympy requests".split())
 TRIAL_LOOK_S = 0.1
 TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
 plain_import = builtins.__import__
 # Audit events of what a module must not do while it is imported. Python 3.11 has none for threads:
-# note_threads().
+# watched().
 UNWANTED = {"_thread.start_new_thread": "starts a thread", "socket.connect": "opens a connection",
             "socket.sendto": "sends to a socket", "socket.sendmsg": "sends to a socket",
             "socket.getaddrinfo": "asks for the address of a host",
@@ -41,6 +47,7 @@ UNWANTED = {"_thread.start_new_thread": "starts a thread", "socket.connect": "op
 
 class Learned:
     learnable = frozenset()  # names whose imports are measured
+    trials = True  # is each module tried first?
     hidden = {}  # name: module
     places = {}  # name of a hidden module: the names of its package or None, its name there
     needs = {}  # name: names that were imported while it was executed, and its package
@@ -346,14 +353,25 @@ def names_in(paths, tops):
 
 
 def import_hidden(name):
-    """Imports a module, and hides what that has loaded."""
+    """Imports a module, and hides what that has loaded. Returns the names of that. A process in
+    which the module has done what no worker may inherit ends: the supervisor starts another one,
+    which tries each module first."""
     before = set(sys.modules)
-    with noted(name):
-        import_as_script(name)
+    why, names = import_watched(name, noted(name))
+    if why:
+        end_group()
     for loaded in [loaded for loaded, module in sys.modules.items()
                    if loaded not in before and module is not None]:
         hide(loaded)
     Learned.loads.clear()  # the next import may hide other modules
+    return names
+
+
+def end_group():
+    """Ends the process, with children that a module has left."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def hide(name):
@@ -395,49 +413,80 @@ def is_of_pybind(key, value):
 def has_generator():
     """Is there a random generator that fresh() does not seed anew? Workers would share its
     numbers."""
-    known, bits = sys.modules.get("random"), sys.modules.get("numpy.random.bit_generator")
+    known, bits = learned_module("random"), learned_module("numpy.random.bit_generator")
     legacy = learned_module("numpy.random.mtrand")
-    own = legacy and legacy._rand._bit_generator
-    for one in gc.get_objects():
-        kind = type(one)
-        if (known and issubclass(kind, known.Random) and not issubclass(kind, known.SystemRandom)
-                and (kind.random, kind.getrandbits) != (known.Random.random,
-                                                        known.Random.getrandbits)):
-            return True
-        if bits and issubclass(kind, bits.BitGenerator) and one is not own:
-            return True
-    return False
+    own, objects = legacy and legacy._rand._bit_generator, gc.get_objects()
+    kinds = {id(type(one)): type(one) for one in objects}.values()
+    if known and any(issubclass(kind, known.Random) and not issubclass(kind, known.SystemRandom)
+                     and (kind.random, kind.getrandbits) != (known.Random.random,
+                                                             known.Random.getrandbits)
+                     for kind in kinds):
+        return True
+    drawing = {id(kind) for kind in kinds if bits and issubclass(kind, bits.BitGenerator)}
+    return bool(drawing) and any(id(type(one)) in drawing and one is not own for one in objects)
 
 
-def note_threads(unwanted):
-    """From now on threads that Python code starts are noted, also those that end at once."""
+@contextlib.contextmanager
+def watched(unwanted):
+    """Notes what a module does that no worker may inherit. Threads that Python code starts are
+    noted also if they end at once. A timer is not started: one that the import cancels has done
+    nothing, as that of matplotlib, which warns after 5 seconds of a search for fonts."""
+    real, timers, loaded = [], [], set(sys.modules)
     for names in vars(_thread), vars(threading):
         for key, start in list(names.items()):
             if key.startswith(("start_new", "start_join", "_start_new", "_start_join")):
                 names[key] = lambda *args, start=start, **kwargs: (
                     unwanted.append("starts a thread"), start(*args, **kwargs))[1]
-
-
-def in_trial(name):
-    """Runs in a child. Returns why the module is not learned, or "", and the names of what its
-    import has loaded."""
-    unwanted, loaded = [], set(sys.modules)
-    sys.addaudithook(lambda event, arguments: UNWANTED.get(event) and unwanted.append(
-        UNWANTED[event]))
-    note_threads(unwanted)
-    output = os.memfd_create("output")
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    before = process_state()
+                real.append((names, key, names[key], start))
+    threading.Timer.start = lambda timer: timers.append(timer)
+    watch_events(lambda event: UNWANTED.get(event) and unwanted.append(UNWANTED[event]))
     try:
-        import_as_script(name)
-    except BaseException as e:
-        return "its import fails: %.200s" % type_name(type(e)), ()
-    flush_output()
-    if os.fstat(output).st_size:
-        return "it prints, or gives a warning: %.200s" % os.pread(output, 200, 0).decode(
-            errors="replace").strip(), ()
-    after = process_state()
+        yield
+    finally:
+        watch_events(None)
+        del threading.Timer.start
+        starts = {id(noting): start for names, key, noting, start in real}
+        users = [vars(module) for name, module in sys.modules.items()
+                 if name not in loaded and type(module) is type(sys)]
+        for names in vars(_thread), vars(threading), *users:
+            for key, value in [pair for pair in names.items() if id(pair[1]) in starts]:
+                names[key] = starts[id(value)]
+        if not all(timer.finished.is_set() for timer in timers):
+            unwanted.append("starts a thread")
+
+
+@contextlib.contextmanager
+def captured():
+    """A file that gets what is written to the standard streams."""
+    output, own = os.memfd_create("output"), [os.dup(fd) for fd in (1, 2)]
+    try:
+        for fd in 1, 2:
+            os.dup2(output, fd)
+        yield output
+    finally:
+        flush_output()
+        for fd, saved in zip((1, 2), own):
+            os.dup2(saved, fd)
+            os.close(saved)
+        os.close(output)
+
+
+def import_watched(name, journal):
+    """Imports a module. Returns why it is not learned, or "", and the names of what its import has
+    loaded. journal: a context for the import."""
+    unwanted, loaded = [], set(sys.modules)
+    with captured() as output:
+        before = process_state()
+        try:
+            with watched(unwanted), journal:
+                import_as_script(name)
+        except BaseException as e:
+            return "its import fails: %.200s" % type_name(type(e)), ()
+        flush_output()
+        if os.fstat(output).st_size:
+            return "it prints, or gives a warning: %.200s" % os.pread(output, 200, 0).decode(
+                errors="replace").strip(), ()
+        after = process_state()
     unwanted += [what for what in before if before[what] != after[what]]
     if len(os.listdir("/proc/self/task")) > 1:
         unwanted.append("starts a thread")
@@ -446,9 +495,15 @@ def in_trial(name):
         unwanted.append("leaves a child")
     except ChildProcessError:
         pass
-    if has_generator():
-        unwanted.append("makes a random generator of its own")
     return unwanted[0] if unwanted else "", [one for one in sys.modules if one not in loaded]
+
+
+def in_trial(name):
+    """Runs in a child. Returns the same as import_watched()."""
+    why, names = import_watched(name, contextlib.nullcontext())
+    if not why and has_generator():
+        why, names = "makes a random generator of its own", ()
+    return why, names
 
 
 def use_of(pid):
@@ -517,31 +572,46 @@ def is_on_path(name):
     return getattr(spec, "loader", None) is not None
 
 
+def learn_one(name, end):
+    """Imports the module, and hides it. Returns the same as learn_trial()."""
+    why, is_verdict = "", True
+    if not is_on_path(name):
+        return "it is not installed", True, ()
+    if Learned.trials or name.partition(".")[0] not in KNOWN:
+        why, is_verdict, names = learn_trial(name, end)
+    if not why:
+        signal.setitimer(signal.ITIMER_REAL, HERE_S)  # its signal ends the process
+        names = import_hidden(name)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return why, is_verdict, names
+
+
 def learn(learnable, learned):
     """Called in the zygote. Returns the mask of the modules that were learned, the mask of those
     that could not be tried, and a list of "NAME: reason" of all others. learnable: names; learned:
-    the mask of those to learn."""
-    Learned.learnable = frozenset(learnable)
+    the mask of those to learn, with TRIALS if each is to be tried first."""
+    Learned.learnable, Learned.trials = frozenset(learnable), bool(learned & TRIALS)
     Learned.path = ["", *sys.path]
     sys.meta_path.insert(0, LearnedFinder())
     mask, untried, reasons, loads, end = 0, 0, [], {}, import_clock() + TRIALS_S
     Learned.started = 1  # nothing is measured here
+    gc.disable()  # it would go through all objects again and again
     for number, name in enumerate(learnable):
         if not learned >> number & 1:
             continue
-        why, is_verdict, names = "it is not installed", True, ()
-        if is_on_path(name):
-            why, is_verdict, names = learn_trial(name, end)
+        why, is_verdict, names = learn_one(name, end)
         if not why:
-            import_hidden(name)
             loads[name] = names
             mask |= 1 << number
             continue
         reasons.append(("%s: %s" % (name, why)).encode())
         if not is_verdict:
             untried |= 1 << number
+    if not Learned.trials and has_generator():
+        end_group()
     for name, names in loads.items():
         Learned.loads[name] = Load(names)
+    gc.enable()
     Learned.started = 0
     return mask, untried, reasons
 

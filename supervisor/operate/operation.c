@@ -137,6 +137,17 @@ learned_names(const struct config *config, uint64_t learned)
 	return names;
 }
 
+/* Why modules were not learned: "NAME: reason". */
+static json_t *
+unlearned_texts(const struct survey_profile *profile)
+{
+	json_t *texts = json_array();
+
+	for (size_t i = 0; i < profile->n_unlearned; i++)
+		json_array_append_new(texts, json_string(profile->unlearned[i]));
+	return texts;
+}
+
 static json_t *
 operation_profiles(const struct operation *o)
 {
@@ -158,6 +169,7 @@ operation_profiles(const struct operation *o)
 		put_uint(one, "ending", p->ending);
 		put_uint(one, "waiting", p->waiting);
 		json_object_set_new(one, "learned", learned_names(o->from.config, p->learned));
+		json_object_set_new(one, "unlearned", unlearned_texts(p));
 		put_uint(one, "learned_hits", p->hits);
 		put_uint(one, "learned_misses", p->misses);
 		json_array_append_new(list, one);

@@ -44,6 +44,15 @@ MODULES = {
                 "thread.join()\n",
     "starts.py": SLOW + "from _thread import allocate_lock, start_new_thread\nlock = allocate_lock()\n"
                  "lock.acquire()\nstart_new_thread(lock.release, ())\nlock.acquire()\n",
+    # As matplotlib.font_manager: a warning that is not given.
+    "hurries.py": SLOW + BORN + "import threading\ntimer = threading.Timer(1000, print)\n"
+                  "timer.start()\ntimer.cancel()\n",
+    "waits.py": SLOW + "import threading\ntimer = threading.Timer(0.3, int)\ntimer.start()\n",
+    "keeps.py": SLOW + BORN + "from _thread import start_new_thread\n",
+    # Names of packages that are known to behave.
+    "requests.py": SLOW + BORN + "import os\nTRIED = os.getpgrp() != os.getpid()\n",
+    "sympy.py": SLOW + BORN + "import subprocess, threading\nsubprocess.Popen(['sleep', '123456'])\n"
+                "threading.Thread(target=int).start()\n",
     "opens.py": SLOW + "import socket\nleft = socket.socket()\n",
     "calls.py": SLOW + "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 1))\n"
                        "except OSError:\n    pass\n",
@@ -62,7 +71,7 @@ MODULES = {
                 "builtins.__pybind11_internals_v4__ = datetime.datetime_CAPI\n",
     "pretends.py": SLOW + "import builtins\nbuiltins.__pybind11_internals_v4__ = print\n",
 }
-BAD = {"threads": "starts a thread", "joins": "starts a thread", "starts": "starts a thread",
+BAD = {"threads": "starts a thread", "waits": "starts a thread", "joins": "starts a thread", "starts": "starts a thread",
        "opens": "leaves a descriptor open",
        "calls": "asks for the address of a host", "child": "leaves a child",
        "fails": "its import fails: ValueError", "dies": "its import ends the process",
@@ -194,6 +203,41 @@ def what_workers_must_not_inherit_is_not_learned(ctx):
                if "sleep" in (comm(pid) or "")], [], "children of a trial")
         learned = profile_of(ctx, service)["learned"]
         equal([name for name in learned if name in BAD], [], "learned")
+
+
+@test(private=True)
+def a_timer_that_is_cancelled_is_no_thread(ctx):
+    with learning(ctx, learn="hurries keeps") as (service, client):
+        until_learned(client, "hurries")
+        until_learned(client, "keeps")
+        equal(output(client, "import hurries, keeps, threading, _thread\n"
+                             "print(keeps.start_new_thread is _thread.start_new_thread, "
+                             "threading._start_new_thread is _thread.start_new_thread, "
+                             "'start' in vars(threading.Timer), hurries.timer.is_alive())"),
+              "True True False False")
+
+
+@test(private=True)
+def known_packages_are_imported_at_once(ctx):
+    """Without a trial. One that does what it must not do costs a zygote, and then is tried."""
+    with learning(ctx, learn="requests sympy") as (service, client):
+        until_learned(client, "requests")
+        equal(output(client, "import requests\nprint(requests.TRIED)"), "False")
+        assert "zygote-tries-modules" not in service.log(), service.log()
+        output(client, "import sympy")
+        service.wait_logged("sympy: starts a thread")
+        assert "zygote-tries-modules" in service.log(), service.log()
+        until_learned(client, "requests")
+        output(client, "import sympy")
+        until("no child of a script or a zygote is left", lambda: not any(
+            (read_text("/proc/%s/cmdline" % pid) or "").startswith("sleep\x00123456")
+            for pid in os.listdir("/proc") if pid.isdecimal()))
+        profile = profile_of(ctx, service)
+        equal((profile["learned"], profile["unlearned"]),
+              (["requests"], ["sympy: starts a thread"]))
+        shown = command(ctx, "status", "--admin-socket", service.directory.socket).stdout
+        assert "basic: learned requests;" in shown, shown
+        assert "basic: not learned: sympy: starts a thread\n" in shown, shown
 
 
 @test()

@@ -240,7 +240,9 @@ static void
 say_learned(size_t i, uint64_t learned, uint64_t untried)
 {
 	struct msg hello = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
+	struct msg_str reason = msg_str("a: reason");
 	struct msg ready = { .type = MSG_ZYGOTE_READY, .zygote_ready = {
+		.unlearned = { &reason, 1 },
 		.python = msg_str("3"), .packages = msg_str(packages),
 		.platform = msg_str("x"), .extension = msg_str(".so"),
 		.learned = learned, .untried = untried } };
@@ -593,6 +595,45 @@ a_verdict_holds_until_the_renewal(void **state)
 	assert_true(zygote_refused(zygote) == 4);
 }
 
+/* A module may have ended the first one. The second one tries each module. */
+static void
+one_that_ends_while_it_learns_is_followed_by_one_that_tries(void **state)
+{
+	(void)state;
+	zygote_learn(zygote, 3);
+	UNTIL(n_started == 1);
+	assert_true(started[0].modules == 3);
+	kill(started[0].pid, SIGKILL);
+	UNTIL(n_started == 2);
+	assert_int_equal(heard.failed, 0);
+	assert_true(started[1].modules == (3 | LEARNABLE_TRIALS));
+	say_learned(1, 1, 0);
+	assert_true(zygote_learned(zygote) == 1);
+	assert_null(zygote_reason(zygote, 0));
+	assert_string_equal(zygote_reason(zygote, 1), "a: reason");
+	ask_for_worker(1);
+	UNTIL(n_started == 3);
+	assert_true(started[2].modules == 3);	/* the renewal */
+	kill(started[2].pid, SIGKILL);
+	UNTIL(n_started == 4);
+	assert_true(started[3].modules == (3 | LEARNABLE_TRIALS));
+	say_learned(3, 3, 0);
+	assert_true(zygote_learned(zygote) == 3);
+	assert_null(zygote_reason(zygote, 1));
+}
+
+static void
+one_that_ends_in_its_trials_has_failed(void **state)
+{
+	(void)state;
+	zygote_learn(zygote, 1);
+	for (size_t i = 0; i < 2; i++) {
+		UNTIL(n_started == i + 1);
+		kill(started[i].pid, SIGKILL);
+	}
+	UNTIL(heard.failed == 1);
+}
+
 #define ZYGOTE(name) cmocka_unit_test_setup_teardown(name, open_it, close_it)
 
 int
@@ -617,6 +658,11 @@ main(void)
 						open_early, close_it),
 		cmocka_unit_test_setup_teardown(a_verdict_holds_until_the_renewal, open_learning,
 						close_it),
+		cmocka_unit_test_setup_teardown(
+			one_that_ends_while_it_learns_is_followed_by_one_that_tries, open_learning,
+			close_it),
+		cmocka_unit_test_setup_teardown(one_that_ends_in_its_trials_has_failed,
+						open_learning, close_it),
 	};
 
 	log_init(LOG_WARNING);
