@@ -1126,6 +1126,15 @@ def joined(client, parts):
 
 
 @test
+def advice_is_found_at_both_ends_of_a_long_output(ctx):
+    said, long = "print('curl: (6) Could not resolve host: x')\n", "print('y\\n' * 100000)\n"
+    with ctx.client() as c:
+        for script in (said + long, long + said):
+            o = c.run(script + "raise SystemExit(1)", ctx.seconds(60))
+            assert "Scripts have no network here" in o.text, o.text[-600:]
+
+
+@test
 def output_past_the_cap_is_spilled(ctx):
     """All of it, as it was written; other streams are left alone."""
     with ctx.client() as client:

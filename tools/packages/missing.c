@@ -15,6 +15,7 @@
 #include "tools/shared/environment.h"
 
 #define MODULE_MAX MODULE_NAME_MAX	/* bytes of a name that is repeated */
+#define ENDS (16 * 1024)	/* bytes at the ends of an output that are searched */
 #define LIST_MAX ((MODULES_OF_RUN_MAX + 1) * (MODULE_MAX + 4) + 1)	/* bytes of a list */
 
 /* Modules whose package has another name. A package with the name of the module may be an
@@ -128,6 +129,16 @@ read_missing(const struct outcome *outcome, char name_r[MODULE_MAX + 1])
 	return false;
 }
 
+/* Finds a text in the first or last bytes of a long one: each search of megabytes would delay all
+ * other calls by a millisecond. */
+static const char *
+find_at_ends(const char *in, size_t len, const char *text)
+{
+	const char *at = memmem(in, len < ENDS ? len : ENDS, text, strlen(text));
+
+	return at || len <= ENDS ? at : memmem(in + len - ENDS, ENDS, text, strlen(text));
+}
+
 /* Is one of the texts in what the run has written, or in its error? Returns the end of the text
  * there, *end_r: the end of what it is in. NULL: none is. */
 static const char *
@@ -142,7 +153,7 @@ find_said(const struct outcome *outcome, const char *const *texts, size_t n, con
 		size_t len = !in[i] ? 0 : i < STREAM_COUNT ? outcome->stream[i].len : strlen(in[i]);
 
 		for (size_t t = 0; len > 0 && t < n; t++)
-			if ((at = memmem(in[i], len, texts[t], strlen(texts[t])))) {
+			if ((at = find_at_ends(in[i], len, texts[t]))) {
 				*end_r = in[i] + len;
 				return at + strlen(texts[t]);
 			}

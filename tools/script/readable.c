@@ -305,7 +305,7 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 	const char *at = text->text;
 
 	if (len > 0 && (memchr(at, '\r', len) || memchr(at, '\b', len) ||
-			memmem(at, len, "\033[", 2)))
+			memchr(at, '\033', len)))
 		at = made = without_overwritten(at, len, &len);
 	if (text->has_frames && memmem(at, len, FRAME, strlen(FRAME))) {
 		char *folded = with_folded_frames(at, len, &len);
