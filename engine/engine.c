@@ -138,6 +138,7 @@ static void
 check_shutdown(struct engine *engine)
 {
 	if (engine->shutting_down && !engine->shut_down && TAILQ_EMPTY(&engine->due) &&
+	    TAILQ_EMPTY(&engine->long_due) &&
 	    pool_is_empty(engine))
 		event_active(&engine->shutdown_timer, EV_TIMEOUT, 0);
 }
@@ -217,6 +218,7 @@ engine_free(struct engine *engine)
 		TAILQ_REMOVE(&engine->running, e, link);
 		execution_free(e);
 	}
+	TAILQ_CONCAT(&engine->due, &engine->long_due, link);
 	while ((e = TAILQ_FIRST(&engine->due)) != NULL) {
 		TAILQ_REMOVE(&engine->due, e, link);
 		execution_free(e);
@@ -276,6 +278,7 @@ set_up(struct engine *engine)
 	uint32_t slots = launcher_slots(engine->options.launcher), strangers;
 
 	TAILQ_INIT(&engine->due);
+	TAILQ_INIT(&engine->long_due);
 	TAILQ_INIT(&engine->running);
 	LIST_INIT(&engine->repls);
 	evtimer_assign(&engine->housekeeping, engine->base, on_housekeeping, engine);

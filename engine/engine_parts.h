@@ -71,6 +71,7 @@ struct engine {
 
 	/* Executions that get their outcome in the next turn of the loop. */
 	TAILQ_HEAD(, execution) due;
+	TAILQ_HEAD(, execution) long_due;	/* they wait for a turn (base/rota.h) */
 	TAILQ_HEAD(, execution) running;
 	LIST_HEAD(, repl) repls;
 	unsigned int n_repls;

@@ -37,6 +37,7 @@
 #define BURST_BYTES (256 * 1024)	/* the bytes beyond a stream's cap that are read between
 					 * two pauses */
 #define REST_MS 5
+#define LONG_BYTES (64 * 1024)		/* of an output whose answer waits for its turn */
 #define GRACE_MS 2000			/* for what was interrupted to end */
 #define KILL_MS 30000			/* for init to report that the cell was killed */
 #define TELL_MS 2000			/* for a script's init to report files */
@@ -77,6 +78,14 @@ answer_later(struct execution *e)
 {
 	TAILQ_INSERT_TAIL(&e->engine->due, e, link);
 	event_active(&e->engine->deliver, EV_TIMEOUT, 0);
+}
+
+/* Does its answer take milliseconds of the loop? */
+static bool
+is_long(const struct execution *e)
+{
+	return e->engine->options.rota != NULL &&
+	       output_written(&e->output) >= LONG_BYTES;
 }
 
 /* ---- the beginning ---- */
@@ -128,6 +137,7 @@ execution_free(struct execution *e)
 	if (e->hold.what)
 		e->hold.release(&e->hold);
 	event_del(&e->deadline);
+	rota_forget(&e->turn);
 	watchdog_forget(&e->usage.watchdog);
 	e->tenant->spilled -= e->spilled;
 	e->engine->spilled -= e->spilled;
@@ -581,6 +591,28 @@ execution_deliver_one(struct execution *e)
 	pool_dispatch_cells(tenant);
 }
 
+static void
+on_turn(void *arg)
+{
+	struct execution *e = arg;
+	struct engine *engine = e->engine;
+
+	TAILQ_REMOVE(&engine->long_due, e, link);
+	execution_deliver_one(e);
+	pool_pump(engine);
+	pool_tell_change(engine);
+}
+
+/* Of long answers, one is given in a turn of the loop, and tenants alternate. */
+static void
+answer_in_turn(struct execution *e)
+{
+	TAILQ_INSERT_TAIL(&e->engine->long_due, e, link);
+	e->turn.on_turn = on_turn;
+	e->turn.arg = e;
+	rota_wait(e->engine->options.rota, &e->turn, e->tenant->principal);
+}
+
 void
 execution_deliver(struct engine *engine)
 {
@@ -592,7 +624,10 @@ execution_deliver(struct engine *engine)
 	TAILQ_CONCAT(&now, &engine->due, link);
 	while ((e = TAILQ_FIRST(&now)) != NULL) {
 		TAILQ_REMOVE(&now, e, link);
-		execution_deliver_one(e);
+		if (is_long(e))
+			answer_in_turn(e);
+		else
+			execution_deliver_one(e);
 	}
 	pool_pump(engine);
 	pool_tell_change(engine);
@@ -736,7 +771,10 @@ execution_finish(struct execution *e)
 	}
 	w = close_run(e);
 	worker_spend(w);
-	execution_deliver_one(e);
+	if (is_long(e))
+		answer_in_turn(e);
+	else
+		execution_deliver_one(e);
 	worker_ignore(w);
 	pool_settle(engine, w->share);
 }

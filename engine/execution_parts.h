@@ -10,6 +10,7 @@
 
 #include <event2/event_struct.h>
 
+#include "base/rota.h"
 #include "engine/execution_mounts.h"
 #include "engine/execution_waits.h"
 #include "engine/execution_request.h"
@@ -93,6 +94,7 @@ struct execution {
 						 * at a time count as one */
 	struct execution_waits offers;		/* for the store, which keeps one file at a time */
 	size_t burst;				/* bytes read since the last pause in reading */
+	struct rota_entry turn;			/* DUE, with a long answer */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */
 	struct frame done;			/* its DONE, kept for the texts in it */

@@ -12,6 +12,7 @@ struct engine_observer;
 struct event_base;
 struct filestore;
 struct launcher;
+struct rota;
 
 struct engine_options {
 	struct event_base *base;		/* borrowed */
@@ -22,6 +23,8 @@ struct engine_options {
 	bool early;				/* the first zygotes are bare (learnable.h), and are
 						 * replaced soon */
 	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
+	struct rota *rota;			/* borrowed; for long answers. NULL: they wait for
+						 * no turn */
 };
 
 #endif

@@ -359,11 +359,29 @@ next_in_share(struct pool *pool, struct pool_profile *profile, enum sched_class 
 	return NULL;
 }
 
+/* A share whose next call would find no warm worker, while the tenant of entity, whose calls wait,
+ * has workers already. Such shares alternate with waiting calls: otherwise a tenant with a long
+ * queue would leave no warm workers to others. NULL: there is none, or it is not its turn.
+ */
+static struct sched_entity *
+next_without(struct engine *engine, struct pool_profile *profile,
+	     const struct sched_entity *entity)
+{
+	struct sched_entity *other;
+
+	profile->alternates = !profile->alternates;
+	if (profile->alternates || share_of(entity)->tenant->workers == 0 || !may_warm(engine))
+		return NULL;
+	other = next_in_share(engine->pool, profile, SCHED_WARMING);
+	return other != NULL && share_of(other)->n_warm + share_of(other)->n_starting == 0 ? other
+											   : NULL;
+}
+
 static void
 pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 {
 	struct pool *pool = engine->pool;
-	struct sched_entity *entity;
+	struct sched_entity *entity, *other;
 	const char *step;
 	char text[128];
 	int r;
@@ -379,6 +397,8 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 			pool_make_room(engine);
 			return;
 		}
+		if (entity != NULL && (other = next_without(engine, profile, entity)) != NULL)
+			entity = other;
 		if (entity == NULL && warming && !may_warm(engine) &&
 		    sched_ring_wants(&profile->ring, SCHED_WARMING))
 			end_one_stale(pool);
@@ -485,6 +505,18 @@ pool_on_quiet(evutil_socket_t, short, void *arg)
 	top_up(engine);
 }
 
+/* Does a call wait for a worker that its tenant may have? */
+static bool
+one_waits(const struct pool *pool, const struct sched_ring *ring)
+{
+	struct sched_entity *entity;
+
+	TAILQ_FOREACH(entity, &ring->list[SCHED_WAITING], link[SCHED_WAITING])
+		if (has_share(pool, share_of(entity)->tenant))
+			return true;
+	return false;
+}
+
 bool
 pool_somebody_waits(const struct engine *engine)
 {
@@ -492,10 +524,10 @@ pool_somebody_waits(const struct engine *engine)
 	const struct pool_profile *own;
 
 	LIST_FOREACH(own, &pool->own, link)
-		if (sched_ring_wants(&own->ring, SCHED_WAITING))
+		if (one_waits(pool, &own->ring))
 			return true;
 	for (unsigned int i = 0; i < pool->n_kinds; i++)
-		if (sched_ring_wants(&pool->profile[i].ring, SCHED_WAITING))
+		if (one_waits(pool, &pool->profile[i].ring))
 			return true;
 	return false;
 }

@@ -44,6 +44,7 @@ struct pool_profile {
 	unsigned int kind;		/* of its items in a tenant's queue (scheduler.h) */
 	struct zygote *zygote;
 	struct sched_ring ring;		/* of shares */
+	bool alternates;		/* between waiting calls and shares without a worker */
 	struct event retry;		/* after failed starts of workers */
 	unsigned int failed_starts;
 	uint64_t failed_ms, retry_ms;	/* time of the last failure, and of the next try */

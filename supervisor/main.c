@@ -591,7 +591,7 @@ supervisor_build(struct supervisor *s)
 		return r;
 	engine.base = mcp.base = loop_base(s->loop);
 	streams.loop = http.loop = s->loop;
-	streams.rota = http.rota = s->rota = rota_new(engine.base);
+	engine.rota = streams.rota = http.rota = s->rota = rota_new(engine.base);
 	s->deadline = xalloc_check(evtimer_new(engine.base, main_on_deadline, s));
 	for (size_t i = 0; r == 0 && i < sizeof(signals) / sizeof(*signals); i++)
 		r = loop_signal(s->loop, signals[i], main_on_signal, s);
@@ -660,7 +660,6 @@ tear_down(struct supervisor *s)
 		listener_free(s->listener[--s->n_listeners]);
 	stream_set_free(s->streams);
 	http_server_free(s->http);
-	rota_free(s->rota);
 	auth_free(s->auth);
 	mcp_free(s->mcp);
 	toolsets_stop();
@@ -671,6 +670,7 @@ tear_down(struct supervisor *s)
 	notify_free(s->notify);
 	admin_free(s->admin);	/* its calls of tools are the engine's */
 	engine_free(s->engine);
+	rota_free(s->rota);
 	filestore_free(s->filestore);
 	governance_free(s->governance);
 	directory_free(s->directory);

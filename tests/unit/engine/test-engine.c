@@ -22,12 +22,15 @@
 #include "engine_rig.h"
 #include "base/log.h"
 #include "base/passrights.h"
+#include "base/rota.h"
 #include "base/why.h"
 #include "engine/engine.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/execution.h"
 #include "engine/pool.h"
+#include "engine/share.h"
+#include "engine/tenant.h"
 #include "engine/worker.h"
 #include "engine/zygote.h"
 #include "host/cgroup.h"
@@ -379,6 +382,73 @@ answers_do_not_mix(void **state)
 		snprintf(expected, sizeof(expected), "err %d\n", i);
 		assert_string_equal(r[i].err, expected);
 	}
+	tenant_release(other);
+}
+
+/* Long outputs whose scripts have all ended meanwhile are answered in turns of their own. */
+static void
+long_answers_take_turns(void **state)
+{
+	enum { N = 4 };
+	static const char script[] = "import sys\nsys.stderr.write('e' * 40000)\n"
+				     "print('o' * 40000)\n";
+	static struct rig_result r[N];
+	struct execution_request request = rig_request();
+	struct rota *rota = rota_new(rig.base);
+	struct engine_counts counts;
+	unsigned int over = 0;
+
+	(void)state;
+	rig.engine->options.rota = rota;
+	for (int i = 0; i < N; i++)
+		rig_start(&r[i], script, &request);
+	do {
+		event_base_loop(rig.base, EVLOOP_ONCE);
+		engine_count(rig.engine, &counts);
+	} while (counts.queued > 0);
+	for (int i = 0; i < N; i++)
+		over += r[i].over;
+	usleep(500000);		/* nobody reads: the others end, and wait for us */
+	for (unsigned int before = over; over < N; before = over) {
+		event_base_loop(rig.base, EVLOOP_ONCE);
+		over = 0;
+		for (int i = 0; i < N; i++)
+			over += r[i].over;
+		assert_in_range(over, before, before + 1);
+	}
+	for (int i = 0; i < N; i++)
+		rig_assert_status(&r[i], OUTCOME_OK);
+	rig.engine->options.rota = NULL;
+	rota_free(rota);
+}
+
+/* A tenant whose calls never cease to wait, and another one, which gets a warm worker all the same.
+ */
+static void
+a_long_queue_leaves_warm_workers_to_others(void **state)
+{
+	enum { N = 32 };
+	static struct rig_result r[N];
+	struct execution_request request = rig_request();
+	struct tenant *other = NULL;
+	uint64_t end = rig_now_us() + RIG_PATIENCE_MS * 1000;
+
+	(void)state;
+	for (int i = 0; i < N; i++)
+		rig_start(&r[i], "1", &request);
+	while (!other || other->share[0].n_warm == 0) {
+		event_base_loop(rig.base, EVLOOP_ONCE);
+		assert_in_range(rig_now_us(), 0, end);
+		for (int i = 0; i < N; i++) {
+			if (!r[i].over)
+				continue;
+			if (!other)
+				other = engine_tenant(rig.engine, 4712);
+			rig_start(&r[i], "1", &request);
+		}
+	}
+	for (int i = 0; i < N; i++)
+		rig_turn_until(&r[i].over);
 	tenant_release(other);
 }
 
@@ -770,6 +840,8 @@ run_group(void)
 		cmocka_unit_test(flood_is_cut_and_ended),
 		cmocka_unit_test(cancel_ends_it_once),
 		cmocka_unit_test(answers_do_not_mix),
+		cmocka_unit_test(long_answers_take_turns),
+		cmocka_unit_test(a_long_queue_leaves_warm_workers_to_others),
 		cmocka_unit_test(full_queue_answers_overloaded),
 		cmocka_unit_test(lost_zygote_is_replaced),
 		cmocka_unit_test(hello_is_quick),
