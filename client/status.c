@@ -90,6 +90,19 @@ print_helpers(const json_t *list)
 }
 
 static void
+print_alarms(const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		printf("ALARM        %s: %s %ld in ten minutes, usually %ld; %s ago\n",
+		       admin_text(one, "tenant"), admin_text(one, "pattern"),
+		       admin_count(one, "count"), admin_count(one, "usual"),
+		       figure_time((double)admin_count(one, "seconds_ago")));
+	}
+}
+
+static void
 print_governance(const json_t *answer)
 {
 	const json_t *audit = json_object_get(answer, "audit");
@@ -148,6 +161,7 @@ print_summary(const json_t *answer, const char *path)
 	printf("jobs         %ld running, %ld kept for their answer\n", admin_count(jobs, "running"),
 	       admin_count(jobs, "kept"));
 	print_helpers(json_object_get(answer, "helpers"));
+	print_alarms(json_object_get(answer, "alarms"));
 	print_governance(answer);
 }
 

@@ -258,6 +258,8 @@ write_for(struct audit *audit, enum audit_event event, const char *tenant, const
 {
 	struct audit_waiting *waiting;
 
+	if (audit && tenant && audit->budget.attempt)
+		audit->budget.attempt(audit->budget.arg, tenant, event);
 	if (!audit || (audit_kinds[event].minor && !may_write(audit, tenant, event, true))) {
 		if (audit)
 			audit->counts.left_out++;

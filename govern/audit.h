@@ -37,6 +37,7 @@ enum audit_event {
 					 */
 	AUDIT_DENIED,			/* a call, by policy */
 	AUDIT_QUOTA_HIT,
+	AUDIT_ALARM_RAISED,		/* what a tenant does is unusual: govern/alarms.h */
 	AUDIT_EXECUTION_STARTED,
 	AUDIT_EXECUTION_ENDED,
 	AUDIT_STOPPED_BY_OPERATOR,	/* an execution was stopped, or a session closed */
@@ -87,9 +88,10 @@ int audit_start(struct audit *audit, struct event_base *base);
 
 void audit_free(struct audit *audit);		/* waits until all is on the disk; NULL is fine */
 
-/* The functions for the budget of each tenant. may_write: may the tenant have one more record?
- * spend: a record of so many bytes was written. */
+/* The functions for the budget of each tenant. attempt: a record is to be written, or left out.
+ * may_write: may the tenant have one more record? spend: a record of so many bytes was written. */
 struct audit_budget {
+	void (*attempt)(void *arg, const char *tenant, enum audit_event event);
 	/* minor: the record may be left out. False: it is left out. */
 	bool (*may_write)(void *arg, const char *tenant, enum audit_event event, bool minor);
 	void (*spend)(void *arg, const char *tenant, uint64_t bytes);

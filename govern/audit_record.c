@@ -33,6 +33,8 @@ const struct audit_kind audit_kinds[AUDIT_EVENT_COUNT] = {
 		"507940f2d48e4a469da936161bd4e5bd" },
 	[AUDIT_QUOTA_HIT] = { "quota-hit", LOG_NOTICE, true,
 		"c06f3b5b2ffa4cafa133b46092176a5f" },
+	[AUDIT_ALARM_RAISED] = { "alarm-raised", LOG_WARNING, false,
+		"3f6d0c2a9b1e4f57a8c4d2e96b705f18" },
 	[AUDIT_EXECUTION_STARTED] = { "execution-started", LOG_INFO, false,
 		"4eb94ad61c424784aa22ce71996eb14e" },
 	[AUDIT_EXECUTION_ENDED] = { "execution-ended", LOG_INFO, false,

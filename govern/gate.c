@@ -31,6 +31,7 @@
 #include "engine/engine.h"
 #include "engine/execution.h"
 #include "engine/observer.h"
+#include "govern/alarms.h"
 #include "govern/audit.h"
 #include "govern/subject.h"
 #include "host/directory.h"
@@ -69,6 +70,7 @@ struct account {
 	struct quota_window cpu;	/* ms, by hour */
 	struct quota_window audit;	/* bytes of records, by hour */
 	struct quota_window minor;	/* records that may be left out, by minute */
+	struct alarms alarms;
 	uint32_t left_out[AUDIT_EVENT_COUNT];	/* since the last report */
 	uint64_t disk_bytes;		/* of executions that have not ended */
 	unsigned int executions;	/* executions that have not ended */
@@ -87,6 +89,7 @@ struct gate {
 	void *on_reloaded_arg;
 	LIST_HEAD(, account) account[BUCKETS];
 	struct event *look;
+	uint64_t alarms_raised[ALARM_PATTERNS];
 };
 
 /* ---- accounts ---- */
@@ -186,6 +189,7 @@ free_account(struct account *account)
 	while ((wait = LIST_FIRST(&account->waits)))
 		gate_unwait(wait);
 	config_free(account->config);
+	alarms_done(&account->alarms);
 	subject_done(&account->subject);
 	free(account);
 }
@@ -266,6 +270,69 @@ check_suspended(struct gate *gate, const struct account *account, struct why *wh
 		    json_pack("{s:s}", "why", "suspended"));
 	return why_say(why_r, -EPERM, "", "denied: an operator of the service has suspended what "
 		       "you run");
+}
+
+/* ---- alarms ---- */
+
+static void
+gate_watch(struct account *account, enum alarm_pattern pattern, double amount)
+{
+	struct gate *gate = account->gate;
+	const struct alarm_count *count = &account->alarms.count[pattern];
+
+	if (!alarms_add(&account->alarms, &account->config->alarms, pattern, amount, now_of(gate)))
+		return;
+	gate->alarms_raised[pattern]++;
+	audit_write(gate->options.audit, AUDIT_ALARM_RAISED, account->subject.principal, NULL,
+		    json_pack("{s:s,s:I,s:I}", "pattern", alarm_name(pattern), "count",
+			      (json_int_t)count->raised_count, "usual",
+			      (json_int_t)count->raised_usual));
+}
+
+static void
+gate_attempt(void *arg, const char *tenant, enum audit_event event)
+{
+	static const bool is_denial[AUDIT_EVENT_COUNT] = {
+		[AUDIT_DENIED] = true, [AUDIT_QUOTA_HIT] = true, [AUDIT_IMPORT_REFUSED] = true,
+		[AUDIT_TOOL_REFUSED] = true, [AUDIT_APPROVAL_REFUSED] = true,
+		[AUDIT_PACKAGE_REFUSED] = true, [AUDIT_CONNECTION_REFUSED] = true,
+	};
+
+	if (is_denial[event])
+		gate_watch(gate_find(arg, tenant), ALARM_DENIALS, 1);
+}
+
+static void
+visit_alarms(const struct account *account,
+	     void (*visit)(void *arg, const struct gate_alarm *alarm), void *arg)
+{
+	uint64_t now = now_of(account->gate);
+
+	for (unsigned int i = 0; i < ALARM_PATTERNS; i++) {
+		const struct alarm_count *count = &account->alarms.count[i];
+
+		if (alarms_is_raised(&account->alarms, &account->config->alarms, i, now))
+			visit(arg, &(struct gate_alarm){
+				account->subject.principal, alarm_name(i), count->raised_count,
+				count->raised_usual, (now - count->raised_ms) / 1000 });
+	}
+}
+
+void
+gate_each_alarm(struct gate *gate, void (*visit)(void *arg, const struct gate_alarm *alarm),
+		void *arg)
+{
+	const struct account *account;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		LIST_FOREACH(account, &gate->account[i], link)
+			visit_alarms(account, visit, arg);
+}
+
+uint64_t
+gate_alarms_raised(const struct gate *gate, unsigned int pattern)
+{
+	return gate->alarms_raised[pattern];
 }
 
 /* ---- the audit log's budget ---- */
@@ -776,6 +843,8 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 		  clock_ms(), 1);
 	account->disk_bytes += event->disk_bytes;
 	account->executions++;
+	if (!event->internal)
+		gate_watch(account, ALARM_EXECUTIONS, 1);
 	return 0;
 }
 
@@ -810,6 +879,10 @@ gate_on_end(void *arg, const struct engine_event *event, const struct outcome *o
 	account->executions--;
 	account->disk_bytes -= event->disk_bytes;
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(), outcome->cpu_ms);
+	gate_watch(account, ALARM_CPU_SECONDS, (double)outcome->cpu_ms / 1000);
+	if (!event->internal && outcome->status != OUTCOME_OK &&
+	    outcome->status != OUTCOME_CANCELLED)
+		gate_watch(account, ALARM_FAILURES, 1);
 }
 
 static bool
@@ -819,6 +892,7 @@ gate_on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 	uint64_t now = clock_ms(), most = account->config->quota.cpu_seconds_per_hour;
 
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, now, cpu_ms);
+	gate_watch(account, ALARM_CPU_SECONDS, (double)cpu_ms / 1000);
 	return most == 0 || quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, now, most * 1000) == 0;
 }
 
@@ -870,9 +944,13 @@ gate_on_answered(void *arg, const struct engine_event *event, const struct outco
 static void
 gate_on_connection(void *arg, const struct engine_connection *c)
 {
-	const struct gate *gate = arg;
+	struct gate *gate = arg;
+	struct account *account = gate_find(gate, c->tenant);
 	json_t *more;
 
+	if (c->connected && c->host &&
+	    alarms_is_new_host(&account->alarms, c->host, c->host_len))
+		gate_watch(account, ALARM_NEW_HOSTS, 1);
 	if (!gate->options.audit)
 		return;
 	more = xalloc_check(json_pack("{s:s}", "verdict", c->verdict));
@@ -916,7 +994,8 @@ gate_new(const struct gate_options *options)
 	evtimer_add(gate->look, &every);
 	if (options->audit)
 		audit_set_budget(options->audit, &(struct audit_budget){
-			.may_write = gate_may_write, .spend = gate_spend, .arg = gate });
+			.attempt = gate_attempt, .may_write = gate_may_write,
+			.spend = gate_spend, .arg = gate });
 	return gate;
 }
 

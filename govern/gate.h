@@ -110,6 +110,18 @@ bool gate_is_suspended(struct gate *gate, const char *principal);
 void gate_each_suspended(struct gate *gate, void (*visit)(void *arg, const char *principal),
 			 void *arg);
 
+/* An alarm about a tenant that was raised within [alarms] period_seconds (govern/alarms.h). */
+struct gate_alarm {
+	const char *principal, *pattern;
+	uint64_t count, usual;		/* in about ten minutes, when it was raised */
+	uint64_t seconds_ago;
+};
+void gate_each_alarm(struct gate *gate, void (*visit)(void *arg, const struct gate_alarm *alarm),
+		     void *arg);
+
+/* The alarms of a pattern (enum alarm_pattern) since the start. */
+uint64_t gate_alarms_raised(const struct gate *gate, unsigned int pattern);
+
 /* Puts config (held) in force for everything that starts from now on. All principals are identified
  * again, and their requests wait for that. on_done is called once when all are identified: from
  * within this function if no lookup is needed, otherwise from the loop. If there are several

@@ -95,6 +95,14 @@ struct config_tool_calls {
 	uint64_t result_bytes, results_bytes;	/* of a call; of a run */
 };
 
+
+/* [alarms]: what a tenant may use in ten minutes before it is reported; 0: any amount. */
+struct config_alarms {
+	uint32_t executions, failures, denials, new_hosts, cpu_seconds;
+	uint32_t unusual_times;		/* and at least so many times as much as is usual for it */
+	uint32_t period_seconds;	/* one alarm of a kind for a tenant in this time */
+};
+
 /* The form of answers in the set of tools run-python. */
 enum config_return { RETURN_XML = 1, RETURN_JSON };
 
@@ -274,6 +282,7 @@ struct config {
 		uint64_t rotate_bytes;
 		uint64_t keep_bytes;	/* of the renamed files; 0: all are kept */
 	} audit;
+	struct config_alarms alarms;
 	struct {
 		char *listen;		/* ADDRESS:PORT of the loopback device; NULL: none */
 		bool tenants;		/* also serve numbers of each tenant */

@@ -10,7 +10,7 @@
 
 #include "policy/config.h"
 
-#define KEYS_MAX 224		/* rows in keys.c */
+#define KEYS_MAX 256		/* rows in keys.c */
 #define TENANTS_MAX 4096	/* sections */
 
 struct config_said {

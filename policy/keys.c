@@ -263,6 +263,14 @@ static const struct key keys[] = {
 	KEY("audit", "rotate_bytes",     BYTES, audit.rotate_bytes, 4096, 1024 * GiB, 1, "64M"),
 	KEY("audit", "keep_bytes",       BYTES, audit.keep_bytes, 0, 1024 * 1024 * GiB, 1, "2G"),
 
+	TENANT_KEY("alarms", "executions",     U32, alarms.executions,     0, 1000000,  1, "600"),
+	TENANT_KEY("alarms", "failures",       U32, alarms.failures,       0, 1000000,  1, "100"),
+	TENANT_KEY("alarms", "denials",        U32, alarms.denials,        0, 1000000,  1, "50"),
+	TENANT_KEY("alarms", "new_hosts",      U32, alarms.new_hosts,      0, 1000000,  1, "20"),
+	TENANT_KEY("alarms", "cpu_seconds",    U32, alarms.cpu_seconds,    0, 10000000, 1, "2400"),
+	TENANT_KEY("alarms", "unusual_times",  U32, alarms.unusual_times,  0, 100,      1, "10"),
+	TENANT_KEY("alarms", "period_seconds", U32, alarms.period_seconds, 1, 604800,   1, "3600"),
+
 	KEY("metrics", "listen",  ADDRESS, metrics.listen, 1, 64, 1, ""),
 	KEY("metrics", "tenants", BOOL,    metrics.tenants, 0, 1, 1, "no"),
 

@@ -28,6 +28,7 @@
 
 #define SESSIONS_MAX 1024	/* listed sessions; all are counted */
 #define TENANTS_MAX 4096	/* listed tenants */
+#define ALARMS_MAX 1024		/* listed alarms */
 
 struct operation *
 operation_new(const struct operation_sources *sources)
@@ -370,6 +371,25 @@ operation_audit(const struct operation *o)
 			 "failing", audit_is_failing(log));
 }
 
+static void
+put_alarm(void *arg, const struct gate_alarm *alarm)
+{
+	if (json_array_size(arg) < ALARMS_MAX)
+		json_array_append_new(arg, json_pack("{s:s,s:s,s:I,s:I,s:I}", "tenant",
+			alarm->principal, "pattern", alarm->pattern, "count",
+			(json_int_t)alarm->count, "usual", (json_int_t)alarm->usual,
+			"seconds_ago", (json_int_t)alarm->seconds_ago));
+}
+
+static json_t *
+operation_alarms(const struct operation *o)
+{
+	json_t *list = json_array();
+
+	gate_each_alarm(governance_gate(o->from.governance), put_alarm, list);
+	return list;
+}
+
 static json_t *
 operation_reloads(const struct operation *o)
 {
@@ -435,6 +455,7 @@ operation_status(const struct operation *o)
 	operation_put(answer, "helpers", operation_helpers());
 	operation_put(answer, "finite", operation_finite());
 	operation_put(answer, "audit", operation_audit(o));
+	operation_put(answer, "alarms", operation_alarms(o));
 	operation_put(answer, "reload", operation_reloads(o));
 	return answer;
 }

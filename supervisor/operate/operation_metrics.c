@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/ready.h"
 #include "engine/survey.h"
+#include "govern/alarms.h"
 #include "govern/approvals.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
@@ -260,6 +261,11 @@ write_governance(const struct operation *o, FILE *out)
 	      counts.disk_free_bytes);
 	gauge(out, NAME("audit_failing"), NULL, "1: the last record could not be written.",
 	      audit_is_failing(audit));
+	openmetrics_family(out, NAME("alarms"), "counter", NULL,
+			   "Alarms about what a tenant does, by what is unusual.");
+	for (unsigned int i = 0; i < ALARM_PATTERNS; i++)
+		openmetrics_uint(out, NAME("alarms_total"), gate_alarms_raised(gate, i), "pattern",
+				 alarm_name(i), NULL);
 	openmetrics_family(out, NAME("reloads"), "counter", NULL,
 			   "How often the configuration was read again.");
 	openmetrics_uint(out, NAME("reloads_total"), reloads->succeeded, "result", "done", NULL);

@@ -270,6 +270,26 @@ def what_goes_out_or_may_not_is_in_the_audit_log(ctx):
         log.verify()
 
 
+@test(private=True)
+def new_hosts_are_an_alarm(ctx):
+    """Each host counts once; the alarm is about scripts that reach many that they never reached."""
+    hosts = ["a.below.test", "b.below.test", "below.test", "127.0.0.2", "origin.test"]
+    out.names.table.setdefault("b.below.test", ["127.0.0.2"])
+    def visit(hosts):
+        return RAW + "for h in %r:\n    tunnel(h + ':%d')[0].close()\n" % (hosts, out.port)
+
+    alarms = "[alarms]\nnew_hosts = 3\nunusual_times = 0\n"
+    with Log(ctx) as log, ctx.private(out.config(alarms) + log.config()) as s, ctx.client(path=s.socket) as c:
+        for _ in range(6):
+            o = run(c, visit(hosts[:2]))
+            report(s, o, "(?:carried|cut)", r"host=b\.below\.test")
+        equal(log.records("--event", "alarm-raised"), [])
+        run(c, visit(hosts))
+        wait_log(s, r"alarm-raised tenant=\S+ pattern=new_hosts count=[345] ")
+        found, = log.records("--event", "alarm-raised")
+        equal(found["pattern"], "new_hosts")
+
+
 def audited(log, service, verdict, host, port):
     """The event that a connection with one of these verdicts is in the audit log. A record is
     written before its line."""

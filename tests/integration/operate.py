@@ -19,6 +19,7 @@ import tempfile
 import termios
 import threading
 
+from audit_log import Log
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import connect_as
 from supervisor import Supervisor
@@ -66,6 +67,61 @@ def tool(client, name, **arguments):
 
 
 # ---- status ----
+
+UNUSUAL = """[alarms]
+executions = 4
+failures = 3
+denials = 3
+cpu_seconds = 1
+unusual_times = 0
+[policy]
+run_repl = deny
+"""
+
+
+@test(private=True)
+def what_is_unusual_for_a_tenant_is_an_alarm(ctx):
+    """Once in a period: in the status, the metrics, the audit log and the journal."""
+    def alarms(seen):
+        return {(one["tenant"], one["pattern"]) for one in seen["alarms"]}
+
+    with Log(ctx) as log:
+        with Directory() as d, ctx.private(d.config(UNUSUAL) + log.config()) as s, \
+                ctx.client(path=s.socket) as c:
+            c.run("1")
+            equal(status(ctx, d)["alarms"], [])
+            for _ in range(6):
+                c.run("1 / 0")
+            for _ in range(6):
+                c.ask("tools/call", {"name": "run_repl", "arguments": {"code": "1"}})
+            for _ in range(3):
+                c.run("import time\nwhile time.process_time() < 0.7: pass", timeout_seconds=300)
+            want = {"executions", "failures", "denials", "cpu_seconds"}
+            equal(alarms(status(ctx, d)), {(ME, pattern) for pattern in want})
+            shown = command(ctx, "status", "--admin-socket", d.socket).stdout
+            assert re.search(r"^ALARM +\S+: denials \d+ in ten minutes, usually \d", shown, re.M), shown
+            text = command(ctx, "metrics", "--admin-socket", d.socket).stdout
+            for pattern in want:
+                assert 'mcp_python_alarms_total{pattern="%s"} 1\n' % pattern in text, text
+            assert 'mcp_python_alarms_total{pattern="new_hosts"} 0\n' in text, text
+            s.wait_logged("alarm-raised tenant=%s pattern=denials count=" % ME)
+        found = log.records("--event", "alarm-raised")
+        equal(sorted(r["pattern"] for r in found), sorted(want))
+        equal({r["tenant"] for r in found}, {ME})
+        log.verify()
+
+
+@test(private=True)
+def a_habit_is_no_alarm(ctx):
+    """By default a tenant may do some hundred things in ten minutes; a section of its own may say
+    otherwise."""
+    own = "[tenant %s]\nalarms.failures = 2\nalarms.unusual_times = 0\n" % ME
+    for more, want in (("", []), (own, ["failures"])):
+        with Directory() as d, ctx.private(d.config() + more) as s, ctx.client(path=s.socket) as c:
+            for _ in range(5):
+                c.run("1 / 0")
+            equal([one["pattern"] for one in status(ctx, d)["alarms"]], want)
+
 
 @test(private=True)
 def status_tells_what_goes_on(ctx):

@@ -593,7 +593,8 @@ what_did_not_happen_is_left_out(void **state)
 	size_t len;
 	char *text;
 
-	audit_set_budget(audit, &(struct audit_budget){ may_write, spend, &budget });
+	audit_set_budget(audit, &(struct audit_budget){
+		.may_write = may_write, .spend = spend, .arg = &budget });
 	audit_write(audit, AUDIT_DENIED, "uid:1", NULL, NULL);
 	assert_int_equal(stat(rig->path, &st), 0);
 	assert_int_equal(budget.spent, st.st_size);
