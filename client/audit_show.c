@@ -39,7 +39,9 @@ struct audit_shown {
 static bool
 is_hash(const char *key)
 {
-	return strcmp(key, "hash") == 0 || strcmp(key, "prev") == 0 || strcmp(key, "sha256") == 0;
+	const char *sha256 = strstr(key, "sha256");
+
+	return strcmp(key, "hash") == 0 || strcmp(key, "prev") == 0 || (sha256 && !sha256[6]);
 }
 
 /* A hash has many short words in it by chance: only its beginning counts. */
@@ -205,6 +207,8 @@ print_row(const struct audit_shown *shown, json_t *record)
 	json_object_foreach(record, key, value)
 		if (is_in_row(key))
 			print_member(row, key, value);
+	json_object_foreach(json_object_get(record, "output"), key, value)
+		print_member(row, key, value);
 	xassert(fclose(row) == 0);
 	quote_line(quoted, shown->width + 1, text, len);
 	puts(quoted);

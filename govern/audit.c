@@ -59,7 +59,7 @@ struct audit {
 	struct audit_log log;		/* the writer's, once there is one */
 	struct audit_state state;	/* of the log, after the last record or look */
 	struct writer *writer;		/* NULL: records are written at once */
-	bool has_file, journal, source, stops;
+	bool has_file, journal, source, outputs, stops;
 	uint64_t text_bytes, rotate_bytes, bytes_max;
 	struct audit_budget budget;	/* may_write NULL: no budget */
 	struct audit_source *sources;	/* by hash; each bucket holds its last script */
@@ -237,6 +237,7 @@ make_waiting(const struct audit *audit, enum audit_event event, const char *tena
 	struct audit_waiting *waiting = xcalloc(1, sizeof(*waiting));
 	struct audit_record *record = &waiting->record;
 	struct audit_line line;
+	bool hidden;
 
 	waiting->audit = (struct audit *)audit;
 	record->event = event;
@@ -244,7 +245,9 @@ make_waiting(const struct audit *audit, enum audit_event event, const char *tena
 	record->execution = execution ? xstrdup(execution) : NULL;
 	record->members = audit_members(event, tenant, execution, more);
 	note_source(waiting, more);
-	if (json_object_del(more, "source") == 0 && audit->journal)
+	hidden = json_object_del(more, "source") == 0;
+	hidden |= json_object_del(more, "output") == 0;
+	if (hidden && audit->journal)
 		record->shown = audit_members(event, tenant, execution, more);
 	audit_make_line(&line, tenant, execution, more);
 	record->line = xstrdup(line.text);
@@ -377,6 +380,7 @@ audit_new(const struct config *config, const char *path, struct audit **audit_r,
 	audit->has_file = path != NULL;
 	audit->journal = config->audit.journal;
 	audit->source = config->audit.source;
+	audit->outputs = config->audit.outputs == OUTPUTS_WHOLE;
 	audit->stops = config->audit.on_failure == ON_FAILURE_STOP;
 	audit->text_bytes = config->audit.text_bytes;
 	audit->rotate_bytes = config->audit.rotate_bytes;
@@ -461,6 +465,28 @@ audit_add_source(struct audit *audit, json_t *more, const char *text, size_t len
 	json_object_set_new(more, "source", json_stringn(text, cut));
 	if (cut < len)
 		json_object_set_new(more, "source_bytes", json_integer((json_int_t)len));
+}
+
+void
+audit_add_output(const struct audit *audit, json_t *more, const char *name, const char *text,
+		 size_t len, uint64_t bytes)
+{
+	json_t *whole = json_object_get(more, "output");
+	char hash[CHAIN_DIGITS + 1], key[32];
+
+	if (len == 0)
+		return;
+	snprintf(key, sizeof(key), "%s_bytes", name);
+	json_object_set_new(more, key, json_integer((json_int_t)bytes));
+	chain_hash(text, len, hash);
+	snprintf(key, sizeof(key), "%s_sha256", name);
+	json_object_set_new(more, key, json_string(hash));
+	if (!audit->outputs || !audit->has_file)
+		return;
+	if (!whole)
+		json_object_set_new(more, "output", whole = json_object());
+	json_object_set_new(whole, name,
+			    json_stringn(text, audit_cut_at(text, len, audit->text_bytes)));
 }
 
 void

@@ -104,9 +104,9 @@ bool audit_has_room(const struct audit *audit, const char *tenant);
 
 /* Makes one record, which is written soon. tenant: a principal; NULL: none. execution: an id; NULL:
  * none. more: a JSON object with further members, or NULL; it is released, even on failure. Its
- * member "source" is written only to the file. audit NULL: does nothing. 0, also if the record was
- * left out; or -errno: no record can be written now, and as on_failure is stop, the action must
- * not happen. */
+ * members "source" and "output" are only in the file. audit NULL: does nothing. 0, also if the
+ * record was left out; or -errno: no record can be written now, and as on_failure is stop, the
+ * action must not happen. */
 int audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 		const char *execution, json_t *more);
 
@@ -133,6 +133,13 @@ bool audit_is_failing(const struct audit *audit);
 
 /* Does [audit] source ask for whole texts? */
 bool audit_wants_source(const struct audit *audit);
+
+/* Adds what an execution has put out to the record of its end. A part that is not empty is there as
+ * NAME_bytes and NAME_sha256; with [audit] outputs = whole also, at most [audit] text_bytes of it,
+ * as the member NAME of "output", which is written only to the file. bytes: those that were put
+ * out, of which text has as much as the answer. */
+void audit_add_output(const struct audit *audit, json_t *more, const char *name, const char *text,
+		      size_t len, uint64_t bytes);
 
 /* Adds a script to a record that has its "sha256", if [audit] source is set. The first time in a
  * file it is the member "source"; if it is longer than [audit] text_bytes, it is cut, and

@@ -869,6 +869,26 @@ describe_end(const struct engine_event *event, const struct outcome *outcome)
 			 "memory_limit_bytes", (json_int_t)event->limits->memory_bytes);
 }
 
+/* Of what the client gets as text. */
+static void
+add_outputs(const struct audit *audit, json_t *more, const struct outcome *outcome)
+{
+	static const char *const names[STREAM_COUNT] = { "stdout", "stderr" };
+	static const char *const behind[STREAM_COUNT] = { "background_stdout", "background_stderr" };
+	const char *value = outcome->value_repr ? outcome->value_repr : "";
+	const char *error = outcome->error_traceback ? outcome->error_traceback : "";
+
+	for (unsigned int i = 0; i < STREAM_COUNT; i++) {
+		const struct outcome_stream *stream = &outcome->stream[i];
+		const struct outcome_stream *late = &outcome->background[i];
+
+		audit_add_output(audit, more, names[i], stream->text, stream->len, stream->written);
+		audit_add_output(audit, more, behind[i], late->text, late->len, late->len);
+	}
+	audit_add_output(audit, more, "result", value, strlen(value), strlen(value));
+	audit_add_output(audit, more, "error", error, strlen(error), strlen(error));
+}
+
 static void
 gate_on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
 {
@@ -923,11 +943,14 @@ gate_on_answered(void *arg, const struct engine_event *event, const struct outco
 {
 	const struct gate *gate = arg;
 	const char *principal = tenant_principal(event->tenant);
+	json_t *more;
 
 	if (!gate->options.audit || outcome->status == OUTCOME_AUDIT_UNAVAILABLE)
 		return;
-	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id,
-		    describe_end(event, outcome));
+	more = describe_end(event, outcome);
+	if (!event->internal)
+		add_outputs(gate->options.audit, more, outcome);
+	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id, more);
 	if (gate_is_limit(outcome->status))
 		audit_write(gate->options.audit, AUDIT_LIMIT_HIT, principal,
 			    event->id, json_pack("{s:s,s:s}", "status",

@@ -95,6 +95,8 @@ struct config_tool_calls {
 	uint64_t result_bytes, results_bytes;	/* of a call; of a run */
 };
 
+/* What records of ends have of outputs. */
+enum config_outputs { OUTPUTS_HASH = 1, OUTPUTS_WHOLE };
 
 /* [alarms]: what a tenant may use in ten minutes before it is reported; 0: any amount. */
 struct config_alarms {
@@ -277,6 +279,7 @@ struct config {
 	struct {
 		char *file;		/* NULL: none */
 		bool journal, source, sync;
+		uint32_t outputs;	/* enum config_outputs */
 		uint32_t on_failure;	/* enum audit_on_failure */
 		uint64_t text_bytes;	/* of one text in a record; the rest is cut off */
 		uint64_t rotate_bytes;

@@ -258,6 +258,7 @@ static const struct key keys[] = {
 	KEY("audit", "journal",          BOOL,  audit.journal, 0, 1, 1, "yes"),
 	KEY("audit", "source",           BOOL,  audit.source, 0, 1, 1, "yes"),
 	KEY("audit", "sync",             BOOL,  audit.sync, 0, 1, 1, "no"),
+	CHOICE_KEY("audit", "outputs",   audit.outputs, "hash|whole", "hash"),
 	CHOICE_KEY("audit", "on_failure", audit.on_failure, "stop|continue", "stop"),
 	KEY("audit", "text_bytes",       BYTES, audit.text_bytes, 64, 64 * MiB, 1, "64K"),
 	KEY("audit", "rotate_bytes",     BYTES, audit.rotate_bytes, 4096, 1024 * GiB, 1, "64M"),

@@ -281,6 +281,57 @@ def without_source_there_is_its_hash(ctx):
         assert hashlib.sha256(b"secret = 1").hexdigest() in text
 
 
+def sha256(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@test(private=True)
+def outputs_are_recorded_by_their_hash(ctx):
+    script = "import sys\nprint('out-\u00e9')\nprint('err', file=sys.stderr)\n'a value'"
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            o, silent, long = c.run(script), c.run("1; None"), c.run("print('x' * 3000000)")
+            failed = c.run("1 / 0")
+        end = log.records("--execution", o.id)[1]
+        for name, text in ("stdout", "out-\u00e9\n"), ("stderr", "err\n"), ("result", "'a value'"):
+            equal((end[name + "_bytes"], end[name + "_sha256"]), (len(text.encode()), sha256(text)))
+        quiet = log.records("--execution", silent.id)[1]
+        equal([key for key in quiet if key.endswith("_sha256")], [])
+        # all that was written is counted; the hash is that of what the client has
+        cut = log.records("--execution", long.id)[1]
+        equal((cut["stdout_bytes"], cut["stdout_sha256"]), (3000001, sha256(long.stdout)))
+        broken = log.records("--execution", failed.id)[1]
+        equal(broken["error_bytes"] > 0 and "output" not in broken, True)
+        with open(log.path, encoding="utf-8") as f:
+            started = [r for r in map(json.loads, f) if r["event"] == "execution-ended"]
+        assert "out-" not in json.dumps(started), started
+        row = [line for line in log.command("show", "--table").stdout.splitlines() if "stdout_bytes=7" in line]
+        assert len(row) == 1 and "sha256" not in row[0], row
+
+
+@test(private=True)
+def or_in_whole_where_the_operator_wants_it(ctx):
+    """In the file alone, and at most text_bytes of each."""
+    with Log(ctx) as log:
+        config = log.config("outputs = whole\ntext_bytes = 1000\n")
+        with ctx.private(config) as s, ctx.client(path=s.socket) as c:
+            o, long = c.run("print('Needle-out')\n[1, 2]"), c.run("print('\u00e9' * 5000)")
+            failed = c.run("raise ValueError('Needle-error')")
+            cell = c.ask("tools/call", {"name": "run_repl", "arguments": {"code": "print('in a cell')"}})
+        log.verify()
+        equal(log.records("--execution", o.id)[1]["output"], {"stdout": "Needle-out\n", "result": "[1, 2]"})
+        cut = log.records("--execution", long.id)[1]
+        equal((cut["output"]["stdout"], cut["stdout_bytes"]), ("\u00e9" * 500, 10001))
+        assert "Needle-error" in log.records("--execution", failed.id)[1]["output"]["error"]
+        assert not cell.get("isError"), cell
+        said = [r.get("output") for r in log.records("--event", "execution-ended")]
+        assert {"stdout": "in a cell\n"} in said, said
+        equal([r["execution"] for r in log.records("--text", "needle-out", "--event", "execution-ended")], [o.id])
+        shown = log.command("show", "--table", "--execution", o.id).stdout
+        assert 'stdout="Needle-out" result="[1, 2]"' in shown, shown
+        assert "Needle" not in "".join(l for l in s.log().splitlines() if "execution-ended" in l), s.log()
+
+
 @test(private=True)
 def changes_are_found(ctx):
     with Log(ctx) as log:
