@@ -573,7 +573,7 @@ def one_tenant_fills_no_disk(ctx):
 @test(private=True, root=True)
 def a_tenant_has_a_share_of_the_log(ctx):
     with Log(ctx) as log:
-        config = log.config() + "[quota]\naudit_bytes_per_hour = 32K\n"
+        config = log.config() + "[quota]\naudit_bytes_per_hour = 32K\n[alarms]\ndenials = 0\n"
         with ctx.private(config) as s, ctx.client(path=s.socket) as c, \
                 ctx.client(path=s.socket, uid=SOMEBODY) as other:
             outcomes = [c.run("1 #%d%s" % (i, "x" * 4000)) for i in range(20)]
