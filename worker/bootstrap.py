@@ -38,6 +38,7 @@ import traceback
 from _signal import set_wakeup_fd
 from importlib.machinery import BuiltinImporter, PathFinder
 from importlib.machinery import SourceFileLoader as ScriptLoader
+from itertools import compress
 from stat import S_ISCHR
 from types import CoroutineType
 
@@ -92,6 +93,7 @@ def prepare(modules, remove_env, learnable, learned):
     """Imports modules, and learns others. Returns the names of those that cannot be imported,
     well_known(), and the result of learn()."""
     missing, packages = [], well_known()
+    gc.disable()  # it would go through the modules again and again
     prepare_display()
     if "inspect" in sys.modules:
         patch_inspect(sys.modules["inspect"])
@@ -112,7 +114,9 @@ def prepare(modules, remove_env, learnable, learned):
         logging._handlerList[:] = [handler for handler in logging._handlerList
                                    if handler() is not logging.lastResort]
     Prepared.exits, Prepared.thread_exits = count_exits(), len(thread_exits)
-    Prepared.generators = generators()
+    Prepared.generators, has_others = generators()
+    if has_others and result[0] and not Learned.trials:
+        end_group()
     settle_hooks()
 
     sys.dont_write_bytecode = True  # /workspace has the script's files, and no others
@@ -138,6 +142,9 @@ def prepare(modules, remove_env, learnable, learned):
     )
     if sys.version_info < (3, 14):  # from 3.14 on __annotate__ makes them on demand
         clean["__annotations__"] = {}
+    gc.enable()
+    gc.collect()
+    gc.freeze()
     for _ in range(16):  # lets the interpreter specialise the code that every run executes
         rehearse()
     gc.collect()
@@ -174,10 +181,24 @@ def rehearse():
 
 
 def generators():
-    """The generators that modules have made for themselves, for example sympy.core.random.rng."""
-    known = learned_module("random")
-    return known and [(known.Random.seed, one) for one in gc.get_objects()
-                      if issubclass(type(one), known.Random) and one is not known._inst] or ()
+    """The generators that modules have made for themselves, for example sympy.core.random.rng; and
+    whether there are others, which fresh() does not seed anew, so that workers would share their
+    numbers."""
+    known, bits = learned_module("random"), learned_module("numpy.random.bit_generator")
+    if not known:
+        return (), False
+    own, legacy = known.Random, learned_module("numpy.random.mtrand")
+    spared = known._inst, legacy and legacy._rand._bit_generator
+    objects = gc.get_objects()
+    types = list(map(type, objects))
+    kinds = {at: kind for at, kind in dict(zip(map(id, types), types)).items()
+             if issubclass(kind, own) or bits and issubclass(kind, bits.BitGenerator)}
+    found = [one for one in compress(objects, map(kinds.__contains__, map(id, types)))
+             if not any(one is other for other in spared)]
+    others = [kind for kind in map(type, found) if not issubclass(kind, own) or not issubclass(
+        kind, known.SystemRandom) and (kind.random, kind.getrandbits) != (own.random,
+                                                                         own.getrandbits)]
+    return [(own.seed, one) for one in found if issubclass(type(one), own)], bool(others)
 
 
 def fresh():

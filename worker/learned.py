@@ -410,22 +410,6 @@ def is_of_pybind(key, value):
     return key.startswith("__pybind11_internals_") and type_name(type(value)).endswith("PyCapsule")
 
 
-def has_generator():
-    """Is there a random generator that fresh() does not seed anew? Workers would share its
-    numbers."""
-    known, bits = learned_module("random"), learned_module("numpy.random.bit_generator")
-    legacy = learned_module("numpy.random.mtrand")
-    own, objects = legacy and legacy._rand._bit_generator, gc.get_objects()
-    kinds = {id(type(one)): type(one) for one in objects}.values()
-    if known and any(issubclass(kind, known.Random) and not issubclass(kind, known.SystemRandom)
-                     and (kind.random, kind.getrandbits) != (known.Random.random,
-                                                             known.Random.getrandbits)
-                     for kind in kinds):
-        return True
-    drawing = {id(kind) for kind in kinds if bits and issubclass(kind, bits.BitGenerator)}
-    return bool(drawing) and any(id(type(one)) in drawing and one is not own for one in objects)
-
-
 @contextlib.contextmanager
 def watched(unwanted):
     """Notes what a module does that no worker may inherit. Threads that Python code starts are
@@ -501,7 +485,7 @@ def import_watched(name, journal):
 def in_trial(name):
     """Runs in a child. Returns the same as import_watched()."""
     why, names = import_watched(name, contextlib.nullcontext())
-    if not why and has_generator():
+    if not why and generators()[1]:
         why, names = "makes a random generator of its own", ()
     return why, names
 
@@ -595,7 +579,6 @@ def learn(learnable, learned):
     sys.meta_path.insert(0, LearnedFinder())
     mask, untried, reasons, loads, end = 0, 0, [], {}, import_clock() + TRIALS_S
     Learned.started = 1  # nothing is measured here
-    gc.disable()  # it would go through all objects again and again
     for number, name in enumerate(learnable):
         if not learned >> number & 1:
             continue
@@ -607,11 +590,8 @@ def learn(learnable, learned):
         reasons.append(("%s: %s" % (name, why)).encode())
         if not is_verdict:
             untried |= 1 << number
-    if not Learned.trials and has_generator():
-        end_group()
     for name, names in loads.items():
         Learned.loads[name] = Load(names)
-    gc.enable()
     Learned.started = 0
     return mask, untried, reasons
 
