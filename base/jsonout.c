@@ -307,8 +307,36 @@ jsonout_member_real(struct jsonout *out, const char *key, double number)
 void
 jsonout_member_text(struct jsonout *out, const char *key, const char *text)
 {
+	jsonout_member_string(out, key, text, text ? strlen(text) : 0);
+}
+
+void
+jsonout_member_string(struct jsonout *out, const char *key, const char *text, size_t len)
+{
 	jsonout_key(out, key);
-	jsonout_text(out, text, strlen(text));
+	if (text)
+		jsonout_text(out, text, len);
+	else
+		jsonout_null(out);
+}
+
+void
+jsonout_member_texts(struct jsonout *out, const char *key, char *const *text, size_t n)
+{
+	jsonout_member_open(out, key, '[');
+	for (size_t i = 0; i < n; i++)
+		jsonout_text(out, text[i], strlen(text[i]));
+	jsonout_close(out, ']');
+}
+
+void
+jsonout_member_known(struct jsonout *out, const char *key, bool known, uint64_t number)
+{
+	jsonout_key(out, key);
+	if (known)
+		jsonout_uint(out, number);
+	else
+		jsonout_null(out);
 }
 
 void

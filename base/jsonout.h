@@ -54,10 +54,15 @@ void jsonout_base64(struct jsonout *out, const void *bytes, size_t len);
 /* Writes a string: len bytes as a data: URI. type: plain ASCII, never from a peer. */
 void jsonout_data_uri(struct jsonout *out, const char *type, const void *bytes, size_t len);
 
-/* These write a key and a value; the first only its bracket. text ends with NUL. */
+/* These write a key and a value; the first only its bracket. text ends with NUL, or has len bytes;
+ * NULL: null is written. */
 void jsonout_member_open(struct jsonout *out, const char *key, char bracket);
 void jsonout_member_text(struct jsonout *out, const char *key, const char *text);
+void jsonout_member_string(struct jsonout *out, const char *key, const char *text, size_t len);
+void jsonout_member_texts(struct jsonout *out, const char *key, char *const *text, size_t n);
 void jsonout_member_uint(struct jsonout *out, const char *key, uint64_t number);
+void jsonout_member_known(struct jsonout *out, const char *key, bool known,
+			  uint64_t number);	/* not known: null */
 void jsonout_member_real(struct jsonout *out, const char *key, double number);
 void jsonout_member_bool(struct jsonout *out, const char *key, bool truth);
 void jsonout_member_raw(struct jsonout *out, const char *key, const char *json);

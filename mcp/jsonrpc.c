@@ -486,6 +486,23 @@ jsonrpc_id_done(struct jsonrpc_id *id)
 	*id = (struct jsonrpc_id){ NULL, NULL };
 }
 
+static int
+put_piece(const char *text, size_t len, void *out)
+{
+	jsonout_raw(out, text, len);
+	((struct jsonout *)out)->comma = false;
+	return 0;
+}
+
+void
+jsonrpc_write_value(struct jsonout *out, const json_t *value)
+{
+	jsonout_raw(out, "", 0);
+	out->comma = false;
+	xassert(json_dump_callback(value, put_piece, out, JSON_COMPACT | JSON_ENCODE_ANY) == 0);
+	out->comma = true;
+}
+
 void
 jsonrpc_open_result(struct jsonout *out, const char *id_raw)
 {

@@ -76,6 +76,9 @@ void jsonrpc_id_done(struct jsonrpc_id *id);
 
 /* Writes the beginning of an answer, up to the value of "result", which the caller writes next.
  * id_raw is not NULL. */
+/* Writes a value. */
+void jsonrpc_write_value(struct jsonout *out, const json_t *value);
+
 void jsonrpc_open_result(struct jsonout *out, const char *id_raw);
 void jsonrpc_close_result(struct jsonout *out);
 

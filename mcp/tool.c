@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
+
 void
 tool_description_done(struct tool_description *description)
 {
@@ -17,10 +19,31 @@ tool_description_done(struct tool_description *description)
 	memset(description, 0, sizeof(*description));
 }
 
-bool
-tool_text_suffices(const struct tool_host *host)
+void
+tool_write(struct tool_writer *writer, const struct tool_host *host)
 {
-	return host->wants_structured && !host->wants_structured(host->arg);
+	*writer = (struct tool_writer){ .host = host };
+	writer->for_programs = !host->wants_structured || host->wants_structured(host->arg);
+	writer->text = xalloc_check(open_memstream(&writer->written, &writer->answer.text_len));
+	jsonout_init(&writer->structured);
+}
+
+void
+tool_give(struct tool_writer *writer)
+{
+	struct tool_answer *answer = &writer->answer;
+
+	xalloc_check(fclose(writer->text) == 0 ? writer->written : NULL);
+	answer->structured = writer->structured.at;
+	answer->structured_len = writer->structured.len;
+	answer->text = writer->written;
+	if (answer->text_len == 0 && answer->structured_len > 0) {
+		answer->text = answer->structured;
+		answer->text_len = answer->structured_len;
+	}
+	writer->host->on_answer(writer->host->arg, answer);
+	jsonout_done(&writer->structured);
+	free(writer->written);
 }
 
 void

@@ -13,9 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <jansson.h>
 
+#include "base/jsonout.h"
 #include "engine/execution.h"
 
 struct config;
@@ -295,8 +297,22 @@ struct tool {
 /* Answers that nothing was done: an error with only this text. */
 void tool_refuse(const struct tool_host *host, const char *text);
 
-/* May the answer lack its structured content, because nobody would get it? */
-bool tool_text_suffices(const struct tool_host *host);
+/* An answer that is being written. */
+struct tool_writer {
+	const struct tool_host *host;
+	struct tool_answer answer;	/* its members beside the two texts are the tool's */
+	FILE *text;			/* the answer for people and models */
+	struct jsonout structured;	/* for programs: an object */
+	bool for_programs;		/* anybody gets it: it is to be written */
+	char *written;			/* the text, after fflush(text) */
+};
+
+/* Begins an answer. host: must last until tool_give(). */
+void tool_write(struct tool_writer *writer, const struct tool_host *host);
+
+/* Answers with what was written: calls host->on_answer once. An empty text means that the
+ * structured form is the text, too. */
+void tool_give(struct tool_writer *writer);
 
 /* Statuses of calls that policy did not allow. */
 #define TOOL_DENIED "denied"

@@ -48,23 +48,6 @@ state_of(const struct repl_session_info *info)
 	return info->busy ? "busy" : info->frozen ? "frozen" : "idle";
 }
 
-static const char *
-profile_of(const struct repl_session_info *info, const struct config *config)
-{
-	return info->profile ? info->profile : config->profile[0].name;
-}
-
-/* 0: not known. */
-static void
-write_bytes(struct jsonout *out, const char *name, uint64_t bytes)
-{
-	jsonout_key(out, name);
-	if (bytes)
-		jsonout_uint(out, bytes);
-	else
-		jsonout_null(out);
-}
-
 static void
 write_repl_session(struct jsonout *out, const struct repl_session *session,
 		   const struct config *config)
@@ -77,10 +60,10 @@ write_repl_session(struct jsonout *out, const struct repl_session *session,
 	jsonout_member_text(out, "session", info.handle);
 	jsonout_member_text(out, "state", state_of(&info));
 	jsonout_member_bool(out, "kept", info.kept);
-	jsonout_member_text(out, "profile", profile_of(&info, config));
+	jsonout_member_text(out, "profile", info.profile ? info.profile : config->profile[0].name);
 	jsonout_member_uint(out, "cells", info.cells);
-	write_bytes(out, "memory_bytes", info.memory_bytes);
-	write_bytes(out, "snapshot_bytes", info.snapshot_bytes);
+	jsonout_member_known(out, "memory_bytes", info.memory_bytes, info.memory_bytes);
+	jsonout_member_known(out, "snapshot_bytes", info.snapshot_bytes, info.snapshot_bytes);
 	jsonout_member_real(out, "memory_mb", (double)info.memory_limit / MIB);
 	jsonout_member_uint(out, "idle_seconds", info.idle_ms / 1000);
 	jsonout_member_text(out, "expires", info.expires);
@@ -89,18 +72,6 @@ write_repl_session(struct jsonout *out, const struct repl_session *session,
 		jsonout_text(out, name, strlen(name));
 	jsonout_close(out, ']');
 	jsonout_close(out, '}');
-}
-
-static void
-write_repl_sessions(struct jsonout *out, const struct tool_host *host)
-{
-	const struct repl_session *session = NULL;
-
-	jsonout_member_open(out, "repl_sessions", '[');
-	while ((session = repl_session_next(host->tenant, session)))
-		write_repl_session(out, session, host->config);
-	jsonout_close(out, ']');
-	jsonout_member_uint(out, "repl_sessions_most", host->config->repl.sessions_max);
 }
 
 /* The facts that are reported beside the environment itself. */
@@ -156,15 +127,6 @@ is_offered(const struct tool_host *host, const struct config_profile *profile)
 }
 
 static void
-write_modules(struct jsonout *out, const struct config_profile *profile)
-{
-	jsonout_member_open(out, "preloaded", '[');
-	for (size_t i = 0; i < profile->modules.n; i++)
-		jsonout_text(out, profile->modules.item[i], strlen(profile->modules.item[i]));
-	jsonout_close(out, ']');
-}
-
-static void
 write_profiles(struct jsonout *out, const struct tool_host *host, bool modules)
 {
 	const struct config *config = host->config;
@@ -179,14 +141,11 @@ write_profiles(struct jsonout *out, const struct tool_host *host, bool modules)
 		jsonout_open(out, '{');
 		jsonout_member_text(out, "name", profile->name);
 		jsonout_member_bool(out, "default", i == 0 || is_only);
-		jsonout_key(out, "interpreter");
-		if (profile->interpreter)
-			jsonout_text(out, profile->interpreter, strlen(profile->interpreter));
-		else
-			jsonout_null(out);
+		jsonout_member_text(out, "interpreter", profile->interpreter);
 		jsonout_member_uint(out, "preloaded_modules", profile->modules.n);
 		if (modules)
-			write_modules(out, profile);
+			jsonout_member_texts(out, "preloaded", profile->modules.item,
+					     profile->modules.n);
 		jsonout_member_uint(out, "disk_bytes", config_disk_bytes(config, profile));
 		jsonout_close(out, '}');
 	}
@@ -276,10 +235,8 @@ write_reach(struct jsonout *out, const struct tool_host *host)
 	const struct config *config = host->config;
 	const struct config_list *allow = &config->network.allow;
 
-	jsonout_member_open(out, "network", '[');
-	for (size_t i = 0; i < allow->n && i < RULES_SHOWN; i++)
-		jsonout_text(out, allow->item[i], strlen(allow->item[i]));
-	jsonout_close(out, ']');
+	jsonout_member_texts(out, "network", allow->item,
+			     allow->n < RULES_SHOWN ? allow->n : RULES_SHOWN);
 	jsonout_member_uint(out, "network_rules", allow->n);
 	jsonout_member_open(out, "secrets", '[');
 	for (size_t i = 0; i < config->n_secrets; i++)
@@ -408,7 +365,7 @@ static void
 write_packages(struct jsonout *out, const json_t *environment)
 {
 	const json_t *packages = json_object_get(environment, "packages"), *package;
-	const char **name = sorted_packages(packages);
+	own_mem const char **name = sorted_packages(packages);
 
 	jsonout_member_open(out, "packages", '[');
 	for (size_t i = 0; name[i]; i++) {
@@ -421,14 +378,13 @@ write_packages(struct jsonout *out, const json_t *environment)
 		jsonout_close(out, '}');
 	}
 	jsonout_close(out, ']');
-	free(name);
 }
 
 /* One line of the text. */
 static void
 list_packages(FILE *to, const json_t *packages, bool versions)
 {
-	const char **name = sorted_packages(packages);
+	own_mem const char **name = sorted_packages(packages);
 
 	fprintf(to, "packages (%zu%s):", json_object_size(packages),
 		versions ? "" : "; modules=true tells their versions");
@@ -441,7 +397,6 @@ list_packages(FILE *to, const json_t *packages, bool versions)
 			fprintf(to, " %s", json_string_value(json_object_get(package, "version")));
 	}
 	fputc('\n', to);
-	free(name);
 }
 
 static void
@@ -487,34 +442,10 @@ check_environment_by(bool controller)
 }
 
 static void
-write_enforcement(struct jsonout *out, const struct engine_enforcement *how)
-{
-	jsonout_member_open(out, "enforcement", '{');
-	jsonout_member_text(out, "memory", check_environment_by(how->memory_controller));
-	jsonout_member_text(out, "pids", check_environment_by(how->pids_controller));
-	jsonout_member_text(out, "cpu", check_environment_by(how->cpu_controller));
-	jsonout_member_bool(out, "landlock", how->landlock);
-	jsonout_member_bool(out, "own_uids", how->own_uids);
-	jsonout_member_text(out, "summary", how->text);
-	jsonout_close(out, '}');
-}
-
-static void
-write_tenant(struct jsonout *out, const struct tenant_counts *counts)
-{
-	jsonout_member_open(out, "yours", '{');
-	jsonout_member_uint(out, "sessions", counts->sessions);
-	jsonout_member_uint(out, "running", counts->running);
-	jsonout_member_uint(out, "running_most", counts->running_max);
-	jsonout_member_uint(out, "queued", counts->queued);
-	jsonout_member_uint(out, "queued_most", counts->queued_max);
-	jsonout_close(out, '}');
-}
-
-static void
 write_structured(struct jsonout *out, const struct state *state, const json_t *environment)
 {
 	const struct limits_policy *limits = &state->host->config->limits;
+	const struct repl_session *session = NULL;
 
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "python_version", environment_python(environment));
@@ -529,9 +460,26 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 	write_limits(out, "default", &limits->standard);
 	write_limits(out, "most", &limits->cap);
 	jsonout_close(out, '}');
-	write_enforcement(out, &state->how);
-	write_tenant(out, &state->counts);
-	write_repl_sessions(out, state->host);
+	jsonout_member_open(out, "enforcement", '{');
+	jsonout_member_text(out, "memory", check_environment_by(state->how.memory_controller));
+	jsonout_member_text(out, "pids", check_environment_by(state->how.pids_controller));
+	jsonout_member_text(out, "cpu", check_environment_by(state->how.cpu_controller));
+	jsonout_member_bool(out, "landlock", state->how.landlock);
+	jsonout_member_bool(out, "own_uids", state->how.own_uids);
+	jsonout_member_text(out, "summary", state->how.text);
+	jsonout_close(out, '}');
+	jsonout_member_open(out, "yours", '{');
+	jsonout_member_uint(out, "sessions", state->counts.sessions);
+	jsonout_member_uint(out, "running", state->counts.running);
+	jsonout_member_uint(out, "running_most", state->counts.running_max);
+	jsonout_member_uint(out, "queued", state->counts.queued);
+	jsonout_member_uint(out, "queued_most", state->counts.queued_max);
+	jsonout_close(out, '}');
+	jsonout_member_open(out, "repl_sessions", '[');
+	while ((session = repl_session_next(state->host->tenant, session)))
+		write_repl_session(out, session, state->host->config);
+	jsonout_close(out, ']');
+	jsonout_member_uint(out, "repl_sessions_most", state->host->config->repl.sessions_max);
 	jsonout_close(out, '}');
 }
 
@@ -615,25 +563,16 @@ static void
 check_environment_give(const struct tool_host *host, const char *profile, bool modules,
 		       const json_t *environment)
 {
-	struct tool_answer answer = { .is_error = false };
 	struct state state = { .host = host, .profile = profile, .modules = modules };
-	struct jsonout structured;
-	own_mem char *text = NULL;
-	FILE *to = open_memstream(&text, &answer.text_len);
+	struct tool_writer w;
 
-	xalloc_check(to);
+	tool_write(&w, host);
 	engine_enforcement(host->engine, &state.how);
 	tenant_count(host->tenant, &state.counts);
-	write_environment(to, &state, environment);
-	xassert(fclose(to) == 0);
-	jsonout_init(&structured);
-	if (!tool_text_suffices(host))
-		write_structured(&structured, &state, environment);
-	answer.text = text;
-	answer.structured = structured.at;
-	answer.structured_len = structured.len;
-	host->on_answer(host->arg, &answer);
-	jsonout_done(&structured);
+	write_environment(w.text, &state, environment);
+	if (w.for_programs)
+		write_structured(&w.structured, &state, environment);
+	tool_give(&w);
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
+#include "mcp/jsonrpc.h"
 #include "policy/config.h"
 #include "proto/message.h"
 #include "tools/check/look_tools.h"
@@ -79,42 +80,28 @@ is_answer(const json_t *answer)
 }
 
 static void
-search_tools_say(FILE *to, const json_t *found)
+search_tools_give(const struct tool_host *host, const json_t *answer)
 {
-	const json_t *one;
+	const json_t *found = json_object_get(answer, "tools"), *one;
+	struct tool_writer w;
 	size_t i;
 
+	tool_write(&w, host);
 	json_array_foreach(found, i, one) {
 		const char *text = json_string_value(json_object_get(one, "description"));
 		const char *usage = json_string_value(json_object_get(one, "usage"));
 
 		if (usage)
-			fprintf(to, "%s\n\n", usage);
+			fprintf(w.text, "%s\n\n", usage);
 		else
-			fprintf(to, "%s%s%s\n", json_string_value(json_object_get(one, "name")),
+			fprintf(w.text, "%s%s%s\n", json_string_value(json_object_get(one, "name")),
 				text && *text ? ": " : "", text ? text : "");
 	}
 	if (json_array_size(found) == 0)
-		fputs("No tool fits.\n", to);
-}
-
-static void
-search_tools_give(const struct tool_host *host, const json_t *answer)
-{
-	struct tool_answer given = { .is_error = false };
-	char *structured = tool_text_suffices(host)
-				   ? NULL : xalloc_check(json_dumps(answer, JSON_COMPACT));
-	char *text = NULL;
-	FILE *to = xalloc_check(open_memstream(&text, &given.text_len));
-
-	search_tools_say(to, json_object_get(answer, "tools"));
-	xalloc_check(fclose(to) == 0 ? text : NULL);
-	given.text = text;
-	given.structured = structured;
-	given.structured_len = structured ? strlen(structured) : 0;
-	host->on_answer(host->arg, &given);
-	free(structured);
-	free(text);
+		fputs("No tool fits.\n", w.text);
+	if (w.for_programs)
+		jsonrpc_write_value(&w.structured, answer);
+	tool_give(&w);
 }
 
 static void

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/jsonout.h"
-#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -132,11 +131,7 @@ static void
 write_error(struct jsonout *out, unsigned int line, const char *message)
 {
 	jsonout_open(out, '{');
-	jsonout_key(out, "line");
-	if (line)
-		jsonout_uint(out, line);
-	else
-		jsonout_null(out);
+	jsonout_member_known(out, "line", line, line);
 	jsonout_member_text(out, "message", message);
 	jsonout_close(out, '}');
 }
@@ -151,12 +146,7 @@ validate_script_write_structured(struct jsonout *out, const struct tool_host *ho
 	jsonout_member_bool(out, "valid", is_valid(host, findings));
 	jsonout_member_bool(out, "found", findings->found);
 	validate_script_write_list(out, "dependencies", findings, false);
-	jsonout_key(out, "requires_python");
-	if (findings->requires_python)
-		jsonout_text(out, findings->requires_python,
-			     strlen(findings->requires_python));
-	else
-		jsonout_null(out);
+	jsonout_member_text(out, "requires_python", findings->requires_python);
 	jsonout_member_open(out, "errors", '[');
 	for (size_t i = 0; i < findings->n_errors; i++)
 		write_error(out, findings->error[i].line, findings->error[i].message);
@@ -206,23 +196,14 @@ static void
 validate_script_answer_findings(const struct tool_host *host, const char *profile,
 				const struct findings *findings)
 {
-	struct tool_answer answer = { .is_error = false };
-	struct jsonout structured;
-	own_mem char *text = NULL;
-	FILE *to = open_memstream(&text, &answer.text_len);
+	struct tool_writer w;
 
-	xalloc_check(to);
 	(void)profile;
-	validate_script_say(to, host, findings);
-	xassert(fclose(to) == 0);
-	jsonout_init(&structured);
-	if (!tool_text_suffices(host))
-		validate_script_write_structured(&structured, host, findings);
-	answer.text = text;
-	answer.structured = structured.at;
-	answer.structured_len = structured.len;
-	host->on_answer(host->arg, &answer);
-	jsonout_done(&structured);
+	tool_write(&w, host);
+	validate_script_say(w.text, host, findings);
+	if (w.for_programs)
+		validate_script_write_structured(&w.structured, host, findings);
+	tool_give(&w);
 }
 
 static void

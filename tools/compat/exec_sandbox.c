@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -53,54 +54,18 @@ default_seconds(const struct config *config)
 
 /* ---- answers ---- */
 
-/* A text that is being written for the client. */
-struct saying {
-	FILE *to;
-	char *text;
-	size_t len;
-};
-
+/* Answers. whole: the text for programs; NULL: they get the same text. */
 static void
-saying_begin(struct saying *s)
+exec_sandbox_give(struct tool_writer *w, const char *whole, size_t len)
 {
-	*s = (struct saying){ .text = NULL };
-	s->to = xalloc_check(open_memstream(&s->text, &s->len));
-}
-
-static void
-saying_end(struct saying *s)
-{
-	xassert(fclose(s->to) == 0);
-}
-
-/* whole: for programs; text: for readers. */
-static void
-exec_sandbox_give(const struct saying *whole, const struct saying *text, bool is_error,
-		  bool not_run, const struct tool_host *host)
-{
-	struct tool_answer answer = { .is_error = is_error, .not_run = not_run,
-				      .text = text->text, .text_len = text->len };
-	struct jsonout structured;
-
-	jsonout_init(&structured);
-	if (!tool_text_suffices(host)) {
-		jsonout_open(&structured, '{');
-		jsonout_key(&structured, "result");
-		jsonout_text(&structured, whole->text, whole->len);
-		jsonout_close(&structured, '}');
+	fflush(w->text);
+	if (w->for_programs) {
+		jsonout_open(&w->structured, '{');
+		jsonout_member_string(&w->structured, "result", whole ? whole : w->written,
+				      whole ? len : w->answer.text_len);
+		jsonout_close(&w->structured, '}');
 	}
-	answer.structured = structured.at;
-	answer.structured_len = structured.len;
-	host->on_answer(host->arg, &answer);
-	jsonout_done(&structured);
-}
-
-static void
-saying_give(struct saying *s, bool is_error, bool not_run, const struct tool_host *host)
-{
-	saying_end(s);
-	exec_sandbox_give(s, s, is_error, not_run, host);
-	free(s->text);
+	tool_give(w);
 }
 
 /* An answer holds its text twice. Escapes may make it longer than clients accept: then its end
@@ -150,25 +115,23 @@ say_streams(FILE *to, const struct outcome *outcome, const struct reader *reader
 }
 
 static void
-say_outcome(struct saying *s, const struct outcome *outcome, const char *advice,
+say_outcome(FILE *to, const struct outcome *outcome, const char *advice,
 	    const struct reader *reader)
 {
-	saying_begin(s);
-	say_streams(s->to, outcome, reader);
+	say_streams(to, outcome, reader);
 	/* The cause of the stop, if the script cannot know it. */
 	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
-		fprintf(s->to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
+		fprintf(to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
 			outcome->message ? outcome->message : "");
 	if (outcome->n_tool_calls > 0) {
-		fputs("--- tool_calls ---\n", s->to);
-		run_calls_say(outcome, s->to);
+		fputs("--- tool_calls ---\n", to);
+		run_calls_say(outcome, to);
 	}
 	if (*advice)
-		fprintf(s->to, "--- advice: %s ---\n", advice);
-	exec_sandbox_say_end(s->to, outcome->exit_code, outcome->duration_ms);
+		fprintf(to, "--- advice: %s ---\n", advice);
+	exec_sandbox_say_end(to, outcome->exit_code, outcome->duration_ms);
 	if (outcome->status == OUTCOME_TIMEOUT)
-		fputs("\n--- timed_out: true ---", s->to);
-	saying_end(s);
+		fputs("\n--- timed_out: true ---", to);
 }
 
 /* As in that server, a script that fails is a normal answer: not isError. */
@@ -178,15 +141,20 @@ exec_sandbox_answer(const struct outcome *outcome, unsigned int flags, const str
 	const struct reader reader = { host, outcome->id, host->config->exec_sandbox.text_tokens };
 	bool ran = outcome_ran(outcome->status);
 	char advice[MISSING_ADVICE] = "";
-	struct saying whole, text;
+	own_mem char *whole = NULL;
+	struct tool_writer w;
+	FILE *to;
+	size_t len;
 
 	(void)flags;
 	missing_advise(host, outcome, false, advice);
-	say_outcome(&whole, outcome, advice, NULL);
-	say_outcome(&text, outcome, advice, &reader);
-	exec_sandbox_give(&whole, &text, !ran, !ran, host);
-	free(whole.text);
-	free(text.text);
+	to = xalloc_check(open_memstream(&whole, &len));
+	say_outcome(to, outcome, advice, NULL);
+	xalloc_check(fclose(to) == 0 ? whole : NULL);
+	tool_write(&w, host);
+	w.answer.is_error = w.answer.not_run = !ran;
+	say_outcome(w.text, outcome, advice, &reader);
+	exec_sandbox_give(&w, whole, len);
 }
 
 /* Wrong arguments are an error of the call; a missing package or session is an error of the
@@ -197,16 +165,18 @@ exec_sandbox_refuse(const char *reason, const char *text, const struct tool_host
 	bool wrong = strcmp(reason, RUN_DEPENDENCY_UNAVAILABLE) != 0 &&
 		     strcmp(reason, RUN_PYTHON_UNAVAILABLE) != 0 &&
 		     strcmp(reason, TOOL_APPROVAL_PENDING) != 0;
-	struct saying s;
+	struct tool_writer w;
 
-	saying_begin(&s);
+	tool_write(&w, host);
+	w.answer.is_error = wrong;
+	w.answer.not_run = true;
 	if (wrong) {
-		fputs(text, s.to);
+		fputs(text, w.text);
 	} else {
-		say_block(s.to, "stderr", text, strlen(text));
-		exec_sandbox_say_end(s.to, 1, 0);
+		say_block(w.text, "stderr", text, strlen(text));
+		exec_sandbox_say_end(w.text, 1, 0);
 	}
-	saying_give(&s, wrong, true, host);
+	exec_sandbox_give(&w, NULL, 0);
 }
 
 /* ---- execute_python ---- */
@@ -341,13 +311,13 @@ answer_environment(const struct tool_host *host, const char *profile, bool modul
 	const struct config *config = host->config;
 	const char *key, *before = "";
 	struct engine_enforcement how;
-	struct saying s;
+	struct tool_writer w;
 	json_t *package;
 
 	(void)modules;
 	engine_enforcement(host->engine, &how);
-	saying_begin(&s);
-	fprintf(s.to, "Python version: %s\nuv: not used\nPlatform: %s %s\n"
+	tool_write(&w, host);
+	fprintf(w.text, "Python version: %s\nuv: not used\nPlatform: %s %s\n"
 		"Sandbox backend: native\nSandbox status: %s\nDefault timeout: %us\n"
 		"Max timeout: %us\nMax output: %llu bytes\n%s"
 		"Cache warming: not needed\nProfile: %s\nPackages: ",
@@ -358,12 +328,12 @@ answer_environment(const struct tool_host *host, const char *profile, bool modul
 		policy_tool(config, "run_script") == POLICY_APPROVE
 			? "Approval: a person approves each script\n" : "", profile);
 	json_object_foreach(json_object_get(environment, "packages"), key, package) {
-		fprintf(s.to, "%s%s %s", before,
+		fprintf(w.text, "%s%s %s", before,
 			json_string_value(json_object_get(package, "name")),
 			json_string_value(json_object_get(package, "version")));
 		before = ", ";
 	}
-	saying_give(&s, false, false, host);
+	exec_sandbox_give(&w, NULL, 0);
 }
 
 static struct tool_run *
@@ -452,26 +422,26 @@ static void
 answer_findings(const struct tool_host *host, const char *profile,
 		const struct findings *findings)
 {
-	struct saying s;
+	struct tool_writer w;
 
 	(void)profile;
-	saying_begin(&s);
+	tool_write(&w, host);
 	if (findings->n_errors) {
-		say_errors(s.to, findings);
-		saying_give(&s, false, false, host);
+		say_errors(w.text, findings);
+		exec_sandbox_give(&w, NULL, 0);
 		return;
 	}
-	fputs("VALID\n", s.to);
+	fputs("VALID\n", w.text);
 	if (findings->requires_python)
-		fprintf(s.to, "requires-python: %s\n", findings->requires_python);
+		fprintf(w.text, "requires-python: %s\n", findings->requires_python);
 	if (findings->list.n)
-		fprintf(s.to, "dependencies (%zu):", findings->list.n);
+		fprintf(w.text, "dependencies (%zu):", findings->list.n);
 	else
-		fputs("dependencies: none", s.to);
+		fputs("dependencies: none", w.text);
 	for (size_t i = 0; i < findings->list.n; i++)
-		fprintf(s.to, "\n  - %s", findings->list.item[i].written);
-	say_warnings(s.to, host, findings);
-	saying_give(&s, false, false, host);
+		fprintf(w.text, "\n  - %s", findings->list.item[i].written);
+	say_warnings(w.text, host, findings);
+	exec_sandbox_give(&w, NULL, 0);
 }
 
 static struct tool_run *

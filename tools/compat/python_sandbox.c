@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
+#include "mcp/jsonrpc.h"
 #include "policy/config.h"
 #include "tools/compat/schema/execute_code_input.h"
 #include "tools/compat/schema/execute_code_output.h"
@@ -242,23 +243,6 @@ sandbox_read_arguments(const json_t *json, const struct config *config,
 
 /* ---- execute_code: answers ---- */
 
-/* whole: for programs; text: the same for readers. */
-static void
-sandbox_give(const struct jsonout *whole, const struct jsonout *text, bool is_error, bool not_run,
-	     const struct tool_host *host)
-{
-	const struct tool_answer answer = {
-		.text = text->at,
-		.text_len = text->len,
-		.structured = whole->at,
-		.structured_len = whole->len,
-		.is_error = is_error,
-		.not_run = not_run,
-	};
-
-	host->on_answer(host->arg, &answer);
-}
-
 /* Writes a text in its share of the reader's tokens, the n-th part. */
 static void
 sandbox_write_text(struct jsonout *out, const char *key, const struct readable *text,
@@ -312,8 +296,7 @@ sandbox_write_result(struct jsonout *out, const struct outcome *outcome,
 
 		sandbox_write_text(out, "result", &text, 4, reader);
 	} else {
-		jsonout_key(out, "result");
-		jsonout_null(out);
+		jsonout_member_text(out, "result", NULL);
 	}
 }
 
@@ -339,15 +322,6 @@ values_that_fit(json_t *values, const struct reader *reader)
 	return fit;
 }
 
-static void
-write_values(struct jsonout *out, json_t *values, const struct reader *reader)
-{
-	json_auto_t *fit = values_that_fit(values, reader);
-	own_mem char *text = xalloc_check(json_dumps(fit, JSON_COMPACT));
-
-	jsonout_member_raw(out, "variable_values", text);
-}
-
 /* The script's process wrote the names: they are checked like those of any stranger. */
 static void
 write_names(struct jsonout *out, const struct outcome *outcome, const struct reader *reader)
@@ -355,6 +329,7 @@ write_names(struct jsonout *out, const struct outcome *outcome, const struct rea
 	const char *text = outcome->names;
 	json_auto_t *told = text && run_script_is_json(text, strlen(text))
 		? json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL) : NULL;
+	json_auto_t *fit = NULL;
 	const json_t *name;
 	size_t i;
 
@@ -363,7 +338,9 @@ write_names(struct jsonout *out, const struct outcome *outcome, const struct rea
 		if (json_is_string(name))
 			jsonout_text(out, json_string_value(name), json_string_length(name));
 	jsonout_close(out, ']');
-	write_values(out, json_object_get(told, "values"), reader);
+	fit = values_that_fit(json_object_get(told, "values"), reader);
+	jsonout_key(out, "variable_values");
+	jsonrpc_write_value(out, fit);
 }
 
 static void
@@ -420,7 +397,6 @@ write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int f
 {
 	bool success = outcome->status == OUTCOME_OK;
 
-	jsonout_init(out);
 	jsonout_open(out, '{');
 	jsonout_member_bool(out, "success", success);
 	jsonout_member_text(out, "execution_id", outcome->id);
@@ -446,27 +422,32 @@ sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct t
 	const struct reader reader = { host, outcome->id,
 				       host->config->python_sandbox.text_tokens };
 	bool ran = outcome_ran(outcome->status);
-	struct jsonout whole, text;
+	struct tool_writer w;
+	struct jsonout text;
 
-	write_outcome(&whole, outcome, flags, &all);
+	tool_write(&w, host);
+	w.answer.is_error = w.answer.not_run = !ran;
+	if (w.for_programs)
+		write_outcome(&w.structured, outcome, flags, &all);
+	jsonout_init(&text);
 	write_outcome(&text, outcome, flags, &reader);
-	sandbox_give(&whole, &text, !ran, !ran, host);
-	jsonout_done(&whole);
+	fwrite(text.at, 1, text.len, w.text);
 	jsonout_done(&text);
+	tool_give(&w);
 }
 
 static void
 sandbox_refuse(const char *, const char *text, const struct tool_host *host)
 {
-	struct jsonout out;
+	struct tool_writer w;
 
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_bool(&out, "success", false);
-	jsonout_member_text(&out, "error", text);
-	jsonout_close(&out, '}');
-	sandbox_give(&out, &out, true, true, host);
-	jsonout_done(&out);
+	tool_write(&w, host);
+	w.answer.is_error = w.answer.not_run = true;
+	jsonout_open(&w.structured, '{');
+	jsonout_member_bool(&w.structured, "success", false);
+	jsonout_member_text(&w.structured, "error", text);
+	jsonout_close(&w.structured, '}');
+	tool_give(&w);
 }
 
 /* ---- execute_code: the tool ---- */

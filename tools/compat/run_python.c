@@ -87,17 +87,6 @@ read_variables(const struct argument *a, const json_t *value, struct reading *in
 			  GLOBALS_MAX);
 }
 
-static json_t *
-dependencies_of(const struct config *config)
-{
-	const struct config_list *list = &config->run_python.dependencies;
-	json_t *dependencies = list->n > 0 ? xalloc_check(json_array()) : NULL;
-
-	for (size_t i = 0; i < list->n; i++)
-		json_array_append_new(dependencies, xalloc_check(json_string(list->item[i])));
-	return dependencies;
-}
-
 static int
 run_python_read_arguments(const json_t *json, const struct config *config,
 			  struct run_script_arguments *to, struct why *why_r)
@@ -108,9 +97,12 @@ run_python_read_arguments(const json_t *json, const struct config *config,
 		{ "global_variables", read_variables, .most = GLOBALS_MAX },
 	};
 	struct reading in = { "run_python_code", 0, config, to, why_r };
+	const struct config_list *list = &config->run_python.dependencies;
 
 	to->script_name = "main.py";
-	to->dependencies = dependencies_of(config);
+	to->dependencies = list->n > 0 ? xalloc_check(json_array()) : NULL;
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(to->dependencies, xalloc_check(json_string(list->item[i])));
 	return argument_map_read(map, 2, json, &in);
 }
 

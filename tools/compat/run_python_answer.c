@@ -378,36 +378,22 @@ log_output(const struct outcome *outcome, const struct tool_host *host)
 
 /* ---- answers ---- */
 
-/* Closes the stream, answers with its text, and frees the text. */
-static void
-python_answer_give(FILE *to, char *const *text, const size_t *len, bool is_error, bool not_run,
-		   const struct tool_host *host)
-{
-	struct tool_answer answer = { .is_error = is_error, .not_run = not_run };
-
-	xalloc_check(fclose(to) == 0 ? *text : NULL);
-	answer.text = *text;
-	answer.text_len = *len;
-	host->on_answer(host->arg, &answer);
-	free(*text);
-}
-
 /* As in that server, code that fails is a normal answer: not isError. */
 void
 run_python_answer(const struct outcome *outcome, unsigned int, const struct tool_host *host)
 {
 	const struct reader reader = { host, outcome->id, host->config->run_python.text_tokens };
 	bool ran = outcome_ran(outcome->status);
-	char *text = NULL;
-	size_t len;
-	FILE *to = xalloc_check(open_memstream(&text, &len));
+	struct tool_writer w;
 
 	log_output(outcome, host);
+	tool_write(&w, host);
+	w.answer.is_error = w.answer.not_run = !ran;
 	if (host->config->run_python.return_mode == RETURN_JSON)
-		say_json(to, outcome, &reader);
+		say_json(w.text, outcome, &reader);
 	else
-		say_xml(to, outcome, &reader);
-	python_answer_give(to, &text, &len, !ran, !ran, host);
+		say_xml(w.text, outcome, &reader);
+	tool_give(&w);
 }
 
 static bool
@@ -423,23 +409,21 @@ is_missing(const char *reason)
 void
 run_python_refuse(const char *reason, const char *reason_text, const struct tool_host *host)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *to = xalloc_check(open_memstream(&text, &len));
-	bool wrong = !is_missing(reason);
+	struct tool_writer w;
 
-	if (wrong) {
-		fputs(reason_text, to);
+	tool_write(&w, host);
+	w.answer.not_run = true;
+	w.answer.is_error = !is_missing(reason);
+	if (w.answer.is_error) {
+		fputs(reason_text, w.text);
 	} else if (host->config->run_python.return_mode == RETURN_JSON) {
-		json_t *said = json_pack("{s:s,s:[],s:s}", "status", "install-error", "output",
-					 "error", reason_text);
+		json_auto_t *said = json_pack("{s:s,s:[],s:s}", "status", "install-error",
+					      "output", "error", reason_text);
 
-		xalloc_check(said);
-		json_dumpf(said, to, JSON_COMPACT);
-		json_decref(said);
+		json_dumpf(xalloc_check(said), w.text, JSON_COMPACT);
 	} else {
-		fputs("<status>install-error</status>", to);
-		say_element(to, "error", reason_text, strlen(reason_text));
+		fputs("<status>install-error</status>", w.text);
+		say_element(w.text, "error", reason_text, strlen(reason_text));
 	}
-	python_answer_give(to, &text, &len, wrong, true, host);
+	tool_give(&w);
 }

@@ -29,22 +29,14 @@ describe_info(const struct config *, struct tool_description *description_r)
 }
 
 static void
-sandbox_info_write_list(struct jsonout *out, const char *key, const struct config_list *list)
-{
-	jsonout_member_open(out, key, '[');
-	for (size_t i = 0; i < list->n; i++)
-		jsonout_text(out, list->item[i], strlen(list->item[i]));
-	jsonout_close(out, ']');
-}
-
-static void
 sandbox_info_write_profiles(struct jsonout *out, const struct config *config)
 {
 	jsonout_member_open(out, "security_profiles", '{');
 	for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++) {
 		jsonout_member_open(out, tier_name(tier), '{');
 		jsonout_member_bool(out, "enabled", python_sandbox_has(config, false, tier));
-		sandbox_info_write_list(out, "modules", tier_modules(config, tier));
+		jsonout_member_texts(out, "modules", tier_modules(config, tier)->item,
+				     tier_modules(config, tier)->n);
 		jsonout_close(out, '}');
 	}
 	jsonout_close(out, '}');
@@ -76,14 +68,15 @@ write_last_form(struct jsonout *out, const struct config *config)
 	jsonout_member_uint(out, "timeout_seconds", python_sandbox_default_seconds(config));
 	jsonout_member_uint(out, "max_output_size", config->python_sandbox.max_output_bytes);
 	if (own->n) {
-		sandbox_info_write_list(out, "allowed_imports", own);
+		jsonout_member_texts(out, "allowed_imports", own->item, own->n);
 	} else {
 		jsonout_member_open(out, "allowed_imports", '{');
 		for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++)
 			if (python_sandbox_has(config, false, tier)) {
-				sandbox_info_write_list(out, tier_name(tier),
-							tier_modules(config, tier));
-				n += tier_modules(config, tier)->n;
+				const struct config_list *list = tier_modules(config, tier);
+
+				jsonout_member_texts(out, tier_name(tier), list->item, list->n);
+				n += list->n;
 			}
 		jsonout_close(out, '}');
 	}
@@ -94,27 +87,24 @@ static struct tool_run *
 start_info(const struct tool_host *host, const json_t *json)
 {
 	const struct config *config = host->config;
-	struct tool_answer answer = { .is_error = false };
-	struct jsonout out;
+	struct tool_writer w;
+	struct jsonout *out = &w.structured;
 
 	if (json_object_size(json) > 0) {
 		tool_refuse(host, "get_sandbox_info takes no arguments");
 		return NULL;
 	}
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_bool(&out, "success", true);
-	sandbox_info_write_profiles(&out, config);
-	sandbox_info_write_limits(&out, config);
-	write_last_form(&out, config);
-	jsonout_member_bool(&out, "approval_required",
+	tool_write(&w, host);
+	jsonout_open(out, '{');
+	jsonout_member_bool(out, "success", true);
+	sandbox_info_write_profiles(out, config);
+	sandbox_info_write_limits(out, config);
+	write_last_form(out, config);
+	jsonout_member_bool(out, "approval_required",
 			    policy_tool(config, "run_script") == POLICY_APPROVE);
-	jsonout_member_raw(&out, "container_mode", "{\"available\":true,\"enabled\":true}");
-	jsonout_close(&out, '}');
-	answer.text = answer.structured = out.at;
-	answer.text_len = answer.structured_len = out.len;
-	host->on_answer(host->arg, &answer);
-	jsonout_done(&out);
+	jsonout_member_raw(out, "container_mode", "{\"available\":true,\"enabled\":true}");
+	jsonout_close(out, '}');
+	tool_give(&w);
 	return NULL;
 }
 

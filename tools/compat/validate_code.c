@@ -93,26 +93,23 @@ validate_code_give(const struct tool_run *run, const json_t *answer)
 	const json_t *errors = json_object_get(answer, "errors");
 	bool compiles = json_is_true(json_object_get(answer, "compiles"));
 	bool valid = compiles && json_is_array(errors) && json_array_size(errors) == 0;
-	struct tool_answer given = { .is_error = false };
-	struct jsonout out;
+	struct tool_writer w;
+	struct jsonout *out = &w.structured;
 
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	write_verdict(&out, valid, compiles, errors);
-	jsonout_member_open(&out, "validation", '{');
-	write_verdict(&out, valid, compiles, errors);
-	jsonout_close(&out, '}');
-	jsonout_member_open(&out, "analysis", '{');
-	jsonout_member_uint(&out, "line_count", run->lines);
-	jsonout_member_uint(&out, "character_count", run->characters);
-	jsonout_member_text(&out, "estimated_complexity", complexity_of(answer));
-	jsonout_close(&out, '}');
-	write_texts(&out, "recommendations", json_object_get(answer, "recommendations"));
-	jsonout_close(&out, '}');
-	given.text = given.structured = out.at;
-	given.text_len = given.structured_len = out.len;
-	run->host.on_answer(run->host.arg, &given);
-	jsonout_done(&out);
+	tool_write(&w, &run->host);
+	jsonout_open(out, '{');
+	write_verdict(out, valid, compiles, errors);
+	jsonout_member_open(out, "validation", '{');
+	write_verdict(out, valid, compiles, errors);
+	jsonout_close(out, '}');
+	jsonout_member_open(out, "analysis", '{');
+	jsonout_member_uint(out, "line_count", run->lines);
+	jsonout_member_uint(out, "character_count", run->characters);
+	jsonout_member_text(out, "estimated_complexity", complexity_of(answer));
+	jsonout_close(out, '}');
+	write_texts(out, "recommendations", json_object_get(answer, "recommendations"));
+	jsonout_close(out, '}');
+	tool_give(&w);
 }
 
 static void
@@ -161,15 +158,6 @@ make_input(const struct config *config, const struct run_script_arguments *argum
 	return text;
 }
 
-static void
-validate_code_count(const struct run_script_arguments *arguments, struct tool_run *run)
-{
-	run->lines = 1;
-	for (size_t i = 0; i < arguments->script_len; i++)
-		run->lines += arguments->script[i] == '\n';
-	run->characters = utf8_count(arguments->script, arguments->script_len);
-}
-
 static struct tool_run *
 validate_code_start(const struct tool_host *host, const json_t *json)
 {
@@ -189,7 +177,10 @@ validate_code_start(const struct tool_host *host, const json_t *json)
 	}
 	run = xcalloc(1, sizeof(*run));
 	run->host = *host;
-	validate_code_count(&arguments, run);
+	run->lines = 1;
+	for (size_t i = 0; i < arguments.script_len; i++)
+		run->lines += arguments.script[i] == '\n';
+	run->characters = utf8_count(arguments.script, arguments.script_len);
 	probe.input = input = make_input(host->config, &arguments, &probe.input_len);
 	run = inside_run(host, &probe, validate_code_answered, run, &run->inside);
 	return run;

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/jsonout.h"
-#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "tools/job/background.h"
@@ -162,11 +161,7 @@ write_view(struct jsonout *out, const struct job_view *view)
 	if (*view->waits)
 		jsonout_member_text(out, "waits", view->waits);
 	jsonout_member_uint(out, "elapsed_ms", view->elapsed_ms);
-	jsonout_key(out, "kept_seconds");
-	if (view->state == JOB_RUNNING)
-		jsonout_null(out);
-	else
-		jsonout_uint(out, view->kept_seconds);
+	jsonout_member_known(out, "kept_seconds", view->state != JOB_RUNNING, view->kept_seconds);
 	jsonout_member_uint(out, "output_bytes", view->written);
 }
 
@@ -178,8 +173,7 @@ write_look(struct jsonout *out, const struct look *look)
 	jsonout_key(out, "output");
 	if (look->has_output) {
 		jsonout_open(out, '{');
-		jsonout_key(out, "text");
-		jsonout_text(out, look->output, look->output_len);
+		jsonout_member_string(out, "text", look->output, look->output_len);
 		jsonout_member_uint(out, "offset", look->offset);
 		jsonout_member_uint(out, "next_offset", look->offset + look->output_len);
 		jsonout_member_uint(out, "missed", look->missed);
@@ -260,8 +254,7 @@ write_jobs(const struct tool_host *host, FILE *to, struct jsonout *out)
 	struct job_view view;
 
 	jsonout_open(out, '{');
-	jsonout_key(out, "jobs");
-	jsonout_open(out, '[');
+	jsonout_member_open(out, "jobs", '[');
 	while ((job = background_next(host->tenant, job))) {
 		background_view(job, &view);
 		jsonout_open(out, '{');
@@ -280,30 +273,22 @@ write_jobs(const struct tool_host *host, FILE *to, struct jsonout *out)
 static void
 job_give(const struct tool_host *host, const struct look *look)
 {
-	struct tool_answer answer = { .is_error = false };
-	struct jsonout structured;
-	own_mem char *text = NULL;
-	FILE *to = xalloc_check(open_memstream(&text, &answer.text_len));
+	struct tool_writer w;
 
-	jsonout_init(&structured);
+	tool_write(&w, host);
 	if (look) {
-		say_look(to, look);
-		if (!tool_text_suffices(host))
-			write_look(&structured, look);
+		say_look(w.text, look);
+		if (w.for_programs)
+			write_look(&w.structured, look);
 	} else {
-		write_jobs(host, to, &structured);
+		write_jobs(host, w.text, &w.structured);
 	}
-	xassert(fclose(to) == 0);
-	answer.text = text;
-	answer.structured = structured.at;
-	answer.structured_len = structured.len;
 	if (look && look->answer) {
-		answer.content = look->answer->content;
-		answer.n_content = look->answer->n_content;
-		answer.is_error = look->answer->is_error;
+		w.answer.content = look->answer->content;
+		w.answer.n_content = look->answer->n_content;
+		w.answer.is_error = look->answer->is_error;
 	}
-	host->on_answer(host->arg, &answer);
-	jsonout_done(&structured);
+	tool_give(&w);
 }
 
 /* ---- looking ---- */

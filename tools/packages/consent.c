@@ -117,7 +117,7 @@ bool
 consent_allows(const struct tool_host *host, const json_t *set)
 {
 	size_t n = json_array_size(set);
-	struct package *package = xcalloc(n, sizeof(*package));
+	own_mem struct package *package = xcalloc(n, sizeof(*package));
 	enum policy_verdict *each = xcalloc(n, sizeof(*each)), verdict;
 	struct consent *consent;
 	bool allowed;
@@ -130,7 +130,6 @@ consent_allows(const struct tool_host *host, const json_t *set)
 		allowed = consent_is_given(consent);
 		consent_free(consent);
 	}
-	free(package);
 	free(each);
 	return allowed;
 }

@@ -461,17 +461,6 @@ check_requirements(const struct config *config, const json_t *requirements, json
 		: why_say(why_r, -EACCES, "packages", "policy denies install_package");
 }
 
-static json_t *
-indexes_of(const struct config *config)
-{
-	json_t *indexes = json_pack("[s]", config->packages.index);
-
-	for (size_t i = 0; i < config->packages.extra_indexes.n; i++)
-		json_array_append_new(indexes,
-				      json_string(config->packages.extra_indexes.item[i]));
-	return xalloc_check(indexes);
-}
-
 int
 install_start(const struct tool_host *host, const struct install_request *request,
 	      install_done *done, void *arg, struct install **install_r, struct why *why_r)
@@ -496,7 +485,10 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	install->fills = request->fills;
 	install->reason = request->reason ? xstrdup(request->reason) : NULL;
 	install->requirements = json_incref((json_t *)request->requirements);
-	install->indexes = indexes_of(host->config);
+	install->indexes = xalloc_check(json_pack("[s]", host->config->packages.index));
+	for (size_t i = 0; i < host->config->packages.extra_indexes.n; i++)
+		json_array_append_new(install->indexes,
+				      json_string(host->config->packages.extra_indexes.item[i]));
 	install->urls = urls;
 	install->begin = xalloc_check(event_new(host->base, -1, 0, install_on_begin, install));
 	event_active(install->begin, EV_TIMEOUT, 0);

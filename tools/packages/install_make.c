@@ -44,14 +44,6 @@ end_making(struct install *install)
 }
 
 static void
-close_compiler(struct install *install)
-{
-	if (install->compiler >= 0)
-		close(install->compiler);
-	install->compiler = -1;
-}
-
-static void
 make_on_taken(void *arg, int error, const char *text, uint64_t, uint32_t)
 {
 	struct install *install = arg;
@@ -78,7 +70,9 @@ note_failure(struct install *install, const char *words, const struct outcome *o
 		return true;
 	}
 	install->words = xstrdup(words);
-	close_compiler(install);
+	if (install->compiler >= 0)
+		close(install->compiler);
+	install->compiler = -1;
 	return false;
 }
 
@@ -136,14 +130,6 @@ source_of(const struct install *install, const json_t *package)
 	return -1;
 }
 
-static uint64_t
-size_of(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
-}
-
 /* Describes a wheel to the fetching program; *line_r (malloc'd): its description for the keeper. */
 static json_t *
 describe_wheel(const struct install *install, const json_t *package, char **line_r)
@@ -153,10 +139,11 @@ describe_wheel(const struct install *install, const json_t *package, char **line
 	uint64_t size = (uint64_t)json_integer_value(json_object_get(package, "size"));
 	int built = source_of(install, package);
 	json_t *wheel;
+	struct stat st;
 
 	if (built >= 0) {
 		hash = json_string_value(json_object_get(install->source[built].wheel, "hash"));
-		size = size_of(install->source[built].fd);
+		size = fstat(install->source[built].fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
 		wheel = json_pack("{s:i,s:I}", "built", built, "size", (json_int_t)size);
 	} else {
 		wheel = json_pack("{s:O,s:I}", "url", json_object_get(install->links, name),
@@ -259,17 +246,6 @@ make_begin(struct install *install, json_t *wheels, char *const *line, size_t n)
 	start_fetching(install, wheels, stream[1]);
 }
 
-/* A set that was found in the store has been removed since. */
-static void
-resolve_again(struct install *install)
-{
-	json_decref(install->set);
-	install->set = NULL;
-	consent_free(install->consent);
-	install->consent = NULL;
-	install_resolve(install);
-}
-
 /* Can the path stand in the first line of a script? */
 static bool
 is_interpreter(const char *path)
@@ -291,7 +267,12 @@ install_make(struct install *install)
 	char **line;
 
 	if (!install->links) {
-		resolve_again(install);
+		/* A set that was found in the store has been removed since. */
+		json_decref(install->set);
+		install->set = NULL;
+		consent_free(install->consent);
+		install->consent = NULL;
+		install_resolve(install);
 		return;
 	}
 	if (!is_interpreter(install->python)) {

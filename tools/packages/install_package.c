@@ -10,6 +10,7 @@
 
 #include "base/why.h"
 #include "base/xalloc.h"
+#include "mcp/jsonrpc.h"
 #include "policy/config.h"
 #include "policy/requirement.h"
 #include "tools/packages/delivery.h"
@@ -65,62 +66,38 @@ package_describe(const struct config *config, struct tool_description *descripti
 
 /* ---- the answer ---- */
 
-static char *
-structured_of(const struct install_result *result)
-{
-	json_t *answer = json_object(), *packages;
-	char *text;
-
-	packages = result->packages ? json_incref((json_t *)result->packages) : json_array();
-	json_object_set_new(answer, "status",
-			    json_string(install_status_name(result->status)));
-	if (result->approval_id)
-		json_object_set_new(answer, "approval_id", json_string(result->approval_id));
-	json_object_set_new(answer, "packages", packages);
-	/* Well-formed UTF-8: the message consists of kept output of an execution. */
-	json_object_set_new(answer, "message", json_string_nocheck(result->message));
-	text = json_dumps(answer, JSON_COMPACT);
-	json_decref(answer);
-	return text;
-}
-
 static void
-package_say(FILE *to, const struct install_result *result)
+answer_result(const struct install_result *result, const struct tool_host *host)
 {
+	struct tool_writer w;
 	const json_t *package;
 	size_t i;
 
-	fprintf(to, "%s: %s\n", install_status_name(result->status), result->message);
+	tool_write(&w, host);
+	w.answer.is_error = result->status == INSTALL_ERROR || result->status == INSTALL_DENIED;
+	fprintf(w.text, "%s: %s\n", install_status_name(result->status), result->message);
 	json_array_foreach(result->packages, i, package)
-		fprintf(to, "%s %s (%s, %" JSON_INTEGER_FORMAT " bytes, %s%s)\n",
+		fprintf(w.text, "%s %s (%s, %" JSON_INTEGER_FORMAT " bytes, %s%s)\n",
 			json_string_value(json_object_get(package, "name")),
 			json_string_value(json_object_get(package, "version")),
 			json_string_value(json_object_get(package, "index")),
 			json_integer_value(json_object_get(package, "size")),
 			json_string_value(json_object_get(package, "hash")),
 			json_object_get(package, "built") ? ", built from source" : "");
-}
-
-static void
-answer_result(const struct install_result *result, const struct tool_host *host)
-{
-	struct tool_answer answer = {
-		.is_error = result->status == INSTALL_ERROR ||
-			    result->status == INSTALL_DENIED,
-	};
-	char *structured = tool_text_suffices(host) ? NULL : xalloc_check(structured_of(result));
-	char *text = NULL;
-	FILE *to = open_memstream(&text, &answer.text_len);
-
-	xalloc_check(to);
-	package_say(to, result);
-	xassert(fclose(to) == 0);
-	answer.text = text;
-	answer.structured = structured;
-	answer.structured_len = structured ? strlen(structured) : 0;
-	host->on_answer(host->arg, &answer);
-	free(structured);
-	free(text);
+	if (w.for_programs) {
+		jsonout_open(&w.structured, '{');
+		jsonout_member_text(&w.structured, "status", install_status_name(result->status));
+		if (result->approval_id)
+			jsonout_member_text(&w.structured, "approval_id", result->approval_id);
+		jsonout_key(&w.structured, "packages");
+		if (result->packages)
+			jsonrpc_write_value(&w.structured, result->packages);
+		else
+			jsonout_raw(&w.structured, "[]", 2);
+		jsonout_member_text(&w.structured, "message", result->message);
+		jsonout_close(&w.structured, '}');
+	}
+	tool_give(&w);
 }
 
 static void
@@ -242,20 +219,6 @@ on_delivered(void *arg, const char *trouble)
 	package_free_run(run);
 }
 
-/* The set is installed, and goes to the session now. */
-static void
-package_deliver(struct tool_run *run, const struct install_result *result)
-{
-	const struct repl_packages packages = { result->environment, result->packages };
-	struct why why = { .field = "" };
-
-	run->message = xstrdup(result->message);
-	run->set = json_incref((json_t *)result->packages);
-	if (delivery_start(&run->host, run->session, &packages, on_delivered, run,
-			   &run->delivery, &why) < 0)
-		on_delivered(run, why.text);
-}
-
 static void
 on_done(void *arg, const struct install_result *result)
 {
@@ -264,7 +227,15 @@ on_done(void *arg, const struct install_result *result)
 
 	run->install = NULL;
 	if (run->session && result->status == INSTALL_OK) {
-		package_deliver(run, result);
+		const struct repl_packages packages = { result->environment, result->packages };
+		struct why why = { .field = "" };
+
+		/* The set is installed, and goes to the session now. */
+		run->message = xstrdup(result->message);
+		run->set = json_incref((json_t *)result->packages);
+		if (delivery_start(&run->host, run->session, &packages, on_delivered, run,
+				   &run->delivery, &why) < 0)
+			on_delivered(run, why.text);
 		return;
 	}
 	package_free_run(run);

@@ -202,15 +202,6 @@ way_init(struct way *way, const struct config *config)
 		program_allow(&way->network.allow, config->packages.file_hosts.item[i]);
 }
 
-static void
-way_done(struct way *way)
-{
-	for (size_t i = 0; i < way->network.allow.n; i++)
-		free(way->allow[i]);
-	for (size_t i = 0; i < way->network.allow_private.n; i++)
-		free(way->allow_private[i]);
-}
-
 /* ---- starting ---- */
 
 static struct limits
@@ -251,7 +242,10 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 	program->arg = arg;
 	way_init(&way, host->config);
 	r = inside_ask(host, &probe, program_on_answered, program, &program->inside, why_r);
-	way_done(&way);
+	for (size_t i = 0; i < way.network.allow.n; i++)
+		free(way.allow[i]);
+	for (size_t i = 0; i < way.network.allow_private.n; i++)
+		free(way.allow_private[i]);
 	if (r < 0)
 		free(program);
 	else

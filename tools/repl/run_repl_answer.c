@@ -75,16 +75,6 @@ repl_tell_outcome(const struct outcome *outcome, struct repl_told *told)
 
 /* ---- writing ---- */
 
-static void
-write_text(struct jsonout *out, const char *key, const char *text)
-{
-	jsonout_key(out, key);
-	if (text && *text)
-		jsonout_text(out, text, strlen(text));
-	else
-		jsonout_null(out);
-}
-
 /* Has the cell ended by sys.exit()? A cell that calls os._exit() is undone, and does not count. */
 static bool
 has_exited(const struct outcome *outcome)
@@ -96,27 +86,21 @@ has_exited(const struct outcome *outcome)
 static const char *const background[] = { "background_stdout", "background_stderr" };
 
 static void
-write_background(struct jsonout *out, const char *name, const struct outcome_stream *stream)
-{
-	if (stream->len == 0)
-		return;
-	jsonout_key(out, name);
-	jsonout_text(out, stream->text, stream->len);
-}
-
-static void
 write_told(const void *arg, struct jsonout *out)
 {
 	const struct repl_told *told = arg;
 
-	write_text(out, "session", told->handle);
-	write_text(out, "expires", told->expires);
-	write_text(out, "state", told->state);
-	write_text(out, "state_text", told->text);
+	jsonout_member_text(out, "session", *told->handle ? told->handle : NULL);
+	jsonout_member_text(out, "expires", *told->expires ? told->expires : NULL);
+	jsonout_member_text(out, "state", told->state);
+	jsonout_member_text(out, "state_text", *told->text ? told->text : NULL);
 	if (told->outcome && has_exited(told->outcome))
 		jsonout_member_bool(out, "exited", true);
 	for (size_t i = 0; told->outcome && i < STREAM_COUNT; i++)
-		write_background(out, background[i], &told->outcome->background[i]);
+		if (told->outcome->background[i].len > 0)
+			jsonout_member_string(out, background[i],
+					      told->outcome->background[i].text,
+					      told->outcome->background[i].len);
 	jsonout_member_open(out, "not_carried", '[');
 	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)
 		jsonout_text(out, told->outcome->note[i], strlen(told->outcome->note[i]));

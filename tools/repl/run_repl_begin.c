@@ -239,20 +239,6 @@ begin_session(struct tool_run *run, struct why *why_r)
 	return r < 0 ? r : repl_run_cell(run, why_r);
 }
 
-/* The check of the requirements itself has failed. */
-static void
-tell_trouble(struct tool_run *run, const struct outcome *outcome)
-{
-	struct tool_host host = run->host;
-	struct repl_told told;
-
-	repl_tell(run->turn.session, &told);
-	repl_tell_outcome(outcome, &told);
-	repl_run_leave(run, false, true);
-	repl_run_free(run);
-	run_repl_answer(outcome, &told, &host);
-}
-
 static void
 on_needs(void *arg, const struct needs_result *result)
 {
@@ -262,7 +248,15 @@ on_needs(void *arg, const struct needs_result *result)
 
 	run->needs = NULL;
 	if (result->status == NEEDS_TROUBLE) {
-		tell_trouble(run, result->trouble);
+		struct tool_host host = run->host;
+		struct repl_told told;
+
+		/* The check of the requirements itself has failed. */
+		repl_tell(run->turn.session, &told);
+		repl_tell_outcome(result->trouble, &told);
+		repl_run_leave(run, false, true);
+		repl_run_free(run);
+		run_repl_answer(result->trouble, &told, &host);
 		return;
 	}
 	if (result->status != NEEDS_MET) {

@@ -183,11 +183,7 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 static void
 write_shown(struct jsonout *out, const char *key, const struct shown *text)
 {
-	jsonout_key(out, key);
-	if (text->at)
-		jsonout_text(out, text->at, text->len);
-	else
-		jsonout_null(out);
+	jsonout_member_string(out, key, text->at, text->len);
 }
 
 static void
@@ -221,11 +217,7 @@ write_error(struct jsonout *out, const struct report *report)
 	write_shown(out, "type", &report->error_type);
 	write_shown(out, "message", &report->error_message);
 	write_shown(out, "traceback", &report->traceback);
-	jsonout_key(out, "line");
-	if (report->error_line)
-		jsonout_uint(out, report->error_line);
-	else
-		jsonout_null(out);
+	jsonout_member_known(out, "line", report->error_line, report->error_line);
 	if (*report->advice)
 		jsonout_member_text(out, "advice", report->advice);
 	jsonout_close(out, '}');
@@ -264,47 +256,36 @@ write_truncated(struct jsonout *out, const struct report *report)
 static void
 write_found(struct jsonout *out, const struct report *report)
 {
-	own_mem char *text = NULL;
-
 	if (!report->found)
 		return;
-	text = xalloc_check(json_dumps(report->found, JSON_COMPACT));
-	jsonout_member_raw(out, "found", text);
+	jsonout_key(out, "found");
+	jsonrpc_write_value(out, report->found);
 }
 
 static void
 script_answer_write_structured(struct jsonout *out, const struct report *report)
 {
 	const struct outcome *outcome = report->outcome;
-	struct shown id = answer_shown(outcome ? outcome->id : NULL);
 	struct shown none = answer_shown("");
 
 	jsonout_open(out, '{');
-	write_shown(out, "execution_id", &id);
+	jsonout_member_text(out, "execution_id", outcome ? outcome->id : NULL);
 	jsonout_member_text(out, "status", report->status);
 	write_shown(out, "stdout", outcome ? &report->stream[STREAM_STDOUT] : &none);
 	write_shown(out, "stderr", outcome ? &report->stream[STREAM_STDERR] : &none);
 	script_answer_write_result(out, report);
 	write_error(out, report);
-	jsonout_key(out, "exit_code");
-	if (outcome && outcome->exit_code >= 0)
-		jsonout_int(out, outcome->exit_code);
-	else
-		jsonout_null(out);
+	jsonout_member_known(out, "exit_code", outcome && outcome->exit_code >= 0,
+			     outcome ? (uint64_t)outcome->exit_code : 0);
 	jsonout_member_uint(out, "duration_ms", outcome ? outcome->duration_ms : 0);
 	jsonout_member_uint(out, "cpu_ms", outcome ? outcome->cpu_ms : 0);
-	jsonout_key(out, "peak_memory_bytes");
-	if (outcome && outcome->peak_memory_bytes)
-		jsonout_uint(out, outcome->peak_memory_bytes);
-	else
-		jsonout_null(out);
+	jsonout_member_known(out, "peak_memory_bytes", outcome && outcome->peak_memory_bytes,
+			     outcome ? outcome->peak_memory_bytes : 0);
 	write_truncated(out, report);
 	run_results_write(report->results, out);
 	write_found(out, report);
-	if (outcome && outcome->made_ready) {
-		jsonout_key(out, "made_ready");
-		jsonout_bool(out, true);
-	}
+	if (outcome && outcome->made_ready)
+		jsonout_member_bool(out, "made_ready", true);
 	run_calls_write(outcome, out);
 	if (report->job)
 		jsonout_member_text(out, "job", report->job);
@@ -602,27 +583,16 @@ static void
 script_answer_give(const struct report *report, const struct tool_host *host)
 {
 	const struct outcome *outcome = report->outcome;
-	struct tool_answer answer = {
-		.is_error = report->error_type.at != NULL,
-		.not_run = outcome ? !outcome_ran(outcome->status) : !report->job,
-	};
-	struct jsonout structured;
-	char *text = NULL;
-	FILE *to = open_memstream(&text, &answer.text_len);
+	struct tool_writer w;
 
-	xalloc_check(to);
-	script_answer_say(to, report, &answer);
-	xassert(fclose(to) == 0);
-	jsonout_init(&structured);
-	if (!tool_text_suffices(host))
-		script_answer_write_structured(&structured, report);
-	answer.text = text;
-	answer.structured = structured.at;
-	answer.structured_len = structured.len;
-	answer.content = run_results_blocks(report->results, &answer.n_content);
-	host->on_answer(host->arg, &answer);
-	jsonout_done(&structured);
-	free(text);
+	tool_write(&w, host);
+	w.answer.is_error = report->error_type.at != NULL;
+	w.answer.not_run = outcome ? !outcome_ran(outcome->status) : !report->job;
+	script_answer_say(w.text, report, &w.answer);
+	if (w.for_programs)
+		script_answer_write_structured(&w.structured, report);
+	w.answer.content = run_results_blocks(report->results, &w.answer.n_content);
+	tool_give(&w);
 	run_results_free(report->results);
 }
 

@@ -440,20 +440,15 @@ static void
 write_file(const struct run_results *r, struct jsonout *out,
 	   const struct outcome_file *file)
 {
+	char hex[65];
+
 	jsonout_open(out, '{');
-	jsonout_key(out, "path");
-	jsonout_text(out, file->path, file->path_len);
+	jsonout_member_string(out, "path", file->path, file->path_len);
 	jsonout_member_uint(out, "size", file->size);
 	jsonout_member_text(out, "mime_type", media_of_path(file->path, file->path_len));
-	jsonout_key(out, "sha256");
-	if (file->sha256) {
-		char hex[65];
-
+	if (file->sha256)
 		hex_write(file->sha256, 32, hex);
-		jsonout_text(out, hex, 64);
-	} else {
-		jsonout_null(out);
-	}
+	jsonout_member_text(out, "sha256", file->sha256 ? hex : NULL);
 	if (is_kept(file)) {
 		own_mem char *uri = file_uri(r->outcome->id, file->path, file->path_len);
 		own_mem char *url = link_new(r->host->config, r->host->tenant, uri);
@@ -470,25 +465,6 @@ write_file(const struct run_results *r, struct jsonout *out,
 	jsonout_close(out, '}');
 }
 
-static void
-write_parts(const struct run_results *r, struct jsonout *out)
-{
-	jsonout_member_open(out, "spilled", '[');
-	for (size_t i = 0; i < r->outcome->n_parts; i++) {
-		const struct outcome_part *part = &r->outcome->part[i];
-		char *uri = resources_part_uri(r->outcome->id, part);
-
-		jsonout_open(out, '{');
-		jsonout_member_text(out, "stream", stream_name(part->stream));
-		jsonout_member_uint(out, "offset", part->offset);
-		jsonout_member_uint(out, "size", part->len);
-		jsonout_member_text(out, "uri", uri);
-		jsonout_close(out, '}');
-		free(uri);
-	}
-	jsonout_close(out, ']');
-}
-
 void
 run_results_write(const struct run_results *r, struct jsonout *out)
 {
@@ -501,8 +477,22 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 	for (size_t i = 0; i < r->n_files; i++)
 		write_file(r, out, &r->outcome->file[i]);
 	jsonout_close(out, ']');
-	if (r->outcome && r->outcome->n_parts)
-		write_parts(r, out);
+	if (r->outcome && r->outcome->n_parts) {
+		jsonout_member_open(out, "spilled", '[');
+		for (size_t i = 0; i < r->outcome->n_parts; i++) {
+			const struct outcome_part *part = &r->outcome->part[i];
+			char *uri = resources_part_uri(r->outcome->id, part);
+
+			jsonout_open(out, '{');
+			jsonout_member_text(out, "stream", stream_name(part->stream));
+			jsonout_member_uint(out, "offset", part->offset);
+			jsonout_member_uint(out, "size", part->len);
+			jsonout_member_text(out, "uri", uri);
+			jsonout_close(out, '}');
+			free(uri);
+		}
+		jsonout_close(out, ']');
+	}
 	jsonout_key(out, "omitted");
 	if (!r->undisplayed && !r->more_files && !r->unknown_files) {
 		jsonout_null(out);
@@ -510,11 +500,7 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 	}
 	jsonout_open(out, '{');
 	jsonout_member_uint(out, "displays", r->undisplayed);
-	jsonout_key(out, "files");
-	if (r->unknown_files)
-		jsonout_null(out);
-	else
-		jsonout_uint(out, r->more_files);
+	jsonout_member_known(out, "files", !r->unknown_files, r->more_files);
 	jsonout_close(out, '}');
 }
 
@@ -582,15 +568,6 @@ run_results_say_output(const struct run_results *r, const char *text, size_t len
 		return false;
 	fwrite(text + done, 1, len - done, to);
 	return true;
-}
-
-static void
-say_not_shown(const struct run_results *r, FILE *to)
-{
-	if (r->undisplayed)
-		fprintf(to, "(%u more not shown: at most %u objects and %u KiB are)\n",
-			r->undisplayed, r->outcome->limits->results.displays,
-			r->outcome->limits->results.display_bytes >> 10);
 }
 
 /* Names of files of the folder that are not told, from the first on. */
@@ -674,7 +651,10 @@ run_results_say(const struct run_results *r, FILE *to)
 {
 	if (!r->outcome)
 		return;
-	say_not_shown(r, to);
+	if (r->undisplayed)
+		fprintf(to, "(%u more not shown: at most %u objects and %u KiB are)\n",
+			r->undisplayed, r->outcome->limits->results.displays,
+			r->outcome->limits->results.display_bytes >> 10);
 	say_files(r, to);
 	if (r->outcome->n_parts)
 		fputs("all of the output:\n", to);

@@ -505,17 +505,6 @@ is_granted_for_run(const struct script_call *c)
 	return false;
 }
 
-static void
-grant_for_run(struct script_call *c)
-{
-	struct script_grant *grant = xcalloc(1, sizeof(*grant));
-
-	grant->server = c->server;
-	grant->tool = xstrdup(c->tool);
-	memcpy(grant->about, c->about, sizeof(grant->about));
-	LIST_INSERT_HEAD(&c->tools->grants, grant, link);
-}
-
 /* Makes the call, if the call or its tool was granted. A grant for the call is used up by that.
  * Refuses the call if the server has changed its description of the tool. for_run: the tool is
  * granted, too, for the rest of the run. May free the call. False: there is no grant, and nothing
@@ -533,8 +522,14 @@ make_if_granted(struct script_call *c, bool for_run)
 					       "tell the operator");
 		return r < 0;
 	}
-	if (for_run)
-		grant_for_run(c);
+	if (for_run) {
+		struct script_grant *grant = xcalloc(1, sizeof(*grant));
+
+		grant->server = c->server;
+		grant->tool = xstrdup(c->tool);
+		memcpy(grant->about, c->about, sizeof(grant->about));
+		LIST_INSERT_HEAD(&c->tools->grants, grant, link);
+	}
 	if (is_as_called(c))
 		script_tools_make(c);
 	else

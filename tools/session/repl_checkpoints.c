@@ -29,24 +29,18 @@ repl_snapshot_give(struct origin *origin, unsigned int snapshot)
 
 /* ---- checkpoints ---- */
 
-/* Forgets the names of states that were lost. */
-static void
-forget_lost(struct repl_session *session)
+static struct checkpoint *
+find_checkpoint(struct repl_session *session, const char *name)
 {
 	size_t n = 0;
 
+	/* Forgets the names of states that were lost. */
 	for (size_t i = 0; i < session->n_checkpoints; i++)
 		if (repl_holds(session->origin->repl, session->checkpoint[i].snapshot))
 			session->checkpoint[n++] = session->checkpoint[i];
 		else
 			repl_snapshot_give(session->origin, session->checkpoint[i].snapshot);
 	session->n_checkpoints = n;
-}
-
-static struct checkpoint *
-find_checkpoint(struct repl_session *session, const char *name)
-{
-	forget_lost(session);
 	for (size_t i = 0; i < session->n_checkpoints; i++)
 		if (strcmp(session->checkpoint[i].name, name) == 0)
 			return &session->checkpoint[i];

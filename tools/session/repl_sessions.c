@@ -30,15 +30,6 @@ static LIST_HEAD(, origin) origins = LIST_HEAD_INITIALIZER(origins);
 /* ---- the end of a session ---- */
 
 static void
-free_origin(struct origin *origin)
-{
-	free(origin->profile);
-	free((char *)origin->packages.environment);
-	json_decref((json_t *)origin->packages.set);
-	free(origin);
-}
-
-static void
 origin_set_packages(struct origin *origin, const struct repl_packages *packages)
 {
 	char *environment = xstrdup(packages->environment);
@@ -61,7 +52,10 @@ leave_origin(struct repl_session *session)
 	if (--origin->heads == 0) {
 		repl_close(origin->repl);
 		LIST_REMOVE(origin, link);
-		free_origin(origin);
+		free(origin->profile);
+		free((char *)origin->packages.environment);
+		json_decref((json_t *)origin->packages.set);
+		free(origin);
 	} else {
 		repl_snapshot_give(origin, session->snapshot);
 		for (size_t i = 0; i < session->n_checkpoints; i++)
@@ -82,29 +76,11 @@ repl_sessions_left_ms(const struct repl_session *session)
 	return end > now ? end - now : 0;
 }
 
-static bool
-is_too_old(const struct repl_session *session)
-{
-	return clock_ms() >= session->born_ms + session->age_ms;
-}
-
 /* The last sessions that have ended, and why. A session may end while no call waits for it. */
 static struct ended {
 	char *handle, *principal, *text;
 } ended[ENDED_MAX];
 static size_t n_ended;
-
-static void
-repl_sessions_note_end(const struct repl_session *session, const char *text)
-{
-	struct ended *e = &ended[n_ended++ % ENDED_MAX];
-
-	free(e->handle);
-	free(e->principal);
-	free(e->text);
-	*e = (struct ended){ xstrdup(session->handle),
-			     xstrdup(tenant_principal(session->tenant)), xstrdup(text) };
-}
 
 const char *
 repl_session_end_text(const struct tenant *tenant, const char *handle)
@@ -121,8 +97,13 @@ static void
 end_session(struct repl_session *session, const char *text)
 {
 	struct repl_turn *turn;
+	struct ended *e = &ended[n_ended++ % ENDED_MAX];
 
-	repl_sessions_note_end(session, text);
+	free(e->handle);
+	free(e->principal);
+	free(e->text);
+	*e = (struct ended){ xstrdup(session->handle),
+			     xstrdup(tenant_principal(session->tenant)), xstrdup(text) };
 	TAILQ_REMOVE(&sessions, session, link);
 	if ((turn = session->holder)) {
 		turn->session = NULL;
@@ -205,7 +186,7 @@ on_next(evutil_socket_t, short, void *arg)
 
 	if (session->holder || !turn)
 		return;
-	if (is_too_old(session)) {
+	if (clock_ms() >= session->born_ms + session->age_ms) {
 		end_session(session, "the session has expired");
 		return;
 	}

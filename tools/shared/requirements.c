@@ -143,25 +143,6 @@ read_dependencies(struct requirements_check *check, const json_t *list, bool of_
 	}
 }
 
-/* Removes the requirements of the block whose package is also in the client's list. */
-static void
-replace_dependencies(struct requirements_check *check)
-{
-	const json_t *text;
-	size_t i;
-
-	json_array_foreach(check->probe.dependencies, i, text) {
-		struct requirement requirement;
-
-		if (!json_is_string(text) ||
-		    requirement_read(json_string_value(text), json_string_length(text),
-				     &requirement) < 0)
-			continue;
-		requirements_remove(&check->findings.list, requirement.name);
-		requirement_done(&requirement);
-	}
-}
-
 /* ---- the environment ---- */
 
 static void
@@ -214,8 +195,23 @@ look_at_environment(struct requirements_check *check, struct why *why_r)
 	json_t *environment;
 	int r;
 
-	if (check->probe.dependencies_replace)
-		replace_dependencies(check);
+	if (check->probe.dependencies_replace) {
+		const json_t *text;
+		size_t i;
+
+		/* Removes the requirements of the block whose package is also in the client's list.
+		 */
+		json_array_foreach(check->probe.dependencies, i, text) {
+			struct requirement requirement;
+
+			if (!json_is_string(text) ||
+			    requirement_read(json_string_value(text), json_string_length(text),
+					     &requirement) < 0)
+				continue;
+			requirements_remove(&check->findings.list, requirement.name);
+			requirement_done(&requirement);
+		}
+	}
 	read_dependencies(check, check->probe.dependencies, false);
 	add_requires_python(check);
 	if (findings->n_errors || (!findings->list.n && !findings->requires_python)) {
@@ -361,11 +357,8 @@ look_at_script(struct requirements_check *check, struct why *why_r)
 
 	jsonout_init(&input);
 	jsonout_open(&input, '{');
-	jsonout_key(&input, "toml");
-	if (check->block.toml && !check->findings.n_errors)
-		jsonout_text(&input, check->block.toml, check->block.toml_len);
-	else
-		jsonout_null(&input);
+	jsonout_member_string(&input, "toml", check->findings.n_errors ? NULL : check->block.toml,
+			      check->block.toml_len);
 	jsonout_member_bool(&input, "compile", asked->compile);
 	jsonout_close(&input, '}');
 	probe.input_len = input.len + 1 + (asked->compile ? asked->script_len : 0);
