@@ -52,13 +52,6 @@ split_resource(const char *resource, size_t *origin_r, const char **path_r)
 	*path_r = strcmp(resource + *origin_r, "/") == 0 ? "" : resource + *origin_r;
 }
 
-static void
-print_scopes(const struct config_list *scopes, FILE *out)
-{
-	for (size_t i = 0; i < scopes->n; i++)
-		fprintf(out, "%s%s", i ? " " : "", scopes->item[i]);
-}
-
 static char *
 make_challenge(const struct config *config, const char *error)
 {
@@ -73,7 +66,8 @@ make_challenge(const struct config *config, const char *error)
 		fprintf(out, ", error=\"%s\"", error);
 	if (resource && scopes->n > 0) {
 		fputs(", scope=\"", out);
-		print_scopes(scopes, out);
+		for (size_t i = 0; i < scopes->n; i++)
+			fprintf(out, "%s%s", i ? " " : "", scopes->item[i]);
 		fputc('"', out);
 	}
 	if (resource) {

@@ -36,18 +36,6 @@ call_again(struct rota *rota)
 }
 
 static void
-call_next(struct rota *rota)
-{
-	struct rota_owner *owner = TAILQ_FIRST(&rota->owners);
-	struct rota_entry *entry = TAILQ_FIRST(&owner->entries);
-
-	TAILQ_REMOVE(&rota->owners, owner, link);
-	TAILQ_INSERT_TAIL(&rota->owners, owner, link);
-	rota_forget(entry);
-	entry->on_turn(entry->arg);
-}
-
-static void
 rota_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct rota *rota = arg;
@@ -56,8 +44,15 @@ rota_on_event(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	rota->rests = !rota->rests;
 	/* All entries may have been forgotten. */
-	if (rota->rests && !TAILQ_EMPTY(&rota->owners))
-		call_next(rota);
+	if (rota->rests && !TAILQ_EMPTY(&rota->owners)) {
+		struct rota_owner *owner = TAILQ_FIRST(&rota->owners);
+		struct rota_entry *entry = TAILQ_FIRST(&owner->entries);
+
+		TAILQ_REMOVE(&rota->owners, owner, link);
+		TAILQ_INSERT_TAIL(&rota->owners, owner, link);
+		rota_forget(entry);
+		entry->on_turn(entry->arg);
+	}
 	call_again(rota);
 }
 

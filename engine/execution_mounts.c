@@ -208,15 +208,6 @@ mounts_attach(struct execution *e, int pidfd, const struct mount_places *places)
 	return r < 0 ? r : give_fd(gate);
 }
 
-/* Passes the holds of the mounted files from the cell to the session. */
-static void
-pass_on(struct execution_mounts *mounts, struct mount_places *places)
-{
-	for (size_t i = 0; i < mounts->n; i++)
-		if (mounts->item[i].place == places->n)
-			places->file[places->n++] = give_ptr(mounts->item[i].file);
-}
-
 /* Asks the keeper to mount the volume, once in a session. The worker waits for the keeper's answer.
  * 0 or -errno. */
 static int
@@ -267,7 +258,9 @@ execution_mounts_put(struct execution *e, struct worker *w, struct mount_places 
 		r = frame_writer_put(to, &msg, &gate, gate >= 0 ? 1 : 0);
 		gate = -ENODATA;
 	}
-	if (places)
-		pass_on(&e->mounts, places);
+	/* The holds of the mounted files pass from the cell to the session. */
+	for (size_t i = 0; places && i < e->mounts.n; i++)
+		if (e->mounts.item[i].place == places->n)
+			places->file[places->n++] = give_ptr(e->mounts.item[i].file);
 	return r;
 }

@@ -80,25 +80,6 @@ tools_dullest(const struct execution_tools *t)
 	return first;
 }
 
-static void
-tools_add(struct execution_tools *t, const struct msg_tool_call *call)
-{
-	struct tool_call *made;
-
-	t->call = xrealloc(t->call, (t->n + 1) * sizeof(*t->call));
-	made = &t->call[t->n++];
-	*made = (struct tool_call){ .number = call->number, .open = true,
-				    .is_list = !call->has_tool };
-	tools_copy_text(made->told.server, sizeof(made->told.server), &call->server);
-	if (call->has_tool) {
-		tools_copy_text(made->told.tool, sizeof(made->told.tool), &call->tool);
-		tools_copy_text(made->told.arguments, sizeof(made->told.arguments),
-				&call->arguments);
-		made->told.arguments_cut = call->arguments.len > OUTCOME_ARGUMENTS_MAX;
-	}
-	t->n_open++;
-}
-
 /* The open call with this number. NULL: there is none. */
 static struct tool_call *
 find_open(const struct execution_tools *t, uint32_t number)
@@ -212,6 +193,7 @@ tools_take(struct execution *e, const struct msg_tool_call *call)
 {
 	struct execution_tools *t = e->tools;
 	own_mem char *server = NULL, *tool = NULL, *arguments = NULL;
+	struct tool_call *made;
 
 	if (t == NULL || call->id != e->serial || call->number != t->number + 1 ||
 	    t->n_open >= e->request.tool_calls_at_once || !may_be_made(e, call) ||
@@ -219,7 +201,18 @@ tools_take(struct execution *e, const struct msg_tool_call *call)
 		return -EBADMSG;
 	t->number = call->number;
 	t->n_lists += !call->has_tool;
-	tools_add(t, call);
+	t->call = xrealloc(t->call, (t->n + 1) * sizeof(*t->call));
+	made = &t->call[t->n++];
+	*made = (struct tool_call){ .number = call->number, .open = true,
+				    .is_list = !call->has_tool };
+	tools_copy_text(made->told.server, sizeof(made->told.server), &call->server);
+	if (call->has_tool) {
+		tools_copy_text(made->told.tool, sizeof(made->told.tool), &call->tool);
+		tools_copy_text(made->told.arguments, sizeof(made->told.arguments),
+				&call->arguments);
+		made->told.arguments_cut = call->arguments.len > OUTCOME_ARGUMENTS_MAX;
+	}
+	t->n_open++;
 	if (e->stopping != GOES_ON || e->watcher.on_tool == NULL) {
 		static const char text[] = "the run is being ended";
 

@@ -92,16 +92,6 @@ arm_retry(struct pool_profile *profile, uint32_t ms)
 	evtimer_add(&profile->retry, &delay);
 }
 
-/* Brings the next try forward, so that a waiting call soon gets a worker or an error. */
-static void
-hasten_retry(struct pool_profile *profile)
-{
-	uint64_t now_ms = clock_ms(), due_ms = profile->failed_ms + BACKOFF_CALL_MS;
-
-	if (profile->retry_ms > due_ms)
-		arm_retry(profile, due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 0);
-}
-
 /* Refuses waiting calls after FAILURES_TELL failures in a row. A call for which other workers are
  * still being made is not refused before the last of these has failed. */
 static void
@@ -387,8 +377,14 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 	int r;
 
 	if (evtimer_pending(&profile->retry, NULL) &&
-	    sched_ring_wants(&profile->ring, SCHED_WAITING))
-		hasten_retry(profile);
+	    sched_ring_wants(&profile->ring, SCHED_WAITING)) {
+		uint64_t now_ms = clock_ms(), due_ms = profile->failed_ms + BACKOFF_CALL_MS;
+
+		/* Brings the next try forward, so that a waiting call soon gets a worker or an
+		 * error. */
+		if (profile->retry_ms > due_ms)
+			arm_retry(profile, due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 0);
+	}
 	while (zygote_room(profile->zygote) > 0 &&
 	       !evtimer_pending(&profile->retry, NULL)) {
 		entity = next_in_share(pool, profile, SCHED_WAITING);

@@ -99,18 +99,6 @@ renewal_counts(const struct renewal *renewal, const struct inotify_event *event)
 }
 
 static void
-note_change(struct renewal *renewal)
-{
-	static const struct timeval quiet = { .tv_sec = QUIET_S };
-	uint64_t now_ms = clock_ms();
-
-	if (renewal->since_ms == 0)
-		renewal->since_ms = now_ms;
-	if (now_ms - renewal->since_ms < LONGEST_S * 1000)
-		evtimer_add(renewal->quiet, &quiet);
-}
-
-static void
 renewal_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	char bytes[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -124,8 +112,15 @@ renewal_on_readable(evutil_socket_t fd, short, void *arg)
 		changed = changed || renewal_counts(renewal, event);
 		at += (ssize_t)(sizeof(*event) + event->len);
 	}
-	if (changed)
-		note_change(renewal);
+	if (changed) {
+		static const struct timeval quiet = { .tv_sec = QUIET_S };
+		uint64_t now_ms = clock_ms();
+
+		if (renewal->since_ms == 0)
+			renewal->since_ms = now_ms;
+		if (now_ms - renewal->since_ms < LONGEST_S * 1000)
+			evtimer_add(renewal->quiet, &quiet);
+	}
 }
 
 static void
@@ -137,19 +132,6 @@ renewal_on_quiet(evutil_socket_t, short, void *arg)
 	log_line(LOG_INFO, "host-changed", "text=\"files of the host have changed that scripts see: "
 		 "the zygotes are renewed\"");
 	renewal->changed(renewal->arg);
-}
-
-static void
-watch_all(struct renewal *renewal, const struct config *config)
-{
-	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++)
-		renewal_watch(renewal, watched[i].directory, watched[i].name);
-	for (unsigned int p = 0; p < config->n_profiles; p++) {
-		const struct config_list *paths = &config->profile[p].paths;
-
-		for (size_t i = 0; i < paths->n; i++)
-			watch_path(renewal, paths->item[i]);
-	}
 }
 
 int
@@ -168,7 +150,14 @@ renewal_new(struct event_base *base, const struct config *config, void (*changed
 	renewal->readable = xalloc_check(
 		event_new(base, fd, EV_READ | EV_PERSIST, renewal_on_readable, renewal));
 	renewal->quiet = xalloc_check(evtimer_new(base, renewal_on_quiet, renewal));
-	watch_all(renewal, config);
+	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++)
+		renewal_watch(renewal, watched[i].directory, watched[i].name);
+	for (unsigned int p = 0; p < config->n_profiles; p++) {
+		const struct config_list *paths = &config->profile[p].paths;
+
+		for (size_t i = 0; i < paths->n; i++)
+			watch_path(renewal, paths->item[i]);
+	}
 	event_add(renewal->readable, NULL);
 	*renewal_r = renewal;
 	return 0;

@@ -411,20 +411,6 @@ start_copy(struct repl *repl, struct repl_job *job)
 		repl_end(repl, "the session's worker is gone");
 }
 
-static void
-start_drop(struct repl *repl, struct repl_job *job)
-{
-	struct msg drop = { .type = MSG_DROP, .drop.snapshot = job->to };
-
-	TAILQ_REMOVE(&repl->jobs, job, link);
-	repl->snapshots &= ~(1U << job->to);
-	free(job);
-	if (repl_send(repl, &drop, -1) < 0)
-		repl_end(repl, "the session's worker is gone");
-	else if (repl->snapshots == 0)
-		repl_end(repl, "its last state was given up");
-}
-
 /* Starts the cell of the first job, which counts as running already, or refuses it. */
 static void
 repl_turn_cell(struct repl *repl, struct repl_job *job)
@@ -450,7 +436,15 @@ repl_turn(struct repl *repl)
 		if (job->kind == JOB_COPY) {
 			start_copy(repl, job);
 		} else if (job->kind == JOB_DROP) {
-			start_drop(repl, job);
+			struct msg drop = { .type = MSG_DROP, .drop.snapshot = job->to };
+
+			TAILQ_REMOVE(&repl->jobs, job, link);
+			repl->snapshots &= ~(1U << job->to);
+			free(job);
+			if (repl_send(repl, &drop, -1) < 0)
+				repl_end(repl, "the session's worker is gone");
+			else if (repl->snapshots == 0)
+				repl_end(repl, "its last state was given up");
 		} else if (!execution_mounts_fit(&job->execution->mounts, &repl->places)) {
 			/* This takes the job out of the list. */
 			execution_fail(job->execution, "with those of the calls before it, its "

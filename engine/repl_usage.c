@@ -154,18 +154,6 @@ look_at_memory(struct repl *repl)
 	return true;
 }
 
-/* Stops threads and processes that run between cells, when their time is over. */
-static void
-look_after_background(struct repl *repl)
-{
-	bool may = count_background(repl);
-
-	if (!may || clock_ms() >= repl->background.until_ms)
-		repl_hold(repl, HOLD_RESTS);
-	else
-		look_at_memory(repl);
-}
-
 /* False: the session was ended. */
 static bool
 fit_tables(struct repl *repl)
@@ -186,7 +174,13 @@ repl_look_after(struct repl *repl)
 	if (repl->phase != REPL_IDLE || (!repl->frozen && !fit_tables(repl)))
 		return;
 	if (repl->background.runs) {
-		look_after_background(repl);
+		bool may = count_background(repl);
+
+		/* Stops threads and processes that run between cells, when their time is over. */
+		if (!may || clock_ms() >= repl->background.until_ms)
+			repl_hold(repl, HOLD_RESTS);
+		else
+			look_at_memory(repl);
 		return;
 	}
 	if (clock_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)

@@ -143,23 +143,6 @@ log_failure(const struct process *p, const char *event)
 		 log_quote(&quoted, p->child.text, strlen(p->child.text)));
 }
 
-/* The process that is not "now" is down: a successor that did not get ready, or a predecessor. */
-static void
-on_other_down(struct process *p)
-{
-	const struct zygote_watcher *watcher = &p->zygote->options.watcher;
-	bool owed = p->spawns > 0;
-
-	p->spawns = 0;
-	if (!p->child.has_served) {
-		log_failure(p, "zygote-not-renewed");
-		child_arm(&p->child, child_backoff_ms(&p->child));
-	} else if (owed) {
-		log_failure(p, "zygote-lost");
-		watcher->on_lost(watcher->arg, p->generation);
-	}
-}
-
 static void
 on_now_down(struct process *p)
 {
@@ -212,7 +195,19 @@ zygote_on_down(void *arg)
 	} else if (p == z->now) {
 		on_now_down(p);
 	} else {
-		on_other_down(p);
+		const struct zygote_watcher *watcher = &p->zygote->options.watcher;
+		bool owed = p->spawns > 0;
+
+		/* The process that is not "now" is down: a successor that did not get ready, or a
+		 * predecessor. */
+		p->spawns = 0;
+		if (!p->child.has_served) {
+			log_failure(p, "zygote-not-renewed");
+			child_arm(&p->child, child_backoff_ms(&p->child));
+		} else if (owed) {
+			log_failure(p, "zygote-lost");
+			watcher->on_lost(watcher->arg, p->generation);
+		}
 	}
 }
 

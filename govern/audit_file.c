@@ -183,19 +183,6 @@ note_path(const struct audit_file *file)
 	return xasprintf("%s.last", file->path);
 }
 
-/* All of it is one write of a fixed length. A failure costs only the warning at the next start. */
-static void
-write_note(struct audit_file *file)
-{
-	own_mem char *path = note_path(file);
-	own_fd int fd = open(path, O_WRONLY | O_CREAT | NOTE_FLAGS, MODE);
-	char text[NOTE_MAX];
-	int len = snprintf(text, sizeof(text), "%020" PRIu64 " %s\n", file->last.n, file->last.hash);
-
-	if (fd >= 0 && pwrite(fd, text, (size_t)len, 0) == len)
-		file->noted = file->last.n;
-}
-
 /* The chain of a file that is missing goes on from the note. */
 static void
 continue_note(struct audit_file *file)
@@ -434,6 +421,16 @@ audit_file_flush(struct audit_file *file)
 	if (file->fd >= 0 && file->dirty)
 		sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	file->dirty = false;
-	if (file->fd >= 0 && file->last.n != file->noted)
-		write_note(file);
+	if (file->fd >= 0 && file->last.n != file->noted) {
+		own_mem char *path = note_path(file);
+		own_fd int fd = open(path, O_WRONLY | O_CREAT | NOTE_FLAGS, MODE);
+		char text[NOTE_MAX];
+		int len = snprintf(text, sizeof(text), "%020" PRIu64 " %s\n", file->last.n,
+				   file->last.hash);
+
+		/* All of it is one write of a fixed length. A failure costs only the warning at the
+		 * next start. */
+		if (fd >= 0 && pwrite(fd, text, (size_t)len, 0) == len)
+			file->noted = file->last.n;
+	}
 }

@@ -94,12 +94,6 @@ struct gate {
 
 /* ---- accounts ---- */
 
-static size_t
-gate_bucket_of(const char *principal)
-{
-	return hash_text(HASH_BEGIN, principal) % BUCKETS;
-}
-
 static uint64_t
 now_of(const struct gate *gate)
 {
@@ -142,7 +136,7 @@ is_asked_about(const struct account *account, uid_t *uid_r)
 static struct account *
 gate_find(struct gate *gate, const char *principal)
 {
-	size_t bucket = gate_bucket_of(principal);
+	size_t bucket = hash_text(HASH_BEGIN, principal) % BUCKETS;
 	struct account *account;
 
 	LIST_FOREACH(account, &gate->account[bucket], link)
@@ -395,23 +389,6 @@ on_look(evutil_socket_t, short, void *arg)
 
 /* ---- identities of principals ---- */
 
-/* A waiter may ask again at once, and wait again. */
-static void
-gate_wake(struct account *account)
-{
-	struct gate_waits now = LIST_HEAD_INITIALIZER(now);
-	struct gate_wait *wait;
-
-	while ((wait = LIST_FIRST(&account->waits))) {
-		LIST_REMOVE(wait, link);
-		LIST_INSERT_HEAD(&now, wait, link);
-	}
-	while ((wait = LIST_FIRST(&now))) {
-		gate_unwait(wait);
-		wait->on_known(wait->arg);
-	}
-}
-
 static void
 finish_reload(struct gate *gate)
 {
@@ -432,6 +409,8 @@ gate_on_answer(void *arg, int error, const struct directory_person *person)
 {
 	struct account *account = arg;
 	struct gate *gate = account->gate;
+	struct gate_waits now = LIST_HEAD_INITIALIZER(now);
+	struct gate_wait *wait;
 
 	account->lookup = NULL;
 	account->renewed = true;
@@ -449,7 +428,15 @@ gate_on_answer(void *arg, int error, const struct directory_person *person)
 		subject_learn(&account->subject, &gate->people, person);
 	}
 	make_config(account);
-	gate_wake(account);
+	/* A waiter may ask again at once, and wait again. */
+	while ((wait = LIST_FIRST(&account->waits))) {
+		LIST_REMOVE(wait, link);
+		LIST_INSERT_HEAD(&now, wait, link);
+	}
+	while ((wait = LIST_FIRST(&now))) {
+		gate_unwait(wait);
+		wait->on_known(wait->arg);
+	}
 	finish_reload(gate);
 }
 

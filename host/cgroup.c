@@ -248,14 +248,6 @@ move_in(struct cgroup_root *root)
 	return r < 0 ? r : cgroup_write_at(fd, "cgroup.procs", "0");
 }
 
-/* Every tenant's calls pass through this process, which must not wait behind one tenant's scripts.
- * Without the controller this is not an error. */
-static void
-favour_supervisor(const struct cgroup_root *root)
-{
-	cgroup_write_at(root->base_fd, "supervisor/cpu.weight", SUPERVISOR_WEIGHT);
-}
-
 /* Makes a directory with a unique name, and moves in. Supervisors in different pid namespaces
  * may have the same process id, and another one's remove_if_stale() may run between the two
  * steps. */
@@ -339,7 +331,9 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	if (root->by_hand)
 		cgroup_enable_controllers(root->home_fd, false, &root->enabled_in_own);
 	cgroup_enable_controllers(root->base_fd, false, NULL);
-	favour_supervisor(root);
+	/* Every tenant's calls pass through this process, which must not wait behind one tenant's
+	 * scripts. Without the controller this is not an error. */
+	cgroup_write_at(root->base_fd, "supervisor/cpu.weight", SUPERVISOR_WEIGHT);
 	*step_r = "make tenants/";
 	r = cgroup_root_make_tenants(root);
 	if (r < 0)
@@ -431,15 +425,6 @@ wait_until_empty(int dir, uint64_t end_ms)
 		poll(&poll_fd, 1, ms);
 }
 
-/* Ends the remaining workers and waits for them, within bounds, because the service is ending. A
- * worker remains if it was made while its zygote was being ended. */
-static void
-empty_tenants(struct cgroup_root *root)
-{
-	cgroup_write_at(root->tenants_fd, "cgroup.kill", "1");
-	wait_until_empty(root->tenants_fd, clock_ms() + EMPTY_MOST_MS);
-}
-
 /* which: a bit for each controller, as in cgroup_enable_controllers(). Each controller has a write
  * of its own, so that an error of one does not prevent the others. */
 static void
@@ -453,17 +438,6 @@ disable_controllers(int dir, unsigned int which)
 		snprintf(word, sizeof(word), "-%s", controllers[i].name);
 		cgroup_write_at(dir, "cgroup.subtree_control", word);
 	}
-}
-
-/* Started by hand: moves back to the original cgroup, so that BASE can be removed. Started as
- * root this fails, because the process is not root any more; then the next start removes the
- * empty directory. */
-static void
-cgroup_leave(struct cgroup_root *root)
-{
-	disable_controllers(root->home_fd, root->enabled_in_own);
-	cgroup_write_at(root->home_fd, "cgroup.procs", "0");
-	cgroup_remove_tree(root->home_fd, root->name, DEPTH_MAX);
 }
 
 /* ---- cgroups of earlier processes, and for later ones ---- */
@@ -594,8 +568,13 @@ cgroup_root_free(struct cgroup_root *root)
 		return;
 	cgroup_root_unwatch(root);
 	if (root->tenants_fd >= 0) {
-		if (!root->left)
-			empty_tenants(root);
+		if (!root->left) {
+			/* Ends the remaining workers and waits for them, within bounds, because the
+			 * service is ending. A worker remains if it was made while its zygote was
+			 * being ended. */
+			cgroup_write_at(root->tenants_fd, "cgroup.kill", "1");
+			wait_until_empty(root->tenants_fd, clock_ms() + EMPTY_MOST_MS);
+		}
 		cgroup_remove_tree(root->base_fd, "tenants", DEPTH_MAX);
 		/* The remaining processes may be dying, too. */
 		if (!root->by_hand)
@@ -612,8 +591,14 @@ cgroup_root_free(struct cgroup_root *root)
 			free(tenant);
 		}
 	}
-	if (root->by_hand && root->base_fd >= 0)
-		cgroup_leave(root);
+	if (root->by_hand && root->base_fd >= 0) {
+		/* Started by hand: moves back to the original cgroup, so that BASE can be removed.
+		 * Started as root this fails, because the process is not root any more; then the
+		 * next start removes the empty directory. */
+		disable_controllers(root->home_fd, root->enabled_in_own);
+		cgroup_write_at(root->home_fd, "cgroup.procs", "0");
+		cgroup_remove_tree(root->home_fd, root->name, DEPTH_MAX);
+	}
 	for (size_t i = 0; i < 3; i++) {
 		int fd = i == 0	  ? root->home_fd
 			 : i == 1 ? root->base_fd

@@ -145,16 +145,6 @@ cgroup_tenant_release(struct cgroup_tenant *tenant)
 	tenant_try_remove(tenant);
 }
 
-/* In periods of 100 ms, the kernel's default: cgroup-v2.rst, "CPU Interface Files". */
-static int
-set_cpu_max(const struct cgroup_leaf *leaf, uint32_t percent)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%u000 100000", percent);
-	return cgroup_write_at(leaf->fd, "cpu.max", text);
-}
-
 int
 cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 {
@@ -165,8 +155,14 @@ cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 		r = cgroup_write_number(leaf->fd, "memory.max", limits->memory_bytes);
 	if (r == 0 && have->pids && limits->pids != leaf->limits.pids)
 		r = cgroup_write_number(leaf->fd, "pids.max", limits->pids);
-	if (r == 0 && have->cpu && limits->cpu_percent != leaf->limits.cpu_percent)
-		r = set_cpu_max(leaf, limits->cpu_percent);
+	if (r == 0 && have->cpu && limits->cpu_percent != leaf->limits.cpu_percent) {
+		char text[32];
+
+		/* In periods of 100 ms, the kernel's default: cgroup-v2.rst, "CPU Interface Files".
+		 */
+		snprintf(text, sizeof(text), "%u000 100000", limits->cpu_percent);
+		r = cgroup_write_at(leaf->fd, "cpu.max", text);
+	}
 	if (r == 0)
 		leaf->limits = *limits;
 	return r;

@@ -359,18 +359,6 @@ child_init(struct child *c, const struct child_kind *kind, struct event_base *ba
 }
 
 static void
-child_attach(struct child *c)
-{
-	if (!c->kind->passes)
-		watched_refuse(c->launch.control);
-	event_assign(&c->readable, c->base, c->launch.control, EV_READ | EV_PERSIST,
-		     child_on_readable, c);
-	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, child_on_writable, c);
-	event_assign(&c->ended, c->base, c->launch.pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
-	event_add(&c->ended, NULL);
-}
-
-static void
 child_on_launched(void *arg, int error, const char *what, struct launch *launch)
 {
 	struct child *c = arg;
@@ -382,7 +370,13 @@ child_on_launched(void *arg, int error, const char *what, struct launch *launch)
 		return;
 	}
 	c->launch = *launch;
-	child_attach(c);
+	if (!c->kind->passes)
+		watched_refuse(c->launch.control);
+	event_assign(&c->readable, c->base, c->launch.control, EV_READ | EV_PERSIST,
+		     child_on_readable, c);
+	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, child_on_writable, c);
+	event_assign(&c->ended, c->base, c->launch.pidfd, EV_READ | EV_PERSIST, child_on_ended, c);
+	event_add(&c->ended, NULL);
 	if (c->state != CHILD_STARTING) {	/* ended before it was there */
 		syscall(SYS_pidfd_send_signal, c->launch.pidfd, SIGKILL, NULL, 0);
 		return;

@@ -12,6 +12,7 @@
 #include <event2/event_struct.h>
 
 #include "base/log.h"
+#include "base/own.h"
 #include "base/passrights.h"
 #include "base/xalloc.h"
 #include "host/directory_parts.h"
@@ -206,18 +207,15 @@ directory_on_writable(evutil_socket_t fd, short, void *arg)
 static int
 put_lookup(struct directory *directory, const struct directory_lookup *lookup)
 {
-	struct msg_str *item = xcalloc(lookup->n + 1, sizeof(*item));
+	own_mem struct msg_str *item = xcalloc(lookup->n + 1, sizeof(*item));
 	struct msg msg = { .type = MSG_WHO,
 			   .who = { .id = lookup->id, .uid = lookup->uid,
 				    .seconds = lookup->seconds,
 				    .groups = { item, lookup->n } } };
-	int r;
 
 	for (size_t i = 0; i < lookup->n; i++)
 		item[i] = msg_str(lookup->group[i]);
-	r = frame_writer_put(&directory->writer, &msg, NULL, 0);
-	free(item);
-	return r;
+	return frame_writer_put(&directory->writer, &msg, NULL, 0);
 }
 
 /* Sends waiting lookups in their order, as many as the helper may have. */

@@ -115,17 +115,6 @@ usage_send(const struct usage_asked *asked)
 	return frame_is_transient(-errno) ? 0 : -errno;
 }
 
-static void
-usage_wait_on(const struct usage_asked *asked)
-{
-	static const struct timeval lost = { .tv_sec = LOST_MS / 1000 };
-
-	usage.late = true;
-	memcpy(&usage.asked, asked, usage_asked_size(asked));
-	if (usage.lost)
-		event_add(usage.lost, &lost);
-}
-
 /* Something is here although no answer is awaited in this turn: a late answer, or the end. */
 static void
 usage_on_readable(evutil_socket_t, short, void *)
@@ -190,8 +179,14 @@ usage_exchange(const struct usage_asked *asked, struct usage_answer *answer_r, u
 	r = usage_send(asked);
 	if (r == 1) {
 		r = usage_await(answer_r, ms);
-		if (r == 0)
-			usage_wait_on(asked);
+		if (r == 0) {
+			static const struct timeval lost = { .tv_sec = LOST_MS / 1000 };
+
+			usage.late = true;
+			memcpy(&usage.asked, asked, usage_asked_size(asked));
+			if (usage.lost)
+				event_add(usage.lost, &lost);
+		}
 	}
 	if (r < 0)
 		usage_lose(r);

@@ -80,18 +80,6 @@ break_off(struct http_download *d)
 	http_connection_end(d->connection, 0);
 }
 
-static void
-download_finish(struct http_download *d)
-{
-	struct http_connection *c = d->connection;
-	struct evhttp_request *request = d->request;
-
-	c->download = NULL;
-	http_download_lost(d);
-	http_connection_flushes(c, request);
-	evhttp_send_reply_end(request);
-}
-
 static void next_part(struct http_download *d);
 
 /* The client has taken all that was sent. */
@@ -171,7 +159,13 @@ next_part(struct http_download *d)
 	struct filestore_file file;
 
 	if (d->left == 0) {
-		download_finish(d);
+		struct http_connection *c = d->connection;
+		struct evhttp_request *request = d->request;
+
+		c->download = NULL;
+		http_download_lost(d);
+		http_connection_flushes(c, request);
+		evhttp_send_reply_end(request);
 		return;
 	}
 	end_revoked(d->connection->server);
@@ -266,18 +260,6 @@ download_start(struct http_connection *c, struct evhttp_request *request,
 }
 
 static void
-send_data(struct http_connection *c, struct evhttp_request *request, const void *data, size_t len)
-{
-	struct evbuffer *chunk = xalloc_check(evbuffer_new());
-
-	evbuffer_add(chunk, data, len);
-	evhttp_send_reply_chunk(request, chunk);
-	evbuffer_free(chunk);
-	http_connection_flushes(c, request);
-	evhttp_send_reply_end(request);
-}
-
-static void
 serve_found(struct http_connection *c, struct evhttp_request *request,
 	    struct http_tenant *tenant, const struct link *link, const struct found *found)
 {
@@ -300,7 +282,13 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 	if (has_body && !found->data) {
 		download_start(c, request, tenant, link, found, offset, len);
 	} else if (has_body) {
-		send_data(c, request, (const char *)found->data + offset, (size_t)len);
+		struct evbuffer *chunk = xalloc_check(evbuffer_new());
+
+		evbuffer_add(chunk, (const char *)found->data + offset, (size_t)len);
+		evhttp_send_reply_chunk(request, chunk);
+		evbuffer_free(chunk);
+		http_connection_flushes(c, request);
+		evhttp_send_reply_end(request);
 	} else {
 		http_connection_flushes(c, request);
 		evhttp_send_reply_end(request);

@@ -63,9 +63,11 @@ leave_session(struct http_exchange *x)
 	x->conversation = NULL;
 }
 
-static void
-stop_events(struct http_exchange *x)
+/* From here on evhttp owns the request. */
+struct http_connection *
+exchange_leave_connection(struct http_exchange *x)
 {
+	struct http_connection *c = x->connection;
 	struct event **event[] = { &x->prime, &x->alive, &x->shut, &x->gone };
 
 	if (x->gone)
@@ -75,15 +77,6 @@ stop_events(struct http_exchange *x)
 			event_free(*event[i]);
 		*event[i] = NULL;
 	}
-}
-
-/* From here on evhttp owns the request. */
-struct http_connection *
-exchange_leave_connection(struct http_exchange *x)
-{
-	struct http_connection *c = x->connection;
-
-	stop_events(x);
 	leave_session(x);
 	x->connection = NULL;
 	x->request = NULL;

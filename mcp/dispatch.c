@@ -112,26 +112,6 @@ serve_request(struct request *request)
 	serve_method(request, method);
 }
 
-/* Drops the run of a cancelled call from the repeated calls, unless another call waits for the run,
- * too. A run with a key outlives the loss of its client, but not the client's cancellation. */
-static void
-cancel_kept(const struct mcp_call *call)
-{
-	struct mcp_run *run = call->audience.run;
-
-	if (run && mcp_run_is_kept(run) && mcp_run_askers(run) == 1)
-		mcp_repeat_drop(mcp_repeats(call->conversation->mcp), run);
-}
-
-/* From now on the client may get notifications. */
-static void
-dispatch_on_initialized(struct mcp_conversation *conversation)
-{
-	if (conversation->session && !conversation->tools)
-		conversation->tools = mcp_tool_list(conversation->mcp,
-						    conversation->options.tenant);
-}
-
 /* Cancels a call if the client asks for it. Other notifications are ignored, as both eras demand.
  */
 static void
@@ -141,9 +121,12 @@ dispatch_on_notification(struct mcp_conversation *conversation,
 	const json_t *id = json_object_get(message->params, "requestId");
 	enum mcp_method method = method_find(message->method);
 	struct mcp_call *call;
+	struct mcp_run *run;
 
-	if (method == METHOD_NOTE_INITIALIZED)
-		dispatch_on_initialized(conversation);
+	/* From now on the client may get notifications. */
+	if (method == METHOD_NOTE_INITIALIZED && conversation->session && !conversation->tools)
+		conversation->tools = mcp_tool_list(conversation->mcp,
+						    conversation->options.tenant);
 	if (method != METHOD_NOTE_CANCELLED || !id)
 		return;
 	call = conversation_find_call(conversation, id);
@@ -151,7 +134,12 @@ dispatch_on_notification(struct mcp_conversation *conversation,
 		end_listening(conversation, id, NULL, false);
 		return;
 	}
-	cancel_kept(call);
+	/* Drops the run of a cancelled call from the repeated calls, unless another call waits for
+	 * the run, too. A run with a key outlives the loss of its client, but not the client's
+	 * cancellation. */
+	run = call->audience.run;
+	if (run && mcp_run_is_kept(run) && mcp_run_askers(run) == 1)
+		mcp_repeat_drop(mcp_repeats(call->conversation->mcp), run);
 	conversation_end_call(call, MCP_SENT_ANSWER, NULL, CANCEL_BY_CLIENT);
 }
 

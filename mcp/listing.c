@@ -6,17 +6,6 @@
 
 #include "base/xalloc.h"
 
-/* Leaves out the bounds of a property: the tool checks them itself, and its refusals name them. */
-static void
-drop_bounds(json_t *property)
-{
-	static const char *const keywords[] = { "minLength", "maxLength", "pattern", "minItems",
-						"maxItems" };
-
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
-		json_object_del(property, keywords[i]);
-}
-
 char *
 listing_of(const char *schema, bool all)
 {
@@ -32,8 +21,15 @@ listing_of(const char *schema, bool all)
 			continue;
 		}
 		json_object_del(property, LISTING_KEYWORD);
-		if (!all)
-			drop_bounds(property);
+		if (!all) {
+			static const char *const keywords[] = { "minLength", "maxLength", "pattern",
+							       "minItems", "maxItems" };
+
+			/* Leaves out the bounds of a property: the tool checks them itself, and its
+			 * refusals name them. */
+			for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
+				json_object_del(property, keywords[i]);
+		}
 	}
 	return xalloc_check(json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(10)));
 }

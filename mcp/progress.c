@@ -101,15 +101,6 @@ progress_send_note(struct mcp_progress *p, struct progress_note *note)
 	jsonout_done(&out);
 }
 
-static void
-progress_send_line(struct mcp_progress *p)
-{
-	const struct newest_line *line = &p->line[p->newest];
-	struct progress_note note = { .message = line->text, .message_len = line->len };
-
-	progress_send_note(p, &note);
-}
-
 /* Sends bytes of a stream, except for an unfinished character at their end: its rest comes with
  * the next bytes. */
 static void
@@ -191,7 +182,10 @@ progress_on_timer(evutil_socket_t, short, void *arg)
 	} else if (p->options.streams) {
 		progress_send_waiting(p);
 	} else {
-		progress_send_line(p);
+		const struct newest_line *line = &p->line[p->newest];
+		struct progress_note note = { .message = line->text, .message_len = line->len };
+
+		progress_send_note(p, &note);
 	}
 }
 

@@ -228,17 +228,6 @@ end_call(struct mcp_question *question, enum tool_status status, const char *bod
 						   body));
 }
 
-/* Takes the result of a call of a client's tool. Any object is a result; if it is wrong, the script
- * gets an error. Only the part for the script is kept. */
-static void
-answer_call(struct mcp_question *question, const json_t *result)
-{
-	own_mem char *body = NULL;
-	enum tool_status status = shape_result(result, question->most, &body);
-
-	end_call(question, status, body);
-}
-
 bool
 mcp_question_answer(struct mcp_question *question, const json_t *result)
 {
@@ -253,7 +242,12 @@ mcp_question_answer(struct mcp_question *question, const json_t *result)
 		if (!answer_form(question, result))
 			return false;
 	} else if (question->kind == QUESTION_TOOL) {
-		answer_call(question, result);
+		own_mem char *body = NULL;
+		enum tool_status status = shape_result(result, question->most, &body);
+
+		/* Takes the result of a call of a client's tool. Any object is a result; if it is
+		 * wrong, the script gets an error. Only the part for the script is kept. */
+		end_call(question, status, body);
 	} else {
 		if (!json_object_get(result, must))
 			return false;
@@ -274,18 +268,6 @@ mcp_question_give_up(struct mcp_question *question, const char *why)
 	question->state = QUESTION_ANSWERED;
 }
 
-static void
-question_write_form(const struct mcp_question *question, const struct revision *revision,
-		    struct jsonout *out)
-{
-	jsonout_open(out, '{');
-	if (revision->elicit_mode)
-		jsonout_member_text(out, "mode", "form");
-	jsonout_member_text(out, "message", question->message);
-	jsonout_member_raw(out, "requestedSchema", question->schema);
-	jsonout_close(out, '}');
-}
-
 void
 mcp_question_write(struct mcp_question *question, const struct revision *revision,
 		   struct jsonout *out)
@@ -294,7 +276,12 @@ mcp_question_write(struct mcp_question *question, const struct revision *revisio
 	jsonout_member_text(out, "method", kinds[question->kind].method);
 	if (question->kind == QUESTION_ELICIT) {
 		jsonout_key(out, "params");
-		question_write_form(question, revision, out);
+		jsonout_open(out, '{');
+		if (revision->elicit_mode)
+			jsonout_member_text(out, "mode", "form");
+		jsonout_member_text(out, "message", question->message);
+		jsonout_member_raw(out, "requestedSchema", question->schema);
+		jsonout_close(out, '}');
 	} else if (question->params) {
 		jsonout_member_raw(out, "params", question->params);
 	}

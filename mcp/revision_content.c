@@ -298,19 +298,6 @@ revision_write_log(struct jsonout *out, const struct tool_log *log)
 	jsonout_close(out, '}');
 }
 
-static void
-write_piece(struct jsonout *out, const struct progress_note *note)
-{
-	jsonout_member_open(out, "_meta", '{');
-	jsonout_member_open(out, META_OUTPUT, '{');
-	jsonout_member_text(out, "stream", note->stream);
-	jsonout_member_uint(out, "offset", note->offset);
-	jsonout_key(out, "text");
-	jsonout_text(out, note->text, note->text_len);
-	jsonout_close(out, '}');
-	jsonout_close(out, '}');
-}
-
 void
 revision_write_progress(const struct revision *revision, struct jsonout *out,
 			const struct progress_note *note)
@@ -328,8 +315,16 @@ revision_write_progress(const struct revision *revision, struct jsonout *out,
 		jsonout_key(out, "message");
 		jsonout_text(out, note->message, note->message_len);
 	}
-	if (note->stream)
-		write_piece(out, note);
+	if (note->stream) {
+		jsonout_member_open(out, "_meta", '{');
+		jsonout_member_open(out, META_OUTPUT, '{');
+		jsonout_member_text(out, "stream", note->stream);
+		jsonout_member_uint(out, "offset", note->offset);
+		jsonout_key(out, "text");
+		jsonout_text(out, note->text, note->text_len);
+		jsonout_close(out, '}');
+		jsonout_close(out, '}');
+	}
 	jsonout_close(out, '}');
 	jsonout_close(out, '}');
 }

@@ -371,13 +371,6 @@ on_long(evutil_socket_t fd, short what, void *arg)
 					       : run->tool->long_status);
 }
 
-static void
-run_start_clock(struct mcp_run *run)
-{
-	run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
-	wind_clock(run, run->config->mcp.task_after_seconds);
-}
-
 void
 run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
 {
@@ -386,8 +379,10 @@ run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *
 	if (run->is_over)
 		return;
 	run->tool_run = tool_run;
-	if (run->tool->long_status && (run->abilities & CLIENT_TAKES_TASKS))
-		run_start_clock(run);
+	if (run->tool->long_status && (run->abilities & CLIENT_TAKES_TASKS)) {
+		run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
+		wind_clock(run, run->config->mcp.task_after_seconds);
+	}
 }
 
 void

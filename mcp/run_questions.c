@@ -44,15 +44,6 @@ give_replies(struct mcp_run *run, struct mcp_ask *taken)
 	mcp_ask_clear(taken);
 }
 
-static void
-take_early(struct mcp_run *run)
-{
-	json_auto_t *early = run->early;
-
-	run->early = NULL;
-	mcp_run_take_responses(run, early);
-}
-
 void
 run_go_on_asking(struct mcp_run *run)
 {
@@ -71,8 +62,12 @@ run_go_on_asking(struct mcp_run *run)
 	run->ask_is_new = false;
 	/* An answer that came before the question does not count if a person must see the question
 	 * first. */
-	if (!run->permission)
-		take_early(run);
+	if (!run->permission) {
+		json_auto_t *early = run->early;
+
+		run->early = NULL;
+		mcp_run_take_responses(run, early);
+	}
 	if (mcp_run_unanswered(run) == 0)
 		return;			/* a later turn of the loop gives the replies */
 	audience = whom_to_ask(run);

@@ -265,20 +265,6 @@ mcp_task_write_created(const struct mcp_task *task, const struct revision *revis
 	jsonout_close(out, '}');
 }
 
-static void
-write_end(const struct mcp_task *task, const struct revision *revision, struct jsonout *out)
-{
-	const struct tool_failure *failure;
-	const struct tool_answer *answer;
-
-	mcp_run_outcome(task->run, &answer, &failure, NULL);
-	jsonout_key(out, answer ? "result" : "error");
-	if (answer)
-		revision_write_answer(revision, out, mcp_run_method(task->run), answer);
-	else
-		revision_write_error(revision, out, failure);
-}
-
 void
 mcp_task_write(const struct mcp_task *task, const struct revision *revision,
 	       struct jsonout *out)
@@ -288,7 +274,15 @@ mcp_task_write(const struct mcp_task *task, const struct revision *revision,
 		jsonout_key(out, "inputRequests");
 		mcp_run_write_questions(task->run, revision, out);
 	} else if (task->state == COMPLETED || task->state == FAILED) {
-		write_end(task, revision, out);
+		const struct tool_failure *failure;
+		const struct tool_answer *answer;
+
+		mcp_run_outcome(task->run, &answer, &failure, NULL);
+		jsonout_key(out, answer ? "result" : "error");
+		if (answer)
+			revision_write_answer(revision, out, mcp_run_method(task->run), answer);
+		else
+			revision_write_error(revision, out, failure);
 	}
 }
 

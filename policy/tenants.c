@@ -54,16 +54,6 @@ config_tenant_say(struct config_tenant *tenant, const struct config_setting *set
 
 /* ---- making one for a tenant ---- */
 
-/* A preset replaces the verdicts of less specific sections. */
-static void
-forget_verdicts(struct config *config)
-{
-	config->policy.run_script = POLICY_UNSAID;
-	config->policy.run_repl = POLICY_UNSAID;
-	config->policy.install_package = POLICY_UNSAID;
-	config->policy.input = 0;
-}
-
 static bool
 has_preset(const struct config_tenant *tenant)
 {
@@ -109,8 +99,13 @@ config_derive(const struct config *config, const struct config_tenant *const *fr
 	origin->from = xcalloc(n + 1, sizeof(struct config_tenant *));
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		origin->from[origin->n_from++] = from[i];
-		if (has_preset(from[i]))
-			forget_verdicts(derived);
+		if (has_preset(from[i])) {
+			/* A preset replaces the verdicts of less specific sections. */
+			derived->policy.run_script = POLICY_UNSAID;
+			derived->policy.run_repl = POLICY_UNSAID;
+			derived->policy.install_package = POLICY_UNSAID;
+			derived->policy.input = 0;
+		}
 		for (size_t k = 0; r == 0 && k < from[i]->n_settings; k++)
 			r = tenants_apply(derived, &from[i]->setting[k]);
 	}

@@ -77,7 +77,7 @@ endpoints_take_stored(struct endpoints *endpoints, int fd, const char *name)
 static int
 take_handed_sockets(struct endpoints *endpoints, const struct config *config, struct why *why_r)
 {
-	char **names = NULL;
+	own_mem char **names = NULL;
 	int r = 0, n = sd_listen_fds_with_names(1, &names), sockets = 0;
 
 	for (int i = 0; r == 0 && i < n; i++) {
@@ -96,7 +96,6 @@ take_handed_sockets(struct endpoints *endpoints, const struct config *config, st
 	}
 	for (int i = 0; names && names[i]; i++)
 		free(names[i]);
-	free(names);
 	return r;
 }
 

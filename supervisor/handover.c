@@ -102,23 +102,6 @@ handover_store(const char *name, int fd)
 	return r > 0 ? 0 : r < 0 ? r : -ENOTCONN;
 }
 
-static void
-handover_add(struct giver *giver, const struct handover_session *session)
-{
-	struct handover_table *table = &giver->table;
-	struct handover_session *added;
-
-	if (table->is.sessions == giver->size) {
-		giver->size = 2 * giver->size + 16;
-		table->session = xalloc_check(reallocarray(table->session, giver->size,
-							   sizeof(*table->session)));
-	}
-	added = &table->session[table->is.sessions++];
-	*added = *session;
-	added->handle = xcalloc(session->is.handles, sizeof(*added->handle));
-	memcpy(added->handle, session->handle, session->is.handles * sizeof(*added->handle));
-}
-
 /* Can the next process read the session's entry? One invalid entry makes the whole table invalid,
  * and all sessions would be lost. */
 static bool
@@ -150,8 +133,21 @@ handover_give_one(void *arg, const struct handover_session *session, const int f
 			name_descriptor(name, session->is.serial, i);
 			r = handover_store(name, fd[i]);
 		}
-	if (r == 0)
-		handover_add(giver, session);
+	if (r == 0) {
+		struct handover_table *table = &giver->table;
+		struct handover_session *added;
+
+		if (table->is.sessions == giver->size) {
+			giver->size = 2 * giver->size + 16;
+			table->session = xalloc_check(reallocarray(table->session, giver->size,
+								   sizeof(*table->session)));
+		}
+		added = &table->session[table->is.sessions++];
+		*added = *session;
+		added->handle = xcalloc(session->is.handles, sizeof(*added->handle));
+		memcpy(added->handle, session->handle,
+		       session->is.handles * sizeof(*added->handle));
+	}
 	return r;
 }
 

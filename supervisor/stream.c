@@ -256,20 +256,6 @@ on_stall_check(evutil_socket_t, short, void *arg)
 }
 
 static void
-pause_if_full(struct stream *s)
-{
-	size_t unsent = evbuffer_get_length(stream_output_of(s));
-
-	if (unsent > STREAM_OUTPUT_MAX) {
-		stream_close(s, "does-not-read");
-	} else if (unsent > STREAM_OUTPUT_HIGH && !s->paused && !s->refusal) {
-		s->paused = true;
-		bufferevent_disable(s->in, EV_READ);
-		arm_stall(s);
-	}
-}
-
-static void
 free_line(const void *, size_t, void *line)
 {
 	free(line);
@@ -296,6 +282,7 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 {
 	struct stream *s = arg;
 	size_t written;
+	size_t unsent;
 
 	if (s->closed || (may_drop && s->paused)) {
 		free(line);
@@ -309,7 +296,14 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 	}
 	xassert(evbuffer_add_reference(stream_output_of(s), line + written, len - written,
 					free_line, line) == 0);
-	pause_if_full(s);
+	unsent = evbuffer_get_length(stream_output_of(s));
+	if (unsent > STREAM_OUTPUT_MAX) {
+		stream_close(s, "does-not-read");
+	} else if (unsent > STREAM_OUTPUT_HIGH && !s->paused && !s->refusal) {
+		s->paused = true;
+		bufferevent_disable(s->in, EV_READ);
+		arm_stall(s);
+	}
 }
 
 static void
@@ -437,16 +431,6 @@ stream_refuse(struct stream *s, const char *why, const char *text)
 	finish_refusal(s);
 }
 
-static void
-refuse_long_line(struct stream *s)
-{
-	char text[96];
-
-	snprintf(text, sizeof(text), "a line is longer than %zu bytes",
-		 s->set->options.config->service.line_max);
-	stream_refuse(s, "line-too-long", text);
-}
-
 /* Counts one more stream of the user, if there is room. 0 or -EDQUOT. */
 static int
 stream_admit(struct stream *s)
@@ -513,7 +497,11 @@ stream_next_line(struct stream *s)
 	evbuffer_ptr_set(input, &from, s->searched, EVBUFFER_PTR_SET);
 	newline = evbuffer_search(input, "\n", 1, &from);
 	if (newline.pos < 0 ? len > most : (size_t)newline.pos > most) {
-		refuse_long_line(s);
+		char text[96];
+
+		snprintf(text, sizeof(text), "a line is longer than %zu bytes",
+			 s->set->options.config->service.line_max);
+		stream_refuse(s, "line-too-long", text);
 		return false;
 	}
 	if (newline.pos < 0 && !s->input_ended) {

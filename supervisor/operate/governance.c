@@ -58,13 +58,6 @@ in_records(bool as_service, const char *path)
 	return as_service && access(GOVERNANCE_RECORDS, W_OK) == 0 ? path : NULL;
 }
 
-static void
-tell_started(struct governance *g)
-{
-	audit_write(g->audit, AUDIT_STARTED, NULL, NULL,
-		    json_pack("{s:s,s:i}", "version", PACKAGE_VERSION, "pid", getpid()));
-}
-
 int
 governance_new(const struct config *config, bool as_service,
 	       struct governance **governance_r, struct why *why_r)
@@ -97,7 +90,7 @@ governance_new(const struct config *config, bool as_service,
 static int
 governance_take_handed_socket(int *fd_r, struct why *why_r)
 {
-	char **names = NULL;
+	own_mem char **names = NULL;
 	int r = 0, n = sd_listen_fds_with_names(0, &names);
 
 	for (int i = 0; i < n; i++) {
@@ -113,7 +106,6 @@ governance_take_handed_socket(int *fd_r, struct why *why_r)
 	}
 	for (int i = 0; names && names[i]; i++)
 		free(names[i]);
-	free(names);
 	return r;
 }
 
@@ -159,7 +151,8 @@ governance_start(struct governance *g, struct event_base *base, struct directory
 	g->gate = policy.arg = gate_new(&gate);
 	approvals_start(g->approvals, base, &policy);
 	g->base = base;
-	tell_started(g);
+	audit_write(g->audit, AUDIT_STARTED, NULL, NULL,
+		    json_pack("{s:s,s:i}", "version", PACKAGE_VERSION, "pid", getpid()));
 }
 
 int

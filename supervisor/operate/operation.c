@@ -291,19 +291,6 @@ begin_listing(const struct operation *o, struct listing *listing_r)
 				       .measured = how.memory_controller };
 }
 
-static void
-put_tenants(const struct operation *o, json_t *answer)
-{
-	struct listing listing;
-
-	begin_listing(o, &listing);
-	survey_tenants(o->from.engine, operation_on_tenant, &listing);
-	operation_put(answer, "tenants", listing.tenants);
-	put_uint(answer, "tenants_total", listing.n_tenants);
-	operation_put(answer, "sessions", listing.sessions);
-	put_uint(answer, "sessions_total", listing.n_sessions);
-}
-
 /* ---- the rest ---- */
 
 static json_t *
@@ -439,13 +426,19 @@ operation_status(const struct operation *o)
 {
 	const struct gate *gate = governance_gate(o->from.governance);
 	json_t *answer = json_object();
+	struct listing listing;
 
 	operation_put(answer, "service", operation_service(o));
 	operation_put(answer, "enforcement", operation_enforcement(o));
 	operation_put(answer, "clients", operation_clients(o));
 	operation_put(answer, "profiles", operation_profiles(o));
 	operation_put(answer, "ready", operation_ready(o));
-	put_tenants(o, answer);
+	begin_listing(o, &listing);
+	survey_tenants(o->from.engine, operation_on_tenant, &listing);
+	operation_put(answer, "tenants", listing.tenants);
+	put_uint(answer, "tenants_total", listing.n_tenants);
+	operation_put(answer, "sessions", listing.sessions);
+	put_uint(answer, "sessions_total", listing.n_sessions);
 	operation_put(answer, "executions", operation_executions(o));
 	operation_put(answer, "jobs", operation_jobs());
 	operation_put(answer, "approvals", json_pack("{s:I}", "pending",

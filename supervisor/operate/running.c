@@ -210,22 +210,6 @@ stop_sessions(void *arg, const struct survey_tenant *seen)
 	}
 }
 
-/* Stopping changes the lists that the survey walks over: so first all ids are noted. */
-static size_t
-stop_all(struct engine *engine, const char *tenant)
-{
-	struct of_tenant of = { tenant, json_array(), 0 };
-	const json_t *id;
-	size_t i;
-
-	survey_executions(engine, note_id, &of);
-	json_array_foreach(of.ids, i, id)
-		of.n += survey_stop(engine, json_string_value(id));
-	json_decref(of.ids);
-	survey_tenants(engine, stop_sessions, &of);
-	return of.n;
-}
-
 json_t *
 running_suspend(struct engine *engine, struct gate *gate, const char *by, const json_t *request,
 		bool suspend, struct why *why_r)
@@ -250,7 +234,18 @@ running_suspend(struct engine *engine, struct gate *gate, const char *by, const 
 		return NULL;
 	}
 	if (suspend) {
-		stopped = stop_all(engine, tenant);
+		struct of_tenant of = { tenant, json_array(), 0 };
+		const json_t *id;
+		size_t i;
+
+		/* Stopping changes the lists that the survey walks over: so first all ids are
+		 * noted. */
+		survey_executions(engine, note_id, &of);
+		json_array_foreach(of.ids, i, id)
+			of.n += survey_stop(engine, json_string_value(id));
+		json_decref(of.ids);
+		survey_tenants(engine, stop_sessions, &of);
+		stopped = of.n;
 		ready_forget(engine, tenant, NULL);
 		links_end(tenant);
 	}
