@@ -20,6 +20,7 @@
 #include "worker/slots.h"
 #include "worker/spare.h"
 #include "worker/states.h"
+#include "worker/trees.h"
 #include "worker/where.h"
 #include "worker/workspace.h"
 
@@ -109,10 +110,13 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 		slots_set_awake((int)cell.slot);
 	else
 		slot_signal(cell.slot, SIGSTOP);
-	if (cell.look)
+	if (cell.look) {
+		if (cell.awake >= 0)
+			trees_place((unsigned int)cell.awake);
 		slots_wake(cell.awake);
-	else
+	} else {
 		spare_after(cell.slot);
+	}
 	msg.cell_ended.goes_on = slots_awake() >= 0;
 	if (!cell.look && state != CELL_LOST && spare_replaced(cell.slot, &before)) {
 		msg.cell_ended.fell = true;
@@ -406,7 +410,8 @@ cell_prepare(const struct msg_cell *message, int listener)
 	slots_set_awake(-1);
 	if (!cell.look && !spare_is_of(cell.slot))
 		spare_end();
-	clock_gettime(CLOCK_REALTIME_COARSE, &cell.since);
+	trees_place(cell.slot);
+	workspace_begin(&cell.since);
 	procfs_tell_uptime();
 	reaper_await_spent();
 }

@@ -18,7 +18,6 @@
 
 #include "base/own.h"
 
-#define DESCRIPTORS_MAX 1024		/* RLIMIT_NOFILE */
 #define LISTENERS_MAX 64
 #define BACKLOG 128
 #define PIPEFS 0x50495045		/* PIPEFS_MAGIC in linux/magic.h */

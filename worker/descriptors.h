@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define DESCRIPTORS_MAX 1024	/* RLIMIT_NOFILE */
+
 /* Called before a copy is made. own: descriptors of the worker itself (-1: none); copies share
  * these and all duplicates of them. Returns whether there are connections. */
 bool descriptors_look(const int *own, size_t n_own);

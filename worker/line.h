@@ -37,6 +37,7 @@ struct order {
 		int32_t pid;
 		int32_t status;	/* as wait(2) gives it */
 	} end[ENDS_MAX];
+	uint32_t slot;		/* ORDER_COPY: 1 + the slot of the copy; 0: it is a spare */
 	uint32_t goes_on;	/* of a cell: threads that it leaves run after its end, too */
 };
 

@@ -42,6 +42,7 @@ libworker_a_SOURCES = \
 	worker/sync.c \
 	worker/title.c worker/title.h \
 	worker/tools.c worker/tools.h \
+	worker/trees.c worker/trees.h \
 	worker/turns.c worker/turns.h \
 	worker/warm.c worker/warm.h \
 	worker/where.c worker/where.h \

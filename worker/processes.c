@@ -29,6 +29,7 @@
 #define PAUSE_MOST_NS 20000000
 #define END_MS 1000
 #define CHILD_LOOKS_MAX 500
+#define STOP_LOOKS_MAX 1000
 
 static pid_t seen = 1;		/* all processes up to this number were met before */
 
@@ -247,6 +248,38 @@ processes_signal_left(unsigned int owner, int signal)
 	for (size_t i = 0; i < n_left; i++)
 		if (left[i].owner == owner)
 			kill(left[i].pid, signal);
+}
+
+/* A process that has ended counts, too. Of a child all threads have stopped, of others the first
+ * one. */
+static bool
+has_stopped(pid_t pid)
+{
+	siginfo_t stopped = { .si_pid = 0 };
+	char text[FILE_MAX], *at;
+
+	if (waitid(P_PID, (id_t)pid, &stopped, WSTOPPED | WNOHANG | WNOWAIT) == 0)
+		return stopped.si_pid == pid || !processes_has_main_thread(pid);
+	read_file(pid, "stat", text);
+	at = strrchr(text, ')');
+	return at == NULL || strchr("TtZX", at[2]) != NULL;
+}
+
+void
+processes_await_stop(pid_t head, unsigned int owner)
+{
+	long pause_ns = PAUSE_LEAST_NS;
+	size_t i = 0;
+
+	for (int looks = 0; looks < STOP_LOOKS_MAX; looks++) {
+		while (i < n_left && (left[i].owner != owner || has_stopped(left[i].pid)))
+			i++;
+		if (i == n_left && (head == 0 || has_stopped(head)))
+			return;
+		processes_pause(pause_ns);
+		if (pause_ns < PAUSE_FIRST_NS)
+			pause_ns *= 2;
+	}
 }
 
 unsigned int

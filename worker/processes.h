@@ -30,6 +30,11 @@ size_t processes_met(void);
 /* Sends a signal to the processes of an owner that are alive. */
 void processes_signal_left(unsigned int owner, int signal);
 
+/* Waits, for a fraction of a second at most, until the head, a child of this process, and the
+ * processes of the owner have stopped: a process stops only when it leaves the kernel. pid 0: there
+ * is no head. */
+void processes_await_stop(pid_t head, unsigned int owner);
+
 /* Kills the processes of an owner, which then has none, and waits at most a second until they have
  * ended: only then are their ports free. Returns how many were alive at the last signal. A process
  * that has ended since then counts: it may have ended because the process at the other end of its

@@ -171,6 +171,8 @@ slots_rest(void)
 	slots_all.awake = -1;
 	if (was >= 0)
 		slot_halt((unsigned int)was, 0);
+	if (was >= 0)
+		processes_await_stop(slots[was].head.pid, (unsigned int)was);
 	return was;
 }
 

@@ -31,6 +31,7 @@
 #include "worker/line.h"
 #include "worker/parallel.h"
 #include "worker/title.h"
+#include "worker/trees.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
@@ -165,7 +166,7 @@ snapshot_run_cell(int control, uint32_t port, bool look)
 	pid_t self = getpid();
 	int error = 0;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &since);
+	workspace_begin(&since);
 	control = above_ours(control);
 	if (dup3(control, JAIL_CONTROL, O_CLOEXEC) < 0)
 		_exit(1);
@@ -293,13 +294,14 @@ has_connections(int line, int more)
 /* How a copy is made. */
 struct copying {
 	int line, more;
+	uint32_t slot;		/* as in the order */
 	bool gives_up;		/* the copy gives up its connections */
 	bool connected;		/* it has connections, as far as was seen before the fork: init is
 				 * told of the copy only when it has given them up */
 };
 
 /* In the intermediate process: forks, and returns only in the copy. If the copy has connections to
- * give up, init is told of it when it has done so, or has ended. */
+ * give up, or files of its own, init is told of it when it is ready, or has ended. */
 static void
 make_copy(const struct copying *how)
 {
@@ -308,7 +310,7 @@ make_copy(const struct copying *how)
 	pid_t pid;
 
 	/* If there is no free descriptor for the pipe, init is told at once. */
-	if (how->gives_up && how->connected && pipe2(done, O_CLOEXEC) < 0)
+	if (how->gives_up && (how->connected || how->slot > 0) && pipe2(done, O_CLOEXEC) < 0)
 		done[0] = done[1] = -1;
 	pid = fork();
 	if (pid < 0)
@@ -318,6 +320,8 @@ make_copy(const struct copying *how)
 
 		descriptors_disconnect(own.fd, N_OWN);
 	}
+	if (pid == 0 && how->slot > 0)
+		trees_follow(how->slot - 1);
 	if (done[1] >= 0)
 		close(done[1]);
 	while (pid > 0 && done[0] >= 0 && read(done[0], &none, 1) < 0 && errno == EINTR)
@@ -380,9 +384,10 @@ fork_state(const struct copying *how)
 }
 
 static void
-snapshot_on_copy(struct fdpass_set *fds)
+snapshot_on_copy(struct fdpass_set *fds, const struct order *order)
 {
-	const struct copying how = { fds->fd[0], -1, true, has_connections(fds->fd[0], -1) };
+	const struct copying how = { fds->fd[0], -1, order->slot, true,
+				     has_connections(fds->fd[0], -1) };
 
 	if (fork_state(&how) == IS_COPY)
 		fds->n = 0;
@@ -419,6 +424,7 @@ begin_cell(int control, uint32_t port, bool look)
 {
 	wait_to_begin();
 	open_streams();
+	trees_settle();
 	sigprocmask(SIG_SETMASK, &state_mask, NULL);
 	snapshot_run_cell(control, port, look);
 	block_signals();
@@ -428,7 +434,7 @@ static void
 snapshot_on_cell(struct fdpass_set *fds, const struct order *order)
 {
 	bool look = order->kind == ORDER_LOOK;
-	struct copying how = { fds->fd[0], fds->fd[1], !look, false };
+	struct copying how = { fds->fd[0], fds->fd[1], 0, !look, false };
 	enum forked forked;
 
 	descriptors_listen();
@@ -521,7 +527,7 @@ wait_for_orders(void)
 		drop_child_signal();
 		interpreter_drop_signals();
 		if (order.kind == ORDER_COPY && fds.n == 1)
-			snapshot_on_copy(&fds);
+			snapshot_on_copy(&fds, &order);
 		else if ((order.kind == ORDER_CELL || order.kind == ORDER_LOOK) && fds.n == 2)
 			snapshot_on_cell(&fds, &order);
 		else if (order.kind == ORDER_RUN && fds.n == 1)

@@ -12,6 +12,7 @@
 #include "worker/reaper.h"
 #include "worker/slots.h"
 #include "worker/spare.h"
+#include "worker/trees.h"
 
 static struct {
 	bool on;
@@ -72,6 +73,8 @@ states_copied(int error)
 		slot_halt(copy.from, 0);
 	else
 		slot_halt_copied(copy.from, slot_head(copy.to).pid);
+	if (copy.awake >= 0)
+		trees_place((unsigned int)copy.awake);
 	slots_wake(copy.awake);
 	copy.on = false;
 	states_tell_copied(error);
@@ -80,13 +83,14 @@ states_copied(int error)
 void
 states_copy(const struct msg_copy *message)
 {
-	struct order order = { .kind = ORDER_COPY };
+	struct order order = { .kind = ORDER_COPY, .slot = message->to + 1 };
 	int r;
 
 	copy.on = true;
 	copy.from = message->from;
 	copy.to = message->to;
 	copy.awake = slots_rest();
+	trees_place(copy.from);
 	/* The whole slot continues, not only the head: the head may wait for the intermediate
 	 * process of an earlier copy. */
 	slot_signal(copy.from, SIGCONT);
@@ -123,6 +127,7 @@ states_forked(pid_t pid)
 	/* The copy has the weight of the head that it was made from. A head with a spare has the
 	 * weight of a cell. */
 	slots_weigh(pid, WEIGHT_STATE);
+	trees_copied(copy.from, copy.to);
 	states_copied(0);
 }
 
@@ -150,4 +155,5 @@ states_drop(unsigned int slot)
 	pid = slot_empty(slot);
 	processes_end_left(slot);
 	processes_await_end(pid);
+	trees_drop(slot);
 }

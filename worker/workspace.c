@@ -20,6 +20,7 @@
 #include "base/quote.h"
 #include "proto/frame.h"
 
+#define TICK_LOOKS_MAX 200	/* of half a millisecond, or more */
 #define DEPTH_MAX 32			/* levels of nested directories */
 #define ENTRIES_MAX 20000		/* entries examined */
 #define HASH_BYTES_MAX (64 << 20)	/* bytes read of all files together */
@@ -81,6 +82,29 @@ workspace_note(const char *root)
 {
 	if (lstat(root, &empty) < 0)
 		empty.st_nlink = 0;
+}
+
+static struct timespec written;		/* real time of the last workspace_written */
+
+void
+workspace_written(void)
+{
+	clock_gettime(CLOCK_REALTIME, &written);
+}
+
+void
+workspace_begin(struct timespec *since_r)
+{
+	static const struct timespec pause = { .tv_nsec = 500000 };
+
+	/* If the clock was set back, nothing is waited for. */
+	for (int i = 0; i < TICK_LOOKS_MAX; i++) {
+		clock_gettime(CLOCK_REALTIME_COARSE, since_r);
+		if (since_r->tv_sec > written.tv_sec ||
+		    (since_r->tv_sec == written.tv_sec && since_r->tv_nsec > written.tv_nsec))
+			return;
+		nanosleep(&pause, NULL);
+	}
 }
 
 int
@@ -620,6 +644,8 @@ workspace_tell(const char *root, int control, const struct timespec *since,
 	}
 	free(w.found);
 	free(w.content);
+	if (w.told > 0)
+		workspace_written();
 	if (w.error == 0 && (w.more > 0 || w.entries > ENTRIES_MAX)) {
 		struct msg msg = { .type = MSG_LEFT_MORE,
 				   .left_more.more = w.more > 0 ? w.more : 1 };

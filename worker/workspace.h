@@ -57,6 +57,14 @@ int workspace_has_volume(void);
  * read the directory. */
 void workspace_note(const char *root);
 
+/* The time from which on files count as those of a cell that begins now. Files have the times of a
+ * clock that ticks, so the function waits until that clock is past the last workspace_written:
+ * otherwise a file of the cell before would be reported again. */
+void workspace_begin(struct timespec *since_r);
+
+/* All files that were written until now belong to what was before. */
+void workspace_written(void);
+
 /* Sends LEFT for each regular file below root, and LEFT_MORE if there are more files than the
  * bound. since (CLOCK_REALTIME_COARSE): only files made or changed since then are reported; NULL:
  * all. script: the state of the script's own file (NULL: none), which is left out if it has not

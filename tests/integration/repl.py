@@ -1068,7 +1068,7 @@ def checkpoints_have_files(ctx):
             s.well("import shutil\nopen('a', 'w').write('other')\nshutil.rmtree('d')\nopen('new', 'w').write('x')\n"
                    "os.remove('l')\nx = 1")
             o = s.well("open('a').read(), open('d/e/b').read(), os.readlink('l'), " + tree, restore="base")
-            equal(o.result["repr"], "('one', 'two', 'a', [('a', False, False), ('d', False, True), ('l', True, False)])")
+            equal(o.result["repr"], "('one', 'two', 'a', [('a', False, False), ('d', False, True), ('f', False, False), ('l', True, False)])")
             equal(o.structured["state_text"], None)
         # Another name has other files; the same name again replaces them.
         s.well("open('a', 'w').write('second')", checkpoint="more")
@@ -1079,29 +1079,203 @@ def checkpoints_have_files(ctx):
 
 @test
 def files_of_checkpoints_are_bounded(ctx):
-    """What is too large is not kept, and the answers say so; a branch shares its files, and says so."""
+    """What is too large is not kept, and the answers say so. What lies in holes of files is not large."""
     with begun(ctx) as s:
-        for big in ("open('big', 'w').truncate(65 << 20)", "[open('f%d' % i, 'w').close() for i in range(2001)]\n1"):
+        for big in ("open('big', 'wb').write(bytes(65 << 20))",
+                    "[open('f%d' % i, 'w').close() for i in range(2001)]\n1"):
             o = s.well(big, checkpoint="base")
             assert "variables alone: the files" in o.structured["state_text"], o.structured
-            assert "variables alone" in o.text, o.text
+            assert "more than may be copied" in o.text, o.text
             o = s.well("import os\nlen(os.listdir()) > 0", restore="base")
             equal(o.result["repr"], "True")
-            assert "Files in /workspace were not restored" in o.structured["state_text"], o.structured
+            assert "were not restored, or not all of them, because the checkpoint has none" in (
+                o.structured["state_text"]), o.structured
             s.well("for n in os.listdir(): os.remove(n)")
-        o = s.well("open('a', 'w').write('mine')", checkpoint="base")
-        equal(o.structured["state_text"], None)
-        branch = Session(s.client)
-        o = branch.finish(s.start("open('a', 'w').write('its')", branch=True))
-        assert "shares /workspace with the session" in o.structured["state_text"], o.structured
-        o = branch.finish(s.start("open('a').read()", branch=True, restore="base"))
-        equal(o.result["repr"], "'its'")
-        assert "files were not restored" in o.structured["state_text"], o.structured
+        equal(s.well("open('big', 'wb').truncate(65 << 20)", checkpoint="holes").structured["state_text"], None)
+        equal(s.well("os.stat('big').st_size >> 20, os.stat('big').st_blocks", restore="holes").result["repr"],
+              "(65, 0)")
         # What the session does to the copies harms nobody else.
         s.well("import shutil\nshutil.rmtree(os.path.expanduser('~/.checkpoints'))")
-        o = s.well("open('a').read()", restore="base")
-        equal(o.result["repr"], "'its'")
+        o = s.well("os.listdir()", restore="holes")
+        equal(o.result["repr"], "['big']")
         assert "were not restored" in o.structured["state_text"], o.structured
+
+
+@test
+def files_are_reported_once(ctx):
+    """A file belongs to the cell that wrote it, however soon the next cell begins."""
+    with begun(ctx) as s:
+        for n in range(60):
+            o = s.well("open('same', 'w').write('%d')" % (n % 10))
+            equal([f["path"] for f in o.structured["files"]], ["same"], n)
+            equal([f["path"] for f in s.well("").structured["files"]], [], n)
+
+
+# Everything that a tree may have, and what a look at it finds.
+A_TREE = r"""
+import os, socket
+os.makedirs("d/e/deep")
+open("d/one", "w").write("first")
+os.link("d/one", "d/e/two")
+os.symlink("d/one", "link"), os.symlink("/nowhere", "d/dangling")
+os.mkfifo("fifo", 0o640)
+with open("holes", "wb") as f: f.seek(8 << 20); f.write(b"x")
+os.chmod("d/one", 0o4751), os.chmod("d/e", 0o555)
+open("closed", "w").write("y"), os.chmod("closed", 0), os.utime("closed", ns=(5, 7))
+os.mkdir("sealed"), os.chmod("sealed", 0)
+for name in "d/one", "d/e/deep", "d/e", "d": os.utime(name, ns=(10 ** 18 + 1, 10 ** 18 + 3))
+os.utime("link", ns=(1, 2), follow_symlinks=False)
+def look(at="."):
+    found = []
+    for name in sorted(os.listdir(at)):
+        path = os.path.join(at, name)
+        st = os.lstat(path)
+        folder = path != "./sealed" and os.path.isdir(path) and not os.path.islink(path)
+        found.append((path, oct(st.st_mode), 0 if folder else st.st_size, st.st_nlink, st.st_blocks > 100,
+                      st.st_mtime_ns, os.path.islink(path) and os.readlink(path)))
+        found += look(path) if folder else []
+    return found
+before = look()
+"""
+
+
+@test
+def branches_have_files(ctx):
+    """A branch begins with a copy of all files. From then on each one has its own, whichever cell runs."""
+    with begun(ctx) as s:
+        s.well(A_TREE)
+        branch = s.branch("same = look() == before\nsame")
+        equal(branch.value("same, [a for a in zip(look(), before) if a[0] != a[1]]"), "(True, [])")
+        equal(branch.value("os.path.samefile('d/one', 'd/e/two')"), "True")
+        branch.well("open('mine', 'w').write('branch')\nos.remove('link')\nopen('d/one', 'w').write('changed')")
+        equal(s.value("look() == before, os.path.exists('mine'), open('d/one').read()"), "(True, False, 'first')")
+        s.well("open('mine', 'w').write('parent')\nos.chmod('d/e', 0o755)\nos.rmdir('d/e/deep')")
+        equal(branch.value("open('mine').read(), open('d/e/two').read(), os.path.isdir('d/e/deep')"),
+              "('branch', 'changed', True)")
+        second = branch.branch("open('mine').read(), open('d/one').read()")
+        second.well("open('mine', 'w').write('second')")
+        for one, words in (s, "parent"), (branch, "branch"), (second, "second"), (branch, "branch"), (s, "parent"):
+            equal(one.value("open('mine').read()"), repr(words))
+        # Only what a cell writes is told with its answer, not what was put in its place for it.
+        o = branch.well("open('new', 'w').write('x')")
+        equal([f["path"] for f in o.structured["files"]], ["new"])
+        equal([f["path"] for f in s.well("1").structured["files"]], [])
+
+
+@test
+def branches_keep_their_files_apart(ctx):
+    """Checkpoints, looks, inputs and threads of a branch have its files; a branch that ends leaves none."""
+    free = "import os, time, threading\n(lambda st: st.f_ffree)(os.statvfs('/workspace'))"
+    with begun(ctx) as s:
+        before = s.value(free)
+        s.well("open('a', 'w').write('parent')", checkpoint="base")
+        kept = s.value(free)
+        branch = Session(s.client)
+        o = branch.finish(s.start("open('a').read()", branch=True))
+        equal((o.result["repr"], o.structured["state_text"]), ("'parent'", "It has variables and files of its own."))
+        branch.well("open('a', 'w').write('branch')", checkpoint="mine")
+        branch.well("open('a', 'w').write('later')")
+        equal(s.well("open('a').read()", restore="base").result["repr"], "'parent'")
+        equal(branch.well("open('a').read()", restore="mine").result["repr"], "'branch'")
+        # A branch of a checkpoint has the files of that checkpoint.
+        third = s.branch("open('a', 'w').write('third')", restore="base")
+        equal(third.value("open('a').read()"), "'third'")
+        third.well("open('a').read()", files=[{"path": "given", "text": "g"}])
+        equal(s.value("os.path.exists('given')"), "False")
+        # Threads that a cell leaves go on in their own files, also after a look at another head.
+        branch.well("stop = threading.Event()\ndef work():\n    n = 0\n    while not stop.wait(0.01):\n"
+                    "        n += 1\n        open('beat', 'w').write(str(n))\n"
+                    "t = threading.Thread(target=work)\nt.start()\nwhile not os.path.exists('beat'): time.sleep(0.01)")
+        s.call(inspect=True)
+        branch.well("seen = open('beat').read()\nwhile open('beat').read() in ('', seen): time.sleep(0.01)\n"
+                    "stop.set()\nt.join()")
+        equal(s.value("sorted(os.listdir())"), "['a']")
+        # One crashes, one is closed, one is given up with what it has.
+        o = branch.call("os.kill(os.getpid(), 9)")
+        equal(branch.value("open('a').read()"), "'branch'")
+        branch.well(close=True)
+        third.well("os.makedirs('x/' * 300)\nfor n in range(500): open('x/%d' % n, 'w').close()\nos.chmod('x', 0)")
+        third.call(close=True)
+        equal(s.value("sorted(os.listdir()), open('a').read()"), "(['a'], 'parent')")
+        equal(s.value(free), kept)
+        equal(s.value("sorted(os.listdir(os.path.expanduser('~')))"), "['.checkpoints']")
+        # The parent may end before its branch.
+        last = s.branch("open('b', 'w').write('last')")
+        s.well(close=True)
+        equal(last.value("sorted(os.listdir())"), "['a', 'b']")
+        equal(last.value("os.listdir(os.path.expanduser('~'))"), "['.checkpoints']")
+        last.well("os.remove('a')\nos.remove('b')\nimport shutil\nshutil.rmtree(os.path.expanduser('~/.checkpoints'))")
+        equal(last.value(free), before)
+        last.well(close=True)
+
+
+@test
+def open_files_follow_a_branch(ctx):
+    """What a branch has open below /workspace is its own file, at the same place, and so is its directory."""
+    with begun(ctx, files=[{"path": "d/in.txt", "text": "0123456789"}]) as s:
+        s.well("import os\nr = open('d/in.txt', 'rb', buffering=0)\nr.read(4)\n"
+               "w = open('log', 'a', buffering=1)\nw.write('both\\n')\nd = os.open('d', os.O_RDONLY)\n"
+               "gone = open('gone', 'w+')\ngone.write('g')\ngone.flush()\nos.remove('gone')\nos.chdir('d')")
+        see = "os.getcwd(), r.read(2), open('/workspace/log').read(), sorted(os.listdir(d))"
+        b = s.branch("w.write('branch\\n')\nopen('new', 'w').close()\nos.pwrite(os.open('in.txt', os.O_RDWR), b'xy', 4)")
+        equal(b.value("os.getcwd(), sorted(os.listdir('.')), gone.seek(0), gone.read()"),
+              "('/workspace/d', ['in.txt', 'new'], 0, 'g')")
+        s.well("w.write('parent\\n')")
+        equal(s.value(see), "('/workspace/d', b'45', 'both\\nparent\\n', ['in.txt'])")
+        equal(b.value(see), "('/workspace/d', b'xy', 'both\\nbranch\\n', ['in.txt', 'new'])")
+        s.well("os.chdir('/')")
+
+
+@test
+def a_branch_without_files_is_told(ctx):
+    """A tree that is too large, or that changes while it is copied, is shared, and the answer says so."""
+    with begun(ctx, memory_mb=256) as s:
+        s.well("import os\nopen('big', 'wb').write(bytes(150 << 20))\n1")
+        b = Session(s.client)
+        o = b.finish(s.start("open('a', 'w').write('its')", branch=True))
+        for words in ("shares /workspace with the session that it is a copy of", "more than may be copied"):
+            assert words in o.structured["state_text"] and words in o.text, o.text
+        equal(s.value("open('a').read()"), "'its'")
+        # It has a tree of its own as soon as one fits, and its parent's end leaves it the shared one.
+        s.well("os.truncate('big', 0)")
+        c = b.branch("open('a', 'w').write('own')")
+        equal([one.value("open('a').read()") for one in (b, c, s)], ["'its'", "'own'", "'its'"])
+        b.well("open('a', 'w').write('shared')")
+        b.well(close=True)
+        equal((s.value("open('a').read()"), c.value("open('a').read()")), ("'shared'", "'own'"))
+        c.well(close=True)
+        # A checkpoint that has no files gives a branch none.
+        s.well("open('big', 'wb').write(bytes(65 << 20))", checkpoint="variables")
+        o = c.finish(Session(s.client, s.handle).start("1", branch=True, restore="variables"))
+        assert "because the checkpoint has none" in o.structured["state_text"], o.structured
+        c.well(close=True)
+
+
+CHANGES = r"""
+import os
+os.mkdir('many')
+for n in range(200): open('many/%d' % n, 'w').write('x' * 100)
+# What a copying process calls, as a script may replace it: the file grows while it is copied.
+sendfile = os.sendfile
+def late(*arguments):
+    with open('many/100', 'a') as f: f.write('more')
+    return sendfile(*arguments)
+os.sendfile = late
+"""
+
+
+@test
+def files_that_change_are_told(ctx):
+    with begun(ctx) as s:
+        s.well(CHANGES)
+        b = Session(s.client)
+        o = b.finish(s.start("os.sendfile = sendfile", branch=True))
+        assert "they changed while they were copied" in o.structured["state_text"], o.structured
+        o = s.well("1", checkpoint="c")
+        assert "they changed while they were copied" in o.structured["state_text"], o.structured
+        s.well("os.sendfile = sendfile")
+        equal(s.well("len(os.listdir('many'))", checkpoint="c").structured["state_text"], None)
+        equal(s.value("os.listdir(os.path.expanduser('~/.checkpoints'))[1:]"), "[]")
 
 
 @test

@@ -4,6 +4,7 @@
 #include "tools/repl/run_repl_parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/config.h"
@@ -32,6 +33,33 @@ refuse_copy(struct tool_run *run, int error)
 }
 
 static void
+on_restored(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+	int r;
+
+	run->execution = NULL;
+	run->files_left = repl_run_files_left(outcome);
+	if (run->orphan || !run->turn.session || outcome->status == OUTCOME_CANCELLED) {
+		repl_run_finish(run, outcome);
+		return;
+	}
+	r = repl_run_cell(run, &why);
+	if (r < 0)
+		repl_run_refuse(run, repl_run_reason(r), why.text);
+}
+
+static int
+restore_files(struct tool_run *run, struct why *why_r)
+{
+	char order[32];
+
+	snprintf(order, sizeof(order), "restore %u", run->from);
+	return repl_run_copy_files(run, run->turn.session, order, on_restored, why_r);
+}
+
+static void
 on_copied(void *arg, int error)
 {
 	struct tool_run *run = arg;
@@ -48,31 +76,55 @@ on_copied(void *arg, int error)
 		repl_run_free(run);
 		return;
 	}
-	run->files_restored = run->arguments.restore && !run->arguments.branch;
-	r = run->files_restored ? repl_run_restore_files(run, run->from, &why)
-				: repl_run_cell(run, &why);
+	r = run->arguments.restore && !run->arguments.branch ? restore_files(run, &why)
+							     : repl_run_cell(run, &why);
 	if (r < 0)
 		repl_run_refuse(run, repl_run_reason(r), why.text);
 }
 
-/* The turn passes to the copy; the original session is kept until the copy exists. */
+/* ---- a branch ---- */
+
+static void
+on_branch_files(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+
+	run->execution = NULL;
+	run->files_left = repl_run_files_left(outcome);
+	if (run->impatient && !run->orphan) {
+		repl_run_refuse_busy(run);
+	} else if (run->orphan || !run->turn.session || !run->source.session ||
+		   outcome->status == OUTCOME_CANCELLED) {
+		repl_run_refuse(run, RUN_NO_SESSION, "the session was closed");
+	} else {
+		run->step = STEP_COPY;
+		repl_copy(repl_session_repl(run->source.session), run->from,
+			  repl_session_snapshot(run->turn.session), on_copied, run);
+		repl_run_say_wait(run);
+	}
+}
+
+/* The turn passes to the copy; the original session is kept until the copy exists. Its files are
+ * copied first, while they are in /workspace. */
 static int
-begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
+begin_branch(struct tool_run *run, struct why *why_r)
 {
 	struct repl_session *source = run->turn.session, *branch;
 	struct repl_turn turn = repl_run_turn(run);
 	int r = repl_session_branch(source, &run->host, &turn, &branch, why_r);
+	char order[32];
 
 	if (r < 0)
 		return r;
 	repl_session_move_turn(&run->turn, &run->source);
 	repl_session_move_turn(&turn, &run->turn);
 	run->began = true;
-	run->step = STEP_COPY;
-	repl_copy(repl_session_repl(source), from, repl_session_snapshot(branch), on_copied,
-		  run);
-	repl_run_say_wait(run);
-	return 0;
+	if (run->arguments.restore)
+		snprintf(order, sizeof(order), "branch %u %u", repl_session_snapshot(branch),
+			 run->from);
+	else
+		snprintf(order, sizeof(order), "branch %u", repl_session_snapshot(branch));
+	return repl_run_copy_files(run, source, order, on_branch_files, why_r);
 }
 
 /* A call may ask for more memory than the session has. */
@@ -117,12 +169,12 @@ copy_first(struct tool_run *run, struct why *why_r)
 	r = raise_memory(run, why_r);
 	if (r < 0)
 		return r;
+	run->from = (unsigned int)from;
 	if (arguments->branch)
-		return begin_branch(run, (unsigned int)from, why_r);
+		return begin_branch(run, why_r);
 	if (!arguments->restore)
 		return 1;
 	run->step = STEP_COPY;
-	run->from = (unsigned int)from;
 	repl_copy(repl_session_repl(session), (unsigned int)from,
 		  repl_session_snapshot(session), on_copied, run);
 	repl_run_say_wait(run);

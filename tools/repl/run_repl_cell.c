@@ -202,7 +202,6 @@ on_checkpointed(void *arg, int error)
 	if (error < 0)
 		run->checkpoint = -1;
 	run->checkpoint_error = error;
-	run->checkpoint_files = error == 0;
 	if (error == 0)
 		repl_run_keep_files(run);
 	else
@@ -347,7 +346,8 @@ is_to_be_looked_at(const struct tool_run *run)
 /* Starts a copy of the head's process that follows an order of the service, within ms. "" lists the
  * variables. */
 static int
-start_own(struct tool_run *run, enum step step, const char *order, uint64_t ms,
+start_own(struct tool_run *run, const struct repl_session *session, enum step step,
+	  const char *order, uint64_t ms,
 	  void (*on_outcome)(void *arg, const struct outcome *outcome), struct why *why_r)
 {
 	const struct execution_watcher watcher = { .on_outcome = on_outcome, .arg = run };
@@ -356,8 +356,8 @@ start_own(struct tool_run *run, enum step step, const char *order, uint64_t ms,
 		.script_len = strlen(order),
 		.network = &run->host.config->network,
 		.limits = run->limits,
-		.repl = repl_session_repl(run->turn.session),
-		.snapshot = repl_session_snapshot(run->turn.session),
+		.repl = repl_session_repl(session),
+		.snapshot = repl_session_snapshot(session),
 		.inspect = true,
 		.internal = true,
 	};
@@ -419,7 +419,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	if (repl_session_is_closing(session))
 		return why_say(why_r, -ESRCH, "session", "the session was closed");
 	if (is_to_be_looked_at(run))
-		return start_own(run, STEP_LOOK, "", LOOK_MS, on_looked, why_r);
+		return start_own(run, session, STEP_LOOK, "", LOOK_MS, on_looked, why_r);
 	if (arguments->checkpoint) {
 		run->checkpoint = r = repl_session_reserve(session, arguments->checkpoint,
 							   why_r);
@@ -445,76 +445,78 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	return r;
 }
 
-/* ---- files of a checkpoint ---- */
+/* ---- files of checkpoints and branches ---- */
 
 #define FILES_MS 10000		/* the time that copying may take */
 
-/* A copy of the state's process copies the files (worker/checkpoints.py), so nothing of this is
- * trusted: the result is only told. */
-static void
-on_files(void *arg, const struct outcome *outcome)
-{
-	struct tool_run *run = arg;
-	bool over = run->orphan || !run->turn.session ||
-		    outcome->status == OUTCOME_CANCELLED;
-	struct why why = { .field = "" };
-	int r;
+/* What the copying process reports, and the end of a sentence. */
+static const struct {
+	const char *word, *because;
+} files_left[] = {
+	{ "\"large\"", "they are more than may be copied" },
+	{ "\"changed\"", "they changed while they were copied" },
+	{ "\"late\"", "copying them took too long" },
+	{ "\"none\"", "the checkpoint has none" },
+};
 
-	run->execution = NULL;
-	run->files_left = outcome->status != OUTCOME_OK || !outcome->value_json ||
-			  strcmp(outcome->value_json, "true") != 0;
-	if (run->outcome) {
-		repl_run_finish(run, outcome_copy_get(run->outcome));
-		return;
-	}
-	if (over) {
-		repl_run_finish(run, outcome);
-		return;
-	}
-	r = repl_run_cell(run, &why);
-	if (r < 0)
-		repl_run_refuse(run, repl_run_reason(r), why.text);
+const char *
+repl_run_files_left(const struct outcome *outcome)
+{
+	const char *word = outcome->status == OUTCOME_TIMEOUT ? "\"late\"" :
+			   outcome->status != OUTCOME_OK || !outcome->value_json
+			   ? "" : outcome->value_json;
+
+	for (size_t i = 0; i < sizeof(files_left) / sizeof(files_left[0]); i++)
+		if (strcmp(word, files_left[i].word) == 0)
+			return files_left[i].because;
+	return strcmp(word, "\"copied\"") == 0 ? NULL : "there was no memory for a copy";
 }
 
-static int
-order_files(struct tool_run *run, const char *verb, unsigned int snapshot, struct why *why_r)
+/* A copy of the state's process copies the files (worker/checkpoints.py), so nothing of this is
+ * trusted: the result is only told. */
+int
+repl_run_copy_files(struct tool_run *run, const struct repl_session *session, const char *order,
+		    void (*done)(void *arg, const struct outcome *outcome), struct why *why_r)
 {
-	char order[32];
+	return start_own(run, session, STEP_FILES, order, FILES_MS, done, why_r);
+}
 
-	snprintf(order, sizeof(order), "%s %u", verb, snapshot);
-	return start_own(run, STEP_FILES, order, FILES_MS, on_files, why_r);
+static void
+on_kept(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+
+	run->execution = NULL;
+	run->files_unkept = repl_run_files_left(outcome);
+	repl_run_finish(run, outcome_copy_get(run->outcome));
 }
 
 void
 repl_run_keep_files(struct tool_run *run)
 {
 	struct why why = { .field = "" };
+	char order[32];
 
-	run->files_left = true;
+	run->files_unkept = "they could not be copied";
+	snprintf(order, sizeof(order), "keep %d", run->checkpoint);
 	if (run->orphan || !run->turn.session ||
-	    order_files(run, "keep", (unsigned int)run->checkpoint, &why) < 0)
+	    repl_run_copy_files(run, run->turn.session, order, on_kept, &why) < 0)
 		repl_run_finish(run, outcome_copy_get(run->outcome));
-}
-
-int
-repl_run_restore_files(struct tool_run *run, unsigned int from, struct why *why_r)
-{
-	return order_files(run, "restore", from, why_r);
 }
 
 void
 repl_run_tell_files(const struct tool_run *run, struct repl_told *told)
 {
-	const struct run_script_arguments *arguments = &run->arguments;
-
-	if (arguments->branch)
+	if (run->arguments.branch && !run->files_left)
+		repl_tell_more(told, "It has variables and files of its own.");
+	else if (run->arguments.branch)
 		repl_tell_more(told, "It has variables of its own, and shares /workspace with the "
-			       "session that it is a copy of%s.",
-			       arguments->restore ? ": files were not restored" : "");
-	else if (run->files_restored && !run->checkpoint_files && run->files_left)
-		repl_tell_more(told, "Files in /workspace were not restored: the checkpoint has "
-			       "none, because they were more than 64 MiB or 2000.");
-	if (run->checkpoint_files && run->files_left)
+			       "session that it is a copy of: the files were not copied, because "
+			       "%s.", run->files_left);
+	else if (run->files_left)
+		repl_tell_more(told, "Files in /workspace were not restored, or not all of them, "
+			       "because %s.", run->files_left);
+	if (run->files_unkept)
 		repl_tell_more(told, "The checkpoint has variables alone: the files in /workspace "
-			       "are more than 64 MiB or 2000, or there was no memory for a copy.");
+			       "were not copied, because %s.", run->files_unkept);
 }

@@ -26,7 +26,7 @@ enum step {
 	STEP_LOOK,		/* lists the variables, for calls that come while the cell runs */
 	STEP_CELL,
 	STEP_CHECKPOINT,
-	STEP_FILES,		/* files of a checkpoint are kept, or restored */
+	STEP_FILES,		/* files are copied, for a checkpoint or a branch, or restored */
 };
 
 struct tool_run {
@@ -52,9 +52,9 @@ struct tool_run {
 					 * it; 0: the call has not raised it */
 	int checkpoint;			/* the snapshot for the checkpoint; -1: none */
 	unsigned int from;		/* the snapshot that is restored */
-	bool checkpoint_files;		/* STEP_FILES follows the checkpoint */
-	bool files_restored;		/* ... or the restore */
-	bool files_left;		/* ... and the files were not copied */
+	const char *files_left;		/* why a branch or a restore has not got its files; NULL: it
+					 * has, or there are none to get */
+	const char *files_unkept;	/* why the checkpoint has no files */
 	int checkpoint_error;		/* why the checkpoint could not be made; 0: no error */
 	struct outcome_copy *outcome;	/* of the cell, from STEP_CHECKPOINT on */
 	struct outcome_copy *seen;	/* the result of STEP_LOOK */
@@ -117,8 +117,14 @@ void repl_run_free(struct tool_run *run);
 /* Keeps the files with the checkpoint that was made, then ends the run. */
 void repl_run_keep_files(struct tool_run *run);
 
-/* Restores the files of a checkpoint, then starts the cell. 0, or -errno with why_r. */
-int repl_run_restore_files(struct tool_run *run, unsigned int from, struct why *why_r);
+/* Copies files in a session, as the order says (worker/checkpoints.py); done gets the outcome.
+ * 0, or -errno with why_r. */
+int repl_run_copy_files(struct tool_run *run, const struct repl_session *session,
+			const char *order,
+			void (*done)(void *arg, const struct outcome *outcome), struct why *why_r);
+
+/* Why such a copy was not made, as the end of a sentence; NULL: it was made. */
+const char *repl_run_files_left(const struct outcome *outcome);
 
 /* Says what has become of the files, if that is not what a checkpoint promises. */
 void repl_run_tell_files(const struct tool_run *run, struct repl_told *told);
