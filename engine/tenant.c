@@ -130,6 +130,12 @@ tenant_hold(struct tenant *tenant)
 	tenant->holders++;
 }
 
+uint64_t
+tenant_charge(struct tenant *tenant, int64_t bytes)
+{
+	return tenant->call_bytes += (uint64_t)bytes;
+}
+
 void
 tenant_restrict(struct tenant *tenant, const char *profile)
 {

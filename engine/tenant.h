@@ -35,6 +35,7 @@ struct tenant {
 	struct volumes volumes;
 	uint64_t spilled;		/* bytes of output that is kept for "spill" (request.h) of
 					 * its running executions */
+	uint64_t call_bytes;		/* tenant_charge */
 	unsigned int n_shares;
 	struct share share[];		/* by kind (pool.h) */
 };

@@ -5,6 +5,7 @@
 #ifndef ENGINE_TENANTS_H
 #define ENGINE_TENANTS_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 struct engine;
@@ -40,6 +41,10 @@ struct filestore *tenant_filestore(const struct tenant *tenant);
 
 /* The profile that tenant_restrict has set; "": any. */
 const char *tenant_profile(const struct tenant *tenant);
+
+/* Counts bytes of the tenant's calls, as its user does; negative: they are over. Returns their sum.
+ */
+uint64_t tenant_charge(struct tenant *tenant, int64_t bytes);
 
 /* The tenant's current numbers. */
 struct tenant_counts {

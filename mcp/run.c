@@ -22,17 +22,9 @@
 #include "policy/config.h"
 
 bool
-mcp_run_has_room(struct mcp *mcp, const struct tenant *tenant, size_t bytes)
+mcp_run_has_room(struct tenant *tenant, size_t bytes)
 {
-	const struct mcp_run *run;
-	size_t sum = bytes;
-
-	if (bytes < RUN_LONG)
-		return true;
-	LIST_FOREACH(run, mcp_runs(mcp), link)
-		if (run->tenant == tenant && !run->is_over)
-			sum += run->bytes;
-	return sum <= RUNS_BYTES_MAX;
+	return bytes < RUN_LONG || tenant_charge(tenant, 0) + bytes <= RUNS_BYTES_MAX;
 }
 
 struct mcp_run *
@@ -44,6 +36,7 @@ mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 	run->mcp = mcp;
 	run->tenant = tenant;
 	tenant_hold(tenant);
+	tenant_charge(tenant, (int64_t)bytes);
 	run->tool = tool;
 	run->method = method;
 	run->bytes = bytes;
@@ -51,6 +44,14 @@ mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 	LIST_INIT(&run->audience);
 	LIST_INSERT_HEAD(mcp_runs(mcp), run, link);
 	return run;
+}
+
+static void
+run_set_over(struct mcp_run *run)
+{
+	if (!run->is_over)
+		tenant_charge(run->tenant, -(int64_t)run->bytes);
+	run->is_over = true;
 }
 
 static void
@@ -68,7 +69,7 @@ run_free_run(struct mcp_run *run)
 
 	assert(run->depth == 0 && LIST_EMPTY(&run->audience));
 	run->tool_run = NULL;
-	run->is_over = true;
+	run_set_over(run);
 	if (tool_run)
 		run->tool->cancel(tool_run, run->reason);
 	LIST_REMOVE(run, link);
@@ -301,7 +302,7 @@ run_end(struct mcp_run *run, const struct tool_answer *answer, const struct tool
 
 	run_enter(run);
 	run->tool_run = NULL;
-	run->is_over = true;
+	run_set_over(run);
 	run_stop_clock(run);
 	mcp_ask_clear(&run->ask);
 	run_forget_permission(run);

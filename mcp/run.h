@@ -58,7 +58,7 @@ struct mcp_audience {
 #define RUN_LONG 65536		/* bytes; shorter requests are not added up */
 
 /* May the tenant have one more run, whose request has so many bytes? */
-bool mcp_run_has_room(struct mcp *mcp, const struct tenant *tenant, size_t bytes);
+bool mcp_run_has_room(struct tenant *tenant, size_t bytes);
 
 /* Makes a run that has not started, with one holder. The run holds the tenant. bytes: of its
  * request. */

@@ -68,7 +68,7 @@ make_run(const struct request *request, const struct wanted *wanted)
 	struct tenant *tenant = conversation->options.tenant;
 	const size_t bytes = conversation->line_bytes;
 
-	if (!mcp_run_has_room(conversation->mcp, tenant, bytes)) {
+	if (!mcp_run_has_room(tenant, bytes)) {
 		request_error(request, MCP_SENT_ERROR, JSONRPC_INTERNAL_ERROR,
 			      "too many bytes in runs of this user", NULL);
 		return NULL;

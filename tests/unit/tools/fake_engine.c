@@ -25,6 +25,7 @@ struct engine {
 struct tenant {
 	struct tenant *next;
 	unsigned int holders;
+	uint64_t call_bytes;
 	char principal[600];
 };
 
@@ -427,6 +428,12 @@ tenant_hold(struct tenant *tenant)
 {
 	tenant->holders++;
 	record.tenants_held++;
+}
+
+uint64_t
+tenant_charge(struct tenant *tenant, int64_t bytes)
+{
+	return tenant->call_bytes += (uint64_t)bytes;
 }
 
 void
