@@ -13,6 +13,7 @@ libbase_a_SOURCES = \
 	base/jsonbound.c base/jsonbound.h \
 	base/jsonout.c base/jsonout.h \
 	base/kept.c base/kept.h \
+	base/named.h \
 	base/log.c base/log.h \
 	base/loop.c base/loop.h \
 	base/mask.c base/mask.h \

@@ -6,22 +6,23 @@
 #include "base/rota.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include <event2/event.h>
 
+#include "base/named.h"
 #include "base/xalloc.h"
 
 /* Exists while it has an entry. */
 struct rota_owner {
+	char *name;
 	TAILQ_ENTRY(rota_owner) link;
 	struct rota *rota;
 	TAILQ_HEAD(, rota_entry) entries;
-	char *name;
 };
 
 struct rota {
 	TAILQ_HEAD(, rota_owner) owners;	/* the first one's turn is next */
+	void *by_name;
 	struct event *event;
 	bool rests;				/* a piece was done in the turn before */
 };
@@ -79,16 +80,16 @@ rota_free(struct rota *rota)
 static struct rota_owner *
 find_owner(struct rota *rota, const char *name)
 {
-	struct rota_owner *owner;
+	struct rota_owner *owner = named_find(&rota->by_name, name);
 
-	TAILQ_FOREACH(owner, &rota->owners, link)
-		if (strcmp(owner->name, name) == 0)
-			return owner;
+	if (owner)
+		return owner;
 	owner = xcalloc(1, sizeof(*owner));
 	owner->rota = rota;
 	owner->name = xstrdup(name);
 	TAILQ_INIT(&owner->entries);
 	TAILQ_INSERT_TAIL(&rota->owners, owner, link);
+	named_add(&rota->by_name, owner);
 	return owner;
 }
 
@@ -113,6 +114,7 @@ rota_forget(struct rota_entry *entry)
 	if (!TAILQ_EMPTY(&owner->entries))
 		return;
 	TAILQ_REMOVE(&owner->rota->owners, owner, link);
+	named_remove(&owner->rota->by_name, owner);
 	free(owner->name);
 	free(owner);
 }

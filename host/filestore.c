@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/named.h"
 #include "base/own.h"
 #include "base/passrights.h"
 #include "base/xalloc.h"
@@ -63,8 +64,8 @@ TAILQ_HEAD(stored_list, stored);
 
 /* A tenant with files or jobs. Its files are in the order in which they came. */
 struct shelf {
-	TAILQ_ENTRY(shelf) link;
 	char *principal;
+	TAILQ_ENTRY(shelf) link;
 	struct stored_list files;
 	size_t n_files, n_jobs, n_active;	/* n_active: of n_jobs, those that do not wait */
 	size_t n_slow;				/* of the active ones */
@@ -111,6 +112,7 @@ struct filestore {
 	struct event readable, writable;
 	struct event *sweep, *pace;
 	struct shelf_list shelves;
+	void *by_principal;		/* the same */
 	struct filestore_jobs jobs;	/* in the order in which they were made */
 	size_t n_active, n_slow;
 	uint64_t bytes;			/* of all shelves */
@@ -143,12 +145,7 @@ filestore_set_clock(uint64_t (*clock)(void))
 static struct shelf *
 find_shelf(struct filestore *store, const char *principal)
 {
-	struct shelf *shelf;
-
-	TAILQ_FOREACH(shelf, &store->shelves, link)
-		if (strcmp(shelf->principal, principal) == 0)
-			break;
-	return shelf;
+	return named_find(&store->by_principal, principal);
 }
 
 static struct shelf *
@@ -162,6 +159,7 @@ get_shelf(struct filestore *store, const char *principal)
 	shelf->principal = xstrdup(principal);
 	TAILQ_INIT(&shelf->files);
 	TAILQ_INSERT_TAIL(&store->shelves, shelf, link);
+	named_add(&store->by_principal, shelf);
 	return shelf;
 }
 
@@ -182,6 +180,7 @@ drop_empty(struct filestore *store, struct shelf *shelf)
 	if (shelf->n_files > 0 || shelf->n_jobs > 0 || owed_ms(shelf) > 0)
 		return;
 	TAILQ_REMOVE(&store->shelves, shelf, link);
+	named_remove(&store->by_principal, shelf);
 	free(shelf->principal);
 	free(shelf);
 }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/fair.h"
+#include "base/named.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 
@@ -35,25 +36,31 @@ account_make_key(const struct sockaddr_storage *address, uid_t uid, unsigned cha
 	}
 }
 
+static int
+compare_peers(const void *a, const void *b)
+{
+	const struct http_peer *one = a, *other = b;
+
+	return memcmp(one->key, other->key, sizeof(one->key));
+}
+
 int
 http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address, uid_t uid,
 	       size_t most, size_t most_each, struct http_peer **peer_r)
 {
-	unsigned char key[sizeof((*peer_r)->key)] = { 0 };
-	struct http_peer *peer;
+	struct http_peer sought = { .connections = 0 }, *peer, **found;
 
 	if (peers->connections >= most)
 		return -EUSERS;
-	account_make_key(address, uid, key);
-	LIST_FOREACH(peer, &peers->list, link)
-		if (memcmp(peer->key, key, sizeof(key)) == 0)
-			break;
+	account_make_key(address, uid, sought.key);
+	found = tfind(&sought, &peers->tree, compare_peers);
+	peer = found ? *found : NULL;
 	if (peer && peer->connections >= most_each)
 		return -EDQUOT;
 	if (!peer) {
 		peer = xcalloc(1, sizeof(*peer));
-		memcpy(peer->key, key, sizeof(key));
-		LIST_INSERT_HEAD(&peers->list, peer, link);
+		*peer = sought;
+		xalloc_check(tsearch(peer, &peers->tree, compare_peers));
 	}
 	peer->connections++;
 	peers->connections++;
@@ -69,7 +76,7 @@ http_peer_leave(struct http_peers *peers, struct http_peer *peer)
 	if (--peer->connections)
 		return;
 	assert(peer->bytes == 0);
-	LIST_REMOVE(peer, link);
+	tdelete(peer, &peers->tree, compare_peers);
 	free(peer);
 }
 
@@ -85,17 +92,14 @@ http_peer_charge(struct http_peers *peers, struct http_peer *peer, size_t before
 struct http_tenant *
 http_tenant_find(struct http_tenants *tenants, const char *principal)
 {
-	struct http_tenant *http;
+	struct http_tenant *http = named_find(&tenants->tree, principal);
 
-	LIST_FOREACH(http, &tenants->list, link)
-		if (strcmp(http->principal, principal) == 0)
-			break;
 	if (!http) {
 		http = xcalloc(1, sizeof(*http));
 		http->all = tenants;
 		http->principal = xstrdup(principal);
 		http->tenant = engine_tenant_named(tenants->engine, principal);
-		LIST_INSERT_HEAD(&tenants->list, http, link);
+		named_add(&tenants->tree, http);
 	}
 	http->holders++;
 	return http;
@@ -114,7 +118,7 @@ http_tenant_let_go(struct http_tenant *tenant)
 	if (--tenant->holders)
 		return;
 	assert(tenant->sessions == 0 && tenant->bytes == 0 && tenant->replay_bytes == 0);
-	LIST_REMOVE(tenant, link);
+	named_remove(&tenant->all->tree, tenant);
 	tenant_release(tenant->tenant);
 	free(tenant->principal);
 	free(tenant);

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/queue.h>
 #include <sys/types.h>
 
 struct engine;
@@ -22,16 +21,14 @@ struct tenant;
 /* A peer: a uid on a unix socket, or an address on TCP. All addresses of an IPv6 network are the
  * same peer. */
 struct http_peer {
-	LIST_ENTRY(http_peer) link;
 	unsigned char key[24];
 	size_t connections;
 	size_t bytes;
 };
 
 struct http_tenant {
-	LIST_ENTRY(http_tenant) link;
-	struct http_tenants *all;
 	char *principal;		/* auth/auth.h */
+	struct http_tenants *all;
 	struct tenant *tenant;		/* the engine's */
 	size_t holders;			/* sessions, connections, requests being served */
 	size_t connections;		/* whose last request was the tenant's */
@@ -41,13 +38,13 @@ struct http_tenant {
 };
 
 struct http_peers {
-	LIST_HEAD(, http_peer) list;
+	void *tree;			/* by key */
 	size_t connections;
 	size_t bytes;			/* of all peers */
 };
 
 struct http_tenants {
-	LIST_HEAD(, http_tenant) list;
+	void *tree;			/* base/named.h */
 	struct engine *engine;		/* borrowed */
 	size_t sessions;
 	size_t bytes, replay_bytes;	/* of all tenants */

@@ -262,9 +262,7 @@ http_server_new(const struct http_server_options *options)
 	server->options = *options;
 	server->base = loop_base(options->loop);
 	LIST_INIT(&server->connections);
-	LIST_INIT(&server->peers.list);
 	TAILQ_INIT(&server->strangers);
-	LIST_INIT(&server->tenants.list);
 	server->tenants.engine = options->engine;
 	server->sessions = http_sessions_new(&sessions);
 	server->params = http_params_new(options->mcp);

@@ -4,18 +4,26 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <search.h>
 
 #include "base/xalloc.h"
 #include "base/fair.h"
 
+static int
+compare_uids(const void *a, const void *b)
+{
+	const struct stream_account *one = a, *other = b;
+
+	return one->uid < other->uid ? -1 : one->uid > other->uid;
+}
+
 static struct stream_account *
 find_account(const struct stream_accounts *accounts, uid_t uid)
 {
-	struct stream_account *account = accounts->first;
+	const struct stream_account sought = { .uid = uid };
+	struct stream_account *const *found = tfind(&sought, &accounts->tree, compare_uids);
 
-	while (account && account->uid != uid)
-		account = account->next;
-	return account;
+	return found ? *found : NULL;
 }
 
 static size_t
@@ -37,8 +45,8 @@ stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_
 	if (!account) {
 		account = xcalloc(1, sizeof(*account));
 		account->uid = uid;
-		account->next = accounts->first;
-		accounts->first = account;
+		xalloc_check(tsearch(account, &accounts->tree, compare_uids));
+		LIST_INSERT_HEAD(&accounts->list, account, link);
 	}
 	account->streams++;
 	accounts->streams++;
@@ -49,9 +57,9 @@ stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_
 const struct stream_account *
 stream_account_largest(const struct stream_accounts *accounts, uid_t uid)
 {
-	const struct stream_account *largest = accounts->first;
+	const struct stream_account *largest = LIST_FIRST(&accounts->list), *one;
 
-	for (const struct stream_account *one = largest; one; one = one->next)
+	LIST_FOREACH(one, &accounts->list, link)
 		if (open_streams(one) > open_streams(largest))
 			largest = one;
 	return open_streams(largest) > open_streams(find_account(accounts, uid)) + 1 ? largest
@@ -69,9 +77,9 @@ stream_account_charge(struct stream_accounts *accounts, struct stream_account *a
 const struct stream_account *
 stream_account_fullest(const struct stream_accounts *accounts)
 {
-	const struct stream_account *fullest = accounts->first;
+	const struct stream_account *fullest = LIST_FIRST(&accounts->list), *one;
 
-	for (const struct stream_account *one = fullest; one; one = one->next)
+	LIST_FOREACH(one, &accounts->list, link)
 		if (one->buffered_bytes > fullest->buffered_bytes)
 			fullest = one;
 	return fullest;
@@ -88,8 +96,6 @@ void
 stream_account_close(struct stream_accounts *accounts,
 		      struct stream_account *account)
 {
-	struct stream_account **link = &accounts->first;
-
 	assert(account->closing > 0 && accounts->closing > 0);
 	account->closing--;
 	accounts->closing--;
@@ -97,8 +103,7 @@ stream_account_close(struct stream_accounts *accounts,
 	if (--account->streams)
 		return;
 	assert(account->buffered_bytes == 0);
-	while (*link != account)
-		link = &(*link)->next;
-	*link = account->next;
+	tdelete(account, &accounts->tree, compare_uids);
+	LIST_REMOVE(account, link);
 	free(account);
 }

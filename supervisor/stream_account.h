@@ -6,12 +6,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 /* The sums for the streams of one uid. */
 struct stream_account {
-	struct stream_account *next;
 	uid_t uid;
+	LIST_ENTRY(stream_account) link;
 	size_t streams;
 	size_t closing;			/* of these: closed, and not freed yet */
 	size_t admitted;		/* streams whose user is known, and that may make calls */
@@ -19,7 +20,8 @@ struct stream_account {
 };
 
 struct stream_accounts {
-	struct stream_account *first;
+	void *tree;			/* by uid */
+	LIST_HEAD(, stream_account) list;
 	size_t streams;		/* of all uids */
 	size_t closing;
 	size_t buffered_bytes;

@@ -15,10 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 
 struct owner {
+	const char *name;			/* = tenant */
 	LIST_ENTRY(owner) link;
 	char tenant[SET_NAME + 1];		/* set_tenant */
 	size_t n;				/* at least 1 */
@@ -26,6 +28,7 @@ struct owner {
 };
 
 static LIST_HEAD(owners, owner) owners = LIST_HEAD_INITIALIZER(owners);
+static void *owners_by_name;
 
 static void
 place_of_all(const char *store, char path_r[PATH_MAX])
@@ -42,12 +45,7 @@ place_of(const char *store, const char *tenant, char path_r[PATH_MAX])
 static struct owner *
 owned_find(const char *tenant)
 {
-	struct owner *owner;
-
-	LIST_FOREACH(owner, &owners, link)
-		if (strcmp(owner->tenant, tenant) == 0)
-			return owner;
-	return NULL;
+	return named_find(&owners_by_name, tenant);
 }
 
 static struct owner *
@@ -65,7 +63,9 @@ owned_add(const char *tenant)
 	struct owner *owner = xcalloc(1, sizeof(*owner));
 
 	memcpy(owner->tenant, tenant, sizeof(owner->tenant));
+	owner->name = owner->tenant;
 	LIST_INSERT_HEAD(&owners, owner, link);
+	named_add(&owners_by_name, owner);
 	return owner;
 }
 
@@ -73,6 +73,7 @@ static void
 owned_drop(struct owner *owner)
 {
 	LIST_REMOVE(owner, link);
+	named_remove(&owners_by_name, owner);
 	free(owner);
 }
 

@@ -11,6 +11,7 @@
 #include "base/fair.h"
 #include "base/hex.h"
 #include "base/jsonout.h"
+#include "base/named.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -23,9 +24,20 @@
 #include "tools/shared/links.h"
 #include "tools/shared/media.h"
 
+TAILQ_HEAD(kept_files, kept_file);
+
+/* The files of a tenant. It exists while it has one. */
+struct kept_shelf {
+	char *principal;
+	struct kept_files files;	/* oldest first */
+	size_t n, bytes;
+};
+
 struct kept_file {
-	TAILQ_ENTRY(kept_file) link;
-	char *principal, *uri, *name;
+	TAILQ_ENTRY(kept_file) link;	/* of all tenants */
+	TAILQ_ENTRY(kept_file) beside;	/* of its shelf */
+	struct kept_shelf *shelf;
+	char *uri, *name;
 	const char *mime_type;
 	char *data;
 	size_t len, charge;
@@ -33,7 +45,8 @@ struct kept_file {
 };
 
 /* Oldest first. */
-static TAILQ_HEAD(kept_files, kept_file) store = TAILQ_HEAD_INITIALIZER(store);
+static struct kept_files store = TAILQ_HEAD_INITIALIZER(store);
+static void *shelves;			/* base/named.h */
 static size_t store_bytes;
 
 static uint64_t (*now_ms)(void) = clock_ms;
@@ -44,12 +57,34 @@ resources_set_clock(uint64_t (*clock)(void))
 	now_ms = clock;
 }
 
+static struct kept_shelf *
+get_shelf(const char *principal)
+{
+	struct kept_shelf *shelf = named_find(&shelves, principal);
+
+	if (!shelf) {
+		shelf = xcalloc(1, sizeof(*shelf));
+		shelf->principal = xstrdup(principal);
+		TAILQ_INIT(&shelf->files);
+		named_add(&shelves, shelf);
+	}
+	return shelf;
+}
+
 static void
 resources_forget_file(struct kept_file *kept)
 {
+	struct kept_shelf *shelf = kept->shelf;
+
 	TAILQ_REMOVE(&store, kept, link);
+	TAILQ_REMOVE(&shelf->files, kept, beside);
 	store_bytes -= kept->charge;
-	free(kept->principal);
+	shelf->bytes -= kept->charge;
+	if (--shelf->n == 0) {
+		named_remove(&shelves, shelf);
+		free(shelf->principal);
+		free(shelf);
+	}
 	free(kept->uri);
 	free(kept->name);
 	free(kept->data);
@@ -77,27 +112,16 @@ forget_expired(void)
 static void
 resources_make_room(const struct config *config, const char *principal, size_t charge)
 {
-	size_t bytes = charge, n = 1;
-	struct kept_file *kept, *next;
-	uint64_t most;
+	const struct kept_shelf *shelf = named_find(&shelves, principal);
+	size_t n = shelf ? shelf->n : 0, bytes = charge + (shelf ? shelf->bytes : 0);
+	uint64_t most = fair_bytes(config->results.keep_bytes_max, store_bytes + charge, bytes);
 
-	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
-		if (strcmp(kept->principal, principal) == 0) {
-			bytes += kept->charge;
-			n++;
-		}
-	most = fair_bytes(config->results.keep_bytes_max, store_bytes + charge, bytes);
 	if (most > config->results.keep_bytes)
 		most = config->results.keep_bytes;
-	for (kept = TAILQ_FIRST(&store);
-	     kept && (bytes > most || n > RESOURCES_TENANT_MAX);
-	     kept = next) {
-		next = TAILQ_NEXT(kept, link);
-		if (strcmp(kept->principal, principal) != 0)
-			continue;
-		bytes -= kept->charge;
-		n--;
-		resources_forget_file(kept);
+	/* The shelf is gone with its last file. */
+	for (; n > 0 && (bytes > most || n >= RESOURCES_TENANT_MAX); n--) {
+		bytes -= TAILQ_FIRST(&shelf->files)->charge;
+		resources_forget_file(TAILQ_FIRST(&shelf->files));
 	}
 	while (store_bytes + charge > config->results.keep_bytes_max && !TAILQ_EMPTY(&store))
 		resources_forget_file(TAILQ_FIRST(&store));
@@ -144,7 +168,6 @@ resources_add(const struct config *config, const char *principal, char *uri, cha
 
 	kept->uri = uri;
 	kept->name = name;
-	kept->principal = xstrdup(principal);
 	kept->mime_type = mime_type;
 	kept->data = xmemdup0(data, len);
 	kept->len = len;
@@ -152,7 +175,11 @@ resources_add(const struct config *config, const char *principal, char *uri, cha
 	kept->until_ms = now_ms() + config->results.keep_seconds * 1000ULL;
 	resources_make_room(config, principal, kept->charge);
 	store_bytes += kept->charge;
+	kept->shelf = get_shelf(principal);
+	kept->shelf->bytes += kept->charge;
+	kept->shelf->n++;
 	TAILQ_INSERT_TAIL(&store, kept, link);
+	TAILQ_INSERT_TAIL(&kept->shelf->files, kept, beside);
 }
 
 char *
@@ -214,12 +241,13 @@ static const struct kept_file *
 next_kept(const char *principal, const char *after)
 {
 	const struct kept_file *best = NULL, *kept;
+	const struct kept_shelf *shelf;
 
 	forget_expired();
-	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
-		if (strcmp(kept->principal, principal) == 0 &&
-		    strcmp(kept->uri, after) > 0 &&
-		    (!best || strcmp(kept->uri, best->uri) < 0))
+	shelf = named_find(&shelves, principal);
+	for (kept = shelf ? TAILQ_FIRST(&shelf->files) : NULL; kept;
+	     kept = TAILQ_NEXT(kept, beside))
+		if (strcmp(kept->uri, after) > 0 && (!best || strcmp(kept->uri, best->uri) < 0))
 			best = kept;
 	return best;
 }
@@ -270,13 +298,15 @@ static const struct kept_file *
 resources_find_kept(const struct tenant *tenant, const char *uri)
 {
 	const struct kept_file *kept;
+	const struct kept_shelf *shelf;
 
 	forget_expired();
-	/* In this order: the response time must not reveal how much of a guess is right about
-	 * another tenant's uri. */
-	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
-		if (strcmp(kept->principal, tenant_principal(tenant)) == 0 &&
-		    strcmp(kept->uri, uri) == 0)
+	/* Only the tenant's own: the response time must not reveal how much of a guess is right
+	 * about another tenant's uri. */
+	shelf = named_find(&shelves, tenant_principal(tenant));
+	for (kept = shelf ? TAILQ_FIRST(&shelf->files) : NULL; kept;
+	     kept = TAILQ_NEXT(kept, beside))
+		if (strcmp(kept->uri, uri) == 0)
 			break;
 	return kept;
 }

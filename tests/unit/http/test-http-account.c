@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -35,7 +36,7 @@ peers_are_told_apart(void **state)
 	struct http_peers peers = { .connections = 0 };
 	struct http_peer *one = join(&peers, NULL, 1), *two = join(&peers, NULL, 2);
 	struct http_peer *four = join(&peers, "127.0.0.1:1", 0);
-	struct http_peer *six = join(&peers, "[2001:db8::1]:1", 0);
+	struct http_peer *six = join(&peers, "[2001:db8::1]:1", 0), *more[3];
 
 	(void)state;
 	assert_ptr_not_equal(one, two);
@@ -43,14 +44,25 @@ peers_are_told_apart(void **state)
 	assert_ptr_equal(join(&peers, "127.0.0.1:2", 5), four);
 	/* this machine is one peer, with all its addresses */
 	assert_ptr_equal(join(&peers, "127.99.0.2:1", 0), four);
-	assert_ptr_not_equal(join(&peers, "192.0.2.1:1", 0), join(&peers, "192.0.2.2:1", 0));
+	more[0] = join(&peers, "192.0.2.1:1", 0);
+	more[1] = join(&peers, "192.0.2.2:1", 0);
+	assert_ptr_not_equal(more[0], more[1]);
 	/* a network of version 6 is one peer */
 	assert_ptr_equal(join(&peers, "[2001:db8::ffff:2]:9", 0), six);
-	assert_ptr_not_equal(join(&peers, "[2001:db8:0:1::1]:1", 0), six);
+	more[2] = join(&peers, "[2001:db8:0:1::1]:1", 0);
+	assert_ptr_not_equal(more[2], six);
 	assert_int_equal(peers.connections, 11);
-	while (!LIST_EMPTY(&peers.list))
-		http_peer_leave(&peers, LIST_FIRST(&peers.list));
+	for (int i = 0; i < 3; i++) {
+		http_peer_leave(&peers, more[i]);
+		http_peer_leave(&peers, four);
+	}
+	http_peer_leave(&peers, one);
+	http_peer_leave(&peers, one);
+	http_peer_leave(&peers, two);
+	http_peer_leave(&peers, six);
+	http_peer_leave(&peers, six);
 	assert_int_equal(peers.connections, 0);
+	assert_null(peers.tree);
 }
 
 static void
@@ -109,6 +121,7 @@ tenants_have_shares_of_the_bytes(void **state)
 	struct engine_options options = { .base = NULL };
 	struct http_tenants tenants = { .sessions = 0 };
 	struct http_peers peers = { .connections = 0 };
+	struct http_peer *one, *two;
 	struct http_tenant *tenant[12];
 	size_t taken = SIZE_MAX;
 	char name[16];
@@ -131,12 +144,79 @@ tenants_have_shares_of_the_bytes(void **state)
 	assert_int_equal(tenants.bytes, 0);
 	engine_free(tenants.engine);
 	taken = fair_memory(HTTP_ALL_PART) / 2;
-	assert_true(http_peer_charge(&peers, join(&peers, NULL, 1), 0, taken));
-	assert_false(http_peer_charge(&peers, join(&peers, NULL, 2), 0, taken));
-	http_peer_charge(&peers, LIST_FIRST(&peers.list), taken, 0);
-	http_peer_leave(&peers, LIST_FIRST(&peers.list));
-	http_peer_charge(&peers, LIST_FIRST(&peers.list), taken, 0);
-	http_peer_leave(&peers, LIST_FIRST(&peers.list));
+	one = join(&peers, NULL, 1);
+	two = join(&peers, NULL, 2);
+	assert_true(http_peer_charge(&peers, one, 0, taken));
+	assert_false(http_peer_charge(&peers, two, 0, taken));
+	http_peer_charge(&peers, one, taken, 0);
+	http_peer_leave(&peers, one);
+	http_peer_charge(&peers, two, taken, 0);
+	http_peer_leave(&peers, two);
+}
+
+/* The time of N calls for tenants and peers that are known, of n that there are. */
+static uint64_t
+take_time(struct http_tenants *tenants, struct http_peers *peers, unsigned int n)
+{
+	enum { N = 2000 };
+	struct http_peer *peer;
+	struct timespec from, to;
+	char name[32];
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+	for (unsigned int i = 0; i < N; i++) {
+		unsigned int number = i * 7919 % n;
+
+		snprintf(name, sizeof(name), "token:%u", number);
+		http_tenant_let_go(http_tenant_find(tenants, name));
+		assert_int_equal(http_peer_join(peers, NULL, number, SIZE_MAX, SIZE_MAX, &peer), 0);
+		http_peer_leave(peers, peer);
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+	return (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (uint64_t)to.tv_nsec -
+	       (uint64_t)from.tv_nsec;
+}
+
+/* Among 5,000 tenants and peers a call costs about what it does among 50. */
+static void
+a_call_does_not_pay_for_other_tenants(void **state)
+{
+	enum { FEW = 50, MANY = 5000, ROUNDS = 9 };
+	struct engine_options options = { .base = NULL };
+	struct http_tenants tenants[2] = { { .sessions = 0 } };
+	struct http_peers peers[2] = { { .connections = 0 } };
+	static struct http_tenant *tenant[2][MANY];
+	static struct http_peer *peer[2][MANY];
+	const unsigned int n[] = { FEW, MANY };
+	uint64_t least[] = { UINT64_MAX, UINT64_MAX };
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(engine_new(&options, &tenants[i].engine), 0);
+		for (unsigned int t = 0; t < n[i]; t++) {
+			snprintf(name, sizeof(name), "token:%u", t);
+			tenant[i][t] = http_tenant_find(&tenants[i], name);
+			assert_int_equal(http_peer_join(&peers[i], NULL, t, SIZE_MAX, SIZE_MAX,
+							&peer[i][t]), 0);
+		}
+	}
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < 2; i++) {
+			uint64_t took = take_time(&tenants[i], &peers[i], n[i]);
+
+			least[i] = took < least[i] ? took : least[i];
+		}
+	assert_in_range(least[1], 0, 8 * least[0]);
+	for (int i = 0; i < 2; i++) {
+		for (unsigned int t = 0; t < n[i]; t++) {
+			http_tenant_let_go(tenant[i][t]);
+			http_peer_leave(&peers[i], peer[i][t]);
+		}
+		assert_null(tenants[i].tree);
+		assert_null(peers[i].tree);
+		engine_free(tenants[i].engine);
+	}
 }
 
 int
@@ -147,6 +227,7 @@ main(void)
 		cmocka_unit_test(connections_are_bounded),
 		cmocka_unit_test(a_tenant_is_held_once_and_its_bytes_are_bounded),
 		cmocka_unit_test(tenants_have_shares_of_the_bytes),
+		cmocka_unit_test(a_call_does_not_pay_for_other_tenants),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
