@@ -29,7 +29,7 @@ struct tenant;
 struct watchdog;
 struct worker_owner;
 
-#define TENANT_BUCKETS 256
+#define TENANT_BUCKETS 4096
 #define SCRATCH_BYTES 65536	/* the most that one read of a pipe takes */
 
 struct engine {

@@ -42,7 +42,7 @@
 #include "policy/people.h"
 #include "policy/quota.h"
 
-#define BUCKETS 256
+#define BUCKETS 4096
 #define FORGET_AFTER_MS (QUOTA_HOUR_SLOT_MS * QUOTA_SLOTS)
 #define LOOK_EVERY_S 60
 #define ALIAS_FORGET_MS 60000		/* one user may have many subordinate uids */
