@@ -499,6 +499,7 @@ def tell(caught, value, value_max):
     if sys.getrecursionlimit() < 1000:
         sys.setrecursionlimit(1000)
     status, result = 0, [None] * 8
+    tell_installs(value)
     if caught is None:
         if value is not None:
             result[:4] = show(value, value_max)

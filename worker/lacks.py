@@ -13,6 +13,7 @@ import builtins
 import os
 import re
 import sys
+import weakref
 from stat import S_ISCHR
 
 ERRORS_MOST = 20  # of a chain
@@ -43,6 +44,10 @@ PLACES_ELSEWHERE = ("/mnt/", "/home/", "/root/", "/Users/", "/data/", "/content/
                     "/files/", "/sandbox/", "/workspaces/")
 NATIVE_INPUT = input
 NO_INPUT = "no user answers input() here: write the value into the code, or give run_script its stdin"
+
+
+class Told:
+    installs = weakref.WeakSet()  # results of subprocess, which a session keeps for later cells
 
 
 def has_input():
@@ -108,6 +113,10 @@ def no_program(name):
     return "there is no program %s here; ls /usr/bin lists those that are there" % name
 
 
+def command_text(command):
+    return command if isinstance(command, str) else " ".join(map(str, command))
+
+
 def lacks_program(one, error, has_stdin):
     import shutil
 
@@ -116,7 +125,7 @@ def lacks_program(one, error, has_stdin):
             and is_from(one, "subprocess"):
         return no_program(one.filename)
     if kind.__name__ == "CalledProcessError":
-        command = one.cmd if isinstance(one.cmd, str) else " ".join(map(str, one.cmd))
+        command = command_text(one.cmd)
         if INSTALLS.search(command):
             return "pip cannot install packages here"
         name = command.split()[0] if one.returncode == 127 else ""
@@ -177,6 +186,21 @@ def like_module(name):
 
 
 FINDERS = (lacks_user, lacks_notebook, lacks_program, lacks_folder, lacks_module)
+
+
+def tell_installs(value):
+    """Says that nothing was installed, if a result of subprocess shows a try whose output nobody may
+    have seen. value: of the last line."""
+    kind = getattr(sys.modules.get("subprocess"), "CompletedProcess", None)
+    try:
+        for one in (value, *main_module.__dict__.values()) if kind else ():
+            if type(one) is kind and one.returncode and one not in Told.installs \
+                    and INSTALLS.search(command_text(one.args)):
+                Told.installs.add(one)
+                to_stderr("(pip cannot install packages here)\n")
+                return
+    except Exception:  # the script may have replaced what this needs
+        pass
 
 
 def tell_elsewhere():

@@ -121,6 +121,21 @@ def one_cell(ctx):
 
 
 @test
+def installs_that_nobody_sees_are_told(ctx):
+    """pip's output may be captured and dropped: the answer says that nothing was installed, once."""
+    run = "import subprocess, sys\nr = subprocess.run([sys.executable, '-m', 'pip', 'install', 'six'], capture_output=True)\n"
+    told, advice = "(pip cannot install packages here)\n", "advice: pip cannot install here. No package can be installed"
+    with begun(ctx) as s:
+        for more in "print(r.returncode != 0)", "r":
+            o = s.client.run(run + more, 120, **SOON)
+            assert o.status == "ok" and o.stderr == told and advice in o.text, o
+        o = s.call(run, 120, **SOON)
+        assert o.stderr == told and advice in o.text, o
+        equal(s.call("r.returncode != 0", **SOON).stderr, "")
+        equal(s.client.run("import subprocess\nsubprocess.run(['echo', 'pip install six'], capture_output=True).returncode").stderr, "")
+
+
+@test
 def timeit_does_what_it_is_told(ctx):
     with begun(ctx, "calls = []") as s:
         for code, times in TIMED:

@@ -425,6 +425,45 @@ the_schema_has_the_tiers(void **state)
 	config_free(config);
 }
 
+static size_t structured_len;
+
+static void
+on_answer(void *arg, const struct tool_answer *answer)
+{
+	(void)arg;
+	assert_true(answer->text_len > 0);
+	structured_len = answer->structured_len;
+}
+
+static bool
+wants(void *arg)
+{
+	return *(bool *)arg;
+}
+
+/* For clients that get the text alone, structured content would be written and then dropped. */
+static void
+what_nobody_gets_is_not_written(void **state)
+{
+	const struct limits limits = { .wall_ms = 1 };
+	const struct outcome outcome = {
+		.status = OUTCOME_OK, .transcript = "", .message = "",
+		.stream = { { .text = "" }, { .text = "" } }, .limits = &limits,
+	};
+	struct config *config = config_new();
+	bool wanted;
+	const struct tool_host host = { .config = config, .arg = &wanted, .on_answer = on_answer,
+					.wants_structured = wants };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		wanted = i;
+		run_script_answer(&outcome, 100, NULL, &host);
+		assert_int_equal(structured_len > 0, wanted);
+	}
+	config_free(config);
+}
+
 int
 main(void)
 {
@@ -440,6 +479,7 @@ main(void)
 		cmocka_unit_test(every_status_but_ok_is_an_error),
 		cmocka_unit_test(results_that_are_no_json_are_left_out),
 		cmocka_unit_test(an_answer_stays_below_what_clients_take),
+		cmocka_unit_test(what_nobody_gets_is_not_written),
 		cmocka_unit_test(output_is_shown_as_text),
 	};
 
