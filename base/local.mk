@@ -18,7 +18,7 @@ libbase_a_SOURCES = \
 	base/loop.c base/loop.h \
 	base/mask.c base/mask.h \
 	base/notify.c base/notify.h \
-	base/own.h \
+	base/mount_calls.h base/own.h \
 	base/passrights.c base/passrights.h \
 	base/quote.c base/quote.h \
 	base/remove.c base/remove.h \

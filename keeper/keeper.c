@@ -30,6 +30,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/mount_calls.h"
 #include "base/own.h"
 #include "base/quote.h"
 #include "base/remove.h"
@@ -107,10 +108,10 @@ clone_tree(int dir, const char *path)
 	struct mount_attr attr = {
 		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
 	};
-	own_fd int tree = open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+	own_fd int tree = call_open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
 					       AT_SYMLINK_NOFOLLOW);
 
-	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+	if (tree < 0 || call_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) < 0)
 		return -errno;
 	return give_fd(tree);
 }
@@ -140,7 +141,7 @@ keeper_attach_set(const struct keeper *keeper, const char *name, int worker)
 	 * is none. */
 	if (umount2(ENVIRONMENT_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL)
 		r = -errno;
-	if (r == 0 && move_mount(tree, "", AT_FDCWD, ENVIRONMENT_PLACE,
+	if (r == 0 && call_move_mount(tree, "", AT_FDCWD, ENVIRONMENT_PLACE,
 				 MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		r = -errno;
 	go_home(keeper);
@@ -206,7 +207,7 @@ place_file(int tree, unsigned int place)
 	char path[sizeof(FILE_PLACES_DIRECTORY) + 16];
 
 	snprintf(path, sizeof(path), FILE_PLACES_DIRECTORY "/%02u", place);
-	return move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+	return call_move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
 static int

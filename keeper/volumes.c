@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/mount_calls.h"
 #include "base/own.h"
 #include "base/stall.h"
 #include "keeper/volume.h"
@@ -118,11 +119,11 @@ enter_root(int root)
 	struct mount_attr attr = {
 		.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 	};
-	own_fd int tree = open_tree(root, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	own_fd int tree = call_open_tree(root, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ||
+	if (tree < 0 || call_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) < 0 ||
 	    unshare(CLONE_NEWNS) < 0 ||
-	    move_mount(tree, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
+	    call_move_mount(tree, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
 	    fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 || dup3(tree, root, O_CLOEXEC) < 0)
 		return -errno;
@@ -270,22 +271,22 @@ volumes_open_directory(const struct volumes *volumes, const char *tenant, const 
 static int
 mount_over(int root, int fuse)
 {
-	own_fd int fs = fsopen("fuse", FSOPEN_CLOEXEC), tree = -1;
+	own_fd int fs = call_fsopen("fuse", FSOPEN_CLOEXEC), tree = -1;
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", fuse);
 	/* allow_other: workers have other uids. Where it is mounted decides who may use it. */
-	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "source", "volume", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "fd", number, 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "rootmode", "40000", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "user_id", "0", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "group_id", "0", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_FLAG, "allow_other", NULL, 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+	if (fs < 0 || call_fsconfig(fs, FSCONFIG_SET_STRING, "source", "volume", 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_SET_STRING, "fd", number, 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_SET_STRING, "rootmode", "40000", 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_SET_STRING, "user_id", "0", 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_SET_STRING, "group_id", "0", 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_SET_FLAG, "allow_other", NULL, 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
-	tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+	tree = call_fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
 					    MOUNT_ATTR_NOATIME);
-	if (tree < 0 || move_mount(tree, "", root, "", MOVE_MOUNT_F_EMPTY_PATH |
+	if (tree < 0 || call_move_mount(tree, "", root, "", MOVE_MOUNT_F_EMPTY_PATH |
 						       MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return -errno;
 	return give_fd(tree);
@@ -304,13 +305,13 @@ volumes_unmount(const struct volumes *volumes, const char *path)
 static int
 volumes_attach(const struct volumes *volumes, int mount, int worker)
 {
-	own_fd int tree = open_tree(mount, "",
+	own_fd int tree = call_open_tree(mount, "",
 				    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	int r = 0;
 
 	if (tree < 0 || setns(worker, CLONE_NEWNS) < 0)
 		return -errno;
-	if (move_mount(tree, "", AT_FDCWD, VOLUME_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	if (call_move_mount(tree, "", AT_FDCWD, VOLUME_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		r = -errno;
 	/* As in keeper.c. */
 	if (setns(volumes->home, CLONE_NEWNS) < 0)

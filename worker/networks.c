@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mount_calls.h"
 #include "base/own.h"
 
 #define NETWORKS 256		/* that are known; a network beyond is used once */
@@ -142,10 +143,10 @@ static int sysctls = -1;
 static int
 mount_sysctls(void)
 {
-	own_fd int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC), mount = -1;
+	own_fd int context = call_fsopen("proc", FSOPEN_CLOEXEC), mount = -1;
 
-	if (context >= 0 && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
-		mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	if (context >= 0 && call_fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		mount = call_fsmount(context, FSMOUNT_CLOEXEC, 0);
 	return mount < 0 ? -1 : openat(mount, "sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 

@@ -8,12 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/mount_calls.h"
 #include "base/own.h"
 
 static int
 root_clone_tree(const char *path)
 {
-	int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	int fd = call_open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -21,7 +22,7 @@ root_clone_tree(const char *path)
 static int
 root_attach(int tree, int to, const char *path)
 {
-	return move_mount(tree, "", to, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+	return call_move_mount(tree, "", to, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
 int
