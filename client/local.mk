@@ -69,5 +69,5 @@ EXTRA_DIST += client/interpreter.in
 CLEANFILES += mcp-python-interpreter
 mcp-python-interpreter: client/interpreter.in Makefile
 	$(AM_V_GEN)$(SED) -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@bindir[@]|$(bindir)|g' \
-		-e 's|@sysconfdir[@]|$(sysconfdir)|g' -e 's|@pkgdatadir[@]|$(pkgdatadir)|g' \
+		-e 's|@sysconfdir[@]|$(sysconfdir)|g' -e 's|@pkgdatadir[@]|$(pkgdatadir)|g' -e 's|@libexecdir[@]|$(libexecdir)|g' \
 		$(srcdir)/client/interpreter.in >$@.tmp && chmod 755 $@.tmp && mv $@.tmp $@

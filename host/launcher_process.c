@@ -48,7 +48,7 @@ struct launcher_process {
 	int socket;
 	struct row zygote[CONFIG_PROFILES_MAX], keeper, egress, tools;
 	unsigned int n_zygotes;
-	const char *zygote_argv[CONFIG_PROFILES_MAX][5];
+	const char *zygote_argv[CONFIG_PROFILES_MAX][7];
 };
 
 /* ---- the table ---- */
@@ -195,6 +195,10 @@ fill_zygote(struct launcher_process *l, unsigned int i, const struct config *con
 	if (interpreter != NULL && interpreter->root != NULL) {
 		*argv++ = "--root";
 		*argv++ = interpreter->root;
+	}
+	if (interpreter != NULL && interpreter->program != NULL) {
+		*argv++ = "--program";
+		*argv++ = interpreter->program;
 	}
 	*argv = NULL;
 	fill_row(&l->zygote[i], fd >= 0 ? fd : options->worker_fd, l->zygote_argv[i],

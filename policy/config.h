@@ -40,11 +40,13 @@ struct config_network {
 	uint32_t connection_seconds;	/* of one connection, at most */
 };
 
-/* [interpreter NAME]: a Python, and the worker program that was built for it. */
+/* [interpreter NAME]: a Python, and a worker program that was built for its version. */
 struct config_interpreter {
 	char name[33];
 	char *worker;			/* path; NULL: mcp-python-worker-NAME in the usual directory
 					 */
+	char *program;			/* the Python's path (in root); NULL: the one that the
+					 * worker program was built for */
 	char *root;			/* the directory that is "/" in its jails; NULL: the host's
 					 * "/" */
 };

@@ -307,8 +307,9 @@ static const struct key keys[] = {
 	KEY("workspace", "volumes",      U32,   workspace.volumes,      1, 1000,             1, "4"),
 	KEY("workspace", "bytes_max",    BYTES, workspace.bytes_max,    MiB, 1024 * 1024 * GiB, 1, "16G"),
 
-	INTERPRETER_KEY("worker", worker),
-	INTERPRETER_KEY("root",   root),
+	INTERPRETER_KEY("worker",  worker),
+	INTERPRETER_KEY("program", program),
+	INTERPRETER_KEY("root",    root),
 
 	PROFILE_KEY("interpreter", WORD,    interpreter, 1, 32,              ""),
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),

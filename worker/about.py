@@ -1,26 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the Python that runs this file, for the build of its worker, on one line:
 
-    PREFIX VERSION INCLUDE usr|own|shared PROGRAM
+    PREFIX VERSION INCLUDE PROGRAM
 
 PREFIX is the directory of the Python; for a virtual environment, that of the Python behind it.
-"own": everything in PREFIX belongs to this Python. "shared": PREFIX also has other software.
-"usr": PREFIX is /usr. Used by configure and by standalone.mk.
+Used by configure and by standalone.mk.
 """
 import os
 import sys
 import sysconfig
-
-
-def kind(prefix):
-    """The kind of a prefix. Workers show the whole directory only if it is "own"."""
-    above = os.path.dirname(prefix)
-    if prefix == "/usr":
-        return "usr"
-    if (prefix in ("/usr/local", "/opt", "/srv", "/var", "/var/lib", os.environ.get("HOME"))
-            or above == "/home" or os.path.basename(prefix) == ".local"):
-        return "shared"
-    return "own"
 
 
 def is_workers(prefix):
@@ -46,4 +34,4 @@ if not os.access(program, os.X_OK):
     sys.exit("%s is missing" % program)
 if len((prefix + include).split()) != 1:
     sys.exit("there are blanks in %s or %s" % (prefix, include))
-print(prefix, version, include, kind(prefix), program)
+print(prefix, version, include, program)

@@ -38,6 +38,7 @@
 #include "worker/notebook.h"
 #include "worker/parallel.h"
 #include "worker/prompt.h"
+#include "worker/python.h"
 #include "worker/renew.h"
 #include "worker/rich.h"
 #include "worker/tools.h"
@@ -54,17 +55,15 @@ static PyObject *bootstrap;	/* the frozen module's namespace, a dict */
 static const char *
 interpreter_executable(void)
 {
-#ifdef PYTHON_TREE
-	return PYTHON_PROGRAM;		/* in the jail, the usual path is a link to it */
-#else
 	static const char usual[] = "/usr/bin/python3";
+	const struct python *python = python_chosen();
 	struct stat a, b;
 
-	if (stat(usual, &a) == 0 && stat(PYTHON_PROGRAM, &b) == 0 &&
+	/* In the jail of another one, the usual path is a link to it. */
+	if (!*python->tree && stat(usual, &a) == 0 && stat(python->program, &b) == 0 &&
 	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
 		return usual;
-	return PYTHON_PROGRAM;
-#endif
+	return python->program;
 }
 
 /* Takes the free blocks of one size that lie between used ones, so that later blocks follow one
@@ -131,11 +130,10 @@ interpreter_configure(PyConfig *config)
 	status = PyConfig_SetBytesString(config, &config->executable, interpreter_executable());
 	if (PyStatus_Exception(status))
 		return status;
-#ifdef PYTHON_TREE
-	status = PyConfig_SetBytesString(config, &config->home, PYTHON_TREE);
+	if (*python_chosen()->tree)
+		status = PyConfig_SetBytesString(config, &config->home, python_chosen()->tree);
 	if (PyStatus_Exception(status))
 		return status;
-#endif
 	return Py_InitializeFromConfig(config);
 }
 
@@ -145,7 +143,10 @@ static bool
 is_the_right_one(const char **what_r)
 {
 	static char what[512];
-	const char *version = interpreter_version();
+	const char *version = interpreter_version(), *tree = python_chosen()->tree;
+	const size_t len = strlen(tree);
+	Dl_info found;
+	void *any;
 
 	if (strncmp(version, PYTHON_VERSION ".", strlen(PYTHON_VERSION ".")) != 0) {
 		snprintf(what, sizeof(what), "Python is %s, and the worker was built for %s",
@@ -153,19 +154,15 @@ is_the_right_one(const char **what_r)
 		*what_r = what;
 		return false;
 	}
-#ifdef PYTHON_TREE
-	Dl_info found;
-	void *any = dlsym(RTLD_DEFAULT, "Py_GetVersion");
-
+	any = *tree ? dlsym(RTLD_DEFAULT, "Py_GetVersion") : NULL;
 	/* A program without libpython has no path: it is the sealed copy. */
 	if (any && dladdr(any, &found) && strstr(found.dli_fname, "/libpython") &&
-	    strncmp(found.dli_fname, PYTHON_TREE "/", strlen(PYTHON_TREE "/")) != 0) {
+	    (strncmp(found.dli_fname, tree, len) != 0 || found.dli_fname[len] != '/')) {
 		snprintf(what, sizeof(what), "Python's library is %.200s, which is not below %.200s",
-			 found.dli_fname, PYTHON_TREE);
+			 found.dli_fname, tree);
 		*what_r = what;
 		return false;
 	}
-#endif
 	return true;
 }
 

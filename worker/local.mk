@@ -31,6 +31,7 @@ libworker_a_SOURCES = \
 	worker/processes.c worker/processes.h \
 	worker/procfs.c worker/procfs.h \
 	worker/program.c worker/program.h \
+	worker/python.c worker/python.h \
 	worker/reaper.c worker/reaper.h \
 	worker/root.c worker/root.h \
 	worker/seccomp.c worker/seccomp.h \
@@ -71,36 +72,37 @@ libworker_debug_a_CPPFLAGS = $(AM_CPPFLAGS) $(DEBUG_PYTHON_CFLAGS:-I%=-isystem%)
 	$(SECCOMP_CFLAGS) $(MD_CFLAGS) -DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
 libworker_debug_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 mcp_python_worker_debug_SOURCES = worker/main.c
-worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/history.h worker/notebook.h worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h \
-	worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h worker/import_check.h
-worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
+worker/libworker_debug_a-interpreter.$(OBJEXT): $(FROZEN_CODE)
 endif
 
 # The program runs python3, with the worker as a library that is loaded before all others
 # (worker/program.h). The library is in the program.
 if PYTHON_PROGRAM
+# In another Python's process these libraries would be looked for in that Python's places: the worker
+# brings what it needs, but for the C library.
+WORKER_OWN_LIBS = libproto.a libbase.a $(SECCOMP_LIBS:-lseccomp=-l:libseccomp.a) $(WORKER_MD) \
+	$(MSGPACK_LIBS:-lmsgpackc=-l:libmsgpackc.a)
 WORKER_SHARED = $(AM_LDFLAGS:-pie=) -shared -Wl,-S -Wl,--version-script,$(srcdir)/worker/preloaded.map
 noinst_PROGRAMS += worker/preloaded.so
 worker_preloaded_so_SOURCES = worker/preloaded.c
 worker_preloaded_so_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 worker_preloaded_so_LDFLAGS = $(WORKER_SHARED) $(WHOLE_WORKER)
-worker_preloaded_so_LDADD = $(WORKER_LIBS)
+worker_preloaded_so_LDADD = $(WORKER_OWN_LIBS)
 worker_preloaded_so_DEPENDENCIES = libworker.a libproto.a libbase.a worker/preloaded.map
 mcp_python_worker_CPPFLAGS = $(AM_CPPFLAGS) -DWORKER_LIBRARY='"worker/preloaded.so"' \
 	-DPYTHON_PROGRAM='"$(PYTHON3)"'
-mcp_python_worker_LDADD = libworker.a libproto.a libbase.a $(MSGPACK_LIBS)
+mcp_python_worker_LDADD = libworker.a libproto.a libbase.a $(MSGPACK_LIBS:-lmsgpackc=-l:libmsgpackc.a)
 worker/mcp_python_worker-main.$(OBJEXT): worker/preloaded.so
 if DEBUG_PYTHON
 noinst_PROGRAMS += worker/preloaded-debug.so
 worker_preloaded_debug_so_SOURCES = worker/preloaded.c
 worker_preloaded_debug_so_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 worker_preloaded_debug_so_LDFLAGS = $(WORKER_SHARED) $(WHOLE_DEBUG_WORKER)
-worker_preloaded_debug_so_LDADD = $(WORKER_LIBS)
+worker_preloaded_debug_so_LDADD = $(WORKER_OWN_LIBS)
 worker_preloaded_debug_so_DEPENDENCIES = libworker-debug.a libproto.a libbase.a worker/preloaded.map
 mcp_python_worker_debug_CPPFLAGS = $(AM_CPPFLAGS) -DWORKER_LIBRARY='"worker/preloaded-debug.so"' \
 	-DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
-mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(MSGPACK_LIBS)
+mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(MSGPACK_LIBS:-lmsgpackc=-l:libmsgpackc.a)
 worker/mcp_python_worker_debug-main.$(OBJEXT): worker/preloaded-debug.so
 endif
 else
@@ -116,15 +118,14 @@ mcp_python_worker_debug_DEPENDENCIES = libworker-debug.a libproto.a libbase.a
 endif
 endif
 
-BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/history.h worker/notebook.h \
-	worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h \
-	worker/import_check.h worker/multiarch.h
-CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/history.h worker/notebook.h \
-	worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h \
-	worker/import_check.h worker/multiarch.h
-EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/history.py worker/notebook.py \
-	worker/variables.py worker/renew.py worker/lacks.py worker/lenient.py worker/checkpoints.py worker/ipython.py worker/imports.py worker/installed.py worker/learned.py worker/ready.py worker/tools_module.py worker/freeze.py \
-	policy/import_check.py worker/preloaded.map worker/about.py worker/standalone.mk
+# Python code of the worker, frozen into it; import_check.py has its source in policy/.
+FROZEN = bootstrap checkpoints history imports installed ipython jsonable lacks learned lenient \
+	notebook ready renew rich tools_module variables
+FROZEN_CODE = $(FROZEN:%=worker/%.h) worker/import_check.h
+BUILT_SOURCES += $(FROZEN_CODE)
+CLEANFILES += $(FROZEN_CODE)
+EXTRA_DIST += $(FROZEN:%=worker/%.py) worker/freeze.py policy/import_check.py \
+	worker/preloaded.map worker/about.py worker/standalone.mk
 
 # What `mcp-python interpreter add` builds other workers from.
 workersourcesdir = $(pkgdatadir)/worker
@@ -139,63 +140,11 @@ install-worker-sources:
 uninstall-worker-sources:
 	rm -rf "$(DESTDIR)$(workersourcesdir)"
 	-rmdir "$(DESTDIR)$(pkgdatadir)"
-worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
+$(FROZEN:%=worker/%.h): worker/%.h: worker/%.py worker/freeze.py
 	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@
-worker/rich.h: worker/rich.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/rich.py $@
-worker/jsonable.h: worker/jsonable.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/jsonable.py $@
-worker/variables.h: worker/variables.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/variables.py $@
-worker/history.h: worker/history.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/history.py $@
-worker/renew.h: worker/renew.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/renew.py $@
-worker/lacks.h: worker/lacks.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/lacks.py $@
-worker/lenient.h: worker/lenient.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/lenient.py $@
-worker/checkpoints.h: worker/checkpoints.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/checkpoints.py $@
-worker/notebook.h: worker/notebook.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/notebook.py $@
-worker/ipython.h: worker/ipython.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/ipython.py $@
-worker/imports.h: worker/imports.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/imports.py $@
-worker/installed.h: worker/installed.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/installed.py $@
-worker/learned.h: worker/learned.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/learned.py $@
-worker/ready.h: worker/ready.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/ready.py $@
-worker/tools_module.h: worker/tools_module.py worker/freeze.py
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/tools_module.py $@
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/$*.py $@
 worker/import_check.h: policy/import_check.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/policy/import_check.py $@
-# The triplet in the name of the directory of shared libraries.
-worker/multiarch.h:
-	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
-worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/history.h worker/notebook.h worker/variables.h worker/renew.h worker/lacks.h worker/lenient.h worker/checkpoints.h worker/ipython.h \
-	worker/imports.h worker/installed.h worker/learned.h worker/ready.h worker/tools_module.h worker/import_check.h
-worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h
+worker/libworker_a-interpreter.$(OBJEXT): $(FROZEN_CODE)
 .PHONY: install-worker-sources uninstall-worker-sources

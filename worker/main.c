@@ -27,6 +27,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@
 #include "base/own.h"
 #include "worker/hello.h"
 #include "worker/program.h"
+#include "worker/python.h"
 #include "worker/root.h"
 #ifndef WITH_PYTHON_PROGRAM
 #include "worker/title.h"
@@ -62,9 +64,10 @@ __asan_default_options(void)
 #endif
 
 static char preload[64] = PRELOAD "=";
+static char libraries[PATH_MAX + sizeof(LIBRARIES "=/lib")];
 
 /* The variables in the script's os.environ, and those for the dynamic linker. */
-static char *const environment[] = {
+static char *environment[] = {
 	(char[]){ "PATH=/usr/local/bin:/usr/bin:/bin" },
 	(char[]){ "HOME=/home/python" },
 	(char[]){ "USER=python" },
@@ -73,10 +76,8 @@ static char *const environment[] = {
 	(char[]){ "COLUMNS=160" },		/* tables are read, not shown on a terminal */
 	(char[]){ "PYTHONDONTWRITEBYTECODE=1" },
 	(char[]){ BIND_NOW "=1" },
-#ifdef PYTHON_TREE
-	(char[]){ LIBRARIES "=" PYTHON_TREE "/lib" },
-#endif
 	preload,
+	NULL,				/* LIBRARIES, for a Python with a tree of its own */
 	NULL,
 };
 
@@ -101,10 +102,19 @@ worker_seal(int fd)
 	       ? -errno : 0;
 }
 
-#ifdef WITH_PYTHON_PROGRAM
-#define STARTING "starting " PYTHON_PROGRAM " from memory"
-static const char program_path[] = PYTHON_PROGRAM;
+/* A Python with a directory of its own finds its libraries there. */
+static void
+offer_tree(void)
+{
+	const char *tree = python_chosen()->tree;
 
+	if (!*tree)
+		return;
+	snprintf(libraries, sizeof(libraries), LIBRARIES "=%s/lib", tree);
+	environment[sizeof(environment) / sizeof(environment[0]) - 2] = libraries;
+}
+
+#ifdef WITH_PYTHON_PROGRAM
 /* The bytes of the worker's library, which the build has made before this program. Both labels are
  * local: not hidden, they may share one slot of the table of global offsets (AArch64, ld 2.40). */
 extern const char library_start[] __attribute__((visibility("hidden")));
@@ -139,9 +149,6 @@ offer_library(void)
 	return r;
 }
 #else
-#define STARTING "starting from memory"
-static const char program_path[] = "/proc/self/exe";
-
 static int
 offer_library(void)
 {
@@ -153,9 +160,14 @@ offer_library(void)
 static int
 start_sealed(void)
 {
-	static const char *const argv[] = { PROGRAM, "--zygote", NULL };
-
-	own_fd int from = open(program_path, O_RDONLY | O_CLOEXEC);
+	const struct python *python = python_chosen();
+	const char *const argv[] = { PROGRAM, python->in_root ? PROGRAM_IN_ROOT : PROGRAM_ZYGOTE,
+				     python->program, NULL };
+#ifdef WITH_PYTHON_PROGRAM
+	own_fd int from = open(python->program, O_RDONLY | O_CLOEXEC);
+#else
+	own_fd int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+#endif
 	own_fd int to = memory_file(PROGRAM);
 	struct stat st;
 	int r;
@@ -176,15 +188,18 @@ start_sealed(void)
 		r = offer_library();
 	if (r < 0)
 		return r;
+	offer_tree();
 	syscall(SYS_execveat, to, "", argv, environment, AT_EMPTY_PATH);
 	return -errno;
 }
 
-/* root: the directory that becomes "/" for the zygote and its workers; NULL: the host's. */
+/* root: the directory that becomes "/" for the zygote and its workers; NULL: the host's. program: of
+ * the Python; NULL: that of the build. */
 static int
-worker_run_zygote(char **argv, const char *root)
+worker_run_zygote(const char *root, const char *program)
 {
-	const char *what = STARTING;
+	static char starting[PATH_MAX + 32];
+	const char *what = "starting";
 	struct stat st;
 	int r;
 
@@ -196,18 +211,16 @@ worker_run_zygote(char **argv, const char *root)
 			ZYGOTE_CONTROL);
 		return EXIT_FAILURE;
 	}
-	(void)argv;
-#ifndef WITH_PYTHON_PROGRAM
-	title_keep(argv);
-	if (program_is_sealed())
-		return program_run();
-#endif
 	/* Only the control socket and standard error survive the exec. */
 	r = fcntl(ZYGOTE_CONTROL, F_SETFD, 0) < 0 ? -errno : 0;
 	if (r == 0 && root)
 		r = root_enter(root, &what);
+	if (r == 0)
+		r = python_choose(program, root != NULL, &what);
 	if (r == 0) {
-		what = STARTING;
+		snprintf(starting, sizeof(starting), "starting %s from memory",
+			 python_chosen()->program);
+		what = starting;
 		r = start_sealed();
 	}
 	hello_fail(what, -r);
@@ -215,29 +228,58 @@ worker_run_zygote(char **argv, const char *root)
 }
 
 static const char help[] =
-	"Usage: " PROGRAM " --zygote [--root DIR] | --version | --help\n"
+	"Usage: " PROGRAM " --zygote [--root DIR] [--program PYTHON]\n"
+	"       " PROGRAM " --python | --version | --help\n"
 	"\n"
 	"Runs Python scripts in jails on behalf of mcp-pythond, which starts it with\n"
 	"--zygote and a socket on descriptor 3. It is of no use when started by hand: to run a\n"
-	"script, use `mcp-python run FILE`.\n";
+	"script, use `mcp-python run FILE`.\n"
+	"\n"
+	"  --zygote             serve mcp-pythond\n"
+	"  --root DIR           the Python's own root, which its jails have as \"/\"\n"
+	"  --program PYTHON     another CPython " PYTHON_VERSION ", by its path (in that root);\n"
+	"                       otherwise " PYTHON_PROGRAM "\n"
+	"  --python             print the version and the path of the usual Python\n";
+
+/* The options after --zygote. */
+static int
+zygote_with(char **argv)
+{
+	const char *root = NULL, *program = NULL;
+
+	for (; argv[0] && argv[1]; argv += 2) {
+		if (!root && strcmp(argv[0], "--root") == 0)
+			root = argv[1];
+		else if (!program && strcmp(argv[0], "--program") == 0)
+			program = argv[1];
+		else
+			break;
+	}
+	if (!*argv)
+		return worker_run_zygote(root, program);
+	fputs(help, stderr);
+	return EXIT_FAILURE;
+}
 
 int
 main(int argc, char **argv)
 {
-	if (argc == 2 && strcmp(argv[1], "--zygote") == 0)
-		return worker_run_zygote(argv, NULL);
-	if (argc == 4 && strcmp(argv[1], "--zygote") == 0 && strcmp(argv[2], "--root") == 0)
-		return worker_run_zygote(argv, argv[3]);
+#ifndef WITH_PYTHON_PROGRAM
+	if (program_is_sealed()) {
+		title_keep(argv);
+		return program_run(argc, argv);
+	}
+#endif
+	if (argc >= 2 && strcmp(argv[1], PROGRAM_ZYGOTE) == 0)
+		return zygote_with(&argv[2]);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		puts(PROGRAM " " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
 	}
-#ifdef PYTHON_PROGRAM
 	if (argc == 2 && strcmp(argv[1], "--python") == 0) {
 		puts(PYTHON_VERSION ", " PYTHON_PROGRAM);
 		return EXIT_SUCCESS;
 	}
-#endif
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
 		fputs(help, stdout);
 		return EXIT_SUCCESS;

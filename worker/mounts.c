@@ -19,25 +19,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/mount_calls.h"
 #include "base/own.h"
-#include "worker/multiarch.h"
 #include "worker/procfs.h"
+#include "worker/python.h"
 
 #define COPY_MAX (1024 * 1024) /* bytes of a built-in file; larger ones are bound */
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define PTS "/dev/pts"
 #define TERMINALS_MAX "16"		/* of one worker; the kernel has a bound for all together */
 
-/* The files of the interpreter that the jail shows. If Python has a directory to itself, all files
- * in it are shown; if it shares the directory with other software, only Python's own files are. */
-#ifndef PYTHON_TREE
-#define PYTHON_FILES "/usr/lib/python" PYTHON_VERSION
-#elif !defined(PYTHON_SHARES_TREE)
-#define PYTHON_FILES PYTHON_TREE
+/* The directory of shared libraries, where each machine has its own. */
+#ifdef __x86_64__
+#define MULTIARCH "/usr/lib/x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define MULTIARCH "/usr/lib/aarch64-linux-gnu"
 #else
-#define PYTHON_FILES						\
-	PYTHON_TREE "/lib/python" PYTHON_VERSION,		\
-	PYTHON_TREE "/lib/libpython" PYTHON_VERSION ".so.1.0"
+#error "which directory has the shared libraries of this machine?"
 #endif
 
 /* ---- paths of the host in every jail; missing ones are skipped ---- */
@@ -45,11 +43,8 @@
 /* Directories and large files, bound read-only. A slash at the end marks a directory of a few
  * small files and links, which is copied. */
 static const char *const shown[] = {
-	PYTHON_FILES,
 	"/usr/lib/python3",
 	"/usr/local/lib/python" PYTHON_VERSION,
-	"/usr/lib/" MULTIARCH,
-	"/usr/lib64/",
 	"/usr/lib/locale",
 	/* Paths that OpenSSL, ncurses and Tcl have compiled in; `machine -k compiled_in` asks the
 	 * libraries of a host. */
@@ -83,7 +78,6 @@ static const char *const shown[] = {
 	"/etc/ssl/openssl.cnf",
 };
 
-#ifndef PYTHON_ROOT
 /* Programs of the worker's Python. */
 static const char *const pythons[] = { "python3", ("python" PYTHON_VERSION), "pip", "pip3" };
 
@@ -103,7 +97,6 @@ static const char *const programs[] = {
 	"truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink", "uptime", "wc",
 	"which", "whoami", "xargs", "yes", "xz", "unxz", "xzcat", "zcat",
 };
-#endif
 
 static const struct {
 	const char *path, *target;
@@ -247,7 +240,7 @@ bind_path(int root, const char *path, uint64_t attributes, bool directory)
 {
 	struct mount_attr attr = { .attr_set = attributes };
 	const char *to = path + 1;
-	own_fd int tree = open_tree(AT_FDCWD, path,
+	own_fd int tree = call_open_tree(AT_FDCWD, path,
 				    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
 					    AT_SYMLINK_NOFOLLOW);
 	int r;
@@ -257,10 +250,9 @@ bind_path(int root, const char *path, uint64_t attributes, bool directory)
 	r = directory ? make_dirs(root, to, true) : make_file(root, to, "", 0);
 	if (r < 0)
 		return r;
-	if (attributes && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr,
-					sizeof(attr)) < 0)
+	if (attributes && call_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
 		return -errno;
-	if (move_mount(tree, "", root, to, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	if (call_move_mount(tree, "", root, to, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -errno;
 	return 0;
 }
@@ -351,7 +343,6 @@ show_path(int root, const char *path)
 		bind_path(root, path, READ_ONLY, false);
 }
 
-#ifdef PYTHON_ROOT
 /* Shows the profile's own root, which the zygote is in, without the directories that a worker has
  * for itself and those of the system. */
 static int
@@ -392,9 +383,9 @@ show_whole(int root, const char **what_r)
 	return r;
 }
 
-/* Shows the built-in paths that are not shown with the root. */
+/* Shows that root, and the built-in paths that it does not have. */
 static int
-show_built_in(int root, const char **what_r)
+show_own_root(int root, const char **what_r)
 {
 	int r = show_whole(root, what_r);
 
@@ -416,7 +407,7 @@ show_built_in(int root, const char **what_r)
 	}
 	return r;
 }
-#else
+
 /* Shows a program by its real file; a name that links elsewhere becomes a link to that file. */
 static int
 show_program(int root, const char *name)
@@ -443,23 +434,69 @@ show_program(int root, const char *name)
 static int
 show_python(int root, const char *name)
 {
-#ifdef PYTHON_TREE
-	char path[64], target[PATH_MAX];
+	const struct python *python = python_chosen();
+	char path[NAME_MAX + 16], target[PATH_MAX];
+	int r;
 
+	if (!*python->tree)
+		return show_program(root, name);
 	snprintf(path, sizeof(path), "usr/bin/%s", name);
-	snprintf(target, sizeof(target), PYTHON_TREE "/bin/%s", name);
+	if (snprintf(target, sizeof(target), "%s/bin/%s", python->tree, name) >=
+	    (int)sizeof(target))
+		return -ENAMETOOLONG;
 	if (access(target, F_OK) < 0)
 		return -errno;
-#ifdef PYTHON_SHARES_TREE
-	int r = show_path(root, target);
+	r = python->shares_tree ? show_path(root, target) : 0;
+	return r < 0 ? r : mounts_make_link(root, path, target);
+}
 
+/* Shows the files of the Python. If it has a directory to itself, all files in it are shown; if it
+ * shares the directory with other software, only Python's own files are. */
+static int
+show_python_files(int root, const char **what_r)
+{
+	static const char *const files_of_it[] = {
+		"lib/python" PYTHON_VERSION, "lib/libpython" PYTHON_VERSION ".so.1.0",
+	};
+	const struct python *python = python_chosen();
+	const char *tree = *python->tree ? python->tree : "/usr";
+	const bool whole = *python->tree && !python->shares_tree;
+	int r;
+
+	/* Scripts can walk through the directories that lead there, but cannot list them. */
+	r = *python->tree ? make_dirs_with(root, &python->tree[1], false, 0111) : 0;
 	if (r < 0)
-		return r;
-#endif
-	return mounts_make_link(root, path, target);
-#else
-	return show_program(root, name);
-#endif
+		return mounts_failed(what_r, "directories above", tree, r);
+	if (whole) {
+		r = show_path(root, tree);
+		return r < 0 ? mounts_failed(what_r, "show", tree, r) : 0;
+	}
+	for (size_t i = 0; i < sizeof(files_of_it) / sizeof(files_of_it[0]); i++) {
+		char path[PATH_MAX];
+
+		if (snprintf(path, sizeof(path), "%s/%s", tree, files_of_it[i]) >= (int)sizeof(path))
+			return mounts_failed(what_r, "show", tree, -ENAMETOOLONG);
+		r = show_path(root, path);
+		if (r < 0 && r != -ENOENT)
+			return mounts_failed(what_r, "show", path, r);
+	}
+	return 0;
+}
+
+/* Shows the directory of shared libraries: Debian's of the machine, Fedora's /usr/lib64, or the
+ * whole /usr/lib of other systems. */
+static int
+show_shared_libraries(int root, const char **what_r)
+{
+	const bool multiarch = access(MULTIARCH, F_OK) == 0;
+	struct stat st;
+	const char *path = multiarch ? MULTIARCH :
+		lstat("/usr/lib64", &st) == 0 && S_ISDIR(st.st_mode) ? "/usr/lib64" : "/usr/lib";
+	int r = show_path(root, path);
+
+	if (r == 0 && multiarch && access("/usr/lib64", F_OK) == 0)
+		r = show_path(root, "/usr/lib64/");
+	return r < 0 ? mounts_failed(what_r, "show", path, r) : 0;
 }
 
 static int
@@ -473,12 +510,11 @@ show_built_in(int root, const char **what_r)
 		if (r < 0)
 			return mounts_failed(what_r, "link", links[i].path, r);
 	}
-#ifdef PYTHON_TREE
-	/* Scripts can walk through the directories that lead there, but cannot list them. */
-	r = make_dirs_with(root, &PYTHON_TREE[1], false, 0111);
+	r = show_shared_libraries(root, what_r);
+	if (r == 0)
+		r = show_python_files(root, what_r);
 	if (r < 0)
-		return mounts_failed(what_r, "directories above", PYTHON_TREE, r);
-#endif
+		return r;
 	/* Only ctypes.util.find_library runs it. /sbin is /usr/bin here. Ubuntu's is a shell
 	 * script in front of the program. */
 	if (realpath("/sbin/ldconfig.real", real) || realpath("/sbin/ldconfig", real)) {
@@ -497,9 +533,9 @@ show_built_in(int root, const char **what_r)
 	r = show_libraries(root);
 	if (r < 0)
 		return mounts_failed(what_r, "show libraries in", "/usr/lib", r);
-	r = show_python(root, basename(PYTHON_PROGRAM));
+	r = show_python(root, basename(python_chosen()->program));
 	if (r < 0 && r != -ENOENT)
-		return mounts_failed(what_r, "show", PYTHON_PROGRAM, r);
+		return mounts_failed(what_r, "show", python_chosen()->program, r);
 	for (size_t i = 0; i < sizeof(pythons) / sizeof(pythons[0]); i++) {
 		r = show_python(root, pythons[i]);
 		if (r < 0 && r != -ENOENT)
@@ -512,8 +548,6 @@ show_built_in(int root, const char **what_r)
 	}
 	return 0;
 }
-#endif
-
 /* ---- the operator's paths ---- */
 
 /* Absolute, without "." and "..", and not a path where workers mount their own file systems. */
@@ -694,16 +728,16 @@ make_own(int root, bool zero, bool terminals, const char **what_r)
 static int
 new_root(void)
 {
-	own_fd int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	own_fd int fs = call_fsopen("tmpfs", FSOPEN_CLOEXEC);
 	own_fd int root = -1;
 
-	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "size", "64m", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+	if (fs < 0 || call_fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_SET_STRING, "size", "64m", 0) < 0 ||
+	    call_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
-	root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	root = call_fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (root < 0 ||
-	    move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	    call_move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -errno;
 	return give_fd(root);
 }
@@ -722,7 +756,7 @@ lock_root(void)
 {
 	struct mount_attr attr = { .attr_set = READ_ONLY };
 
-	return mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0 ? -errno : 0;
+	return call_mount_setattr(AT_FDCWD, "/", 0, &attr) < 0 ? -errno : 0;
 }
 
 static const struct {
@@ -772,7 +806,7 @@ mounts_build(const struct msg_strs *paths, bool zero, bool terminals, struct msg
 	root = new_root();
 	if (root < 0)
 		return root;
-	r = show_built_in(root, what_r);
+	r = python_chosen()->in_root ? show_own_root(root, what_r) : show_built_in(root, what_r);
 	if (r == 0)
 		r = show_all_configured(root, paths, missing, what_r);
 	if (r == 0)

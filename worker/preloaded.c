@@ -17,10 +17,9 @@ start_function __libc_start_main;
 static int
 run_worker(int argc, char **argv, char **envp)
 {
-	(void)argc;
 	(void)envp;
 	title_keep(argv);
-	return program_is_sealed() ? program_run() : EXIT_FAILURE;
+	return program_is_sealed() ? program_run(argc, argv) : EXIT_FAILURE;
 }
 
 /* A program's first instructions call this function of the C library with the program's main. */

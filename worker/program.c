@@ -3,10 +3,13 @@
  * Owns:    the environment that scripts find. */
 #include "worker/program.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "worker/hello.h"
+#include "worker/python.h"
 #include "worker/zygote.h"
 
 bool
@@ -35,8 +38,16 @@ program_forget(const char *name)
 }
 
 int
-program_run(void)
+program_run(int argc, char **argv)
 {
+	const char *what = "arguments";
+	int r = argc == 3 ? python_choose(argv[2], strcmp(argv[1], PROGRAM_IN_ROOT) == 0, &what)
+			  : -EINVAL;
+
+	if (r < 0) {
+		hello_fail(what, -r);
+		return EXIT_FAILURE;
+	}
 	program_forget(BIND_NOW);
 	program_forget(LIBRARIES);
 	program_forget(PRELOAD);

@@ -21,7 +21,12 @@
 /* Does this process execute the sealed copy in memory? */
 bool program_is_sealed(void);
 
-/* In the sealed copy: runs the zygote until it ends. Returns the exit status. */
-int program_run(void);
+/* The arguments of the sealed copy: one of these, and the path of the Python's program. */
+#define PROGRAM_ZYGOTE "--zygote"
+#define PROGRAM_IN_ROOT "--zygote-in-root"	/* "/" is the Python's own root */
+
+/* In the sealed copy, with main()'s arguments: runs the zygote until it ends. Returns the exit
+ * status. */
+int program_run(int argc, char **argv);
 
 #endif

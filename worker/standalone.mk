@@ -11,12 +11,10 @@
 SOURCES := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 VERSION ?= $(shell cat $(SOURCES)/version)
 ABOUT := $(shell $(PYTHON) -I $(SOURCES)/worker/about.py)
-ifneq ($(words $(ABOUT)),5)
+ifneq ($(words $(ABOUT)),4)
 $(error PYTHON=$(PYTHON): no worker can be built for it)
 endif
-PREFIX := $(word 1,$(ABOUT))
-KIND := $(word 4,$(ABOUT))
-PROGRAM := $(word 5,$(ABOUT))
+PROGRAM := $(word 4,$(ABOUT))
 ifneq ($(shell $(PYTHON) -I -c 'import ctypes; ctypes.CDLL(None).Py_InitializeFromConfig; print("yes")'),yes)
 $(error $(PYTHON) does not export the C API, or has no ctypes)
 endif
@@ -25,8 +23,7 @@ ifneq ($(shell pkg-config --exists $(PACKAGES) && echo yes),yes)
 $(error the headers of $(PACKAGES) are missing (Debian: libmsgpack-dev libseccomp-dev libmd-dev))
 endif
 
-FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables renew lacks lenient checkpoints history notebook ipython imports \
-	installed learned ready tools_module import_check multiarch)
+FROZEN := $(patsubst %.py,worker/%.h,import_check.py $(filter-out about.py freeze.py sixel.py,$(notdir $(wildcard $(SOURCES)/worker/*.py))))
 MAIN := main preloaded
 WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))
 # control.c is for programs with a loop of libevent's.
@@ -37,13 +34,11 @@ CFLAGS := -std=gnu17 -O2 -g -fPIC -fstack-protector-strong -fstack-clash-protect
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -ffile-prefix-map=$(SOURCES)/= -ffile-prefix-map=$(CURDIR)=.
 CPPFLAGS := -D_GNU_SOURCE -I$(SOURCES) -I. -isystem $(word 3,$(ABOUT)) $(shell pkg-config --cflags $(PACKAGES)) \
 	-DPACKAGE_VERSION='"$(VERSION)"' -DPYTHON_VERSION='"$(word 2,$(ABOUT))"' \
-	-DPYTHON_PROGRAM='"$(PROGRAM)"' -DWITH_PYTHON_PROGRAM -DWORKER_LIBRARY='"preloaded.so"' \
-	$(if $(filter usr,$(KIND)),,-DPYTHON_TREE='"$(PREFIX)"') \
-	$(if $(filter shared,$(KIND)),-DPYTHON_SHARES_TREE) $(if $(ROOT),-DPYTHON_ROOT)
+	-DPYTHON_PROGRAM='"$(PROGRAM)"' -DWITH_PYTHON_PROGRAM -DWORKER_LIBRARY='"preloaded.so"'
 LDFLAGS := -Wl,-z,relro,-z,now,-z,noexecstack
 MSGPACK := $(shell pkg-config --libs $(firstword $(PACKAGES)))
 
-mcp-python-worker: worker/main.o worker/hello.o worker/root.o $(filter proto/%,$(LIBRARY)) base/quote.o base/utf8.o base/xalloc.o
+mcp-python-worker: worker/main.o worker/hello.o worker/python.o worker/root.o $(filter proto/%,$(LIBRARY)) base/quote.o base/utf8.o base/xalloc.o
 	$(CC) $(LDFLAGS) $(if $(ROOT),-static,-pie) -o $@ $^ $(MSGPACK)
 worker/main.o: preloaded.so
 preloaded.so: worker/preloaded.o $(LIBRARY)
@@ -61,6 +56,3 @@ worker/import_check.h: $(SOURCES)/policy/import_check.py
 worker/%.h:
 	@mkdir -p worker
 	$(PYTHON) $(SOURCES)/worker/freeze.py $(or $<,$(SOURCES)/worker/$*.py) $@
-worker/multiarch.h:
-	@mkdir -p worker
-	$(PYTHON) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' >$@

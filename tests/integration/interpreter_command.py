@@ -18,16 +18,17 @@ from harness import Skip, equal, main, test, tests
 from mcpclient import Client
 from package_index import NGINX, Index
 from package_store import config as packages_config, install, new_store
+from python_tree import own_tree
 from pythons import MODULES, others, service
 
 tests.clear()	# those of pythons.py
 
 @contextlib.contextmanager
-def configuration():
-    """The name of a file, beside which the command writes."""
-    if not os.environ.get("MCP_WORKER_SOURCES"):
+def configuration(place=None):
+    """The name of a file, beside which the command writes. Without a place, workers can be built."""
+    if not place and not os.environ.get("MCP_WORKER_SOURCES"):
         raise Skip("tests/check-pythons names the sources of workers")
-    with tempfile.TemporaryDirectory(dir="/opt") as d:	# in /tmp no Python may be
+    with tempfile.TemporaryDirectory(dir=place or "/opt") as d:	# in /tmp no Python may be
         os.chmod(d, 0o755)
         with open(os.path.join(d, "mcp.conf"), "w", encoding="utf-8") as f:
             f.write("[profile basic]\n")
@@ -80,6 +81,25 @@ def the_command_adds_and_removes(ctx):
         assert status == 1 and "installed with the service" in said, (status, said)
         equal(command(ctx, config, "remove", "mine")[0], 0)
         equal((written(config), os.listdir(os.path.dirname(config) + "/workers")), ("", []))
+
+
+@test(private=True)
+def a_worker_that_is_there_needs_no_compiler(ctx):
+    with own_tree(ctx) as (tree, version), configuration(os.path.dirname(tree)) as config:
+        program = "%s/bin/python%s" % (tree, version)
+        blanks = "%s/a b" % os.path.dirname(config)
+        os.symlink(tree, blanks)
+        for given_as in (program, blanks + "/bin/python3"):
+            status, said = command(ctx, config, "add", given_as, "--name", "mine", MCP_WORKER_SOURCES="/none")
+            equal(status, 0, said)
+            assert "mine is Python %s, %s. " % (version, program) in said, said
+            with served(ctx, config) as client:
+                equal(client.run("import sys\nsys.prefix", profile="mine").result["json"], tree)
+            equal(command(ctx, config, "list"), (0, "%-16s %s, %s\n" % ("mine", version, program)))
+            equal(command(ctx, config, "remove", "mine")[0], 0)
+            equal(written(config), "")
+        status, said = command(ctx, config, "add", program, "--build", "--name", "mine", MCP_WORKER_SOURCES="/none")
+        assert status == 1 and "the worker's sources are missing" in said, (status, said)
 
 
 @contextlib.contextmanager

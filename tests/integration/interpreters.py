@@ -6,6 +6,7 @@ A suite of tests/integration/run."""
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 
 from harness import Skip, equal, main, test
 from mcpclient import Client
+from python_tree import own_tree
 
 CONFIG = "[profile second]\ninterpreter = debug\nmodules = json decimal\n[profile third]\nmodules = json\n"
 WHICH = "import sys\nprint(sys.version_info[:2], sys.abiflags, hasattr(sys, 'gettotalrefcount'))"
@@ -151,6 +153,51 @@ def what_is_not_there_is_said_at_the_start(ctx):
                                timeout=ctx.seconds(60))
     assert ended.returncode, ended
     assert "[profile x] interpreter: mcp-python-worker-nowhere: No such file" in ended.stderr, ended
+
+
+# ---- another Python of the same version ----
+
+
+def of_program(ctx, name, program):
+    return "[interpreter %s]\nworker = %s\nprogram = %s\n[profile %s]\ninterpreter = %s\n" % (
+        name, os.path.join(ctx.options.build, "mcp-python-worker"), program, name, name)
+
+
+@test(private=True)
+def one_worker_program_runs_every_python_of_its_version(ctx):
+    with own_tree(ctx) as (tree, version), ctx.private(of_program(ctx, "own", tree + "/bin/python3")) as s, \
+            Client.connect(s.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        usual = which(client)
+        look = "import os, sys, json, decimal, ssl, subprocess\nprint(sys.base_prefix, sys.executable, os.__file__, " \
+            "subprocess.check_output(['python3', '-c', 'import sys; print(sys.base_prefix)'], text=True), " \
+            "os.path.exists('/usr/lib/python%s'), 'zygote' in open('/proc/self/cmdline').read(), sep='\\n')" % version
+        o = client.run(look, profile="own")
+        program = "%s/bin/python%s" % (tree, version)
+        equal((o.status, o.stdout.split()), ("ok", [tree, program, "%s/lib/python%s/os.py" % (tree, version), tree,
+                                                    "False", "False"]), o.text[:500])
+        equal(which(client, profile="own"), usual)
+        equal(client.run("import os\nos.path.exists(%r)" % tree).result["json"], False, "the usual one")
+
+
+@test(private=True)
+def a_program_that_cannot_be_one_is_named(ctx):
+    with own_tree(ctx) as (tree, version), tempfile.TemporaryDirectory() as below_tmp:
+        name = "python" + version
+        os.chmod(below_tmp, 0o755)
+        wrong = ((tree + "/bin/python3.999", "looking for the program of the Python"),
+                 ("%s/%s" % (tree, name), "not in a directory named bin"),
+                 ("%s/bin/%s" % (below_tmp, name), "a place that workers have for themselves"),
+                 ("%s/a:b/bin/%s" % (tree, name), "one of the characters"))
+        for program, _ in wrong[1:]:
+            os.makedirs(os.path.dirname(program), exist_ok=True)
+            shutil.copy("%s/bin/%s" % (tree, name), program)
+        config = "".join(of_program(ctx, "wrong%d" % i, program) for i, (program, _) in enumerate(wrong))
+        with ctx.private(config) as s, Client.connect(s.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+            for i, (program, reason) in enumerate(wrong):
+                equal(client.run("print(1)", profile="wrong%d" % i).status, "jail_failed", program)
+                s.wait_log(program, lambda log, i=i, reason=reason: re.search(
+                    'zygote-failed profile=wrong%d text="[^"]*%s' % (i, reason), log), ctx.seconds(60))
+            equal(client.run("print(1)").stdout, "1\n", "the usual one is not affected")
 
 
 # ---- profiles that a reload adds or changes ----
