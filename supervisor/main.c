@@ -13,6 +13,7 @@
  * takes the sessions over; 78 wrong configuration. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -46,6 +47,7 @@
 #include "host/forker.h"
 #include "host/launcher.h"
 #include "host/startup.h"
+#include "host/tasks.h"
 #include "host/usage.h"
 #include "http/server.h"
 #include "mcp/catalog.h"
@@ -718,6 +720,20 @@ main_run(struct supervisor *s)
 		s->exit_code = EXIT_FAILED;
 }
 
+/* Says when one tenant's scripts may ask for more processes than a tenant can have here. */
+static void
+compare_tasks(const struct config *config)
+{
+	uint64_t asked = (uint64_t)config->pool.tenant_running_max * config->limits.cap.pids;
+	uint32_t most = tasks_bounds(tasks_machine(), UINT64_MAX).tenant;
+
+	if (asked > most)
+		fprintf(stderr, "mcp-pythond: note: [pool] tenant_running_max times [limits] pids_max "
+			"is %" PRIu64 ", but one tenant can have %" PRIu32 " processes and threads "
+			"on this machine: its scripts may get fewer than their limits say\n",
+			asked, most);
+}
+
 /* Prints what the arguments ask for. */
 static enum exit_code
 main_show(const struct arguments *arguments, const struct config *config)
@@ -726,6 +742,8 @@ main_show(const struct arguments *arguments, const struct config *config)
 
 	if (arguments->action == DUMP_CONFIG)
 		config_dump(config, stdout);
+	if (arguments->action == CHECK_CONFIG)
+		compare_tasks(config);
 	r = arguments->action == SHOW_POLICY
 		? configuration_show(config, arguments->who, stdout) : 0;
 	if (r == -ENOENT)

@@ -56,6 +56,18 @@ def check_config(ctx):
 
 
 @test(private=True)
+def check_config_compares_processes(ctx):
+    for running, pids, noted in ((4096, 65536, True), (1, 64, False)):
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
+            f.write("[pool]\nworkers_max = 4096\ntenant_running_max = %d\n[limits]\npids_max = %d\n" % (running, pids))
+            f.flush()
+            done = run_once(ctx, "--config", f.name, "--check-config")
+        equal(done.returncode, 0, done.stderr)
+        equal("note: [pool] tenant_running_max times [limits] pids_max is %d" % (running * pids)
+              in done.stderr, noted, done.stderr)
+
+
+@test(private=True)
 def second_supervisor_is_refused(ctx):
     with ctx.private() as s:
         done = run_once(ctx, "--socket", s.socket)
