@@ -23,6 +23,8 @@
 
 #define DROPPED "\"event\":\"dropped\""
 #define REPLACED "\"event\":\"replaced\""
+#define SET_BACK_S 3600		/* the clock may have been set back so far: records of this time
+				 * before --since are read, too */
 #define AUDIT_FILE "/var/lib/mcp-pythond/records/audit.jsonl"
 
 static const char help[] =
@@ -159,14 +161,15 @@ verify(const char *path)
 
 /* ---- arguments ---- */
 
-/* Makes the text with which the time of a record begins. */
+/* Makes the text with which the time of a record begins, so many seconds earlier. */
 static bool
-read_when(char text_r[32], const char *option, const char *text)
+read_when(char text_r[32], const char *option, const char *text, time_t earlier)
 {
 	time_t when;
 	struct tm tm;
 
-	if (when_read(text, time(NULL), &when) < 0 || !gmtime_r(&when, &tm)) {
+	if (when_read(text, time(NULL), &when) < 0 ||
+	    !gmtime_r(&(time_t){ when - earlier }, &tm)) {
 		say("audit: --%s %s: a time is needed, such as today, yesterday, -10min, "
 		    "\"2 hours ago\", 2026-01-31 or 2026-01-31T12:00", option, text);
 		return false;
@@ -218,10 +221,11 @@ audit_read_option(struct audit_asked *asked, int option)
 		right = read_tenant(asked, optarg);
 		break;
 	case 's':
-		right = read_when(asked->since, "since", optarg);
+		right = read_when(asked->since, "since", optarg, 0) &&
+			read_when(asked->early, "since", optarg, SET_BACK_S);
 		break;
 	case 'u':
-		right = read_when(asked->until, "until", optarg);
+		right = read_when(asked->until, "until", optarg, 0);
 		break;
 	case 'E':
 		asked->event = optarg;

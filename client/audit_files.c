@@ -100,19 +100,28 @@ struct beginning {
 	bool any;		/* false: at the first line of all */
 };
 
+/* The text of a file, until munmap. NULL: it has none, or cannot be read. */
+static const char *
+map_file(const char *path, struct stat *st_r)
+{
+	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *text;
+
+	if (fd < 0 || fstat(fd, st_r) < 0 || st_r->st_size == 0)
+		return NULL;
+	text = mmap(NULL, (size_t)st_r->st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	return text == MAP_FAILED ? NULL : text;
+}
+
 /* Looks through a file from its end, until no more lines are wanted; returns how many are. */
 static size_t
 look_back(const struct audit_files *files, const char *path, size_t left, struct beginning *begin)
 {
-	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	const char *text;
+	const char *text = map_file(path, &st);
 	size_t end;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0)
-		return left;
-	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
+	if (!text)
 		return left;
 	end = (size_t)st.st_size;
 	while (left > 0 && end > 0) {
@@ -128,6 +137,45 @@ look_back(const struct audit_files *files, const char *path, size_t left, struct
 	}
 	munmap((void *)text, (size_t)st.st_size);
 	return left;
+}
+
+/* Where the first line of the text begins that is not early. A line that does not say when it was
+ * written is none, so reading begins too early at worst. */
+static size_t
+first_due(const struct audit_files *files, const char *text, size_t size)
+{
+	size_t low = 0, high = size;	/* beginnings of lines */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *before = memrchr(text + low, '\n', middle - low);
+		size_t at = before ? (size_t)(before - text) + 1 : low;
+		const char *newline = memchr(text + at, '\n', size - at);
+		size_t end = newline ? (size_t)(newline - text) + 1 : size;
+
+		if (files->is_early(files->arg, text + at, end - at))
+			low = end;
+		else
+			high = at;
+	}
+	return low;
+}
+
+/* Does the first line that is not early come after the beginning of this file? */
+static bool
+look_for_time(const struct audit_files *files, const char *path, struct beginning *begin)
+{
+	struct stat st;
+	const char *text = map_file(path, &st);
+	size_t at;
+
+	if (!text)
+		return false;
+	at = first_due(files, text, (size_t)st.st_size);
+	munmap((void *)text, (size_t)st.st_size);
+	if (at > 0)
+		*begin = (struct beginning){ .file = st, .at = (off_t)at, .any = true };
+	return at > 0;
 }
 
 /* Does reading begin later than in this file? If it begins in it, goes there. */
@@ -218,6 +266,12 @@ read_older(const struct audit_files *files, struct beginning *begin, unsigned lo
 		left = look_back(files, path, left, begin);
 	}
 	begin->any &= left == 0;	/* there are not so many: all are read */
+	if (!begin->any && files->is_early && !look_for_time(files, files->path, begin))
+		for (int i = n; i > 0 && !begin->any; i--) {
+			own_mem char *path = older_path(files->path, number[i - 1]);
+
+			look_for_time(files, path, begin);
+		}
 	for (int i = 0; i < n && r == 0; i++) {
 		r = open_file(&file, files->path, number[i]);
 		if (r < 0)

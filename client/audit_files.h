@@ -24,6 +24,9 @@ struct audit_files {
 	 * for from the end. */
 	size_t last;
 	bool (*wants)(void *arg, const char *text, size_t len);
+	/* Not NULL: begins at the first line for which it is false. Those before it are not read,
+	 * and it is true for all of them. */
+	bool (*is_early)(void *arg, const char *text, size_t len);
 };
 
 /* Reads all lines, or the last ones. follow: then also those that the service adds, until on_end

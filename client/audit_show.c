@@ -21,6 +21,7 @@
 #define WIDTH 1000		/* of a row, where there is no terminal */
 #define EVENT_COLUMNS 19
 #define WORD_MAX 1024		/* of a value in quotes */
+#define TIME "\"time\":\""
 
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 			    "_.,:/@+-";
@@ -143,6 +144,19 @@ audit_show_wants(void *arg, const char *text, size_t len)
 	json_auto_t *record = wanted_record(shown->asked, text, len);
 
 	return record;
+}
+
+/* A line of the service has its time near its beginning. In a string of JSON there is no such
+ * text, because the quotes would be escaped. */
+static bool
+audit_show_is_early(void *arg, const char *text, size_t len)
+{
+	const struct audit_shown *shown = arg;
+	const char *early = shown->asked->early, *time = memmem(text, len, TIME, strlen(TIME));
+
+	time = time ? time + strlen(TIME) : NULL;
+	return time && (size_t)(text + len - time) >= strlen(early) &&
+	       strncmp(time, early, strlen(early)) < 0;
 }
 
 /* ---- one row ---- */
@@ -297,6 +311,7 @@ audit_show(const struct audit_asked *asked)
 	const struct audit_files files = {
 		.path = asked->path, .on_line = on_line, .on_end = on_end, .arg = &shown,
 		.last = asked->last, .wants = audit_show_wants,
+		.is_early = *asked->early ? audit_show_is_early : NULL,
 	};
 	int code;
 
@@ -309,7 +324,9 @@ audit_show(const struct audit_asked *asked)
 	free(shown.last);
 	if (code)
 		return code;
-	if (shown.printed == 0 && !shown.failed)
+	if (shown.printed == 0 && !shown.failed && *asked->since)
+		say("no record matches");	/* most of the others were not read */
+	else if (shown.printed == 0 && !shown.failed)
 		say("no record matches; the log has %zu", shown.seen);
 	return shown.failed ? EX_IOERR : 0;
 }

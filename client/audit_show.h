@@ -16,6 +16,7 @@ struct audit_asked {
 	char who[ADMIN_WHO];		/* tenant may point here: the principal of a user */
 	char since[32], until[32];	/* times as in records, or their beginnings; "":
 					 * any */
+	char early[32];			/* records before this time need not be read; "": all */
 	json_int_t record;		/* 0: any */
 	size_t last;			/* how many of the last ones; 0: all */
 	bool follow;

@@ -13,7 +13,9 @@ import random
 import resource
 import signal
 import subprocess
+import tempfile
 import threading
+import time
 
 import waits
 from audit_log import Log
@@ -116,9 +118,45 @@ def records_are_selected(ctx):
         for words in ("--event", "limit"), ("--tenant", "uid:4000000"), ("--since", "2999-01-01"):
             done = log.command("show", *words)
             equal((done.returncode, done.stdout), (0, ""))
-            assert "no record matches; the log has %d" % len(all) in done.stderr, done.stderr
+            said = "no record matches" + ("" if "--since" in words else "; the log has %d" % len(all))
+            assert said in done.stderr, done.stderr
         for wrong in ("--until", "zzz"), ("--last", "0"), ("-n", "10001"), ("-n", "x"):
             equal(log.command("show", *wrong).returncode, 64, wrong)
+
+
+@test(private=True)
+def what_is_older_is_not_read(ctx):
+    """A long log costs little more than a short one, if only its end is wanted; in several files."""
+    def written(path, first, n):
+        with open(path, "w", encoding="ascii") as f:
+            for i in range(first, first + n):
+                at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(1600000000 + 10 * i))
+                f.write('{"n":%d,"time":"%s.000000Z","event":"session","tenant":"uid:1"}\n' % (i, at))
+
+    def shown(path, since):
+        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+        out = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "audit", "show", "--json",
+                              "--file", path, "--since", since],
+                             capture_output=True, text=True, check=True).stdout
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ([json.loads(line)["n"] for line in out.splitlines()],
+                ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime)
+
+    with tempfile.TemporaryDirectory() as d:
+        short, long = d + "/short", d + "/long"
+        written(short, 300000, 1000)
+        for part in range(3):
+            written(long + ".%d" % (part + 1), part * 100000, 100000)
+        written(long, 300000, 1000)
+        took = {short: [], long: []}
+        for _ in range(3):
+            for path, times in took.items():
+                numbers, cost = shown(path, "2020-10-18T07:33:20Z")
+                equal(numbers, list(range(300640, 301000)))
+                times.append(cost)
+        assert min(took[long]) <= 4 * min(took[short]), took
+        for first, since in ((200000, "2020-10-06T16:00Z"), (299990, "2020-10-18T05:45Z"), (0, "2020-01-01")):
+            equal(shown(long, since)[0], list(range(first, 301000)), since)
 
 
 @test(private=True)
