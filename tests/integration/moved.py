@@ -17,7 +17,8 @@ from http_client import BOTH, Connection, Session, encode
 from http_suite import JSON, http_private
 from mcpclient import LEGACY, Client, RpcError
 from interpreter import under_test
-from toolsets import RUN_PYTHON, SETS, call, check_config, execute, has_module, parts, run_python, say, validate
+import toolsets
+from toolsets import RUN_PYTHON, SETS, call, check_config, execute, has_module, parts, run_python, say, tools_of, validate
 
 tests.clear()	# those of toolsets.py
 
@@ -440,6 +441,228 @@ def run_python_takes_calls_without_a_handshake(ctx):
             assert client.id and "42" in client.ask("tools/call", code)["content"][0]["text"]
     with http_private(ctx) as (_, where):
         equal(ask(where, "tools/call", {"name": "run_script", "arguments": {"script": "1"}}, id=1).status, 400, "the other sets need a session")
+
+
+# ---- each line of doc/moving.md ----
+
+class Moved:
+    """Clients of the three sets, and short ways to call their tools."""
+
+    def __init__(self, ctx, sandbox, runs):
+        self.ctx, self.sandbox, self.runs = ctx, sandbox, runs
+        self.keys = {}
+
+    def text(self, script, **arguments):
+        return say(self.sandbox, script=script, **arguments)
+
+    def parts(self, script, **arguments):
+        return parts(self.text(script, **arguments))
+
+    def code(self, code, **arguments):
+        return execute(self.sandbox, code, **arguments)
+
+    def valid(self, code):
+        return validate(self.sandbox, code)
+
+    def run(self, code, **variables):
+        return run_python(self.runs, code, **variables)
+
+    def info(self):
+        return call(self.sandbox, "get_sandbox_info")["structuredContent"]
+
+    def accepts(self, section, *lines):
+        """Each line is a key of the section, as a configuration with all of them shows."""
+        self.keys.setdefault(section, []).extend(lines)
+
+    def refuses(self, section, line):
+        status, said = check_config(self.ctx, "[%s]\n%s\n" % (section, line))
+        assert status == 78 and re.match(r"FILE:\d+: ", said), (line, said)
+
+
+def stopped(m):
+    got = m.parts("x = bytearray(10 << 30)\nwhile True: x += x")
+    assert {"memory_limit", "stderr"} & set(got), got
+    got = m.parts("while True: pass", timeout_seconds=1)
+    assert got["exit_code"] == "130" and "timeout" in got, got
+    got = m.parts("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass", timeout_seconds=1)
+    equal(got["exit_code"], "137", got)
+
+
+def left_out(m):
+    text = m.text("print('a' + 'x' * 300000 + 'z')")
+    assert re.search(r"\n\[\.\.\. \d+ bytes not shown \.\.\.\]\n", text), text[:300]
+    assert "truncated" not in text and "a" + "x" * 99 in text and "x" * 99 + "z" in text, text[-300:]
+
+
+def values_of_code(m):
+    got = m.code("x = [1]\ny = object()\nresult = 3\nx")
+    assert got["result"] == 3 and set(got["variables"]) == {"x", "y", "result"}, got
+    equal(got["variable_values"]["x"], [1])
+    assert got["variable_values"]["y"].startswith("<object object"), got
+
+
+def long_result(m):
+    result = call(m.sandbox, "execute_code", code="result = ['%06d' % n for n in range(9000)]")
+    shown = json.loads(result["content"][0]["text"])["result"]
+    assert isinstance(shown, str) and "000000" in shown and "008999" in shown and "004500" not in shown, shown[:200]
+    equal(len(result["structuredContent"]["result"]), 9000)
+
+
+def fields(m):
+    got, info = m.valid("x = ("), m.info()
+    equal((got["valid"], got["errors"]), (got["validation"]["valid"], got["validation"]["errors"]))
+    assert not {"warnings", "security_issues", "error", "line", "offset", "text"} & (set(got) | set(got["validation"])), got
+    assert "line 1" in got["errors"][0] or "1" in got["errors"][0], got
+    assert not {"restricted_python", "security_capabilities", "safe_builtins"} & set(json.dumps(info).split('"')), info
+    assert "basic" in json.dumps(info["allowed_imports"]) and "safe_stdlib" not in json.dumps(info), info
+    equal(info["container_mode"]["enabled"], True)
+
+
+def removes_imports(m):
+    for allowed in ["math"], ["math", "subprocess", "ctypes"]:
+        got = m.code("import subprocess", allowed_imports=allowed)
+        equal(got["success"], False, got)
+    equal(m.code("import json", allowed_imports=["math"])["success"], False)
+    equal(m.code("import json", allowed_imports=[])["success"], True)
+
+
+def errors_and_refusals(m):
+    got = call(m.sandbox, "execute_code", code="1 / 0")
+    assert got["structuredContent"]["success"] is False and not got["isError"], got
+    for wrong in {"code": 1}, {"code": "1", "timeout": "soon"}:
+        got = m.sandbox.ask("tools/call", {"name": "execute_code", "arguments": wrong})
+        assert got["isError"], got
+
+
+def memory_is_in_force(m):
+    for container in False, True:
+        got = m.code("x = bytearray(400 << 20)", memory_limit="64m", use_container=container)
+        equal(got["success"], False, got)
+
+
+def dependency_missing(m):
+    with m.ctx.private(RUN_PYTHON + "dependencies = not-a-package\n") as service, m.ctx.client(path=service.socket) as client:
+        assert "<status>install-error</status>" in run_python(client, "1")
+
+
+def return_modes(m):
+    m.accepts("run-python", "return_mode = xml")
+    m.refuses("run-python", "return_mode = yaml")
+
+
+def values_of_python(m):
+    for code, value in (("float('nan')", "nan"), ("import datetime\ndatetime.timedelta(seconds=90)", "P0DT90S"), ("1j", "1j"),
+                        ("{(1, 2): 3}", "(1, 2)"), ("(x for x in ())", "generator object")):
+        assert value in m.run(code), (code, m.run(code))
+    tool, = tools_of(m.runs).values()
+    assert "$schema" not in tool["inputSchema"], tool
+
+
+def only_in_python(m):
+    text = m.run("import threading, subprocess\nt = threading.Thread(target=print, args=('t',))\nt.start()\nt.join()\n"
+                 "open('f', 'w').write('x')\nsubprocess.run(['true']).returncode")
+    assert "<return_value>\n0\n" in text, text
+    assert "FileNotFoundError" in m.run("open('f')"), "files are not kept"
+
+
+# The beginning of an item of the page, and what tries it: a function, or the names of tests that do.
+LINES = (
+    # From mcp-python-exec-sandbox
+    ("| `--default-timeout 30`", lambda m: m.accepts("exec-sandbox", "default_timeout = 30")),
+    ("| `--max-timeout 300`", lambda m: m.accepts("exec-sandbox", "max_timeout = 300")),
+    ("| `--max-output-bytes 102400`", lambda m: m.accepts("exec-sandbox", "max_output_bytes = 100K")),
+    ("| `--python-version 3.11`", lambda m: m.accepts("exec-sandbox", "python_version = 3.11")),
+    ("| `--sandbox-backend`, `--uv-path`, `--no-warm-cache`", lambda m: [
+        m.refuses("exec-sandbox", key) for key in ("sandbox_backend = x", "uv_path = x", "warm_cache = no")]),
+    ("- The text has the same parts (", lambda m: fits(m.parts("import sys\nprint(1)\nsys.exit(4)"), {"stdout": "1\n", "exit_code": "4"}, "")),
+    ("- A `timeout_seconds` below or above", lambda m: [
+        fits(m.parts("print(1)", timeout_seconds=n), {"stdout": "1\n", "exit_code": "0"}, n) for n in (0, -5, 10 ** 6)]),
+    ("- Missing dependencies, from the argument", lambda m: fits(
+        m.parts("print(1)", dependencies=["not-a-package"]), {"stdout": NO, "stderr": In("not-a-package"), "exit_code": "1"}, "")),
+    ("- If output is too long, its middle", left_out),
+    ("- If the service stopped a script", stopped),
+    ("- `validate_script` also finds syntax errors", "exec_validates_one_by_one checks_take_what_runs_take"),
+    ("- Scripts have no network unless", lambda m: fits(
+        m.parts("import urllib.request as u\nu.urlopen('http://192.0.2.1/', timeout=9)"), {"stderr": In("Error"), "exit_code": "1"}, "")),
+    # From python_sandbox_server
+    ("| `SANDBOX_TIMEOUT`, `SANDBOX_DEFAULT_TIMEOUT`", lambda m: m.accepts("python-sandbox", "default_timeout = 30")),
+    ("| `SANDBOX_MAX_TIMEOUT`", lambda m: m.accepts("python-sandbox", "max_timeout = 300")),
+    ("| `SANDBOX_MAX_OUTPUT_SIZE`", lambda m: m.accepts("python-sandbox", "max_output_bytes = 1M")),
+    ("| `SANDBOX_DEFAULT_MEMORY_LIMIT`", lambda m: m.accepts("python-sandbox", "memory_limit = 128M")),
+    ("| `SANDBOX_ENABLE_DATA_SCIENCE`", lambda m: m.accepts("python-sandbox", "data_science = no")),
+    ("| `SANDBOX_ENABLE_NETWORK`", lambda m: m.accepts("python-sandbox", "network = no")),
+    ("| `SANDBOX_ENABLE_FILESYSTEM`", lambda m: m.accepts("python-sandbox", "filesystem = no")),
+    ("| `SANDBOX_ALLOWED_IMPORTS`", lambda m: m.accepts("python-sandbox", "allowed_imports = math json")),
+    ("- Code with forbidden imports", lambda m: fits(m.code("import subprocess"), {"success": False, "validation_errors": In("Line 1")}, "")),
+    ("- The whole language is available", lambda m: fits(
+        m.code("class A: v = [1]\nA.v[0] += 1\nasync def f(): return A.v\nresult = eval('1') + (await f())[0]"), {"result": 3}, "")),
+    ("- `variables` lists the names", values_of_code),
+    ("- `result` is the value of the variable", lambda m: [
+        fits(m.code(code), {"result": result, "stdout": ""}, code) for code, result in (
+            ("result = 1\n2", 1), ("2", 2), ("output = 5\n_ = 6", None), ("{1}", [1]), ("result = object", "<class 'object'>"))]),
+    ("- If the JSON of `result` is longer", long_result),
+    ("- The answers of `validate_code`", fields),
+    ("- Empty code succeeds.", lambda m: [fits(m.code(code), {"success": True}, "") for code in ("", "x = 1\n" * 20000)]),
+    ("- Code has to import modules", lambda m: [fits(m.code("math.pi"), {
+        "success": False, "error": In("math"), "security_event": NO, "security_warnings": NO, "return_code": NO}, "")]),
+    ("- In place of `list_capabilities`", "tools_that_are_not_there_are_an_error"),
+    ("- All code runs in the jail", lambda m: [
+        fits(m.code("1", use_container=c), {"use_container": True}, "") for c in (False, True)]),
+    ("- The argument `allowed_imports` can only remove", removes_imports),
+    ("- The argument `memory_limit` is in force", memory_is_in_force),
+    ("- If code fails, `success` is false", errors_and_refusals),
+    ("- `SANDBOX_ENABLE_CONTAINER_MODE`", "variables_of_its_containers_are_no_error"),
+    ("- `estimated_complexity` counts", "sandbox_analyses"),
+    # From mcp-run-python
+    ("| `--deps numpy,rich`", lambda m: m.accepts("run-python", "dependencies = numpy rich")),
+    ("| `return_mode`", return_modes),
+    ("| `stdio`, `streamable-http`, `--port`", "each_set_by_itself"),
+    ("| `streamable-http-stateless`", "run_python_takes_calls_without_a_handshake"),
+    ("| `--disable-networking`", lambda m: [m.refuses("run-python", "disable_networking = yes")]),
+    ("- The text has the same parts: `<status>`", lambda m: [
+        equal(m.run("print(1)\n2"), "<status>success</status>\n<output>\n1\n</output>\n<return_value>\n2\n</return_value>")]),
+    ("- `output` has the lines of stdout first", lambda m: [
+        equal(m.run("import sys\nprint('e', file=sys.stderr)\nprint('o')"), "<status>success</status>\n<output>\no\ne\n</output>")]),
+    ("- `global_variables` are JSON values", lambda m: [
+        equal("5" in m.run("a + 1", a=4), True), m.run("1", is_error=True, **{"__name": 1})]),
+    ("- After `logging/setLevel`", "run_python_logs_when_it_is_asked_to"),
+    ("- If the last value is a coroutine", lambda m: [
+        equal("\n3\n" in m.run("async def f(): return 3\nf()"), True), fits(m.code("async def f(): return 3\nf()"), {"result": 3}, "")]),
+    ("- Code runs in the Python of the profile", only_in_python),
+    ("- If a dependency is missing", dependency_missing),
+    ("- Other values of `return_value`", values_of_python),
+    ("- There is no mode `example`", lambda m: [equal(sorted(tools_of(m.runs)), ["run_python_code"])]),
+    ("- The limits of `[limits]` apply.", lambda m: [equal("run-error" in m.run("bytearray(10 << 30)"), True)]),
+    ("- If a return value is longer", lambda m: [
+        equal("000000" in t and "008999" in t and "004500" not in t, True) for t in [m.run("['%06d' % n for n in range(9000)]")]]),
+)
+
+
+@test(private=True)
+def each_line_of_the_page_holds(ctx):
+    """doc/moving.md: each item about a server that is replaced is tried here, and there are no others."""
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "doc", "moving.md"), encoding="utf-8") as f:
+        page = f.read()
+    items = [line for line in page[page.index("## From "):].splitlines()
+             if line.startswith("- ") or line.startswith("| `")]
+    begins = [begin for begin, _ in LINES]
+    equal([next((b for b in begins if item.startswith(b)), item) for item in items], begins)
+    failed = []
+    with ctx.private(SETS) as s, ctx.client(path=s.socket) as sandbox, \
+            ctx.private(RUN_PYTHON) as r, ctx.client(path=r.socket) as runs:
+        moved = Moved(ctx, sandbox, runs)
+        for begin, check in LINES:
+            if isinstance(check, str):
+                assert all(hasattr(toolsets, name) or name in globals() for name in check.split()), begin
+                continue
+            try:
+                check(moved)
+            except Exception as e:
+                failed.append("%s: %r" % (begin, e))
+        status, said = check_config(ctx, "".join("[%s]\n%s\n" % (section, "\n".join(lines))
+                                                 for section, lines in moved.keys.items()))
+    equal((failed, status, said), ([], 0, ""))
+    return "%d lines" % len(LINES)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ def scripts_are_as_lenient_as_cells(ctx):
 
 
 RAISES = "class E(Exception): pass\ntry:\n    %s\nexcept Exception as e:\n    raise %s"
-NO_NETWORK, NO_PIP = "Scripts have no network here", "pip cannot install here. No package can be installed"
+NO_NETWORK, NO_PIP = "Scripts have no network here", "pip cannot install here, nor by subprocess. No package can be installed"
 NO_FFMPEG = "There is no program ffmpeg here, and none can be installed"
 # What is missing, in the forms in which it shows, and the words of the advice.
 FORMS = [

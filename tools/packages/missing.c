@@ -329,7 +329,7 @@ advise_others(const struct tool_host *host, const struct outcome *outcome, bool 
 	char program[MODULE_MAX + 1];
 
 	if (ran_pip(outcome))
-		snprintf(advice_r, MISSING_ADVICE, "pip cannot install here. %s",
+		snprintf(advice_r, MISSING_ADVICE, "pip cannot install here, nor by subprocess. %s",
 			 !configured ? "No package can be installed; check_environment "
 				       "lists what is there."
 			 : in_session ? "Call install_package with this session."
