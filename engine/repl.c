@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fair.h"
+#include "base/log.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
@@ -632,14 +633,37 @@ const struct repl_stage repl_stage = {
 
 /* ---- the beginning ---- */
 
+/* Ends the session that has been idle for longest of the tenant with the most, if that has at least
+ * two more than this one. Its place is free when its user was told. */
+static bool
+end_longest_idle(const struct engine *engine, const struct tenant *tenant)
+{
+	struct repl *repl, *found = NULL;
+
+	LIST_FOREACH(repl, &engine->repls, link)
+		if (repl->phase == REPL_IDLE && TAILQ_EMPTY(&repl->jobs) &&
+		    repl->end_text[0] == '\0' && repl->tenant->repls > tenant->repls + 1 &&
+		    (found == NULL || repl->tenant->repls > found->tenant->repls ||
+		     (repl->tenant == found->tenant &&
+		      repl->idle_since_ms < found->idle_since_ms)))
+			found = repl;
+	if (found == NULL)
+		return false;
+	log_line(LOG_NOTICE, "repl-ended", "tenant=%s why=makes-room", found->tenant->principal);
+	repl_end(found, "all sessions of the service were in use, and another user needed one: "
+			"this was your longest unused one");
+	return true;
+}
+
 /* May the tenant have one more session? Sessions hold their workers for hours, so a quarter of all
  * workers stays free for scripts. */
 static bool
 leaves_room(const struct engine *engine, const struct tenant *tenant)
 {
 	unsigned int max = engine->config->pool.workers_max;
+	int r = fair_take_last(max - (max + 3) / 4, engine->n_repls, tenant->repls, UINT_MAX);
 
-	return fair_take_last(max - (max + 3) / 4, engine->n_repls, tenant->repls, UINT_MAX) == 0;
+	return r == 0 || (r == -EUSERS && end_longest_idle(engine, tenant));
 }
 
 struct repl *

@@ -54,8 +54,8 @@ static const struct finite rows[] = {
 	ROW("sessions of run_repl",
 	    "[repl] sessions_max, [repl] memory_total_mb, [quota] sessions, REPL_WAITING_MAX, ENDED_MAX, "
 	    "REPL_SNAPSHOTS_MAX, REPL_COPYING_MAX, HANDOVER_SESSIONS_MAX, HANDOVER_TABLE_MAX", FAIR,
-	    "the session is refused; a quarter of all workers is for scripts",
-	    "shares -k sessions_keep_nobody_out"),
+	    "the longest idle one of the tenant with the most is ended; a quarter of all workers is for scripts",
+	    "shares -k the_longest_idle_session_makes_room"),
 	ROW("processes and threads",
 	    "[limits] pids, [limits] pids_max", TENANT,
 	    "a tenant has half of all at most: pids.max of its cgroup, or a worker is ended",

@@ -8,13 +8,15 @@ import os
 import tempfile
 
 from admin import Admin
-from harness import SOMEBODY, equal, main, test
+from harness import SOMEBODY, equal, main, test, tests
 from http_client import (Closed, Connection, ProtocolViolation, Session, encode, modern,
                          modern_headers)
 from http_suite import http_private
 from mcpclient import LEGACY, Client
+from repl import Session as Repl
 from waits import until
 
+tests.clear()	# those of repl.py
 FIRST, SECOND = 1, 2		# accounts everywhere
 TABLE = 32
 CONNECTIONS = "[service]\nsessions_max = %d\nsessions_per_tenant = %d\n" % (TABLE, TABLE)
@@ -187,6 +189,33 @@ def sessions_keep_nobody_out(ctx):
         # Three quarters of the workers; of these three quarters as they come.
         equal([take(uid) for uid in (FIRST, SECOND)], [18, 3])
         equal(take(SOMEBODY) > 0, True)
+
+
+@test(private=True, root=True)
+def the_longest_idle_session_makes_room(ctx):
+    """When all are in use, of the tenant with the most, and who had it is told."""
+    config = ("[pool]\nwarm = 0\nwarm_max = 0\nworkers_max = 16\ntenant_running_max = 4\n"
+              "[repl]\nmemory_total_mb = 65536\nsessions_max = 16\n")
+    with ctx.private(config) as s, contextlib.ExitStack() as stack:
+        def one(uid):
+            return stack.enter_context(ctx.client(path=s.socket, uid=uid))
+        c = one(FIRST)
+        mine = [Repl(c) for _ in range(9)]
+        for n, session in enumerate(mine):
+            session.well("x = %d" % n)
+        mine[0].well("x")		# the second one is idle for longest now
+        others = [Repl(one(uid)) for uid in (SECOND, 3, 4)]
+        for session in others:
+            session.well("x = 1")
+        Repl(one(SOMEBODY)).well("x = 1")
+        s.wait_logged("repl-ended tenant=uid:%d why=makes-room" % FIRST)
+        o = mine[1].call("x")
+        equal(o.status, "no_session")
+        assert "another user needed one" in o.text, o.text
+        for n in (0, *range(2, 9)):
+            equal(mine[n].value("x"), str(n))
+        for session in others:
+            equal(session.value("x"), "1")
 
 
 # ---- operators ----
