@@ -66,6 +66,8 @@ on_housekeeping(evutil_socket_t, short, void *arg)
 	LIST_FOREACH(repl, &engine->repls, link)
 		repl_look_after(repl);
 	each_tenant(engine, tenant_look_after);
+	if (engine->pool->seeks_strays)
+		worker_adopt_strays(engine);
 	learning_tend(engine);
 	ready_look_after(engine);
 	if (engine->n_tenants > 0)

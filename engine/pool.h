@@ -95,6 +95,7 @@ struct pool {
 	uint64_t spent_us;		/* when the first worker entered spent */
 	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
+	bool seeks_strays;		/* they are to be looked for again */
 };
 
 /* Starts a zygote for every profile. hooks: static. 0 or -errno. */

@@ -16,12 +16,15 @@
 
 #include <event2/event.h>
 
+#include "base/own.h"
+#include "base/xalloc.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/keeper.h"
 #include "engine/pool.h"
 #include "engine/upstream.h"
 #include "engine/zygote.h"
+#include "host/forker.h"
 #include "host/helper.h"
 #include "host/launcher.h"
 
@@ -56,27 +59,6 @@ on_stray_ended(evutil_socket_t fd, short, void *arg)
 	engine->owner->on_freed(engine);
 }
 
-static void
-worker_stray_adopt(struct engine *engine, pid_t pid)
-{
-	struct worker_stray *stray = calloc(1, sizeof(*stray));
-
-	if (stray == NULL)
-		return;
-	stray->pidfd = launcher_adopt(engine->options.launcher, pid);
-	if (stray->pidfd < 0) {
-		free(stray);
-		return;
-	}
-	syscall(SYS_pidfd_send_signal, stray->pidfd, SIGKILL, NULL, 0);
-	stray->engine = engine;
-	stray->pid = pid;
-	LIST_INSERT_HEAD(&engine->pool->strays, stray, link);
-	event_assign(&stray->ended, engine->base, stray->pidfd, EV_READ | EV_PERSIST,
-		     on_stray_ended, stray);
-	event_add(&stray->ended, NULL);
-}
-
 static bool
 is_known(const struct engine *engine, pid_t pid)
 {
@@ -103,6 +85,24 @@ is_known(const struct engine *engine, pid_t pid)
 	return false;
 }
 
+/* The launcher answers orders first: then it is known whether it has made this process. */
+static void
+worker_stray_adopt(struct engine *engine, pid_t pid)
+{
+	own_fd int pidfd = launcher_adopt(engine->options.launcher, pid);
+	struct worker_stray *stray;
+
+	if (pidfd < 0 || is_known(engine, pid))
+		return;
+	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	stray = xcalloc(1, sizeof(*stray));
+	*stray = (struct worker_stray){ .engine = engine, .pid = pid, .pidfd = give_fd(pidfd) };
+	LIST_INSERT_HEAD(&engine->pool->strays, stray, link);
+	event_assign(&stray->ended, engine->base, stray->pidfd, EV_READ | EV_PERSIST,
+		     on_stray_ended, stray);
+	event_add(&stray->ended, NULL);
+}
+
 int
 worker_open_children(void)
 {
@@ -118,9 +118,12 @@ void
 worker_adopt_strays(struct engine *engine)
 {
 	char text[65536], *at = text, *end;
-	ssize_t n = engine->children_fd < 0 ? -1
-		: pread(engine->children_fd, text, sizeof(text) - 1, 0);
+	ssize_t n;
 
+	/* What a fork server is making is known when it has answered. */
+	engine->pool->seeks_strays = helper_is_being_made();
+	n = engine->pool->seeks_strays || engine->children_fd < 0 ? -1
+		: pread(engine->children_fd, text, sizeof(text) - 1, 0);
 	if (n <= 0)
 		return;
 	text[n] = '\0';

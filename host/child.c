@@ -313,7 +313,7 @@ child_on_ended(evutil_socket_t fd, short, void *arg)
 	struct child *c = arg;
 	siginfo_t info = { 0 };
 
-	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
 		return;
 	while (child_is_up(c) && child_take(c) > 0)
 		;

@@ -180,6 +180,12 @@ none_is_left(void)
 	return true;
 }
 
+bool
+helper_is_being_made(void)
+{
+	return forkers.forker[0].asked || forkers.forker[1].asked;
+}
+
 static int
 forker_ask(struct forker *forker, struct helper *helper)
 {

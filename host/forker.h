@@ -14,6 +14,7 @@
 #ifndef HOST_FORKER_H
 #define HOST_FORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -42,6 +43,10 @@ void forkers_stop(void);
  * server was started, as in unit tests, this process forks it. */
 void helper_renew(struct helper *helper, struct event_base *base, int error,
 		  void (*on_made)(void *arg), void *arg);
+
+/* Has a fork server an order that it has not answered? It may have made a child that is not known
+ * as a helper yet. */
+bool helper_is_being_made(void);
 
 /* To be called by on_made, or later: the new helper works. */
 void helper_is_back(struct helper *helper);

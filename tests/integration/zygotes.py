@@ -14,7 +14,7 @@ import tempfile
 
 from harness import Skip, equal, main, test
 from held import find_held, held, let_go
-from supervisor import Supervisor, comm, descendants, read_text, wait_gone
+from supervisor import Supervisor, comm, descendants, is_alive, read_text, wait_gone
 from waits import at_once, until, until_equal
 
 SITE = "/usr/local/lib/python3.11/dist-packages"
@@ -239,6 +239,7 @@ def an_old_zygote_that_is_lost_is_not_started_beside_its_successor(ctx):
 
 
 PER_TENANT = "[pool]\nwarm = 2\n%s\n[profile basic]\nzygote_per_tenant = yes\n"
+STAYS = "idle_seconds = 3600"	# for tests that count zygotes
 A, B = 20001, 20002	# uids: tenants
 
 
@@ -270,7 +271,7 @@ def tenants_of_a_profile_share_a_zygote(ctx):
 @test(private=True)
 def a_tenant_may_have_a_zygote_of_its_own(ctx):
     need_root()
-    with ctx.private(PER_TENANT % "") as service:
+    with ctx.private(PER_TENANT % STAYS) as service:
         for name, a, b in zip(("hash", "canary", "stack", "libc"), *two_tenants(ctx, service)):
             assert a != b, "the same %s: %s" % (name, a)
         # The profile's, one of the tenant that this test itself is, and these.
@@ -321,7 +322,7 @@ def their_number_is_bounded(ctx):
 @test(private=True)
 def a_tenants_zygote_that_is_lost_is_started_again(ctx):
     need_root()
-    with ctx.private(PER_TENANT % "") as service, ctx.client(uid=A, path=service.socket) as a:
+    with ctx.private(PER_TENANT % STAYS) as service, ctx.client(uid=A, path=service.socket) as a:
         before = secrets(a)
         wait_for_zygotes(service, 3)
         lost = zygotes(service)
@@ -330,6 +331,38 @@ def a_tenants_zygote_that_is_lost_is_started_again(ctx):
         equal(wait_gone(lost, ctx.seconds(30)), [], "the zygotes")
         until_all_are(a, lambda now: now != before)
         wait_for_zygotes(service, 3)
+
+
+@test(private=True)
+def a_zygote_made_while_another_is_lost_stays(ctx):
+    """The launcher has made one, but the supervisor has not read its answer: so it has a child that
+    it does not know when it looks for workers that the lost zygote may have left."""
+    need_root()
+    with ctx.private(PER_TENANT % STAYS) as service, ctx.client(uid=A, path=service.socket) as a:
+        secrets(a)
+        wait_for_zygotes(service, 3)
+        launcher = next(one for one in descendants(service.pid) if comm(one[0]) == "mcp-launcher")
+        first, second, _ = zygotes(service)
+        try:
+            os.kill(launcher[0], signal.SIGSTOP)
+            os.kill(first[0], signal.SIGKILL)
+            equal(wait_gone([first], ctx.seconds(30)), [], "the first zygote")
+            for _ in range(3):	# turns of the loop: it reaps the zygote, and orders another one
+                a.ask("ping")
+            os.kill(service.pid, signal.SIGSTOP)
+            before = {pid for pid, _ in descendants(service.pid)}
+            os.kill(second[0], signal.SIGKILL)
+            equal(wait_gone([second], ctx.seconds(30)), [], "the second zygote")
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(launcher[0], signal.SIGCONT)
+            # On a slow machine the supervisor has given the launcher up.
+            until("it makes a zygote", lambda: not is_alive(*launcher) or any(
+                pid not in before for pid, _ in descendants(service.pid)))
+        finally:
+            os.kill(service.pid, signal.SIGCONT)
+        wait_for_zygotes(service, 3)
+        assert 'text="the zygote ended early (signal 0)"' not in service.log(), service.log()
+        secrets(a)
 
 
 main(__doc__)
