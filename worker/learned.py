@@ -360,11 +360,16 @@ def import_hidden(name):
     why, names = import_watched(name, noted(name))
     if why:
         end_group()
+    hide_loaded(before)
+    return names
+
+
+def hide_loaded(before):
+    """Hides the modules that were loaded since then. before: names."""
     for loaded in [loaded for loaded, module in sys.modules.items()
                    if loaded not in before and module is not None]:
         hide(loaded)
     Learned.loads.clear()  # the next import may hide other modules
-    return names
 
 
 def end_group():

@@ -138,8 +138,11 @@ def import_modules(modules):
     Learned.started = 1  # nothing is measured here
     own = sys.path.pop(0)  # /workspace, which has no module of the script yet
     try:
-        for name in modules:
-            import_hidden(name)
+        for name in modules:  # the supervisor sees what it prints and leaves
+            before = set(sys.modules)
+            with noted(name):
+                import_as_script(name)
+            hide_loaded(before)
     except BaseException as e:
         return "its import fails: %.200s" % type_name(type(e))
     finally:
