@@ -35,16 +35,19 @@
 
 #define RECIPES_OF_TENANT 8
 #define IMPORTS_OF_RECIPE 1024	/* a call with a longer list of allowed modules has no recipe */
-#define MAKE_MS 2000		/* the most processor time for an import; and the most time, but on
-				 * a busy machine, where it gets its turn late, MAKE_MOST_MS */
-#define MAKE_MOST_MS 10000
-#define LOOK_MS 500		/* between looks after MAKE_MS */
-#define LATE_CPU_US 5000	/* an import that uses less between two looks hangs */
+#define MAKE_CPU_MS 2000	/* the most processor time for an import */
+#define MAKE_MOST_MS 30000	/* the most time; on a busy machine it gets its turn late */
+#define MAKE_IDLE_MS 5000	/* the most time without processor time: an import that hangs */
+#define LOOK_MS 500		/* between looks */
+#define LATE_CPU_US 5000	/* less than this between two looks does not count */
 #define PAUSE_FIRST_MS 60000	/* after a failure; doubled with each one */
 #define PAUSE_MOST_MS 600000
 #define KEEP_TIMES 10		/* [pool] idle_seconds without a use: the recipe is forgotten */
-#define IDLE_CPU_US 20000	/* more processor time than this in a second is too much */
+#define IDLE_CPU_US 20000	/* more processor time than this in a second is too much, */
+#define RESTLESS_SECONDS 3	/* if so many in a row have it */
 #define OWN_TASKS 2		/* init and the script's process */
+
+static const struct timeval look = { 0, LOOK_MS * 1000 };
 
 enum stage { NOTHING, MAKING, READY };
 
@@ -60,11 +63,14 @@ struct recipe {
 	uint32_t pids;
 	struct config_list modules;	/* to be imported */
 	enum stage stage;
-	bool wanted;			/* it was used since a worker was made, or failed */
+	bool wanted;			/* it was used since a worker was made, or making one has
+					 * failed */
 	bool printed;			/* its worker has written something */
 	struct worker *worker;		/* MAKING, READY */
 	uint64_t cpu_us;		/* of the worker, as charged so far */
-	uint64_t begun_ms, seen_us;	/* MAKING: since when; cpu_us then, at each look */
+	uint64_t begun_ms;		/* MAKING: since when */
+	uint64_t seen_ms, seen_us;	/* MAKING: when it was last seen to compute; cpu_us then */
+	unsigned int restless;		/* READY: seconds in a row in which it computed */
 	uint64_t used_ms, blocked_ms;
 	unsigned int failures;		/* in a row */
 	struct event deadline;		/* MAKING */
@@ -114,7 +120,8 @@ give_up(struct recipe *r)
 	worker_end(release(r));
 }
 
-/* The modules do what they must not: no worker is made ready with them for a while. */
+/* The modules do what they must not, or the machine was too busy: no worker is made ready with them
+ * for a while. */
 static void
 block(struct recipe *r, const char *text, size_t len)
 {
@@ -123,6 +130,7 @@ block(struct recipe *r, const char *text, size_t len)
 
 	r->engine->ready->refused++;
 	r->failures++;
+	r->wanted = true;
 	r->blocked_ms = clock_ms() + (pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
 	log_line(LOG_INFO, "not-made-ready", "tenant=%s environment=%.12s modules=%s%s text=%s",
 		 r->tenant->principal, r->environment, r->modules.item[0],
@@ -334,18 +342,20 @@ ready_note(struct execution *e)
 
 /* ---- what it says ---- */
 
-/* An import that computes may go on for a while: other work may keep it from its turn. */
+/* An import has its processor time, and time to get it on a busy machine. */
 static void
 on_deadline(evutil_socket_t, short, void *arg)
 {
-	static const struct timeval pause = { 0, LOOK_MS * 1000 };
 	struct recipe *r = arg;
-	uint64_t used_us = worker_cpu_us(r->worker), before_us = r->seen_us;
+	const uint64_t used_us = worker_cpu_us(r->worker), now_ms = clock_ms();
 
-	r->seen_us = used_us;
-	if (used_us > before_us + LATE_CPU_US && clock_ms() - r->begun_ms < MAKE_MOST_MS &&
-	    used_us < r->worker->cpu_baseline_us + MAKE_MS * 1000)
-		evtimer_add(&r->deadline, &pause);
+	if (used_us > r->seen_us + LATE_CPU_US) {
+		r->seen_us = used_us;
+		r->seen_ms = now_ms;
+	}
+	if (used_us < r->worker->cpu_baseline_us + MAKE_CPU_MS * 1000 &&
+	    now_ms - r->begun_ms < MAKE_MOST_MS && now_ms - r->seen_ms < MAKE_IDLE_MS)
+		evtimer_add(&r->deadline, &look);
 	else
 		refuse(r, "it takes too long");
 }
@@ -385,7 +395,7 @@ on_message(struct worker *w, struct frame *frame)
 		give_up(r);
 	} else {
 		r->stage = READY;
-		r->failures = 0;
+		r->failures = r->restless = 0;
 		if (w->leaf != NULL)
 			cgroup_leaf_counters(w->leaf, true, &w->before);
 	}
@@ -453,7 +463,6 @@ send_prepare(struct recipe *r, struct worker *w, int gate)
 static int
 make(struct recipe *r, struct worker *w)
 {
-	static const struct timeval most = { MAKE_MS / 1000, MAKE_MS % 1000 * 1000 };
 	const struct cgroup_limits limits = {
 		.memory_bytes = r->memory_bytes, .pids = r->pids + 1,
 		.cpu_percent = r->engine->standard.cpu_percent,
@@ -477,11 +486,11 @@ make(struct recipe *r, struct worker *w)
 	r->printed = false;
 	r->worker = w;
 	r->cpu_us = r->seen_us = w->cpu_baseline_us;
-	r->begun_ms = clock_ms();
+	r->begun_ms = r->seen_ms = clock_ms();
 	w->recipe = r;
 	worker_output_listen(w);
 	watchdog_watch(r->engine->watchdog, &r->watch, on_check, r);
-	evtimer_add(&r->deadline, &most);
+	evtimer_add(&r->deadline, &look);
 	return 0;
 }
 
@@ -549,8 +558,8 @@ ready_tend(struct engine *engine)
 	w = share_warm_worker(&next->tenant->share[next->kind]);
 	if (w == NULL || w->is_stale)
 		return;
-	next->wanted = false;
-	if (make(next, w) < 0)
+	next->wanted = make(next, w) < 0;
+	if (next->wanted)
 		next->blocked_ms = clock_ms() + PAUSE_FIRST_MS;
 }
 
@@ -601,10 +610,12 @@ look_after(struct recipe *r, uint64_t now_ms)
 		give_up(r);
 	} else if (r->stage == READY) {
 		uint64_t before_us = r->cpu_us;
+		bool may_go_on = charge(r);
 
-		if (!charge(r))
+		r->restless = r->cpu_us > before_us + IDLE_CPU_US ? r->restless + 1 : 0;
+		if (!may_go_on)
 			give_up(r);
-		else if (r->cpu_us > before_us + IDLE_CPU_US)
+		else if (r->restless >= RESTLESS_SECONDS)
 			refuse(r, "it uses the processor while it waits");
 	}
 }

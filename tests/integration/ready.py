@@ -6,6 +6,7 @@ no time, and nothing else about it differs. The packages are the tests' own."""
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -24,6 +25,19 @@ SLOW = "import time\ntime.sleep(0.3)\n"
 BORN = "import os, sys\nBORN = os.getpid()\n"
 # What follows is done only in a worker that is being made ready: there the script is not known yet.
 EARLY = "import os\nif os.path.getsize('/workspace/script.py') < 2:\n    "
+# A timer and a handler that only C knows.
+TICKS = """import ctypes, time
+libc = ctypes.CDLL(None)
+@ctypes.CFUNCTYPE(None, ctypes.c_int)
+def spin(_):
+    end = time.process_time() + .05
+    while time.process_time() < end:
+        pass
+libc.signal(12, spin)
+timer = ctypes.c_void_p()
+assert not libc.timer_create(1, (ctypes.c_int * 16)(0, 0, 12, 0), ctypes.byref(timer))
+assert not libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 100_000_000, 0, 100_000_000), None)
+"""
 BAD = {
     "fails": ("raise ValueError('no')", "its import fails: ValueError"),
     "exits": ("os._exit(0)", "its import ends the process"),
@@ -65,6 +79,8 @@ PACKAGES = {
     "other": BORN,
     "parcel": {"parcel/__init__.py": BORN, "parcel/inner.py": "NAME = __name__\n"},
     "yaml": BORN,
+    "waits": "import time\ntime.sleep(2.5)\n",
+    "ticks": TICKS,
     "spin": "import time\nwhile time.process_time() < 0.3:\n    pass\n",
     "sees": "import os, sys\nSEEN = dict(os.environ), sys.argv[:], os.listdir('/workspace')\n",
     "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in BAD.items()},
@@ -170,7 +186,26 @@ def what_a_module_must_not_do(ctx):
             service.wait_logged('modules=%s text="%s' % (name, why))
             second = run(client, "import %s\nprint(1)" % name, "bad")
             equal((is_ready(first), is_ready(second), second.stdout), (False, False, "1\n"))
-        equal(ready(ctx, service)["refused"], len(BAD))
+        # One that hangs is tried again.
+        equal({line[1] for line in re.finditer(r"not-made-ready .* modules=(\w+)", service.log())}, set(BAD))
+
+
+@test(private=True)
+def one_that_is_slow_is_made_nevertheless(ctx):
+    """It waits for longer than an import may compute."""
+    with place(ctx) as (service, client):
+        run(client, "import waits", "waits")
+        until_ready(ctx, service)
+        assert is_ready(run(client, "import waits", "waits"))
+        equal(ready(ctx, service)["refused"], 0)
+
+
+@test(private=True)
+def one_that_computes_while_it_waits(ctx):
+    with place(ctx) as (service, client):
+        run(client, "import ticks", "ticks")
+        service.wait_logged('modules=ticks text="it uses the processor while it waits"')
+        equal([ready(ctx, service)[name] for name in ("workers", "refused")], [0, 1])
 
 
 @test(private=True)
