@@ -30,6 +30,8 @@ import guest_tables  # noqa: F401
 import guest_shares  # noqa: F401
 
 SUITES = ("workload.py", "hostile.py", "limits.py")
+# What fails there once in a thousand runs is a hole and no accident of the test: one try.
+WALLS = ("units_are", "no_process_keeps", "every_worker_has", "what_is_anothers", "suite_hostile")
 # Emulation is slow: what takes seconds elsewhere must not reach the standard 30 s here.
 SUITE_LIMITS = "\n[limits]\ntimeout_seconds = 55\ncpu_seconds = 55\n"
 
@@ -81,18 +83,38 @@ def at_the_end_all_is_well():
     assert "mcp-pythond" not in failed, failed
 
 
+def run_test(one):
+    """Prints how it went. True: it has passed."""
+    started = time.monotonic()
+    try:
+        text = one()
+    except Exception as e:
+        said = traceback.format_exc()
+        if isinstance(e, AssertionError) and str(e):
+            frames = traceback.extract_tb(e.__traceback__)
+            at = next((f for f in reversed(frames) if f.name not in ("equal", "sh")), frames[-1])
+            said = "%s:%d: %s: %s" % (os.path.basename(at.filename), at.lineno, type(e).__name__, e)
+        print("FAILED  %s  (%.1f s)" % (one.__name__, time.monotonic() - started))
+        print("".join("        | %s\n" % line for line in said.split("\n")), end="", flush=True)
+        return False
+    print("ok      %s  (%.1f s)%s" % (one.__name__, time.monotonic() - started,
+                                      ": " + text if text else ""), flush=True)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--vm", default="qemu")
     parser.add_argument("--disks", type=int, default=guest_tools.disks)
     parser.add_argument("--soak", type=float, default=guest_tools.soak)
+    parser.add_argument("--again", type=int, default=0, help="how many failed tests get a second try")
     parser.add_argument("names", nargs="*", help="tests whose name holds one of these")
     o = parser.parse_args()
     guest_tools.disks, guest_tools.soak = o.disks, o.soak
     guest_tools.set_slow({"qemu": 6.0, "uml": 3.0}.get(o.vm, 1.0))
     os.umask(0o022)
     guest_tools.add_accounts()
-    passed = failed = 0
+    passed = failed = tried = 0
     chosen = [t for t in guest_tools.tests if not o.names or any(n in t.__name__ for n in o.names)]
     if not o.names:	# ordinary programs take a minute here; they run on every host
         chosen = [t for t in chosen
@@ -110,24 +132,18 @@ def main():
     if o.names:
         sh("systemctl", "start", "mcp-pythond.socket")
     for one in chosen:
-        started = time.monotonic()
-        try:
-            text = one()
+        if run_test(one):
             passed += 1
-            print("ok      %s  (%.1f s)%s" % (one.__name__, time.monotonic() - started,
-                                              ": " + text if text else ""), flush=True)
-        except Exception as e:
+        elif tried < o.again and not one.__name__.startswith(WALLS):
+            tried += 1
+            print("tried again: %s" % one.__name__, flush=True)
+            steady = run_test(one)
+            if steady:
+                print("UNSTEADY  %s of system failed, and passed when it was tried again" % one.__name__)
+            passed, failed = passed + steady, failed + (not steady)
+        else:
             failed += 1
-            said = traceback.format_exc()
-            if isinstance(e, AssertionError) and str(e):
-                frames = traceback.extract_tb(e.__traceback__)
-                at = next((f for f in reversed(frames) if f.name not in ("equal", "sh")),
-                          frames[-1])
-                said = "%s:%d: %s: %s" % (os.path.basename(at.filename), at.lineno,
-                                          type(e).__name__, e)
-            print("FAILED  %s  (%.1f s)" % (one.__name__, time.monotonic() - started))
-            print("".join("        | %s\n" % line for line in said.split("\n")), end="", flush=True)
-    if failed:
+    if failed or tried:
         print("the end of the journal:")
         print(sh("journalctl", "-u", UNIT, "-u", "mcp-pythond.socket", "-n", "60",
                  "--no-pager", "-o", "short-monotonic", check=False).stdout)
