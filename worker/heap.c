@@ -46,12 +46,23 @@ arena_alloc(void *ctx, size_t size)
 	return (void *)at;
 }
 
+/* Python also takes parts of its stack from here, and gives them back again and again: the region
+ * would soon be used up. */
+static void
+arena_free(void *ctx, void *at, size_t size)
+{
+	if ((uintptr_t)at >= region && (uintptr_t)at + size == next)
+		next = (uintptr_t)at;
+	else
+		usual.free(ctx, at, size);
+}
+
 void
 heap_gather(void)
 {
 	void *mapped = mmap(NULL, REGION + HUGE_PAGE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	PyObjectArenaAllocator allocator = { .alloc = arena_alloc };
+	PyObjectArenaAllocator allocator = { .alloc = arena_alloc, .free = arena_free };
 
 	/* libc's heap begins on a huge page. */
 	heap = huge_up((uintptr_t)sbrk(0));
@@ -64,7 +75,6 @@ heap_gather(void)
 	heap_unmap(region + REGION, (uintptr_t)mapped + REGION + HUGE_PAGE);
 	PyObject_GetArenaAllocator(&usual);
 	allocator.ctx = usual.ctx;
-	allocator.free = usual.free;
 	PyObject_SetArenaAllocator(&allocator);
 }
 

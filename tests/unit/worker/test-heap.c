@@ -73,11 +73,31 @@ is_true(const char *expression)
 	return yes;
 }
 
+/* Python takes and frees a part of its stack, again and again. */
+static bool
+uses_freed_memory_again(void)
+{
+	PyObjectArenaAllocator arenas;
+	void *first, *second, *third;
+
+	PyObject_GetArenaAllocator(&arenas);
+	first = arenas.alloc(arenas.ctx, 16384);
+	second = arenas.alloc(arenas.ctx, 16384);
+	arenas.free(arenas.ctx, second, 16384);
+	third = arenas.alloc(arenas.ctx, 16384);
+	arenas.free(arenas.ctx, third, 16384);
+	arenas.free(arenas.ctx, first, 16384);
+	return third == second && arenas.alloc(arenas.ctx, 16384) == first;
+}
+
+static bool is_reused;
+
 static int
 settle(void **state)
 {
 	(void)state;
 	heap_gather();
+	is_reused = uses_freed_memory_again();
 	Py_InitializeEx(0);
 	if (PyRun_SimpleString(fill) < 0)
 		return -1;
@@ -105,6 +125,13 @@ it_lies_on_huge_pages(void **state)
 	assert_int_equal(wrong, 0);
 	/* A machine may be short of them; and what libc has changes. */
 	assert_true(kib("AnonHugePages:") >= (huge - (pages - PAGES)) * 2048);
+}
+
+static void
+what_was_freed_last_is_used_again(void **state)
+{
+	(void)state;
+	assert_true(is_reused);
 }
 
 static void
@@ -185,6 +212,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_lies_on_huge_pages),
+		cmocka_unit_test(what_was_freed_last_is_used_again),
 		cmocka_unit_test(what_was_in_it_is_there),
 		cmocka_unit_test(a_fork_has_its_own),
 		cmocka_unit_test(it_grows_and_goes_back),
