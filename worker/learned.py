@@ -29,6 +29,7 @@ TRIAL_CPU_S = 10  # processor time of one trial
 TRIAL_IDLE_S = 10  # without any processor time: it waits for something
 TRIALS_S = 200  # for all; engine/zygote.c has a longer time for the start
 HERE_S = 30  # the time that an import in the zygote may take
+BLANKS = 4096  # modules
 TRIALS = 1 << 63  # LEARNABLE_TRIALS of policy/learnable.h
 # Packages whose modules are not tried first.
 KNOWN = frozenset("numpy pandas scipy matplotlib seaborn sklearn sympy requests".split())
@@ -49,6 +50,9 @@ class Learned:
     learnable = frozenset()  # names whose imports are measured
     trials = True  # is each module tried first?
     hidden = {}  # name: module
+    keys = {}  # name: its copy, which is the key in hidden: compact()
+    whole = set()  # hidden modules that are attributes of their packages: attach_parts()
+    blank = []  # modules without a name, side by side: blank_module()
     places = {}  # name of a hidden module: the names of its package or None, its name there
     needs = {}  # name: names that were imported while it was executed, and its package
     effects = {}  # name: what else its execution has changed, class Effect
@@ -62,9 +66,12 @@ class Load:
     """What the first import of a module loads. names: in the order of loading."""
 
     def __init__(self, names):
-        self.modules = [(name, Learned.hidden[name], *Learned.places[name],
-                         Learned.effects.get(name)) for name in names if name in Learned.hidden]
-        tops = {name.partition(".")[0] for name, *_ in self.modules}
+        hidden, keys = Learned.hidden, Learned.keys
+        self.modules = {keys.get(name, name): hidden[name] for name in names if name in hidden}
+        self.attached = [(*Learned.places[name], module) for name, module in self.modules.items()
+                         if Learned.places[name][0] is not None and name not in Learned.whole]
+        self.effects = [Learned.effects[name] for name in self.modules if name in Learned.effects]
+        tops = {name.partition(".")[0] for name in self.modules}
         self.tops = {top for top in tops if not is_builtin(top) and not is_frozen(top)}
 
 
@@ -145,7 +152,7 @@ class NotingLoader(PatchingLoader):
     def create_module(self, spec):
         enter(spec.name)
         try:
-            return self.loader.create_module(spec)
+            return self.loader.create_module(spec) or blank_module(spec.name)
         except BaseException:
             leave()
             raise
@@ -304,14 +311,22 @@ def load_of(name):
 def put_back(load):
     """Does what the first import would do."""
     modules, hidden = sys.modules, Learned.hidden
-    for name, module, names, last, effect in load.modules:
-        if name in hidden:
-            modules.setdefault(name, module)  # first: other threads look there, then in hidden
+    if (all(map(hidden.__contains__, load.modules))
+            and not any(map(modules.__contains__, load.modules))):
+        modules.update(load.modules)  # first: other threads look there, then in hidden
+        for name in load.modules:
             hidden.pop(name, None)
-            if names is not None:
-                names.setdefault(last, module)
-            if effect is not None:
-                effect.apply()
+        attached, effects = load.attached, load.effects
+    else:
+        names = [name for name in load.modules if name in hidden]
+        rest = Load(names)
+        for name in names:
+            modules.setdefault(name, hidden.pop(name))
+        attached, effects = rest.attached, rest.effects
+    for names, last, module in attached:
+        names.setdefault(last, module)
+    for effect in effects:
+        effect.apply()
     if Journal.stack is not None:
         skip()
 
@@ -335,7 +350,7 @@ def is_replaced(name):
     kept = set()
     for load in Learned.loads.values():
         if replaced.isdisjoint(load.tops):
-            kept.update(loaded for loaded, *_ in load.modules)
+            kept.update(load.modules)
     for loaded in [loaded for loaded in Learned.hidden if loaded not in kept]:
         del Learned.hidden[loaded]
     return name not in Learned.hidden
@@ -388,6 +403,41 @@ def hide(name):
         Learned.places[name] = names, last
     else:
         Learned.places[name] = None, last
+
+
+def blank_module(name):
+    """A new module. Later all modules of an import get into sys.modules at once: a worker copies
+    each page that one of them lies on."""
+    if not Learned.blank:
+        return None
+    module = Learned.blank.pop()
+    module.__init__(name)
+    return module
+
+
+def compact():
+    """Gives hidden modules keys that lie side by side, for the same reason."""
+    filler = ["%08d" % number + "." * size for size in range(0, 80, 8) for number in range(500)]
+    Learned.keys = {name: name[:1] + name[1:] for name in Learned.hidden}
+    Learned.hidden = {Learned.keys[name]: module for name, module in Learned.hidden.items()}
+    del filler
+
+
+def attach_parts():
+    """Makes modules attributes of their packages again, if each import of the package loads
+    them."""
+    parts = {top: load_of(top).modules for top in {name.partition(".")[0]
+                                                   for name in Learned.hidden}
+             if top in Learned.hidden}
+    for name, module in Learned.hidden.items():
+        names, last = Learned.places[name]
+        package, _, _ = name.rpartition(".")
+        if (names is not None and package in Learned.hidden
+                and name in parts.get(name.partition(".")[0], ())
+                and all(name in load.modules or package not in load.modules
+                        for load in Learned.loads.values())):
+            names.setdefault(last, module)
+            Learned.whole.add(name)
 
 
 def import_as_script(name):
@@ -584,6 +634,7 @@ def learn(learnable, learned):
     sys.meta_path.insert(0, LearnedFinder())
     mask, untried, reasons, loads, end = 0, 0, [], {}, import_clock() + TRIALS_S
     Learned.started = 1  # nothing is measured here
+    Learned.blank = [type(sys)("") for _ in range(BLANKS if learned else 0)]
     for number, name in enumerate(learnable):
         if not learned >> number & 1:
             continue
@@ -595,10 +646,21 @@ def learn(learnable, learned):
         reasons.append(("%s: %s" % (name, why)).encode())
         if not is_verdict:
             untried |= 1 << number
-    for name, names in loads.items():
-        Learned.loads[name] = Load(names)
+    if loads:
+        settle_loads(loads)
     Learned.started = 0
     return mask, untried, reasons
+
+
+def settle_loads(loads):
+    """Prepares what imports of scripts load. loads: for each learned name, the names."""
+    Learned.blank.clear()
+    compact()
+    for look in range(2):  # the second time, they leave out what attach_parts() has done
+        Learned.loads = {}
+        Learned.loads = {name: Load(names) for name, names in loads.items()}
+        if look == 0:
+            attach_parts()
 
 
 def learned_module(name):
