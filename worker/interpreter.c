@@ -266,9 +266,20 @@ import_site(void)
 	return site ? 0 : -EIO;
 }
 
+#define FROZEN(name) { name##_code, sizeof(name##_code) }
+
 static int
 load_bootstrap(void)
 {
+	static const struct {
+		const unsigned char *code;
+		size_t len;
+	} frozen[] = {
+		FROZEN(jsonable), FROZEN(ipython), FROZEN(renew), FROZEN(lacks), FROZEN(lenient),
+		FROZEN(checkpoints), FROZEN(rich), FROZEN(history), FROZEN(notebook), FROZEN(variables),
+		FROZEN(import_check), FROZEN(imports), FROZEN(bootstrap), FROZEN(installed), FROZEN(learned),
+		FROZEN(ready), FROZEN(tools_module),
+	};
 	PyObject *builtins, *name, *turn, *buffer, *send, *clear, *may_ask, *ask, *ask_tool,
 		 *settle, *watch;
 	int r = -EIO;
@@ -317,40 +328,8 @@ load_bootstrap(void)
 	Py_XDECREF(ask_tool);
 	Py_XDECREF(settle);
 	Py_XDECREF(watch);
-	if (r == 0)
-		r = run_frozen(jsonable_code, sizeof(jsonable_code));
-	if (r == 0)
-		r = run_frozen(ipython_code, sizeof(ipython_code));
-	if (r == 0)
-		r = run_frozen(renew_code, sizeof(renew_code));
-	if (r == 0)
-		r = run_frozen(lacks_code, sizeof(lacks_code));
-	if (r == 0)
-		r = run_frozen(lenient_code, sizeof(lenient_code));
-	if (r == 0)
-		r = run_frozen(checkpoints_code, sizeof(checkpoints_code));
-	if (r == 0)
-		r = run_frozen(rich_code, sizeof(rich_code));
-	if (r == 0)
-		r = run_frozen(history_code, sizeof(history_code));
-	if (r == 0)
-		r = run_frozen(notebook_code, sizeof(notebook_code));
-	if (r == 0)
-		r = run_frozen(variables_code, sizeof(variables_code));
-	if (r == 0)
-		r = run_frozen(import_check_code, sizeof(import_check_code));
-	if (r == 0)
-		r = run_frozen(imports_code, sizeof(imports_code));
-	if (r == 0)
-		r = run_frozen(bootstrap_code, sizeof(bootstrap_code));
-	if (r == 0)
-		r = run_frozen(installed_code, sizeof(installed_code));
-	if (r == 0)
-		r = run_frozen(learned_code, sizeof(learned_code));
-	if (r == 0)
-		r = run_frozen(ready_code, sizeof(ready_code));
-	if (r == 0)
-		r = run_frozen(tools_module_code, sizeof(tools_module_code));
+	for (size_t i = 0; r == 0 && i < sizeof(frozen) / sizeof(frozen[0]); i++)
+		r = run_frozen(frozen[i].code, frozen[i].len);
 	return r;
 }
 
