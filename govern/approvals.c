@@ -195,7 +195,7 @@ approvals_use(struct approvals *approvals, const char *tenant, const char *item)
 static bool
 approvals_stands(const struct approval *approval)
 {
-	return approval->state == APPROVAL_REFUSED && approval->denied_until > time(NULL);
+	return approval->state == APPROVAL_REFUSED && approval->denied_due > clock_boot_s();
 }
 
 /* Can it be decided? It waits, or it is a denial in force, which an approver can still grant. */

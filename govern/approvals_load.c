@@ -108,6 +108,7 @@ approval_set_decided(struct approval *approval, const struct approval_decision *
 	approval->why = decision->why ? xstrdup(decision->why) : NULL;
 	approval->decided = decision->at;
 	approval->denied_until = decision->denied_until;
+	approval->denied_due = clock_boot_s() + (decision->denied_until - time(NULL));
 }
 
 bool

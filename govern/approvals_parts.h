@@ -44,6 +44,8 @@ struct approval {
 	int64_t decided;
 	int64_t denied_until;		/* refused: until then the same request is denied; 0: it is
 					 * not denied */
+	int64_t denied_due;		/* the same, of clock_boot_s(): setting the clock ends no
+					 * denial */
 	LIST_HEAD(, approval_watcher) watchers;
 };
 
