@@ -1036,6 +1036,12 @@ gate_approvals(const struct gate *gate)
 	return gate ? gate->options.approvals : NULL;
 }
 
+const struct advisories *
+gate_advisories(const struct gate *gate)
+{
+	return gate ? gate->options.advisories : NULL;
+}
+
 const struct engine_observer *
 gate_observer(struct gate *gate)
 {

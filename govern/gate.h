@@ -22,6 +22,7 @@
 
 #include "policy/rules.h"
 
+struct advisories;
 struct approvals;
 struct audit;
 struct config;
@@ -37,6 +38,7 @@ struct gate_options {
 	const struct config *config;	/* held */
 	struct audit *audit;		/* borrowed; NULL: none */
 	struct approvals *approvals;	/* borrowed; NULL: calls that need an approval are denied */
+	struct advisories *advisories;	/* borrowed; NULL: none */
 	struct directory *directory;	/* borrowed; NULL: policy must not name users or groups of
 					 * the host */
 	bool lacks_uids;		/* not all uids of the host exist here (id_range.h) */
@@ -48,6 +50,7 @@ void gate_free(struct gate *gate);		/* NULL is fine */
 
 struct audit *gate_audit(const struct gate *gate);
 struct approvals *gate_approvals(const struct gate *gate);
+const struct advisories *gate_advisories(const struct gate *gate);
 
 /* A caller that waits until a principal is identified. Zeroed: it does not wait. */
 struct gate_wait {

@@ -2,6 +2,7 @@
 # govern: what policy decides at run time: the gate, approvals, the audit log, counters.
 noinst_LIBRARIES += libgovern.a
 libgovern_a_SOURCES = \
+	govern/advisories.c govern/advisories.h \
 	govern/alarms.c govern/alarms.h \
 	govern/approvals.c govern/approvals.h \
 	govern/approvals_file.c govern/approvals_file.h \

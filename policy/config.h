@@ -273,6 +273,8 @@ struct config {
 		uint32_t environment_files;
 		struct config_list allow, deny;
 		uint32_t others;	/* enum policy_verdict */
+		char *advisories;	/* file; NULL: none */
+		uint32_t advisories_deny;	/* enum advisory_severity: this one and higher */
 		uint32_t build;		/* enum packages_build */
 		bool require_hashes, allow_urls;
 		uint32_t max_packages;	/* of one resolved set */

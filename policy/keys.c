@@ -244,6 +244,9 @@ static const struct key keys[] = {
 	TENANT_KEY("packages", "allow",          PACKAGES, packages.allow, 0, CONFIG_LIST_MAX, 1, ""),
 	TENANT_DENY_KEY("packages", "deny",      PACKAGES, packages.deny, CONFIG_LIST_MAX, ""),
 	TENANT_CHOICE_KEY("packages", "others",  packages.others, VERDICTS, ""),
+	KEY("packages", "advisories",            PATH, packages.advisories, 1, 4095, 1, ""),
+	/* in the order of enum advisory_severity */
+	TENANT_CHOICE_KEY("packages", "advisories_deny", packages.advisories_deny, "never|low|moderate|high|critical", "never"),
 	TENANT_CHOICE_KEY("packages", "build",   packages.build, "deny|allow", "deny"),
 	TENANT_KEY("packages", "require_hashes", BOOL, packages.require_hashes, 0, 1, 1, "yes"),
 	TENANT_KEY("packages", "allow_urls",     BOOL, packages.allow_urls, 0, 1, 1, "no"),

@@ -2,6 +2,7 @@
 # policy: decisions only; no sockets, no events, no clock or privilege of its own.
 noinst_LIBRARIES += libpolicy.a
 libpolicy_a_SOURCES = \
+	policy/advisory.c policy/advisory.h \
 	policy/chain.c policy/chain.h \
 	policy/config_read.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c policy/config_take.c \

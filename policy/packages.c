@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/why.h"
+#include "policy/advisory.h"
 #include "policy/config.h"
 #include "policy/network.h"
 #include "policy/requirement.h"
@@ -285,6 +286,7 @@ packages_allows_all(const struct config *config)
 	if (others == POLICY_UNSAID)
 		others = tool;
 	return tool != POLICY_DENY && config->packages.deny.n == 0 &&
+	       config->packages.advisories_deny == ADVISORY_NEVER &&
 	       (others == POLICY_ALLOW ||
 		find_word(&config->packages.allow, "*", NULL, false));
 }

@@ -43,7 +43,8 @@ int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 
 /* Do the lists and verdicts allow every package without an approval? False if [packages] deny has
- * any word. The other rules, such as those about hashes and the size of a set, still apply. */
+ * any word, or advisories_deny is set. The other rules, such as those about hashes and the size of
+ * a set, still apply. */
 bool packages_allows_all(const struct config *config);
 
 /* The strictest of the verdicts about the packages; never POLICY_UNSAID. each_r: room for n

@@ -34,6 +34,7 @@ add_all(struct fence_files *files, const struct fences_of *of)
 		{ file, FENCE_READ },
 		{ config->auth.token_file, FENCE_READ },
 		{ config->auth.jwks_file, FENCE_READ },
+		{ config->packages.advisories, FENCE_READ },
 		{ config->audit.file, FENCE_WRITE },
 		{ config->admin.approvals, FENCE_WRITE },
 		{ config->mcp.repeat_file, FENCE_WRITE },

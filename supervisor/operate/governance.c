@@ -18,6 +18,7 @@
 #include "base/socketfile.h"
 #include "base/why.h"
 #include "base/xalloc.h"
+#include "govern/advisories.h"
 #include "govern/approvals.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
@@ -34,6 +35,7 @@ struct governance {
 					 * taken since */
 	struct audit *audit;
 	struct approvals *approvals;
+	struct advisories *advisories;
 	struct ledger *ledger;
 	struct gate *gate;
 	struct event_base *base;	/* borrowed */
@@ -68,6 +70,7 @@ governance_new(const struct config *config, bool as_service,
 
 	g->config = config_hold(config);
 	g->started = config_hold(config);
+	g->advisories = advisories_new();
 	file = config->audit.file ? NULL : in_records(as_service, GOVERNANCE_RECORDS "/audit.jsonl");
 	r = audit_new(config, file, &g->audit, why_r);
 	file = config->admin.approvals ? config->admin.approvals
@@ -144,7 +147,7 @@ governance_start(struct governance *g, struct event_base *base, struct directory
 {
 	const struct gate_options gate = { .base = base, .config = g->config,
 					   .audit = g->audit, .approvals = g->approvals,
-					   .directory = directory,
+					   .advisories = g->advisories, .directory = directory,
 					   .lacks_uids = !id_range_has_all_uids() };
 	struct approvals_policy policy = { subject_of, governance_config_of, NULL };
 
@@ -159,8 +162,13 @@ int
 governance_start_threads(void *arg)
 {
 	const struct governance *g = arg;
+	int r = audit_start(g->audit, g->base);
 
-	return audit_start(g->audit, g->base);
+	if (r == 0 && g->started->packages.advisories)
+		r = advisories_start(g->advisories, g->base);
+	if (r == 0)
+		advisories_load(g->advisories, g->started->packages.advisories);
+	return r;
 }
 
 void
@@ -172,6 +180,7 @@ governance_free(struct governance *g)
 		return;
 	ran = g->gate != NULL;
 	approvals_free(g->approvals);
+	advisories_free(g->advisories);
 	ledger_free(g->ledger);
 	gate_free(g->gate);
 	if (ran)
@@ -282,6 +291,7 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 	later = what_is_left(g, config, watcher);
 	config_free(g->config);
 	g->config = config;
+	advisories_load(g->advisories, g->started->packages.advisories);
 	note_reload(g, true, later);
 	audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
 		    json_pack("{s:b,s:s}", "done", 1, "after_restart", later));

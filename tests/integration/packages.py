@@ -18,8 +18,10 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 
 from admin import Admin
+from audit_log import Log
 from harness import SOMEBODY, Skip, equal, main, test
 from interpreter import under_test
 from mcpclient import Client
@@ -746,6 +748,167 @@ def operators_see_whose_the_reason_is(ctx):
     head, reason = shown.split("\ntheir reason:\n")
     assert "numbers" not in head and '\n> packages[0].name: "alpha"\n' in head, shown
     assert all(l[:2] in ("> ", ">+", "") for l in reason.split("\n")), shown
+
+
+# ---- advisories ----
+
+
+def advisory(id, name, severity="HIGH", **more):
+    events = [{"introduced": "0"}, {"fixed": more.pop("fixed")}] if "fixed" in more else [{"introduced": "0"}]
+    return {"id": id, "summary": "Summary of \x1b[2J" + id, "database_specific": {"severity": severity}, "affected": [{
+        "package": {"ecosystem": "PyPI", "name": name}, "ranges": [{"type": "ECOSYSTEM", "events": events}]}], **more}
+
+
+@contextlib.contextmanager
+def advisories(*records):
+    """A file with the records, and a function that replaces it and has the service read it."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        path = os.path.join(directory, "pypi.jsonl")
+
+        def write(*now):
+            with open(path + ".new", "w", encoding="utf-8") as f:
+                f.write("".join(json.dumps(record) + "\n" for record in now))
+            os.replace(path + ".new", path)
+
+        def renew(service, *now):
+            write(*now)
+            before = service.log().count("advisories-read ")
+            service.reload()
+            service.wait_logged("advisories-read ", times=before + 1)
+
+        write(*records)
+        yield path, renew
+
+
+def wait_read(service):
+    service.wait_logged("advisories-read ")
+
+
+@test
+def advisories_are_named(ctx):
+    """In the answer, to whoever decides, and in the audit log."""
+    with new_store() as store, Log(ctx) as log, \
+            advisories(advisory("GHSA-aa", "Beta", fixed="1.3", aliases=["CVE-1"]),
+                       advisory("CVE-1", "beta", "LOW", fixed="1.3", aliases=["GHSA-aa"]),
+                       advisory("GHSA-old", "alpha", fixed="1.0"),
+                       advisory("GHSA-not", "beta", withdrawn="2024-01-01T00:00:00Z")) as (path, _):
+        packages = "advisories = %s\n" % path
+        with ctx.private(config(index.url, store, OPEN + log.config(), packages)) as s, \
+                ctx.client(path=s.socket) as client:
+            wait_read(s)
+            answer = install(client, "alpha")
+            equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]), answer)
+            found, = answer["advisories"]
+            equal((found["package"], found["version"], found["id"], found["aliases"], found["severity"], found["fixed"]),
+                  ("beta", "1.2", "GHSA-aa", ["CVE-1"], "high", "1.3"))
+            text = client.ask("tools/call", {"name": "install_package", "arguments": {
+                "packages": ["alpha"]}})["content"][0]["text"]
+            assert "\nadvisory about beta 1.2: GHSA-aa, high: Summary of \\x1b[2JGHSA-aa; fixed in 1.3\n" in text, text
+            assert "advisories" not in install(client, "gamma")
+        record, _ = log.records("--event", "package-installed")
+        equal([one["id"] for one in record["advisories"]], ["GHSA-aa"])
+    own = "[policy]\napprovers = self\n"
+    with new_store() as store, advisories(advisory("MAL-9", "beta", "")) as (path, _), \
+            ctx.private(config(index.url, store, own, "advisories = %s\n" % path)) as s, \
+            Client.connect(s.socket, None, timeout=ctx.seconds(60)) as client:
+        wait_read(s)
+        asked, answer = ask_in_session(client, "decline", None)
+        equal(answer["status"], "denied")
+    lines = asked.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.startswith("beta 1.2 from "))
+    assert lines[at + 1].startswith("  ADVISORY MAL-9, critical: Summary of \\x1b[2J"), asked
+
+
+@test(root=True)
+def operators_see_advisories(ctx):
+    with new_store() as store, advisories(advisory("GHSA-bb", "alpha", fixed="3")) as (path, _), \
+            tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o777)
+        more = "[admin]\nsocket = %s/admin\n" % directory
+        with ctx.private(config(index.url, store, more, "advisories = %s\n" % path)) as s, \
+                ctx.client(path=s.socket) as client:
+            wait_read(s)
+            id = install(client, "alpha")["approval_id"]
+            done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "approvals", "show", id,
+                                   "--admin-socket", directory + "/admin"], capture_output=True, text=True,
+                                  timeout=ctx.seconds(30), check=True)
+    for line in ('> packages[0].advisories[0].id: "GHSA-bb"', '> packages[0].advisories[0].severity: "high"',
+                 '> packages[0].advisories[0].fixed: "3"'):
+        assert line in done.stdout.split("\n"), done.stdout
+
+
+@test
+def packages_with_advisories_are_refused(ctx):
+    """From a severity on, also for what was installed before; and all, if there is nothing to compare with."""
+    deny = "advisories_deny = high\n"
+    with new_store() as store, advisories(advisory("GHSA-low", "beta", "MODERATE", fixed="2")) as (path, renew):
+        packages = "advisories = %s\n%s" % (path, deny)
+        with ctx.private(config(index.url, store, OPEN, packages)) as s, ctx.client(path=s.socket) as client:
+            wait_read(s)
+            text = client.ask("tools/call", {"name": "check_environment", "arguments": {}})["content"][0]["text"]
+            assert "; none with an advisory that is high or worse\n" in text, text
+            answer = install(client, "alpha")
+            equal((answer["status"], [a["id"] for a in answer["advisories"]]), ("ok", ["GHSA-low"]))
+            equal(client.run("import alpha", 60, dependencies=["alpha"]).status, "ok")
+            renew(s, advisory("GHSA-high", "beta", "HIGH", fixed="2"))
+            answer = install(client, "alpha")
+            equal(answer["status"], "denied")
+            assert "beta 1.2: the advisory GHSA-high (high)" in answer["message"], answer
+            assert "fixed in 2" in answer["message"], answer
+            o = client.run("import alpha", 60, dependencies=["alpha"])
+            assert o.status != "ok" and "GHSA-high" in o.text, o.text
+            equal(client.run("import alpha", 60).error["type"], "ModuleNotFoundError")
+            equal(install(client, "gamma")["status"], "ok")
+            renew(s, advisory("GHSA-high", "beta", "HIGH", fixed="1.2"))
+            equal(install(client, "alpha")["status"], "ok")
+        os.unlink(path)
+        with ctx.private(config(index.url, store, OPEN, packages)) as s, ctx.client(path=s.socket) as client:
+            s.wait_logged("advisories-failed ")
+            answer = install(client, "gamma")
+            equal(answer["status"], "denied")
+            assert "cannot be compared: No such file" in answer["message"], answer
+
+
+@test
+def a_dump_of_osv_becomes_the_list(ctx):
+    """examples/advisories.py takes a zip file, a folder or a file, by itself or from a server."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "advisories.py")
+    vector = "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"
+    scored = {**advisory("PYSEC-1", "alpha", fixed="2"), "database_specific": {},
+              "severity": [{"type": "CVSS_V3", "score": vector}]}
+    dump = [scored, advisory("GHSA-1", "beta"), advisory("GHSA-2", "beta", withdrawn="2024-01-01T00:00:00Z"),
+            {"id": "N-1", "affected": [{"package": {"ecosystem": "npm", "name": "x"}}]}]
+    with tempfile.TemporaryDirectory() as d:
+        to = os.path.join(d, "to.jsonl")
+        os.mkdir(os.path.join(d, "folder"))
+        for i, record in enumerate(dump):
+            with open(os.path.join(d, "folder", "%d.json" % i), "w") as f:
+                json.dump(record, f, indent=2)
+        with zipfile.ZipFile(os.path.join(d, "all.zip"), "w") as z:
+            for i, record in enumerate(dump):
+                z.writestr("%d.json" % i, json.dumps(record))
+        with open(os.path.join(d, "stream"), "w") as f:
+            f.write(" ".join(json.dumps(record) for record in dump))
+        found = []
+        for source in "folder", "all.zip", "stream":
+            done = subprocess.run([sys.executable, program, "--from", os.path.join(d, source), to],
+                                  capture_output=True, text=True, timeout=ctx.seconds(60))
+            equal((done.returncode, done.stdout), (0, "2 advisories\n"), done.stderr)
+            with open(to) as f:
+                found.append([json.loads(line) for line in f])
+        equal(found[1:], found[:1] * 2)
+        equal([(r["id"], r["database_specific"]["severity"]) for r in found[0]],
+              [("PYSEC-1", "CRITICAL"), ("GHSA-1", "HIGH")])
+        # what is wrong leaves the list as it is, and nothing else
+        for wrong in "nowhere", "bad":
+            with open(os.path.join(d, "bad"), "w") as f:
+                f.write("{}")
+            done = subprocess.run([sys.executable, program, "--from", os.path.join(d, wrong), to],
+                                  capture_output=True, text=True, timeout=ctx.seconds(60))
+            equal((done.returncode, done.stdout), (1, ""))
+            assert wrong in done.stderr and "Traceback" not in done.stderr, done.stderr
+        equal(sorted(os.listdir(d)), ["all.zip", "bad", "folder", "stream", "to.jsonl"])
 
 
 # ---- an index that fails --------------------------------------------------------------

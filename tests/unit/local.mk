@@ -306,6 +306,7 @@ tests_unit_engine_test_zygote_LDADD = $(ENGINE_TEST_LDADD)
 MCP_TESTS = \
 	tests/unit/govern/test-approvals \
 	tests/unit/govern/test-audit \
+	tests/unit/govern/test-advisories \
 	tests/unit/govern/test-alarms \
 	tests/unit/govern/test-gate \
 	tests/unit/tools/test-environment \
@@ -350,6 +351,9 @@ MCP_BENCH = $(MCP_FAKE) \
 tests_unit_govern_test_approvals_SOURCES = tests/unit/govern/test-approvals.c tests/unit/base/set_clock.h
 tests_unit_govern_test_approvals_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_govern_test_approvals_LDADD = $(MCP_TEST_LDADD)
+tests_unit_govern_test_advisories_SOURCES = tests/unit/govern/test-advisories.c
+tests_unit_govern_test_advisories_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_govern_test_advisories_LDADD = $(MCP_TEST_LDADD)
 tests_unit_govern_test_alarms_SOURCES = tests/unit/govern/test-alarms.c
 tests_unit_govern_test_alarms_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_govern_test_alarms_LDADD = $(MCP_TEST_LDADD)

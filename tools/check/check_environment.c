@@ -12,6 +12,7 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "policy/advisory.h"
 #include "policy/config.h"
 #include "policy/packages.h"
 #include "policy/rules.h"
@@ -322,6 +323,9 @@ say_installs(FILE *to, const struct tool_host *host)
 	else if (verdict == POLICY_APPROVE)
 		fprintf(to, "; %s has to agree", session_agrees(host) ? "your user"
 								       : "an operator");
+	if (config->packages.advisories_deny != ADVISORY_NEVER)
+		fprintf(to, "; none with an advisory that is %s or worse",
+			advisory_severity_name(config->packages.advisories_deny));
 	fputc('\n', to);
 }
 

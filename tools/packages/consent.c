@@ -12,7 +12,9 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "govern/advisories.h"
 #include "govern/gate.h"
+#include "policy/advisory.h"
 #include "policy/config.h"
 #include "policy/packages.h"
 #include "policy/shown.h"
@@ -38,9 +40,88 @@ consent_text_of(const json_t *package, const char *key)
 	return json_string_value(json_object_get(package, key));
 }
 
+/* ---- advisories ---- */
+
+static const struct advisories *
+consent_known(const struct tool_host *host)
+{
+	return host->gate ? gate_advisories(host->gate) : NULL;
+}
+
+json_t *
+consent_advisories(const struct tool_host *host, const json_t *set)
+{
+	json_t *all = NULL, *one;
+	const json_t *package;
+	size_t i, k;
+
+	json_array_foreach(set, i, package) {
+		json_t *found = advisories_of(consent_known(host), consent_text_of(package, "name"),
+					      consent_text_of(package, "version"));
+
+		json_array_foreach(found, k, one) {
+			json_object_set(one, "package", json_object_get(package, "name"));
+			json_object_set(one, "version", json_object_get(package, "version"));
+		}
+		if (all)
+			json_array_extend(all, found);
+		else
+			all = json_incref(found);
+		json_decref(found);
+	}
+	return all;
+}
+
+/* A set that cannot be compared is refused, too. */
+static int
+check_advisories(const struct tool_host *host, const json_t *advisories, struct why *why_r)
+{
+	const struct config *config = host->config;
+	enum advisory_severity least = config->packages.advisories_deny;
+	const char *trouble = advisories_trouble(consent_known(host));
+	const json_t *one;
+	size_t i;
+
+	if (least == ADVISORY_NEVER)
+		return 0;
+	if (!config->packages.advisories || !consent_known(host))
+		trouble = "no list of them is configured";
+	if (trouble)
+		return why_say(why_r, -EACCES, "packages", "policy refuses packages that have "
+			       "advisories, and these cannot be compared: %s", trouble);
+	json_array_foreach(advisories, i, one)
+		if (advisory_severity(one) >= least)
+			return why_say(why_r, -EACCES, "packages", "policy refuses %s %s: the "
+				       "advisory %s (%s) is about this version%s%s",
+				       consent_text_of(one, "package"),
+				       consent_text_of(one, "version"), consent_text_of(one, "id"),
+				       consent_text_of(one, "severity"),
+				       consent_text_of(one, "fixed") ? "; it is fixed in " : "",
+				       consent_text_of(one, "fixed") ? consent_text_of(one, "fixed")
+								     : "");
+	return 0;
+}
+
+enum policy_verdict
+consent_decide(const struct tool_host *host, const json_t *set, const json_t *advisories,
+	       enum policy_verdict *each_r, struct why *why_r)
+{
+	struct package *package = xcalloc(json_array_size(set), sizeof(*package));
+	enum policy_verdict verdict;
+
+	set_packages(set, package);
+	verdict = packages_decide(host->config, package, json_array_size(set), each_r, why_r);
+	free(package);
+	if (verdict != POLICY_DENY && check_advisories(host, advisories, why_r) < 0)
+		verdict = POLICY_DENY;
+	return verdict;
+}
+
+/* ---- what is shown ---- */
+
 /* The approver's view: everything that would be installed. */
 static json_t *
-consent_show(const json_t *set, const enum policy_verdict *each)
+consent_show(const struct tool_host *host, const json_t *set, const enum policy_verdict *each)
 {
 	json_t *packages = xalloc_check(json_array()), *package, *shown;
 	size_t i;
@@ -52,6 +133,9 @@ consent_show(const json_t *set, const enum policy_verdict *each)
 		json_object_set_new(one, "approve", json_boolean(each[i] == POLICY_APPROVE));
 		if (known)
 			json_object_set_new(one, "looks_like", json_string(known));
+		json_object_set_new(one, "advisories",
+				    advisories_of(consent_known(host), consent_text_of(package, "name"),
+						  consent_text_of(package, "version")));
 		json_array_append_new(packages, one);
 	}
 	shown = json_pack("{s:o}", "packages", packages);
@@ -69,7 +153,7 @@ consent_new(const struct tool_host *host, const json_t *set, const enum policy_v
 	consent->host = host;
 	consent->item = xcalloc(json_array_size(set), sizeof(*consent->item));
 	consent->reason = reason ? xstrdup(reason) : NULL;
-	consent->shown = consent_show(set, each);
+	consent->shown = consent_show(host, set, each);
 	json_array_foreach(set, i, package) {
 		if (each[i] != POLICY_APPROVE)
 			continue;
@@ -116,14 +200,12 @@ consent_is_given(const struct consent *consent)
 bool
 consent_allows(const struct tool_host *host, const json_t *set)
 {
-	size_t n = json_array_size(set);
-	own_mem struct package *package = xcalloc(n, sizeof(*package));
-	enum policy_verdict *each = xcalloc(n, sizeof(*each)), verdict;
+	enum policy_verdict *each = xcalloc(json_array_size(set), sizeof(*each));
+	json_auto_t *advisories = consent_advisories(host, set);
+	enum policy_verdict verdict = consent_decide(host, set, advisories, each, NULL);
 	struct consent *consent;
 	bool allowed;
 
-	set_packages(set, package);
-	verdict = packages_decide(host->config, package, n, each, NULL);
 	allowed = verdict == POLICY_ALLOW;
 	if (verdict == POLICY_APPROVE) {
 		consent = consent_new(host, set, each, NULL);
@@ -191,6 +273,22 @@ consent_put(FILE *to, const char *before, const char *text)
 	fprintf(to, "%s%s", before, line);
 }
 
+/* Each on a line of its own below its package. */
+static void
+consent_write_advisories(FILE *to, const json_t *package)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(package, "advisories"), i, one) {
+		consent_put(to, "\n  ADVISORY ", consent_text_of(one, "id"));
+		consent_put(to, ", ", consent_text_of(one, "severity"));
+		consent_put(to, ": ", consent_text_of(one, "summary"));
+		if (consent_text_of(one, "fixed"))
+			consent_put(to, "; fixed in ", consent_text_of(one, "fixed"));
+	}
+}
+
 static void
 consent_write_list(FILE *to, const struct consent *consent)
 {
@@ -210,6 +308,7 @@ consent_write_list(FILE *to, const struct consent *consent)
 			fputs(" (a source, built here)", to);
 		if (known)
 			fprintf(to, " (WARNING: this is not the well-known %s)", known);
+		consent_write_advisories(to, package);
 	}
 }
 

@@ -16,6 +16,16 @@
 
 struct consent;
 
+/* The advisories about the packages of a set: [{"package", "version", "id", "aliases", "severity",
+ * "summary", "fixed"}]; NULL: none are known. */
+json_t *consent_advisories(const struct tool_host *host, const json_t *set);
+
+/* May the tenant have exactly this set, by the rules of [packages]? each_r and why_r: as for
+ * packages_decide. advisories: those of consent_advisories. */
+enum policy_verdict consent_decide(const struct tool_host *host, const json_t *set,
+				   const json_t *advisories, enum policy_verdict *each_r,
+				   struct why *why_r);
+
 /* Makes the items of a set. each: the verdict about each package of the set. reason: the client's
  * words; NULL: none. Everything is borrowed during the call; host until consent_free. */
 struct consent *consent_new(const struct tool_host *host, const json_t *set,

@@ -73,6 +73,7 @@ free_install(struct install *install)
 	json_decref(install->urls);
 	json_decref(install->links);
 	json_decref(install->set);
+	json_decref(install->advisories);
 	consent_free(install->consent);
 	free(install->reason);
 	free(install->platform);
@@ -152,8 +153,9 @@ void
 install_record(const struct install *install, enum audit_event event, const char *why)
 {
 	install_record_more(install, event,
-			    json_pack("{s:s,s:O,s:s*}", "environment", install->name,
-				      "packages", install->set, "why", why));
+			    json_pack("{s:s,s:O,s:O*,s:s*}", "environment", install->name,
+				      "packages", install->set, "advisories", install->advisories,
+				      "why", why));
 }
 
 void
@@ -194,6 +196,7 @@ install_succeed(struct install *install, bool cached)
 	struct install_result result = {
 		.status = INSTALL_OK,
 		.packages = install->set,
+		.advisories = install->advisories,
 		.environment = install->name,
 	};
 	char message[1000];

@@ -32,6 +32,7 @@ struct install_result {
 	enum install_status status;
 	const char *message;		/* for people; may quote the installer */
 	const json_t *packages;		/* a set (set.h); NULL: not known */
+	const json_t *advisories;	/* about these (consent_advisories); NULL: none */
 	const char *environment;	/* with INSTALL_OK: its name in the store */
 	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
 	/* With INSTALL_ERROR: the outcome of a worker that ended abnormally; NULL: none did. */

@@ -11,7 +11,6 @@
 #include "base/xalloc.h"
 #include "govern/approvals.h"
 #include "policy/config.h"
-#include "policy/packages.h"
 #include "policy/rules.h"
 #include "tools/packages/consent.h"
 #include "tools/sets/set.h"
@@ -21,7 +20,7 @@ void
 install_deny(struct install *install, const char *why)
 {
 	struct install_result result = { .status = INSTALL_DENIED, .packages = install->set,
-					 .message = why };
+					 .advisories = install->advisories, .message = why };
 
 	install_record(install, AUDIT_PACKAGE_REFUSED, why);
 	install_finish(install, &result);
@@ -67,7 +66,8 @@ static void
 decide_ask_operator(struct install *install, const char *why)
 {
 	struct install_result result = { .status = INSTALL_APPROVAL_PENDING,
-					 .packages = install->set };
+					 .packages = install->set,
+					 .advisories = install->advisories };
 	const struct approval *approval;
 	char message[INSTALL_MESSAGE_MAX], who[INSTALL_MESSAGE_MAX / 2];
 	struct why trouble = { .text = "" };
@@ -91,17 +91,14 @@ decide_ask_operator(struct install *install, const char *why)
 void
 install_decide(struct install *install)
 {
-	size_t n = json_array_size(install->set);
-	struct package *package = xcalloc(n, sizeof(*package));
-	enum policy_verdict *each = xcalloc(n, sizeof(*each)), verdict;
+	enum policy_verdict *each = xcalloc(json_array_size(install->set), sizeof(*each)), verdict;
 	struct why why = { .text = "" };
 
-	set_packages(install->set, package);
-	verdict = packages_decide(install->host.config, package, n, each, &why);
+	install->advisories = consent_advisories(&install->host, install->set);
+	verdict = consent_decide(&install->host, install->set, install->advisories, each, &why);
 	if (verdict == POLICY_APPROVE)
 		install->consent = consent_new(&install->host, install->set, each,
 					       install->reason);
-	free(package);
 	free(each);
 	if (verdict == POLICY_ALLOW || (install->consent && consent_is_given(install->consent)))
 		install_decide_proceed(install);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
@@ -29,7 +30,7 @@ struct tool_run {
 	struct install *install;	/* NULL: it has ended */
 	char *session;			/* a handle; NULL: for scripts only */
 	struct delivery *delivery;	/* to the session; NULL: not begun */
-	json_t *set;			/* during the delivery: the installed set, and the
+	json_t *set, *advisories;	/* during the delivery: the installed set, and the
 					 * message about it */
 	char *message;
 };
@@ -66,6 +67,23 @@ package_describe(const struct config *config, struct tool_description *descripti
 
 /* ---- the answer ---- */
 
+/* Its words are those of whoever wrote the advisory. */
+static void
+say_advisory(FILE *to, const json_t *advisory)
+{
+	const char *summary = json_string_value(json_object_get(advisory, "summary"));
+	const char *fixed = json_string_value(json_object_get(advisory, "fixed"));
+	char line[1024];
+
+	quote_line(line, sizeof(line), summary, strlen(summary));
+	fprintf(to, "advisory about %s %s: %s, %s: %s%s%s\n",
+		json_string_value(json_object_get(advisory, "package")),
+		json_string_value(json_object_get(advisory, "version")),
+		json_string_value(json_object_get(advisory, "id")),
+		json_string_value(json_object_get(advisory, "severity")), line,
+		fixed ? "; fixed in " : "", fixed ? fixed : "");
+}
+
 static void
 answer_result(const struct install_result *result, const struct tool_host *host)
 {
@@ -84,6 +102,8 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 			json_integer_value(json_object_get(package, "size")),
 			json_string_value(json_object_get(package, "hash")),
 			json_object_get(package, "built") ? ", built from source" : "");
+	json_array_foreach(result->advisories, i, package)
+		say_advisory(w.text, package);
 	if (w.for_programs) {
 		jsonout_open(&w.structured, '{');
 		jsonout_member_text(&w.structured, "status", install_status_name(result->status));
@@ -94,6 +114,10 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 			jsonrpc_write_value(&w.structured, result->packages);
 		else
 			jsonout_raw(&w.structured, "[]", 2);
+		if (result->advisories) {
+			jsonout_key(&w.structured, "advisories");
+			jsonrpc_write_value(&w.structured, result->advisories);
+		}
 		jsonout_member_text(&w.structured, "message", result->message);
 		jsonout_close(&w.structured, '}');
 	}
@@ -195,6 +219,7 @@ static void
 package_free_run(struct tool_run *run)
 {
 	json_decref(run->set);
+	json_decref(run->advisories);
 	free(run->message);
 	free(run->session);
 	free(run);
@@ -208,6 +233,7 @@ on_delivered(void *arg, const char *trouble)
 	struct install_result result = {
 		.status = trouble ? INSTALL_ERROR : INSTALL_OK,
 		.packages = run->set,
+		.advisories = run->advisories,
 	};
 	char *message;
 
@@ -233,6 +259,7 @@ on_done(void *arg, const struct install_result *result)
 		/* The set is installed, and goes to the session now. */
 		run->message = xstrdup(result->message);
 		run->set = json_incref((json_t *)result->packages);
+		run->advisories = json_incref((json_t *)result->advisories);
 		if (delivery_start(&run->host, run->session, &packages, on_delivered, run,
 				   &run->delivery, &why) < 0)
 			on_delivered(run, why.text);

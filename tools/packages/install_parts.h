@@ -42,6 +42,7 @@ struct install {
 	struct taking *taking;
 	char *platform, *python;
 	json_t *set;			/* the result of resolving the requirements */
+	json_t *advisories;		/* about the set; NULL: none */
 	json_t *links;			/* the urls of the set's wheels, by name; NULL: not known */
 	char request[SET_NAME + 1], name[SET_NAME + 1];
 	int compiler;			/* a socket for the worker that compiles; -1: none */
