@@ -222,9 +222,13 @@ def attack(ctx, most, code, tries=5):
         s = Session(client)
         s.well(BEGIN + ("t = asyncio.create_task(asyncio.sleep(600))" if "loop" in code else ""),
                memory_mb=256)
-        o = s.call("loop = asyncio.get_running_loop()\ndef run():\n    open('begun', 'w').close()\n%s\n"
+        # While the lock is held no copy is made, and a session without one cannot go back. So this
+        # attack begins when there is one that is younger than the cell's own.
+        wait = "    while set(others()) <= before: time.sleep(.01)\n" if "PyDLL" in code else ""
+        o = s.call("loop = asyncio.get_running_loop()\nbefore = set(others())\ndef run():\n%s"
+                   "    open('begun', 'w').close()\n%s\n"
                    "t = threading.Timer(.05, run)\nt.daemon = True\nt.start()"
-                   % "".join("    %s\n" % line for line in code.split("\n")), **LIMITS)
+                   % (wait, "".join("    %s\n" % line for line in code.split("\n"))), **LIMITS)
         seen.append((o.status, o.state, o.structured["not_carried"], o.text[-300:]))
         beside(other)
         got = became(ctx, s, other, seen)
