@@ -8,7 +8,7 @@ dist_check_SCRIPTS += tests/check-completions.sh
 TESTS += tests/check-completions.sh
 
 # bash looks for a file with the program's name.
-install-data-hook: install-worker-sources
+install-data-hook: install-worker-sources install-other-workers
 	cd "$(DESTDIR)$(bashcompletiondir)" && $(LN_S) -f mcp-python mcp-pythond
-uninstall-hook: uninstall-worker-sources
+uninstall-hook: uninstall-worker-sources uninstall-other-workers
 	rm -f "$(DESTDIR)$(bashcompletiondir)/mcp-pythond"

@@ -132,6 +132,14 @@ workersourcesdir = $(pkgdatadir)/worker
 WORKER_FILES = $(libworker_a_SOURCES) worker/main.c worker/preloaded.c $(libproto_a_SOURCES) \
 	base/quote.c base/stall.c base/utf8.c base/*.h worker/*.py worker/preloaded.map \
 	worker/standalone.mk policy/import_check.py
+# Those of other versions, if ./quickstart workers has made some.
+install-other-workers:
+	$(MKDIR_P) "$(DESTDIR)$(libexecdir)"
+	for worker in mcp-python-worker-3.*; do \
+		test ! -f "$$worker" || $(INSTALL_PROGRAM) "$$worker" "$(DESTDIR)$(libexecdir)" || exit 1; \
+	done
+uninstall-other-workers:
+	rm -f "$(DESTDIR)$(libexecdir)"/mcp-python-worker-3.*
 install-worker-sources:
 	$(MKDIR_P) "$(DESTDIR)$(workersourcesdir)"
 	cd $(srcdir) && tar -cf - $(WORKER_FILES) | \
@@ -142,9 +150,9 @@ uninstall-worker-sources:
 	-rmdir "$(DESTDIR)$(pkgdatadir)"
 $(FROZEN:%=worker/%.h): worker/%.h: worker/%.py worker/freeze.py
 	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/$*.py $@
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $* <$(srcdir)/worker/$*.py >$@
 worker/import_check.h: policy/import_check.py worker/freeze.py
 	@$(MKDIR_P) worker
-	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/policy/import_check.py $@
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py import_check <$(srcdir)/policy/import_check.py >$@
 worker/libworker_a-interpreter.$(OBJEXT): $(FROZEN_CODE)
-.PHONY: install-worker-sources uninstall-worker-sources
+.PHONY: install-other-workers uninstall-other-workers install-worker-sources uninstall-worker-sources

@@ -5,12 +5,14 @@
 #
 # `mcp-python interpreter add` uses it, with the sources that are installed.
 # ROOT=yes: for a Python in a root of its own; then it is built in there, and linked so that it starts
-# with the host's libraries or none. Needs a C compiler, pkg-config, Python's headers, and those of
+# with the host's libraries or none.
+# HEADERS=DIR PYTHON="chroot DIR /usr/bin/python3.13": for the Python of another system, here, with the
+# headers of that system's Python in DIR. The worker then runs every Python of this version. Needs a C compiler, pkg-config, Python's headers, and those of
 # msgpack, libseccomp and libmd.
 .DELETE_ON_ERROR:
 SOURCES := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 VERSION ?= $(shell cat $(SOURCES)/version)
-ABOUT := $(shell $(PYTHON) -I $(SOURCES)/worker/about.py)
+ABOUT := $(shell $(PYTHON) -I - <$(SOURCES)/worker/about.py)
 ifneq ($(words $(ABOUT)),4)
 $(error PYTHON=$(PYTHON): no worker can be built for it)
 endif
@@ -32,18 +34,19 @@ LIBRARY := $(WORKER:%=worker/%.o) $(PROTO:%=proto/%.o) base/quote.o base/stall.o
 # As configure has them.
 CFLAGS := -std=gnu17 -O2 -g -fPIC -fstack-protector-strong -fstack-clash-protection \
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -ffile-prefix-map=$(SOURCES)/= -ffile-prefix-map=$(CURDIR)=.
-CPPFLAGS := -D_GNU_SOURCE -I$(SOURCES) -I. -isystem $(word 3,$(ABOUT)) $(shell pkg-config --cflags $(PACKAGES)) \
+CPPFLAGS := -D_GNU_SOURCE -I$(SOURCES) -I. -isystem $(HEADERS)$(word 3,$(ABOUT)) $(if $(HEADERS),-idirafter $(HEADERS)/usr/include) $(shell pkg-config --cflags $(PACKAGES)) \
 	-DPACKAGE_VERSION='"$(VERSION)"' -DPYTHON_VERSION='"$(word 2,$(ABOUT))"' \
 	-DPYTHON_PROGRAM='"$(PROGRAM)"' -DWITH_PYTHON_PROGRAM -DWORKER_LIBRARY='"preloaded.so"'
 LDFLAGS := -Wl,-z,relro,-z,now,-z,noexecstack
-MSGPACK := $(shell pkg-config --libs $(firstword $(PACKAGES)))
+# In another Python's process libraries would be looked for in that Python's places.
+MSGPACK := $(patsubst -lmsgpack%,-l:libmsgpack%.a,$(shell pkg-config --libs $(firstword $(PACKAGES))))
 
 mcp-python-worker: worker/main.o worker/hello.o worker/python.o worker/root.o $(filter proto/%,$(LIBRARY)) base/quote.o base/utf8.o base/xalloc.o
 	$(CC) $(LDFLAGS) $(if $(ROOT),-static,-pie) -o $@ $^ $(MSGPACK)
 worker/main.o: preloaded.so
 preloaded.so: worker/preloaded.o $(LIBRARY)
 	$(CC) $(LDFLAGS) -shared -Wl,-S -Wl,--version-script,$(SOURCES)/worker/preloaded.map -o $@ $^ \
-		$(shell pkg-config --libs libseccomp) -l:libmd.a $(MSGPACK)
+		$(patsubst -lseccomp,-l:libseccomp.a,$(shell pkg-config --libs libseccomp)) -l:libmd.a $(MSGPACK)
 COMPILE = @mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 base/%.o: $(SOURCES)/base/%.c
 	$(COMPILE)
@@ -54,5 +57,5 @@ worker/%.o: $(SOURCES)/worker/%.c $(FROZEN)
 
 worker/import_check.h: $(SOURCES)/policy/import_check.py
 worker/%.h:
-	@mkdir -p worker
-	$(PYTHON) $(SOURCES)/worker/freeze.py $(or $<,$(SOURCES)/worker/$*.py) $@
+	@mkdir -p worker; $(PYTHON) -I -c "$$(cat $(SOURCES)/worker/freeze.py)" $(@:worker/%.h=%) \
+		<$(or $<,$(SOURCES)/$(@:.h=.py)) >$@

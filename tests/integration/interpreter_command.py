@@ -60,7 +60,7 @@ def the_command_adds_and_removes(ctx):
     with service(ctx) as (client, _), configuration() as config:
         prefix = client.run("import sys\nsys.prefix", profile=name).result["json"]
         program = "%s/bin/python3.%d" % (prefix, minor)
-        status, said = command(ctx, config, "add", program, "--name", "mine")
+        status, said = command(ctx, config, "add", "--build", program, "--name", "mine")
         equal(status, 0, said)
         assert "mine is Python 3.%d, %s" % (minor, program) in said, said
         status, said = command(ctx, config, "list")
@@ -75,9 +75,9 @@ def the_command_adds_and_removes(ctx):
             assert status and said, (words, status, said)
         blanks = os.path.dirname(config) + "/a b"
         os.symlink(prefix, blanks)
-        status, said = command(ctx, config, "add", "%s/bin/python3.%d" % (blanks, minor), "--name", "blanks")
+        status, said = command(ctx, config, "add", "--build", "%s/bin/python3.%d" % (blanks, minor), "--name", "blanks")
         assert status == 1 and "a path with blanks" in said, (status, said)
-        status, said = command(ctx, config, "add", program, "--name", "none", MCP_WORKER_SOURCES="/none")
+        status, said = command(ctx, config, "add", "--build", program, "--name", "none", MCP_WORKER_SOURCES="/none")
         assert status == 1 and "installed with the service" in said, (status, said)
         equal(command(ctx, config, "remove", "mine")[0], 0)
         equal((written(config), os.listdir(os.path.dirname(config) + "/workers")), ("", []))
