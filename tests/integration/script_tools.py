@@ -598,6 +598,34 @@ def a_call_that_waits_for_an_operator_becomes_a_job(ctx):
         log.verify()
 
 
+SETS = (("native", "run_script", "script"), ("native", "run_repl", "code"), ("exec-sandbox", "execute_python", "script"),
+        ("python-sandbox", "execute_code", "code"), ("run-python", "run_python_code", "python_code"))
+
+
+@test(private=True, root=True)
+def approvals_are_told_in_every_set(ctx):
+    """A client without forms waits for nobody: its answer names the request, and the command for its user."""
+    tools = "import tools\nprint(tools.legacy.write(line='one'))"
+    for names, name, argument in SETS:
+        for more, code in (("[policy]\npreset = strict\n", "print('one')"),
+                           ("[python-sandbox]\nallowed_imports = tools\n", tools)):
+            with Log(ctx) as log, approving(ctx, log, "[mcp]\ntoolsets = %s\n%s" % (names, more)) as s, \
+                    ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
+                def call():
+                    result = c.ask("tools/call", {"name": name, "arguments": {argument: code}})
+                    return result, "".join(block.get("text", "") for block in result["content"])
+                _, text = call()
+                one = asked(admin)
+                assert "mcp-python approve " + one["id"] in text, (names, text)
+                admin.ask("approve", id=one["id"])
+                if "job j-" not in text:
+                    assert "once it is" in text, (names, text)
+                    _, text = call()
+                    assert "approve" not in text and (code == tools or "one" in text), (names, text)
+                if code == tools:
+                    until("the call is made", lambda: s.servers.lines() == ["one"])
+
+
 @test(private=True, root=True)
 def a_tool_that_has_changed_is_asked_about_again(ctx):
     write = ERRORS + "print(error(lambda: tools.legacy.write(line='%s')))"

@@ -586,25 +586,29 @@ on_impatient(evutil_socket_t, short, void *arg)
 	struct script_call *c, *next;
 	char text[TOOL_WAITS_MAX];
 
-	if (!script_tools_waits(t, text, sizeof(text)) || t->detach(t->run))
+	if (!script_tools_waits(t, text, sizeof(text)) || (t->detach && t->detach(t->run)))
 		return;
 	for (c = LIST_FIRST(&t->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
-		if (c->waits)
-			script_tools_refuse(c, "the call has to be approved, and nothing can wait for "
-					    "that: as many jobs run as may");
+		if (!c->waits)
+			continue;
+		snprintf(text, sizeof(text), "the call has to be approved (mcp-python approve %s), "
+			 "and %s; make it again once it is", c->approval,
+			 t->detach ? "as many jobs run as may" : "this tool cannot wait for that");
+		script_tools_refuse(c, text);
 	}
 	look_at_consents(t);
 }
 
-/* The script waits for an operator: its client is told, as a task or, after a moment, by a job. */
+/* The script waits for an operator: its client is told, as a task or, after a moment, by a job. In
+ * sets of tools without jobs the script is told, and its client by the script's error. */
 static void
 have_patience(struct script_tools *t)
 {
 	static const struct timeval wait = { .tv_sec = PATIENCE_S };
 	char text[TOOL_WAITS_MAX];
 
-	if (!t->detach || (t->host->client & CLIENT_ELICITS) ||
+	if ((t->host->client & CLIENT_ELICITS) ||
 	    !script_tools_waits(t, text, sizeof(text)) || t->host->on_task(t->host->arg, text) == 0)
 		return;
 	if (!t->patience)
