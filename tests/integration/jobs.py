@@ -275,6 +275,23 @@ def the_wait_is_a_part_of_the_time(ctx):
 
 
 @test
+def a_look_waits_for_the_list_of_a_job(ctx):
+    """A job lists the variables before it begins; a look that comes in this moment is not refused."""
+    with ctx.client(timeout=300) as client:
+        for _ in range(4):
+            begun = client.request("tools/call", {"name": "run_repl", "arguments": {"code": "x = 1"}})
+            session = client.wait(begun)["structuredContent"]["session"]
+            # Both calls are there before the list is.
+            ids = [client.request("tools/call", {"name": "run_repl", "arguments": {"session": session, **more}}) for more in (
+                {"code": "import time\ntime.sleep(300)", "background": True, "timeout_seconds": 400}, {"inspect": True})]
+            job = client.wait(ids[0])["structuredContent"]["job"]
+            seen = client.wait(ids[1], ctx.seconds(60))
+            equal(seen["structuredContent"]["status"], "ok", seen)
+            assert "before job " + job in text_of(seen) and "'x'" in repr(seen), seen
+            call(client, id=job, action="cancel")
+
+
+@test
 def who_waits_behind_a_cell_is_told(ctx):
     """At once, and each ten seconds, if there is a token; in both eras."""
     def cell(client, token=None, **arguments):

@@ -210,6 +210,7 @@ FORMS = [
     ("import socket\nsocket.create_connection(('192.0.2.1', 80))", NO_NETWORK),
     (RAISES % ("import urllib.request as u; u.urlopen('https://example.org')", "E('could not fetch') from e"), NO_NETWORK),
     ("import urllib.request as u\ntry: u.urlopen('https://example.org')\nexcept OSError as e: print('failed:', e)", NO_NETWORK),
+    ("!nonsuch99\nimport socket\nsocket.gethostbyname('example.org')", NO_NETWORK),  # what has ended it counts
     # A user.
     ("import getpass\ngetpass.getpass()", "no user answers input() here"),
     (RAISES % ("input('name? ')", "E('aborted') from None"), "no user answers input() here"),
@@ -237,6 +238,14 @@ def advice_is_by_what_is_missing(ctx):
             text = client.run(script).text
             for said in ("advice", "did you mean", "there is no", "needs the module"):
                 assert said not in text, (script, text)
+
+
+@test
+def a_message_with_advice_is_said_once(ctx):
+    with ctx.client() as client:
+        text = client.run("raise ImportError('html' + '99lib is not there:\\nkaleido is needed')").text
+        assert "The module kaleido is not installed" in text and "needs the module" not in text, text
+        equal(text.count("html99lib"), 1, text)
 
 
 @test(private=True)

@@ -326,6 +326,8 @@ static bool
 advise_others(const struct tool_host *host, const struct outcome *outcome, bool configured,
 	      bool in_session, char advice_r[MISSING_ADVICE])
 {
+	/* What has ended the run matters more than what it printed before. */
+	const struct outcome error = { .error_message = outcome->error_message };
 	char program[MODULE_MAX + 1];
 
 	if (ran_pip(outcome))
@@ -335,7 +337,7 @@ advise_others(const struct tool_host *host, const struct outcome *outcome, bool 
 			 : in_session ? "Call install_package with this session."
 				      : "Make the call again with dependencies=[...], or use "
 					"install_package if it is listed.");
-	else if (read_program(outcome, program))
+	else if (!lacked_network(&error) && read_program(outcome, program))
 		snprintf(advice_r, MISSING_ADVICE, "There is no program %s here, and none can be "
 			 "installed: ls /usr/bin lists those that are there.", program);
 	else if (lacked_network(outcome) && host->config->network.allow.n == 0)

@@ -232,6 +232,27 @@ most_wait_ms(const struct tool_run *run)
 	return half < CALL_WAIT_S * UINT64_C(1000) ? half : CALL_WAIT_S * UINT64_C(1000);
 }
 
+/* While a job or a long call runs, its session is inspected as it was before: the copy that waits
+ * has this state, too. */
+static bool
+answer_seen(struct tool_run *run, const struct repl_session *session)
+{
+	const char *job;
+	const struct outcome *seen = repl_session_seen(session, &job);
+	struct repl_told told;
+
+	if (!seen)
+		return false;
+	repl_tell(session, &told);
+	repl_tell_more(&told, "This is the state before %s%s, which runs now.",
+		       job ? "job " : "another call", job ? job : "");
+	told.text_tokens = run->arguments.text_tokens;
+	run_repl_answer(seen, &told, &run->host);
+	repl_session_leave(&run->turn, false);
+	repl_run_free(run);
+	return true;
+}
+
 /* The call has waited long enough: an answer is of more use to a model than a progress message, and
  * many clients give up after a minute. */
 static void
@@ -243,8 +264,12 @@ on_impatient(evutil_socket_t, short, void *arg)
 
 	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
 		return;
-	if (!job_before(run) && waited < most) {
-		repl_run_wait(run, most - waited < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
+	/* The state that it may see is listed when the other call begins. */
+	if (run->arguments.inspect && run->step == STEP_TURN &&
+	    answer_seen(run, run->turn.session))
+		return;
+	if (waited < most && (run->arguments.inspect || !job_before(run))) {
+		repl_run_wait(run, most - waited <= JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
 	} else if (run->step == STEP_TURN) {
 		repl_run_refuse_busy(run);
 	} else if (run->step != STEP_NEEDS && run->execution &&
@@ -329,26 +354,6 @@ refuse_unknown(const struct tool_run *run, const char **reason_r, struct why *wh
 			       "a call without session begins one", text);
 	return why_say(why_r, -ESRCH, "session", "there is no such session: it was closed, "
 		       "it expired, or it never was; a call without session begins one");
-}
-
-/* While a job or a long call runs, its session is inspected as it was before: the copy that waits
- * has this state, too. */
-static bool
-answer_seen(struct tool_run *run, const struct repl_session *session)
-{
-	const char *job;
-	const struct outcome *seen = repl_session_seen(session, &job);
-	struct repl_told told;
-
-	if (!seen)
-		return false;
-	repl_tell(session, &told);
-	repl_tell_more(&told, "This is the state before %s%s, which runs now.",
-		       job ? "job " : "another call", job ? job : "");
-	told.text_tokens = run->arguments.text_tokens;
-	run_repl_answer(seen, &told, &run->host);
-	repl_run_free(run);
-	return true;
 }
 
 /* Begins a session, or waits for the turn in one. 0, or negative: the caller refuses. */

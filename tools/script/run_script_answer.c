@@ -370,6 +370,19 @@ script_answer_say_block(FILE *to, const struct report *report, const char *title
 		fputc('\n', to);
 }
 
+/* The length without a last line that the advice repeats: a note of worker/lacks.py. */
+static size_t
+without_note(const struct report *report, const char *text, size_t len)
+{
+	static const char note[] = "\nthis needs the module ";
+	const char *line = *report->advice ? memrchr(text, '\n', len) : NULL;
+
+	if (line && (size_t)(text + len - line) > strlen(note) &&
+	    memcmp(line, note, strlen(note)) == 0)
+		return (size_t)(line - text);
+	return len;
+}
+
 /* The text without the last line of its traceback, if that says the same as the first line of the
  * answer. */
 static struct shown
@@ -380,6 +393,7 @@ without_message(const struct report *report, struct shown text)
 
 	while (len > 0 && text.at[len - 1] == '\n')
 		len--;
+	len = without_note(report, text.at, len);
 	if (report->outcome->status != OUTCOME_ERROR || message->cut ||
 	    len <= (most = type->len + 2 + message->len))
 		return text;
