@@ -43,6 +43,7 @@ static const struct option_row {
 	{ "pids",    "N",       COUNT,   RUN | REPL, offsetof(struct options, pids) },
 	{ "profile", "NAME",    TEXT,    RUN | REPL | TOKEN, offsetof(struct options, profile) },
 	{ "volume",  "NAME",    TEXT,    RUN | REPL, offsetof(struct options, volume) },
+	{ "folder",  "DIR[:rw]", TEXT,   RUN | REPL, offsetof(struct options, folder) },
 	{ "session", "HANDLE",  TEXT,    REPL, offsetof(struct options, session) },
 	{ "keep",    NULL,      FLAG,    REPL, offsetof(struct options, keep) },
 	{ "file",    "PATH",    WORDS,   RUN | REPL, offsetof(struct options, files) },
@@ -132,6 +133,8 @@ static const char run_help[] =
 	"  --profile NAME      one that the service's configuration has\n"
 	"  --volume NAME       a directory that stays, at /volume/data, if the service has\n"
 	"                      volumes\n"
+	"  --folder DIR[:rw]   a directory of yours, at /folder: read-only, or with :rw to\n"
+	"                      write, too; with --private, which this implies\n"
 	"  --save DIR          write pictures that were shown and files that were left\n"
 	"                      there\n"
 	"  --force             let --save and --rw replace any file of the same name\n"
@@ -159,7 +162,7 @@ static const char repl_help[] =
 	"\n"
 	"  --session HANDLE    go on in this session, and leave it there at the end\n"
 	"  --keep              leave a new one there, too, and say its handle\n"
-	"  --file PATH, --dir DIR, --with PACKAGE, --volume NAME\n"
+	"  --file PATH, --dir DIR, --with PACKAGE, --volume NAME, --folder DIR[:rw]\n"
 	"                      what a new session starts with, as in \"run --help\"\n"
 	"  --timeout SECONDS   wall clock of each cell\n"
 	"  --cpu SECONDS       processor time of each cell\n"
@@ -579,6 +582,10 @@ read_command(int argc, const char *const *argv, struct options *o, struct why *w
 
 	if (at < 0 || o->command == COMMAND_HELP)
 		return at < 0 ? at : 0;
+	if (o->folder && (o->socket || o->keep || o->session))
+		return WRONG("--folder needs a private service: it excludes --socket, --session and "
+			     "--keep");
+	o->private |= o->folder != NULL;
 	if (o->private && o->socket)
 		return WRONG("--private and --socket exclude each other");
 	if (o->private && (o->keep || o->session))

@@ -41,6 +41,7 @@ struct options {
 	unsigned int memory_mb, pids;
 	const char *profile; /* run: NULL: the default one; token add: NULL: any */
 	const char *volume;  /* run, repl: NULL: none */
+	const char *folder;  /* run, repl: DIR or DIR:rw for /folder; NULL: none */
 	const char *save;    /* run: a directory for pictures and files; NULL: none */
 	bool force;	     /* run: saved files replace existing ones */
 	bool wait;	     /* run: for an approval, if one is needed */

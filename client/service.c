@@ -44,22 +44,32 @@ service_find_program(char path[PATH_MAX])
 /* In the child. A session of its own, so that Ctrl-C ends only this program, which then ends the
  * supervisor. */
 static _Noreturn void
-become_supervisor(const char *path, bool packages, int socket, int log)
+become_supervisor(const char *path, const struct options *options, bool packages, int socket,
+		  int log)
 {
+	const char *arguments[6] = { path, "--private" };
+	size_t n = 2;
 	sigset_t none;
+
+	if (packages)
+		arguments[n++] = "--packages";
+	if (options->folder) {
+		arguments[n++] = "--folder";
+		arguments[n++] = options->folder;
+	}
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	if (dup2(socket, STDIN_FILENO) >= 0 && dup2(socket, STDOUT_FILENO) >= 0 &&
 	    dup2(log, STDERR_FILENO) >= 0)
-		execl(path, path, "--private", packages ? "--packages" : NULL, NULL);
+		execv(path, (char *const *)arguments);
 	dprintf(log, "%s: %s\n", path, strerror(errno));
 	_exit(EXIT_FAILURE);
 }
 
 static int
-start_private(bool packages, struct service *service_r)
+start_private(const struct options *options, bool packages, struct service *service_r)
 {
 	own_fd int log = memfd_create("log", MFD_CLOEXEC);
 	char path[PATH_MAX];
@@ -76,7 +86,7 @@ start_private(bool packages, struct service *service_r)
 	}
 	pid = fork();
 	if (pid == 0)
-		become_supervisor(path, packages, pair[1], log);
+		become_supervisor(path, options, packages, pair[1], log);
 	close(pair[1]);
 	if (pid < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
 		say("cannot start a private supervisor: %s", strerror(errno));
@@ -96,14 +106,14 @@ service_open(const struct options *options, bool packages, struct service *servi
 	int fd = -ENOENT;
 
 	if (options->private)
-		return start_private(packages, service_r);
+		return start_private(options, packages, service_r);
 	if (may_be_private && endpoints_find(options->socket, &list) == 0 && !list.named_by) {
 		char path[PATH_MAX];
 
 		fd = endpoints_connect(&list, NULL);
 		if ((fd == -ENOENT || fd == -ECONNREFUSED || fd == -ENOTDIR) &&
 		    service_find_program(path))
-			return start_private(packages, service_r);
+			return start_private(options, packages, service_r);
 	}
 	if (fd < 0)
 		fd = endpoint_connect(options->socket);

@@ -94,6 +94,26 @@ take_volume(struct execution_mounts *mounts, struct tenant *tenant,
 	return 0;
 }
 
+static int
+take_folder(struct execution_mounts *mounts, const struct engine *engine,
+	    const struct execution_request *request, struct why *why_r)
+{
+	int error;
+
+	if (!request->folder || !engine->config->folder.path)
+		return 0;
+	if (!engine->keeper || !keeper_is_there(engine->keeper))
+		return why_say(why_r, -EAGAIN, "folder", "/folder cannot be mounted now: %s",
+			       engine->keeper ? keeper_trouble(engine->keeper)
+					      : "there is no keeper");
+	error = keeper_no_folder(engine->keeper);
+	if (error != 0)
+		return why_say(why_r, -ENOTSUP, "folder", "--folder needs /dev/fuse and the "
+			       "directory, and one cannot be used: %s", strerror(error));
+	mounts->wants_folder = true;
+	return 0;
+}
+
 int
 execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
 		      struct tenant *tenant, const struct execution_request *request,
@@ -104,6 +124,8 @@ execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
 	memset(mounts, 0, sizeof(*mounts));
 	if (r == 0)
 		r = take_volume(mounts, tenant, request, session, why_r);
+	if (r == 0)
+		r = take_folder(mounts, engine, request, why_r);
 	for (size_t i = 0; r == 0 && i < request->n_inputs; i++) {
 		const struct execution_input *input = &request->input[i];
 		struct execution_mount *mount;
@@ -208,42 +230,63 @@ mounts_attach(struct execution *e, int pidfd, const struct mount_places *places)
 	return r < 0 ? r : give_fd(gate);
 }
 
-/* Asks the keeper to mount the volume, once in a session. The worker waits for the keeper's answer.
- * 0 or -errno. */
 static int
-put_volume(struct execution *e, struct worker *w, struct mount_places *places,
-	   struct frame_writer *to)
+attach_volume(struct execution *e, int pidfd, struct mount_places *places, int gate)
 {
-	const struct msg msg = { .type = MSG_AWAIT_VOLUME,
-				 .await_volume.place = msg_str(VOLUME_PLACE) };
+	return volume_attach(places ? places->volume : e->mounts.volume, pidfd, gate);
+}
+
+static int
+attach_folder(struct execution *e, int pidfd, struct mount_places *, int gate)
+{
+	return keeper_attach_folder(e->engine->keeper, pidfd, gate);
+}
+
+/* Asks the keeper to mount a volume or the folder at a place, unless *has says that the session has
+ * it (NULL: a script). The worker waits for the keeper's answer. 0 or -errno. */
+static int
+put_directory(struct execution *e, struct worker *w, struct mount_places *places,
+	      struct frame_writer *to, const char *place, bool *has,
+	      int (*attach)(struct execution *e, int pidfd, struct mount_places *places, int gate))
+{
+	const struct msg msg = { .type = MSG_AWAIT_VOLUME, .await_volume.place = msg_str(place) };
 	int gate = -1, pair[2], r = 0;
 
-	if (!e->mounts.wants_volume)
-		return 0;
-	if (!places || !places->has_volume) {
+	if (!has || !*has) {
 		if (pipe2(pair, O_CLOEXEC) < 0)
 			return -errno;
 		gate = pair[0];
-		r = volume_attach(places ? places->volume : e->mounts.volume, w->pidfd,
-				  pair[1]);
+		r = attach(e, w->pidfd, places, pair[1]);
 	}
 	if (r < 0)
 		close(gate);
 	else
 		r = frame_writer_put(to, &msg, &gate, gate >= 0 ? 1 : 0);
-	if (r == 0 && places)
-		places->has_volume = true;
+	if (r == 0 && has)
+		*has = true;
 	if (r == 0)
 		w->has_volume = true;
 	return r;
+}
+
+bool
+execution_mounts_any(const struct execution_mounts *mounts)
+{
+	return mounts->n > 0 || mounts->wants_volume || mounts->wants_folder;
 }
 
 int
 execution_mounts_put(struct execution *e, struct worker *w, struct mount_places *places,
 		     struct frame_writer *to)
 {
-	int gate = -ENODATA, r = put_volume(e, w, places, to);
+	int gate = -ENODATA, r = 0;
 
+	if (e->mounts.wants_volume)
+		r = put_directory(e, w, places, to, VOLUME_PLACE,
+				  places ? &places->has_volume : NULL, attach_volume);
+	if (r == 0 && e->mounts.wants_folder)
+		r = put_directory(e, w, places, to, FOLDER_PLACE,
+				  places ? &places->has_folder : NULL, attach_folder);
 	if (r < 0 || e->mounts.n == 0)
 		return r;
 	gate = mounts_attach(e, w->pidfd, places);

@@ -3,6 +3,7 @@
  * (host/filestore.h): the keeper mounts each of them, read-only, at a place of the worker, and
  * /workspace has a link to that place. A volume (engine/volume.h): the keeper mounts it at
  * VOLUME_PLACE.
+ * The user's folder, for every script and cell: at FOLDER_PLACE.
  *
  * A worker has FILE_PLACES places. A script that is not a cell may use all of them. In a session
  * the places fill up: the files of a cell stay mounted until the session ends, because the links in
@@ -33,7 +34,7 @@ struct execution_mounts {
 	struct execution_mount *item;
 	size_t n;
 	struct volume *volume;		/* NULL: none, or its session has it */
-	bool wants_volume;
+	bool wants_volume, wants_folder;
 };
 
 /* The places of a session's worker. Zeroed: all are free. */
@@ -41,7 +42,7 @@ struct mount_places {
 	struct filestore_hold *file[FILE_PLACES];	/* NULL: mounted by an earlier supervisor */
 	unsigned int n;
 	struct volume *volume;		/* NULL: none */
-	bool has_volume;		/* the keeper was asked to mount the volume */
+	bool has_volume, has_folder;	/* the keeper was asked to mount it */
 };
 
 /* Holds the files and the volume that the request names, until execution_mounts_done. session: of
@@ -50,6 +51,9 @@ int execution_mounts_take(struct execution_mounts *mounts, struct engine *engine
 			  struct tenant *tenant, const struct execution_request *request,
 			  const struct repl_terms *session, struct why *why_r);
 void execution_mounts_done(struct execution_mounts *mounts);
+
+/* Is anything to be mounted? */
+bool execution_mounts_any(const struct execution_mounts *mounts);
 
 /* Has the session a place for each file of a cell? While the cell waited, the cells before it may
  * have taken places. */

@@ -196,7 +196,7 @@ execution_lease(struct execution *e, struct worker *w)
 	if (r == 0)
 		r = run_descriptors(e, w, fd, &n_fds);
 	/* A worker in which these files are mounted, or will be soon, is not used again. */
-	if (r < 0 && (e->mounts.n > 0 || e->mounts.wants_volume))
+	if (r < 0 && execution_mounts_any(&e->mounts))
 		worker_end(w);
 	if (r < 0)
 		return r;

@@ -28,7 +28,7 @@
 struct keeper {
 	struct keeper_options options;
 	struct child child;
-	int no_volumes;
+	int no_volumes, no_folder;
 };
 
 struct taking {
@@ -89,6 +89,7 @@ keeper_on_message(void *arg, struct frame *frame)
 	child_is_ready(&k->child);
 	k->child.failed_starts = 0;
 	k->no_volumes = (int)keeping->volumes;
+	k->no_folder = (int)keeping->folder;
 	log_line(LOG_INFO, "keeper-ready", "removed=%u", keeping->removed);
 	if (k->options.wants_volumes && k->no_volumes != 0)
 		log_line(LOG_WARNING, "volumes-none", "err=%s text=\"volumes need /dev/fuse and "
@@ -207,6 +208,18 @@ int
 keeper_no_volumes(const struct keeper *k)
 {
 	return k->no_volumes;
+}
+
+int
+keeper_no_folder(const struct keeper *k)
+{
+	return k->no_folder;
+}
+
+int
+keeper_attach_folder(struct keeper *k, int pidfd, int gate)
+{
+	return put_attach(k, &(struct msg){ .type = MSG_FOLDER }, pidfd, gate);
 }
 
 int

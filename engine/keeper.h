@@ -63,6 +63,12 @@ int keeper_attach_files(struct keeper *keeper, const char *directory, const char
  * yet. */
 int keeper_no_volumes(const struct keeper *keeper);
 
+/* As keeper_no_volumes, for the user's folder. */
+int keeper_no_folder(const struct keeper *keeper);
+
+/* Mounts the user's folder in a worker. pidfd, gate and the result: as in keeper_attach. */
+int keeper_attach_folder(struct keeper *keeper, int pidfd, int gate);
+
 struct keeper_volume {
 	const char *tenant, *name;	/* at most VOLUME_TENANT_MAX and VOLUME_NAME_MAX bytes */
 	uint64_t bytes, files;		/* the most that the volume may have */

@@ -50,6 +50,7 @@ struct execution_request {
 					 * its value is the variable "result", if there is one */
 	const char *volume;		/* the name of the volume that is mounted at VOLUME_PLACE;
 					 * NULL: none, or that of the session */
+	bool folder;			/* the user's folder is mounted, if the service has one */
 	const char *environment;	/* of the store: the script can import its packages; NULL:
 					 * none */
 	const int *channel;		/* the descriptor of standard input, in place of stdin_text;

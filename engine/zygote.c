@@ -382,6 +382,7 @@ zygote_on_message(void *arg, struct frame *frame)
 	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
 	case MSG_DISCARD: case MSG_PROMPT: case MSG_ANSWER: case MSG_MODULE: case MSG_MODULE_ANSWER:
 	case MSG_HOLD: case MSG_HELD: case MSG_LINK: case MSG_ATTACH_FILES: case MSG_VOLUME:
+	case MSG_FOLDER:
 	case MSG_AWAIT_VOLUME:
 	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
 	case MSG_LAUNCH: case MSG_LAUNCHED: case MSG_ADOPT: case MSG_ADOPTED:

@@ -84,8 +84,10 @@ launcher_process_configure(const struct launcher_options *options,
 		.memory_bytes = options->config->limits.standard.memory_bytes,
 		.disk_bytes = config_disk_bytes(options->config, profile),
 		.disk_inodes = profile->disk_inodes,
-		.volume_bytes = options->config->workspace.volume
+		.volume_bytes = options->config->folder.is_writable ? INT64_MAX
+			: options->config->workspace.volume
 			? options->config->workspace.volume_bytes : 0,
+		.folder = options->config->folder.path != NULL,
 		.displays = results->displays,
 		.picture_pixels = results->picture_pixels,
 		.display_bytes = results->display_bytes,
@@ -214,11 +216,14 @@ fill_table(struct launcher_process *l)
 	const struct launcher_options *options = l->options;
 	const struct config *config = options->config;
 	const char *store = config->packages.store, *files = config->files.directory;
+	const char *folder = config->folder.path;
 	const char *volumes = config->workspace.volume ? config->workspace.directory : NULL;
 	const struct msg keep = { .type = MSG_KEEP, .keep = {
 		.has_store = store != NULL, .store = msg_str(store),
 		.has_files = files != NULL, .files = msg_str(files),
-		.has_volumes = volumes != NULL, .volumes = msg_str(volumes) } };
+		.has_volumes = volumes != NULL, .volumes = msg_str(volumes),
+		.has_folder = folder != NULL, .folder = msg_str(folder),
+		.folder_writable = config->folder.is_writable } };
 	const struct msg network = configure_egress(config);
 	const struct msg tools = configure_tools(config);
 

@@ -54,6 +54,8 @@ struct keeper {
 	int home;		/* the keeper's mount namespace */
 	struct volumes *volumes;	/* NULL: there are none, because of the -errno in */
 	int no_volumes;
+	struct folder *folder;		/* as above */
+	int no_folder;
 	uint64_t serial;	/* in the names of unfinished sets */
 };
 
@@ -361,6 +363,16 @@ open_volumes(struct keeper *keeper, const struct msg_str *directory)
 	keeper->no_volumes = fd < 0 ? fd : volumes_new(path, fd, keeper->home, &keeper->volumes);
 }
 
+static void
+open_folder(struct keeper *keeper, const struct msg_keep *keep)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s", (int)keep->folder.len, keep->folder.at);
+	keeper->no_folder = folder_new(path, keep->folder_writable, keeper->home,
+				       &keeper->folder);
+}
+
 static int
 keeper_begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 {
@@ -379,6 +391,8 @@ keeper_begin(struct keeper *keeper, const struct msg_keep *keep, const char **wh
 		keeper->files = open_store(&keep->files, what_r);
 	if (keep->has_volumes)
 		open_volumes(keeper, &keep->volumes);
+	if (keep->has_folder)
+		open_folder(keeper, keep);
 	if (!keep->has_store)
 		return 0;
 	snprintf(directory, sizeof(directory), "the directory of the store, %.*s",
@@ -395,14 +409,15 @@ keeper_begin(struct keeper *keeper, const struct msg_keep *keep, const char **wh
 }
 
 static int
-say_begun(int r, const char *what, int no_volumes)
+say_begun(int r, const char *what, const struct keeper *keeper)
 {
 	struct msg msg = { .type = MSG_KEEPING, .keeping = {
 		.build = msg_str(PROTO_BUILD),
 		.error = r < 0 ? (uint32_t)-r : 0,
 		.what = msg_str(r < 0 ? what : ""),
 		.removed = r > 0 ? (uint32_t)r : 0,
-		.volumes = (uint32_t)-no_volumes,
+		.volumes = (uint32_t)-keeper->no_volumes,
+		.folder = (uint32_t)-keeper->no_folder,
 	} };
 
 	return frame_send(KEEPER_CONTROL, &msg, NULL, 0);
@@ -440,6 +455,10 @@ keeper_serve(struct keeper *keeper, struct frame *frame)
 		return on_attach_files(keeper, frame);
 	if (type == MSG_VOLUME)
 		return volumes_on_message(keeper->volumes, keeper->no_volumes, frame);
+	if (type == MSG_FOLDER) {
+		folder_on_message(keeper->folder, keeper->no_folder, frame);
+		return 0;
+	}
 	if (keeper->store < 0)
 		return -EBADMSG;
 	switch ((unsigned int)type) {
@@ -458,7 +477,7 @@ int
 keeper_main(void)
 {
 	struct keeper keeper = { .store = -1, .files = -ENOENT, .home = -1,
-				 .no_volumes = -ENOENT };
+				 .no_volumes = -ENOENT, .no_folder = -ENOENT };
 	struct frame_reader reader;
 	struct frame frame = { 0 };
 	const char *what = "process";
@@ -471,9 +490,9 @@ keeper_main(void)
 	if (r == 0)
 		r = keeper_begin(&keeper, &frame.msg.keep, &what);
 	frame_done(&frame);
-	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep(keeper.volumes != NULL) < 0))
+	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep(keeper.volumes, keeper.folder) < 0))
 		return EXIT_FAILURE;
-	if (say_begun(r, what, keeper.no_volumes) < 0 || r < 0)
+	if (say_begun(r, what, &keeper) < 0 || r < 0)
 		return EXIT_FAILURE;
 	/* Ends when the supervisor closes its end of the socket. */
 	while (frame_reader_read(&reader, KEEPER_CONTROL, &frame) == 1) {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@
 /* How long the kernel may remember a name: no other process changes the directory. Attributes are
  * asked for each time, because a file is shown as the property of the process that asks. */
 #define NAMES_SECONDS 86400
+#define FOLDER_NAMES_SECONDS 1		/* in a folder, which other processes do change */
+#define NOBODY 65534
 #define LISTS_MAX 512			/* open directories, of which each costs 32 KiB */
 
 #define NO_REPLY INT_MIN
@@ -76,22 +79,29 @@ volume_read_name(const char **at, size_t *len)
  * that a script sets are kept as the group's bits on the disk. The group's bits that a script sets
  * are not kept: scripts see the others' bits in their place. */
 static mode_t
-mode_on_disk(mode_t mode, bool is_directory)
+mode_on_disk(const struct volume *v, mode_t mode, bool is_directory)
 {
+	if (v->tree.terms.is_folder)
+		return mode & 0777;
 	return (is_directory ? 0700 : 0600) | (mode & 0100) | (mode & 0700) >> 3 | (mode & 07);
 }
 
 static mode_t
-mode_shown(const struct stat *st)
+mode_shown(const struct volume *v, const struct stat *st)
 {
 	mode_t bits = (st->st_mode & 070) << 3 | (st->st_mode & 07) << 3 | (st->st_mode & 07);
 
+	if (v->tree.terms.is_folder)
+		bits = st->st_mode & 0777;
 	return (st->st_mode & S_IFMT) | (S_ISLNK(st->st_mode) ? 0777 : bits);
 }
 
 static void
 fill_attributes(const struct volume *v, const struct stat *st, struct fuse_attr *attr_r)
 {
+	/* This process is root of the outer namespace, which is the user. */
+	bool own = !v->tree.terms.is_folder || st->st_uid == 0;
+
 	*attr_r = (struct fuse_attr){
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
@@ -102,10 +112,10 @@ fill_attributes(const struct volume *v, const struct stat *st, struct fuse_attr 
 		.atimensec = (uint32_t)st->st_atim.tv_nsec,
 		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
 		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
-		.mode = mode_shown(st),
+		.mode = mode_shown(v, st),
 		.nlink = (uint32_t)st->st_nlink,
-		.uid = v->head->uid,
-		.gid = v->head->gid,
+		.uid = own ? v->head->uid : NOBODY,
+		.gid = own ? v->head->gid : NOBODY,
 		.blksize = VOLUME_BLOCK,
 	};
 }
@@ -139,7 +149,7 @@ answer_entry(struct volume *v, const char *name)
 	memset(out, 0, sizeof(*out));
 	out->nodeid = (uintptr_t)node;
 	out->generation = node->generation;
-	out->entry_valid = NAMES_SECONDS;
+	out->entry_valid = v->tree.terms.is_folder ? FOLDER_NAMES_SECONDS : NAMES_SECONDS;
 	fill_attributes(v, &st, &out->attr);
 	return sizeof(*out);
 }
@@ -221,7 +231,7 @@ on_mkdir(struct volume *v, const void *in, size_t len)
 {
 	const struct fuse_mkdir_in *mkdir = in;
 	const char *at = (const char *)(mkdir + 1), *name;
-	const mode_t mode = mode_on_disk(mkdir->mode, true);
+	const mode_t mode = mode_on_disk(v, mkdir->mode, true);
 	int r;
 
 	len -= sizeof(*mkdir);
@@ -235,7 +245,7 @@ on_mknod(struct volume *v, const void *in, size_t len)
 {
 	const struct fuse_mknod_in *mknod = in;
 	const char *at = (const char *)(mknod + 1), *name;
-	const mode_t mode = mode_on_disk(mknod->mode, false);
+	const mode_t mode = mode_on_disk(v, mknod->mode, false);
 	int r;
 
 	len -= sizeof(*mknod);
@@ -377,7 +387,7 @@ set_mode_or_size(struct volume *v, const struct fuse_setattr_in *set)
 {
 	struct volume_node *node = asked(v);
 	uint64_t size = set->size;
-	int fd = node->fd, r = 0;
+	int fd = node->only_reads && (set->valid & FATTR_SIZE) ? -1 : node->fd, r = 0;
 	struct stat st;
 
 	if (fd < 0)
@@ -388,7 +398,7 @@ set_mode_or_size(struct volume *v, const struct fuse_setattr_in *set)
 	if (fstat(fd, &st) < 0)
 		r = -errno;
 	if (r == 0 && (set->valid & FATTR_MODE) &&
-	    fchmod(fd, mode_on_disk(set->mode, S_ISDIR(st.st_mode))) < 0)
+	    fchmod(fd, mode_on_disk(v, set->mode, S_ISDIR(st.st_mode))) < 0)
 		r = -errno;
 	if (r == 0 && (set->valid & FATTR_SIZE))
 		r = (int)volume_change(&v->tree, fd, size, false, truncate_to, &size);
@@ -415,35 +425,62 @@ on_setattr(struct volume *v, const void *in, size_t)
 	return r < 0 ? r : answer_attributes(v, asked(v));
 }
 
+/* The size of a folder is that of its disk. */
+static int
+folder_statfs(int root, struct fuse_statfs_out *out)
+{
+	struct statfs fs;
+
+	if (fstatfs(root, &fs) < 0)
+		return -errno;
+	out->st.bsize = out->st.frsize = (uint32_t)fs.f_bsize;
+	out->st.blocks = fs.f_blocks;
+	out->st.bfree = fs.f_bfree;
+	out->st.bavail = fs.f_bavail;
+	out->st.files = fs.f_files;
+	out->st.ffree = fs.f_ffree;
+	return sizeof(*out);
+}
+
 static int
 on_statfs(struct volume *v, const void *, size_t)
 {
 	const struct volume_tree *tree = &v->tree;
+	const uint64_t bytes_max = tree->terms.bytes_max, files_max = tree->terms.files_max;
 	struct fuse_statfs_out *out = (void *)v->out;
 
 	memset(out, 0, sizeof(*out));
-	out->st.bsize = out->st.frsize = VOLUME_BLOCK;
-	out->st.blocks = tree->bytes_max / VOLUME_BLOCK;
-	out->st.bfree = tree->bytes < tree->bytes_max
-		? (tree->bytes_max - tree->bytes) / VOLUME_BLOCK : 0;
-	out->st.bavail = out->st.bfree;
-	out->st.files = tree->files_max;
-	out->st.ffree = tree->files < tree->files_max ? tree->files_max - tree->files : 0;
 	out->st.namelen = NAME_MAX;
+	if (tree->terms.is_folder)
+		return folder_statfs(tree->root, out);
+	out->st.bsize = out->st.frsize = VOLUME_BLOCK;
+	out->st.blocks = bytes_max / VOLUME_BLOCK;
+	out->st.bfree = tree->bytes < bytes_max ? (bytes_max - tree->bytes) / VOLUME_BLOCK : 0;
+	out->st.bavail = out->st.bfree;
+	out->st.files = files_max;
+	out->st.ffree = tree->files < files_max ? files_max - tree->files : 0;
 	return sizeof(*out);
 }
 
 /* ---- open files ---- */
 
-static int
-on_open(struct volume *v, const void *, size_t)
+/* May the kernel use what it has read of the file before? */
+static uint32_t
+open_flags(const struct volume *v)
 {
+	return v->tree.terms.is_folder ? 0 : FOPEN_KEEP_CACHE;
+}
+
+static int
+on_open(struct volume *v, const void *in, size_t)
+{
+	const struct fuse_open_in *open = in;
 	struct fuse_open_out *out = (void *)v->out;
-	int r = volume_take(&v->tree, asked(v));
+	int r = volume_take(&v->tree, asked(v), (int)open->flags);
 
 	if (r < 0)
 		return r;
-	*out = (struct fuse_open_out){ .open_flags = FOPEN_KEEP_CACHE };
+	*out = (struct fuse_open_out){ .open_flags = open_flags(v) };
 	return sizeof(*out);
 }
 
@@ -452,7 +489,7 @@ on_create(struct volume *v, const void *in, size_t len)
 {
 	const struct fuse_create_in *create = in;
 	const char *at = (const char *)(create + 1), *name;
-	const mode_t mode = mode_on_disk(create->mode, false);
+	const mode_t mode = mode_on_disk(v, create->mode, false);
 	struct fuse_open_out *open;
 	struct volume_node *node;
 	int r, n;
@@ -468,13 +505,13 @@ on_create(struct volume *v, const void *in, size_t len)
 	if (n < 0)
 		return n;
 	node = node_of(v, ((const struct fuse_entry_out *)(void *)v->out)->nodeid);
-	r = volume_take(&v->tree, node);
+	r = volume_take(&v->tree, node, (int)create->flags);
 	if (r < 0) {
 		volume_forget(&v->tree, node, 1);
 		return r;
 	}
 	open = (void *)(v->out + n);
-	*open = (struct fuse_open_out){ .open_flags = FOPEN_KEEP_CACHE };
+	*open = (struct fuse_open_out){ .open_flags = open_flags(v) };
 	return n + (int)sizeof(*open);
 }
 
@@ -592,6 +629,9 @@ on_readdir(struct volume *v, const void *in, size_t)
 
 		if (used + size > most)
 			break;
+		if (entry->d_type != DT_DIR && entry->d_type != DT_REG && entry->d_type != DT_LNK &&
+		    entry->d_type != DT_UNKNOWN)
+			continue;
 		memset(to, 0, size);
 		to->ino = entry->d_ino;
 		to->off = (uint64_t)telldir(list);
@@ -633,7 +673,8 @@ on_init(struct volume *v, const void *in, size_t)
 	/* Without a write-back cache: a write reaches this process before it returns, so the
 	 * writer learns that the volume is full. */
 	out->flags = init->flags & (FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_MAX_PAGES |
-				    FUSE_CACHE_SYMLINKS);
+				    (v->tree.terms.is_folder ? FUSE_AUTO_INVAL_DATA
+							     : FUSE_CACHE_SYMLINKS));
 	out->max_background = 16;
 	out->congestion_threshold = 12;
 	out->max_write = DATA_MAX;
@@ -678,7 +719,7 @@ static const struct {
 	[FUSE_RENAME] = { on_rename, sizeof(struct fuse_rename_in) },
 	[FUSE_RENAME2] = { on_rename2, sizeof(struct fuse_rename2_in) },
 	[FUSE_STATFS] = { on_statfs, 0 },
-	[FUSE_OPEN] = { on_open, 0 },
+	[FUSE_OPEN] = { on_open, sizeof(struct fuse_open_in) },
 	[FUSE_CREATE] = { on_create, sizeof(struct fuse_create_in) },
 	[FUSE_READ] = { volume_on_read, sizeof(struct fuse_read_in) },
 	[FUSE_WRITE] = { on_write, sizeof(struct fuse_write_in) },
@@ -716,7 +757,7 @@ volume_handle(struct volume *v, const char *in, size_t len)
 }
 
 int
-volume_serve(int fuse, int root, uint64_t bytes_max, uint64_t files_max,
+volume_serve(int fuse, int root, const struct volume_terms *terms,
 	     void (*ready)(void *arg, int error), void *arg)
 {
 	struct volume *v = calloc(1, sizeof(*v));
@@ -727,7 +768,7 @@ volume_serve(int fuse, int root, uint64_t bytes_max, uint64_t files_max,
 	if (r == 0) {
 		v->fuse = fuse;
 		v->out = out;
-		r = volume_tree_open(&v->tree, root, bytes_max, files_max);
+		r = volume_tree_open(&v->tree, root, terms);
 	}
 	ready(arg, r);
 	while (r == 0 && !v->over) {

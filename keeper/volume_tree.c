@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,17 +95,35 @@ add_up(int dir, unsigned int depth, struct sum *sum)
 	return r;
 }
 
+/* Opens a path below the directory, by no link of any kind, and in no other mount: such as a /proc
+ * that is mounted below. A descriptor or -1 with errno. */
+static int
+open_beneath(int root, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned int)flags,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+			   RESOLVE_NO_XDEV,
+	};
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
 int
-volume_tree_open(struct volume_tree *tree, int root, uint64_t bytes_max, uint64_t files_max)
+volume_tree_open(struct volume_tree *tree, int root, const struct volume_terms *terms)
 {
 	struct sum sum = { 0 };
-	int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : add_up(fd, 0, &sum);
+	int fd = terms->is_folder ? open_beneath(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+				  : openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : 0;
 
+	if (r == 0 && terms->is_folder)
+		close(fd);
+	else if (r == 0)
+		r = add_up(fd, 0, &sum);
 	memset(tree, 0, sizeof(*tree));
 	tree->root = root;
-	tree->bytes_max = bytes_max;
-	tree->files_max = files_max;
+	tree->terms = *terms;
 	tree->bytes = sum.bytes;
 	tree->files = sum.files;
 	tree->top.fd = -1;
@@ -256,10 +275,12 @@ volume_open(const struct volume_tree *tree, const struct volume_node *node, int 
 	path = write_path(node, text);
 	if (!path)
 		return -ENAMETOOLONG;
-	/* openat2 could refuse links on the way, but units with RestrictSUIDSGID= have none. There
-	 * are no links on the way: nodes with children are directories, only this process changes
-	 * them, and the root of its file tree is this directory. */
-	fd = openat(tree->root, path, flags | O_CLOEXEC | O_NOFOLLOW);
+	/* openat2 could refuse links on the way, but units with RestrictSUIDSGID= have none. In a
+	 * volume there are no links on the way: nodes with children are directories, only this
+	 * process changes them, and the root of its file tree is this directory. */
+	flags |= O_CLOEXEC | O_NOFOLLOW;
+	fd = tree->terms.is_folder ? open_beneath(tree->root, path, flags)
+				   : openat(tree->root, path, flags);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -280,6 +301,21 @@ volume_stat(const struct volume_tree *tree, const struct volume_node *node, stru
 	return fd < 0 ? fd : fstat(fd, st_r) < 0 ? -errno : 0;
 }
 
+/* Makes the node one that has no name. From now on it is listed without a parent: no look-up finds
+ * it, and it is freed with the others. */
+static void
+detach(struct volume_tree *tree, struct volume_node *node)
+{
+	struct volume_node **at;
+
+	node->gone = true;
+	take_out(tree, node);
+	at = bucket_of(tree, NULL, node->name);
+	node->next = *at;
+	*at = node;
+	free_unneeded(tree, node);
+}
+
 int
 volume_look(struct volume_tree *tree, struct volume_node *parent, const char *name,
 	    struct volume_node **node_r, struct stat *st_r)
@@ -293,9 +329,18 @@ volume_look(struct volume_tree *tree, struct volume_node *parent, const char *na
 	if (!is_ours(st_r))
 		return -ENOENT;
 	*node_r = tree_find(tree, parent, name);
+	/* Another process has put another file there. */
+	if (*node_r && tree->terms.is_folder && (*node_r)->opens > 0 &&
+	    (*node_r)->inode != st_r->st_ino) {
+		detach(tree, *node_r);
+		*node_r = NULL;
+	}
 	if (!*node_r)
 		*node_r = tree_make(tree, parent, name);
-	return *node_r ? 0 : -ENOMEM;
+	if (!*node_r)
+		return -ENOMEM;
+	(*node_r)->inode = st_r->st_ino;
+	return 0;
 }
 
 /* ---- names ---- */
@@ -316,7 +361,8 @@ tree_has_room(const struct volume_tree *tree, uint64_t bytes)
 {
 	struct statfs fs;
 
-	if (tree->bytes > tree->bytes_max || bytes > tree->bytes_max - tree->bytes)
+	if (!tree->terms.is_folder && (tree->bytes > tree->terms.bytes_max ||
+				       bytes > tree->terms.bytes_max - tree->bytes))
 		return -ENOSPC;
 	if (fstatfs(tree->root, &fs) < 0)
 		return -errno;
@@ -344,7 +390,8 @@ volume_admits(const struct volume_tree *tree, const struct volume_node *parent)
 		return -ENAMETOOLONG;
 	if (r < 0)
 		return r;
-	return tree->files >= tree->files_max ? -ENOSPC : tree_has_room(tree, VOLUME_BLOCK);
+	return !tree->terms.is_folder && tree->files >= tree->terms.files_max
+		? -ENOSPC : tree_has_room(tree, VOLUME_BLOCK);
 }
 
 void
@@ -365,20 +412,10 @@ give_back(struct volume_tree *tree, uint64_t files, uint64_t bytes)
 static void
 note_removed(struct volume_tree *tree, struct volume_node *node, const struct stat *st)
 {
-	struct volume_node **at;
-
 	if (!node || node->opens == 0)
 		give_back(tree, 1, cost_of(st));
-	if (!node)
-		return;
-	node->gone = true;
-	take_out(tree, node);
-	/* From now on the node is listed without a parent: no look-up finds it, and it is freed
-	 * with the others. */
-	at = bucket_of(tree, NULL, node->name);
-	node->next = *at;
-	*at = node;
-	free_unneeded(tree, node);
+	if (node)
+		detach(tree, node);
 }
 
 int
@@ -398,12 +435,13 @@ volume_remove(struct volume_tree *tree, struct volume_node *parent, const char *
 /* Checks that a file, with everything below it if it is a directory, can be moved to the directory
  * "to" without exceeding VOLUME_DEPTH_MAX. 0, -ENAMETOOLONG or another -errno. */
 static int
-check_depth(int dir, const char *name, const struct stat *st, const struct volume_node *to)
+check_depth(const struct volume_tree *tree, int dir, const char *name, const struct stat *st,
+	    const struct volume_node *to)
 {
 	struct sum sum = { 0 };
 	int fd, r;
 
-	if (!S_ISDIR(st->st_mode))
+	if (!S_ISDIR(st->st_mode) || tree->terms.is_folder)
 		return 0;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	r = fd < 0 ? -errno : add_up(fd, 0, &sum);
@@ -432,7 +470,7 @@ volume_rename(struct volume_tree *tree, struct volume_node *from, const char *na
 	if (from == to && strcmp(name, new_name) == 0)
 		return without ? -EEXIST : 0;
 	if (from != to)
-		r = check_depth(dir, name, &st, to);
+		r = check_depth(tree, dir, name, &st, to);
 	copy = r == 0 ? strdup(new_name) : NULL;
 	if (!copy)
 		return r < 0 ? r : -ENOMEM;
@@ -461,15 +499,41 @@ volume_rename(struct volume_tree *tree, struct volume_node *from, const char *na
 
 /* ---- open files ---- */
 
-int
-volume_take(struct volume_tree *tree, struct volume_node *node)
+/* Opens a file for reading and writing; one of a folder only for reading, if that is all that its
+ * user wants or may do. */
+static int
+open_file(const struct volume_tree *tree, const struct volume_node *node, bool writes,
+	  bool *only_reads_r)
 {
-	if (node->fd < 0) {
-		int fd = volume_open(tree, node, O_RDWR | O_NONBLOCK);
+	int fd = volume_open(tree, node, O_RDWR | O_NONBLOCK);
+	struct stat st;
 
+	*only_reads_r = tree->terms.is_folder && !writes &&
+			(fd == -EACCES || fd == -EPERM || fd == -EROFS || fd == -ETXTBSY);
+	if (*only_reads_r)
+		fd = volume_open(tree, node, O_RDONLY | O_NONBLOCK);
+	/* Another process may have put something else there. */
+	if (fd >= 0 && tree->terms.is_folder && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd == -EMFILE ? -ENFILE : fd;
+}
+
+int
+volume_take(struct volume_tree *tree, struct volume_node *node, int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY, only_reads;
+	int fd;
+
+	if (node->fd < 0 || (writes && node->only_reads)) {
+		fd = open_file(tree, node, writes, &only_reads);
 		if (fd < 0)
-			return fd == -EMFILE ? -ENFILE : fd;
+			return fd;
+		if (node->fd >= 0)
+			close(node->fd);
 		node->fd = fd;
+		node->only_reads = only_reads;
 	}
 	node->opens++;
 	return 0;

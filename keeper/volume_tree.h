@@ -6,6 +6,9 @@
  * each with one name; so a parent and a name identify a node. No symbolic link is followed on the
  * host.
  *
+ * A folder of a user is served in the same way, but it has no size, and other processes change it
+ * at any time: nodes are looked up by their paths each time, without following links.
+ *
  * A file counts with its size in whole blocks, holes included, and each name counts as one more
  * block. So the disk never holds more than is counted.
  */
@@ -31,20 +34,30 @@ struct volume_node {
 	unsigned int children;		/* how many nodes have this parent */
 	unsigned int opens;		/* users of fd */
 	int fd;				/* for reading and writing; -1: it is not open */
+	bool only_reads;		/* fd, of a file that this user may not write to */
+	ino_t inode;			/* when it was looked up last */
 	bool gone;			/* it has no name any more */
+};
+
+/* What is served. */
+struct volume_terms {
+	uint64_t bytes_max, files_max;	/* of a volume */
+	bool is_folder;			/* of a user; otherwise a volume */
+	bool is_writable;		/* a folder */
 };
 
 struct volume_tree {
 	int root;			/* the directory; borrowed */
-	uint64_t bytes_max, bytes;
-	uint64_t files_max, files;	/* names */
+	struct volume_terms terms;
+	uint64_t bytes, files;		/* files: names */
 	uint64_t generation;
 	struct volume_node top;
 	struct volume_node *bucket[VOLUME_BUCKETS];
 };
 
-/* Counts the files of the directory. root: borrowed. 0 or -errno. */
-int volume_tree_open(struct volume_tree *tree, int root, uint64_t bytes_max, uint64_t files_max);
+/* Counts the files of the directory, of a volume. root: borrowed. 0 or -errno; -ENOSYS: the kernel
+ * cannot open files of a folder without following links. */
+int volume_tree_open(struct volume_tree *tree, int root, const struct volume_terms *terms);
 void volume_tree_close(struct volume_tree *tree);
 
 /* Opens a node. It must not be a link unless flags has O_PATH. A descriptor, or -errno; -ENOENT: it
@@ -76,8 +89,9 @@ int volume_remove(struct volume_tree *tree, struct volume_node *parent, const ch
 int volume_rename(struct volume_tree *tree, struct volume_node *from, const char *name,
 		  struct volume_node *to, const char *new_name, bool without);
 
-/* Add and remove a user of node->fd, which is open while it has users. 0 or -errno. */
-int volume_take(struct volume_tree *tree, struct volume_node *node);
+/* Add and remove a user of node->fd, which is open while it has users. flags: those of open(2). 0
+ * or -errno. */
+int volume_take(struct volume_tree *tree, struct volume_node *node, int flags);
 void volume_give(struct volume_tree *tree, struct volume_node *node);
 
 /* Changes the content of a file. If there is room for a file of end bytes, calls change, and then

@@ -26,6 +26,7 @@
 #include "base/own.h"
 #include "base/stall.h"
 #include "keeper/volume.h"
+#include "keeper/volume_tree.h"
 #include "keeper/walls.h"
 
 #define DEVICE "/dev/fuse"
@@ -33,10 +34,22 @@
 #define LOCK_TRIES 100			/* for a server that was told to end */
 #define LOCK_PAUSE_MS 50
 
-struct row {
-	char path[VOLUME_TENANT_MAX + 1 + VOLUME_NAME_MAX + 1];	/* TENANT/NAME */
+/* What a server serves. */
+struct served {
 	int mount;			/* the mount in the keeper's namespace */
 	int alive;			/* a pipe: at its end when the server has ended */
+};
+
+struct row {
+	char path[VOLUME_TENANT_MAX + 1 + VOLUME_NAME_MAX + 1];	/* TENANT/NAME */
+	struct served served;
+};
+
+struct folder {
+	char *directory;
+	int fd, home;
+	bool is_writable;
+	struct served served;		/* mount -1: not yet */
 };
 
 struct volumes {
@@ -48,8 +61,9 @@ struct volumes {
 
 /* The descriptors and bounds of the server of a volume. */
 struct server {
-	int fuse, root, cgroup, gate, alive;
-	uint64_t bytes, files;
+	int fuse, root, gate, alive;
+	int cgroup;			/* -1: that of the keeper */
+	struct volume_terms terms;
 };
 
 /* ---- the server's process ---- */
@@ -111,17 +125,19 @@ volumes_arrange(int *fd[], size_t n)
 	return close_range(3 + (unsigned int)n, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* Enters a mount namespace that has nothing but the directory. root becomes its descriptor there.
- */
+/* Enters a mount namespace that has nothing but the directory. root becomes its descriptor there. A
+ * folder has what is mounted below it, too: the kernel does not let it go without. */
 static int
-enter_root(int root)
+enter_root(int root, const struct volume_terms *terms)
 {
 	struct mount_attr attr = {
-		.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+		.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC |
+			    (terms->is_folder && !terms->is_writable ? MOUNT_ATTR_RDONLY : 0),
 	};
-	own_fd int tree = call_open_tree(root, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	const unsigned int all = AT_EMPTY_PATH | (terms->is_folder ? AT_RECURSIVE : 0);
+	own_fd int tree = call_open_tree(root, "", all | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	if (tree < 0 || call_mount_setattr(tree, "", AT_EMPTY_PATH, &attr) < 0 ||
+	if (tree < 0 || call_mount_setattr(tree, "", all, &attr) < 0 ||
 	    unshare(CLONE_NEWNS) < 0 ||
 	    call_move_mount(tree, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
 	    fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
@@ -153,23 +169,23 @@ live_as_server(struct server *server)
 	stall_forget();
 	prctl(PR_SET_NAME, "python-volume", 0, 0, 0);
 	signal(SIGCHLD, SIG_DFL);
-	r = join_cgroup(server->cgroup);
+	r = server->cgroup < 0 ? 0 : join_cgroup(server->cgroup);
 	if (r == 0)
 		r = volumes_arrange((int **)keep, sizeof(keep) / sizeof(keep[0]));
-	if (r == 0)
+	if (r == 0 && !server->terms.is_folder)
 		r = volumes_lock(server->root);
 	if (r == 0)
-		r = enter_root(server->root);
+		r = enter_root(server->root, &server->terms);
 	if (r == 0)
 		r = raise_limit();
 	if (r == 0)
-		r = walls_enter(WALLS_VOLUME);
+		r = walls_enter(WALLS_VOLUME |
+				(server->terms.is_folder ? WALLS_FOLDER : 0));
 	if (r < 0) {
 		volumes_say(server->gate, r);
 		_exit(EXIT_FAILURE);
 	}
-	r = volume_serve(server->fuse, server->root, server->bytes, server->files, on_ready,
-			 &server->gate);
+	r = volume_serve(server->fuse, server->root, &server->terms, on_ready, &server->gate);
 	_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
@@ -293,17 +309,14 @@ mount_over(int root, int fuse)
 }
 
 static void
-volumes_unmount(const struct volumes *volumes, const char *path)
+volumes_unmount(const char *path)
 {
-	char text[PATH_MAX];
-
-	snprintf(text, sizeof(text), "%s/%s", volumes->directory, path);
-	umount2(text, MNT_DETACH | UMOUNT_NOFOLLOW);
+	umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
 }
 
-/* Mounts a clone in the worker. 0 or -errno. */
+/* Mounts a clone at the place in the worker. home: the keeper's namespace. 0 or -errno. */
 static int
-volumes_attach(const struct volumes *volumes, int mount, int worker)
+volumes_attach(int mount, int worker, const char *place, int home)
 {
 	own_fd int tree = call_open_tree(mount, "",
 				    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -311,38 +324,47 @@ volumes_attach(const struct volumes *volumes, int mount, int worker)
 
 	if (tree < 0 || setns(worker, CLONE_NEWNS) < 0)
 		return -errno;
-	if (call_move_mount(tree, "", AT_FDCWD, VOLUME_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	if (call_move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		r = -errno;
 	/* As in keeper.c. */
-	if (setns(volumes->home, CLONE_NEWNS) < 0)
+	if (setns(home, CLONE_NEWNS) < 0)
 		_exit(EXIT_FAILURE);
 	return r;
 }
 
 static bool
-is_alive(const struct row *row)
+is_alive(const struct served *served)
 {
-	struct pollfd end = { .fd = row->alive };
+	struct pollfd end = { .fd = served->alive };
 
 	return poll(&end, 1, 0) == 0;
+}
+
+static void
+served_done(struct served *served, const char *path)
+{
+	close(served->mount);
+	close(served->alive);
+	volumes_unmount(path);
+	served->mount = -1;
 }
 
 /* Forgets the volumes whose servers have ended. */
 static void
 volumes_sweep(struct volumes *volumes)
 {
+	char path[PATH_MAX];
 	size_t left = 0;
 
 	for (size_t i = 0; i < volumes->n; i++) {
 		struct row *row = &volumes->row[i];
 
-		if (is_alive(row)) {
+		if (is_alive(&row->served)) {
 			volumes->row[left++] = *row;
 			continue;
 		}
-		close(row->mount);
-		close(row->alive);
-		volumes_unmount(volumes, row->path);
+		snprintf(path, sizeof(path), "%s/%s", volumes->directory, row->path);
+		served_done(&row->served, path);
 	}
 	volumes->n = left;
 }
@@ -358,15 +380,14 @@ volumes_find(const struct volumes *volumes, const char *path)
 
 /* ---- VOLUME ---- */
 
-/* Mounts the volume in the worker and starts its server, which has the gate from then on. 0 or
- * -errno. */
+/* Mounts a file system over the directory root and at the place in the worker, and starts its
+ * server, which has the gate from then on. path: of the directory. 0 or -errno. */
 static int
-volumes_start(struct volumes *volumes, const char *path, int root, const struct msg_volume *asked,
-	      const struct frame *frame)
+start_server(struct server *server, const char *path, int worker, const char *place, int home,
+	     struct served *served_r)
 {
 	own_fd int fuse = open(DEVICE, O_RDWR | O_CLOEXEC);
 	own_fd int mount = -1, alive = -1, end = -1;
-	struct row *row;
 	int pair[2], r;
 	pid_t pid;
 
@@ -374,29 +395,47 @@ volumes_start(struct volumes *volumes, const char *path, int root, const struct 
 		return -errno;
 	alive = pair[0];
 	end = pair[1];
-	row = reallocarray(volumes->row, volumes->n + 1, sizeof(*row));
+	mount = mount_over(server->root, fuse);
+	if (mount < 0)
+		return mount;
+	r = volumes_attach(mount, worker, place, home);
+	server->fuse = fuse;
+	server->alive = end;
+	pid = r == 0 ? fork() : -1;
+	if (pid == 0)
+		live_as_server(server);
+	if (pid < 0) {
+		r = r < 0 ? r : -errno;
+		volumes_unmount(path);
+		return r;
+	}
+	*served_r = (struct served){ give_fd(mount), give_fd(alive) };
+	return 0;
+}
+
+static int
+volumes_start(struct volumes *volumes, const char *path, int root, const struct msg_volume *asked,
+	      const struct frame *frame)
+{
+	struct server server = {
+		.root = root, .gate = frame->fds.fd[1], .cgroup = frame->fds.fd[2],
+		.terms = { .bytes_max = asked->bytes, .files_max = asked->files },
+	};
+	char whole[PATH_MAX];
+	struct row *row = reallocarray(volumes->row, volumes->n + 1, sizeof(*row));
+	int r;
+
 	if (!row)
 		return -ENOMEM;
 	volumes->row = row;
-	mount = mount_over(root, fuse);
-	if (mount < 0)
-		return mount;
-	r = volumes_attach(volumes, mount, frame->fds.fd[0]);
-	pid = r == 0 ? fork() : -1;
-	if (pid == 0)
-		live_as_server(&(struct server){
-			.fuse = fuse, .root = root, .cgroup = frame->fds.fd[2],
-			.gate = frame->fds.fd[1], .alive = end,
-			.bytes = asked->bytes, .files = asked->files });
-	if (pid < 0) {
-		r = r < 0 ? r : -errno;
-		volumes_unmount(volumes, path);
+	row = &volumes->row[volumes->n];
+	snprintf(whole, sizeof(whole), "%s/%s", volumes->directory, path);
+	r = start_server(&server, whole, frame->fds.fd[0], VOLUME_PLACE, volumes->home,
+			 &row->served);
+	if (r < 0)
 		return r;
-	}
-	row = &volumes->row[volumes->n++];
 	snprintf(row->path, sizeof(row->path), "%s", path);
-	row->mount = give_fd(mount);
-	row->alive = give_fd(alive);
+	volumes->n++;
 	return 0;
 }
 
@@ -415,7 +454,8 @@ volumes_provide(struct volumes *volumes, const char *tenant, const char *name,
 	volumes_sweep(volumes);
 	row = volumes_find(volumes, path);
 	if (row) {
-		r = volumes_attach(volumes, row->mount, frame->fds.fd[0]);
+		r = volumes_attach(row->served.mount, frame->fds.fd[0], VOLUME_PLACE,
+				   volumes->home);
 		return r < 0 ? r : 1;
 	}
 	root = volumes_open_directory(volumes, tenant, name, &frame->msg.volume);
@@ -463,4 +503,52 @@ volumes_new(const char *directory, int fd, int home, struct volumes **volumes_r)
 		return -ENOMEM;
 	**volumes_r = (struct volumes){ .directory = strdup(directory), .fd = fd, .home = home };
 	return (*volumes_r)->directory ? 0 : -ENOMEM;
+}
+
+/* ---- FOLDER ---- */
+
+/* As volumes_provide. */
+static int
+folder_provide(struct folder *folder, const struct frame *frame)
+{
+	const int worker = frame->fds.fd[0];
+	struct server server = {
+		.root = folder->fd, .gate = frame->fds.fd[1], .cgroup = -1,
+		.terms = { .is_folder = true, .is_writable = folder->is_writable },
+	};
+	int r;
+
+	if (folder->served.mount >= 0 && is_alive(&folder->served)) {
+		r = volumes_attach(folder->served.mount, worker, FOLDER_PLACE, folder->home);
+		return r < 0 ? r : 1;
+	}
+	if (folder->served.mount >= 0)
+		served_done(&folder->served, folder->directory);
+	return start_server(&server, folder->directory, worker, FOLDER_PLACE, folder->home,
+			    &folder->served);
+}
+
+void
+folder_on_message(struct folder *folder, int trouble, struct frame *frame)
+{
+	int r = trouble == 0 ? folder_provide(folder, frame) : trouble;
+
+	if (r != 0)
+		volumes_say(frame->fds.fd[1], r < 0 ? r : 0);
+}
+
+int
+folder_new(const char *directory, bool writable, int home, struct folder **folder_r)
+{
+	own_fd int fuse = open(DEVICE, O_RDWR | O_CLOEXEC);
+	int fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fuse < 0)
+		return -errno;
+	*folder_r = calloc(1, sizeof(**folder_r));
+	if (!*folder_r)
+		return -ENOMEM;
+	**folder_r = (struct folder){ .directory = strdup(directory), .fd = fd, .home = home,
+				      .is_writable = writable, .served.mount = -1 };
+	return (*folder_r)->directory ? 0 : -ENOMEM;
 }

@@ -7,12 +7,18 @@
  * mounts the file system in its own namespace, over the directory, and clones this mount into
  * workers. When the process has ended, its mounts answer every call with an error; the next request
  * for the volume starts a new process.
+ *
+ * The folder of the user who has started the service is served in the same way, at FOLDER_PLACE, by
+ * a process in the keeper's cgroup. KEEP names it.
  */
 #ifndef KEEPER_VOLUMES_H
 #define KEEPER_VOLUMES_H
 
+#include <stdbool.h>
+
 #include "proto/frame.h"
 
+struct folder;
 struct volumes;
 
 /* directory: an absolute path; fd: the open directory, borrowed; home: the keeper's mount
@@ -23,5 +29,13 @@ int volumes_new(const char *directory, int fd, int home, struct volumes **volume
  * answer is trouble, a -errno. 0 or -EBADMSG. Returns only in the keeper, not in a child that it
  * makes. */
 int volumes_on_message(struct volumes *volumes, int trouble, struct frame *frame);
+
+/* The user's folder. directory: an absolute path; home: as above. 0, or -errno: why the folder
+ * cannot be mounted. */
+int folder_new(const char *directory, bool writable, int home, struct folder **folder_r);
+
+/* Obeys the message FOLDER, and takes its descriptors, as volumes_on_message does. folder NULL:
+ * there is none, and the answer is trouble. */
+void folder_on_message(struct folder *folder, int trouble, struct frame *frame);
 
 #endif

@@ -72,6 +72,7 @@ static const struct {
 	{ "fchmod", VOLUME, "a volume's files" },
 	{ "utimensat", VOLUME, "a volume's files" },
 	{ "fstatfs", VOLUME, "room on the disk" },
+	{ "openat2", WALLS_FOLDER, "a folder's files, by no link" },
 	{ "umask", VOLUME, "a volume's files have the modes that are asked for" },
 	{ "recvmsg", WALLS_KEEPER, "messages" },
 	{ "poll", WALLS_MOUNTER, "whether the server of a volume lives" },
@@ -214,9 +215,10 @@ walls_enter(enum walls_for whom)
 }
 
 int
-walls_keep(bool volumes)
+walls_keep(bool volumes, bool folder)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	return load_filter(WALLS_KEEPER | (volumes ? WALLS_MOUNTER : 0));
+	return load_filter(WALLS_KEEPER | (volumes || folder ? WALLS_MOUNTER : 0) |
+			   (folder ? WALLS_FOLDER : 0));
 }

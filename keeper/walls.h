@@ -14,6 +14,8 @@ enum walls_for {
 	WALLS_VOLUME = 8,	/* the server of a volume: may use files of the volume, whose
 				 * directory is the root of the process */
 	WALLS_MOUNTER = 16,	/* in addition to WALLS_KEEPER: a keeper that has volumes */
+	WALLS_FOLDER = 32,	/* in addition to WALLS_VOLUME: the server of a folder; and to
+				 * WALLS_MOUNTER: a keeper that has one */
 	WALLS_KEEPER = 4,	/* the keeper: may also use all calls of its children, mounts and
 				 * namespaces */
 };
@@ -24,8 +26,8 @@ enum walls_for {
 int walls_enter(enum walls_for whom);
 
 /* To be called in the keeper, before it serves. It keeps its capabilities, and calls that are not
- * allowed fail with EPERM. Its children enter walls of their own in addition. volumes: the keeper
- * makes file systems for volumes, and has children that serve them. 0 or -errno. */
-int walls_keep(bool volumes);
+ * allowed fail with EPERM. Its children enter walls of their own in addition. volumes, folder:
+ * the keeper makes file systems for them, and has children that serve them. 0 or -errno. */
+int walls_keep(bool volumes, bool folder);
 
 #endif

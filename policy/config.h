@@ -299,6 +299,10 @@ struct config {
 		char *approvals;	/* file; NULL: approvals end with the service */
 		struct config_list operators;
 	} admin;
+	struct {			/* of the user who has started the service: --folder */
+		const char *path;	/* absolute, and no link; borrowed. NULL: none */
+		bool is_writable;
+	} folder;
 	struct {
 		char *directory;	/* NULL: nothing is kept on disk */
 		bool passing;		/* the files end with the service */

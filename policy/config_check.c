@@ -127,7 +127,7 @@ bool
 config_has_keeper(const struct config *config)
 {
 	return config->packages.store != NULL || config->files.directory != NULL ||
-	       config->workspace.volume;
+	       config->workspace.volume || config->folder.path != NULL;
 }
 
 bool

@@ -103,6 +103,8 @@
 #define VOLUME_NAME_MAX 64		/* bytes of the name of a volume */
 #define VOLUME_PLACE "/volume/data"	/* an empty directory of every jail; the keeper mounts a
 					 * volume on it. Landlock has a rule for /volume */
+#define FOLDER_PLACE "/volume/folder"	/* as VOLUME_PLACE, for the user's folder; /folder is a
+					 * link to it, where the service has one */
 #define FILE_URI_MAX (3 * PATH_TEXT_MAX + 64)	/* bytes of the address of a stored file */
 #define FILE_BYTES_MAX (1ULL << 40)	/* bytes of a stored file */
 

@@ -18,6 +18,7 @@ static const struct option options[] = {
 	{ "stdio", no_argument, NULL, 'i' },
 	{ "private", no_argument, NULL, 'o' },
 	{ "packages", optional_argument, NULL, 'a' },
+	{ "folder", required_argument, NULL, 'f' },
 	{ "toolsets", required_argument, NULL, 'l' },
 	{ "verbose", no_argument, NULL, 'b' },
 	{ "check-config", no_argument, NULL, 'k' },
@@ -44,6 +45,8 @@ arguments_print_help(FILE *to)
 	      "                      output is kept, and only errors are logged\n"
 	      "  --packages[=URL]    with --stdio or --private: scripts may have packages from this\n"
 	      "                      index, or from the one that pip uses here; you are asked first\n"
+	      "  --folder DIR[:rw]   with --stdio or --private: scripts have this directory at\n"
+	      "                      /folder, to read only or, with :rw, to write, with your rights\n"
 	      "  --toolsets SETS     with --stdio or --private: offer these sets of tools, in the\n"
 	      "                      place of [mcp] toolsets, such as python-sandbox\n"
 	      "  --verbose           log why a limit is not the kernel's\n"
@@ -72,6 +75,9 @@ arguments_conflict(const struct arguments *arguments, bool any_left)
 	if (arguments->toolsets && !arguments->stdio)
 		return "--toolsets needs --stdio: for other services, the configuration names "
 		       "[mcp] toolsets.\n";
+	if (arguments->folder && !arguments->stdio)
+		return "--folder needs --stdio: a service of several users cannot read files with the "
+		       "rights of each.\n";
 	if (arguments->packages && !arguments->stdio)
 		return "--packages needs --stdio: for other services, the configuration names "
 		       "[packages] index and store.\n";
@@ -107,6 +113,9 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			break;
 		case 'a':
 			arguments_r->packages = optarg ? optarg : "";
+			break;
+		case 'f':
+			arguments_r->folder = optarg;
 			break;
 		case 'l':
 			arguments_r->toolsets = optarg;

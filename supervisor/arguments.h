@@ -26,6 +26,7 @@ struct arguments {
 	const char *config;		/* NULL: not given */
 	const char *who;		/* with SHOW_POLICY */
 	const char *packages;		/* a URL; "": --packages without one; NULL: no --packages */
+	const char *folder;		/* DIR or DIR:rw; NULL: not given */
 	const char *toolsets;		/* in the place of [mcp] toolsets; NULL: not given */
 	bool stdio;
 	bool private;			/* with stdio: only for the user at a terminal who has

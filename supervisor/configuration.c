@@ -128,6 +128,8 @@ add_the_rest(struct config *config, const struct configuration_source *source, F
 	if (source->packages && laptop_packages(config, source->packages, errors) < 0 &&
 	    source->whom != FOR_PRIVATE)
 		r = -EINVAL;
+	if (r == 0 && source->folder)
+		r = laptop_folder(config, source->folder, errors);
 	if (r == 0 && source->one_client)
 		laptop_files(config, errors);
 	return r;

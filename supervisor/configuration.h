@@ -27,6 +27,7 @@ struct configuration_source {
 	bool with_own;		/* also the files of the user, if there is no path */
 	bool one_client;	/* --stdio: without the places of the machine's service */
 	const char *toolsets;	/* in the place of [mcp] toolsets; NULL: as the files say */
+	const char *folder;	/* for laptop_folder(); NULL: none */
 	const char *packages;	/* the index for laptop_packages(); NULL: it is not called */
 };
 

@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -318,4 +320,61 @@ laptop_files(struct config *config, FILE *errors)
 	else
 		config->files.passing = set_place(config, "files", "directory", directory, FILES,
 						  errors) == 0;
+}
+
+/* ---- the user's folder ---- */
+
+/* Is it on a file system whose files are not data, such as /proc? */
+static bool
+is_of_kernel(const char *path)
+{
+	static const unsigned long kinds[] = {
+		PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
+		DEVPTS_SUPER_MAGIC,
+	};
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if ((unsigned long)fs.f_type == kinds[i])
+			return true;
+	return false;
+}
+
+/* Why the directory cannot be shown; NULL: it can. */
+static const char *
+folder_is_wrong(const char *path)
+{
+	struct stat st;
+
+	if (!path || stat(path, &st) < 0)
+		return strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return "it is no directory";
+	if (strcmp(path, "/") == 0)
+		return "name a directory of yours, not the whole machine";
+	return is_of_kernel(path) ? "its files belong to the kernel" : NULL;
+}
+
+int
+laptop_folder(struct config *config, const char *folder, FILE *errors)
+{
+	static char *path;		/* found once: later this process may look for no files */
+	const char *end = strrchr(folder, ':'), *wrong;
+	bool has_word = end && (strcmp(end, ":rw") == 0 || strcmp(end, ":ro") == 0);
+	own_mem char *named = xasprintf("%.*s", (int)(has_word ? (size_t)(end - folder)
+							       : strlen(folder)), folder);
+
+	if (!path) {
+		path = realpath(named, NULL);
+		wrong = folder_is_wrong(path);
+		if (wrong) {
+			fprintf(errors, "--folder: %s: %s\n", named, wrong);
+			return -EINVAL;
+		}
+	}
+	config->folder.path = path;
+	config->folder.is_writable = has_word && strcmp(end, ":rw") == 0;
+	return 0;
 }

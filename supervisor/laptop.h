@@ -23,4 +23,8 @@ int laptop_packages(struct config *config, const char *index, FILE *errors);
  * logged, and larger files are not kept. */
 void laptop_files(struct config *config, FILE *errors);
 
+/* Sets config->folder. folder: DIR, DIR:ro or DIR:rw. 0; or -EINVAL: it is no directory that can be
+ * shown, and the reason was printed to errors. */
+int laptop_folder(struct config *config, const char *folder, FILE *errors);
+
 #endif

@@ -780,6 +780,7 @@ main(int argc, char **argv)
 		.one_client = arguments.stdio,
 		.toolsets = arguments.toolsets,
 		.packages = arguments.packages,
+		.folder = arguments.folder,
 	};
 	s.config = configuration_read(&s.source, stderr);
 	if (!s.config)

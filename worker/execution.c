@@ -66,17 +66,22 @@ put_link(struct frame *frame, bool replace)
 	return r < 0 ? r : workspace_link(&frame->msg.link, replace);
 }
 
-/* A volume could not be mounted. */
-static bool without_volume;
+/* Where a volume or a folder could not be mounted; NULL: there is no such place. */
+static const char *without;
 
 static int
 await_volume(struct frame *frame)
 {
+	const struct msg_str *asked = &frame->msg.await_volume.place;
+	const char *place = asked->len == strlen(FOLDER_PLACE) &&
+			    memcmp(asked->at, FOLDER_PLACE, asked->len) == 0
+		? FOLDER_PLACE : VOLUME_PLACE;
 	int r = frame->fds.n > 0 ? gate_wait(frame_take_fd(frame, 0)) : 0;
 
 	if (r == 0)
-		r = workspace_has_volume();
-	without_volume = r < 0;
+		r = workspace_has_mount(place);
+	if (r < 0)
+		without = place;
 	return r;
 }
 
@@ -101,6 +106,7 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 	int r;
 
 	workspace_forget_inputs();
+	without = NULL;
 	frame_reader_init(&reader, FROM_SUPERVISOR);
 	for (;;) {
 		r = frame_reader_read(&reader, JAIL_CONTROL, frame);
@@ -124,10 +130,10 @@ execution_refuse_input(const struct msg_run *run, int error, struct msg_done *do
 {
 	static char message[160];
 
-	snprintf(message, sizeof(message), "[Errno %d] %s: %s", error,
-		 without_volume ? "the volume could not be mounted at " VOLUME_PLACE
-				: "an input file could not be put into " WORKSPACE,
-		 strerrordesc_np(error));
+	snprintf(message, sizeof(message), "[Errno %d] %s%s: %s", error,
+		 without ? "this could not be mounted: "
+			 : "an input file could not be put into ",
+		 without ? without : WORKSPACE, strerrordesc_np(error));
 	*done_r = (struct msg_done){
 		.id = run->id, .exit_code = 1, .raised = true,
 		.has_error_type = true, .error_type = msg_str("OSError"),

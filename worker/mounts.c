@@ -682,7 +682,7 @@ make_places(int root)
 }
 
 static int
-make_own(int root, bool zero, bool terminals, const char **what_r)
+make_own(int root, bool zero, bool terminals, bool folder, const char **what_r)
 {
 	size_t n_devices = sizeof(devices) / sizeof(devices[0]) - (zero ? 0 : 1);
 	int r;
@@ -708,6 +708,13 @@ make_own(int root, bool zero, bool terminals, const char **what_r)
 		r = bind_device(root, devices[i]);
 		if (r < 0)
 			return mounts_failed(what_r, "device", devices[i], r);
+	}
+	if (folder) {
+		r = make_dirs(root, &FOLDER_PLACE[1], true);
+		if (r == 0)
+			r = mounts_make_link(root, "folder", &FOLDER_PLACE[1]);
+		if (r < 0)
+			return mounts_failed(what_r, "directory", FOLDER_PLACE, r);
 	}
 	if (terminals) {
 		r = make_dirs(root, &PTS[1], true);
@@ -789,8 +796,8 @@ mount_views(const char *options)
 }
 
 int
-mounts_build(const struct msg_strs *paths, bool zero, bool terminals, struct msg_strs *missing,
-	     const char **what_r)
+mounts_build(const struct msg_strs *paths, bool zero, bool terminals, bool folder,
+	     struct msg_strs *missing, const char **what_r)
 {
 	own_fd int root = -1;
 	int r;
@@ -810,7 +817,7 @@ mounts_build(const struct msg_strs *paths, bool zero, bool terminals, struct msg
 	if (r == 0)
 		r = show_all_configured(root, paths, missing, what_r);
 	if (r == 0)
-		r = make_own(root, zero, terminals, what_r);
+		r = make_own(root, zero, terminals, folder, what_r);
 	if (r < 0)
 		return r;
 	/* An operator may have configured it to be shown. */

@@ -15,9 +15,10 @@
  * unmounts the host's tree. The built-in paths and those in "paths" are mounted read-only. Those in
  * "paths" that do not exist are appended to missing, whose array must have room for all of them and
  * borrows their texts. zero: the tree has /dev/zero. terminals: it has /dev/ptmx, /dev/pts and
- * /dev/tty. During imports there is a writable file system on /run. 0, or -errno with *what_r
- * naming the step or path (valid until the next call). */
-int mounts_build(const struct msg_strs *paths, bool zero, bool terminals,
+ * /dev/tty. folder: it has FOLDER_PLACE, and /folder, a link to it. During imports there is a
+ * writable file system on /run. 0, or -errno with *what_r naming the step or path (valid until the
+ * next call). */
+int mounts_build(const struct msg_strs *paths, bool zero, bool terminals, bool folder,
 		 struct msg_strs *missing, const char **what_r);
 
 /* Unmounts the file system for imports. 0 or -errno. */

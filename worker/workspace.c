@@ -175,13 +175,13 @@ is_mounted(const char *place)
 }
 
 int
-workspace_has_volume(void)
+workspace_has_mount(const char *place)
 {
 	struct stat there;
 
-	if (stat(VOLUME_PLACE, &there) < 0)
+	if (stat(place, &there) < 0)
 		return -errno;
-	return is_mounted(VOLUME_PLACE) ? 0 : -ENXIO;
+	return is_mounted(place) ? 0 : -ENXIO;
 }
 
 int

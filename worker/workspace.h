@@ -50,8 +50,8 @@ void workspace_forget_inputs(void);
 /* As workspace_put, but makes a symbolic link to the place of a stored file. */
 int workspace_link(const struct msg_link *link, bool replace);
 
-/* Checks that a volume is mounted and answers. 0 or -errno. */
-int workspace_has_volume(void);
+/* Checks that a volume or a folder is mounted at the place and answers. 0 or -errno. */
+int workspace_has_mount(const char *place);
 
 /* Notes the state of an empty root in a tmpfs. If root has not changed, workspace_tell does not
  * read the directory. */

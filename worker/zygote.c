@@ -269,7 +269,7 @@ zygote_prepare(const struct msg_configure *configure, struct jail *jail,
 		 * prevent it. */
 		r = mounts_build(&configure->paths,
 				 configure->memory_counted || jail->landlock_abi > 0,
-				 configure->terminals, missing, what);
+				 configure->terminals, configure->folder, missing, what);
 	if (r < 0)
 		return r;
 	workspace_bounds = (struct workspace_bounds){

@@ -35,12 +35,14 @@ make_description(const struct config *config)
 		"the session that it answers with the next cells. Answers, packages and network "
 		"are those of run_script.\n"
 		"After an exception everything up to it is kept; after a crash or a limit "
-		"the session is as before the cell (state rolled_back), but for files. "
+		"the session is as before the cell (state rolled_back), but for files%s. "
 		"Threads, processes and tasks live on. Unused for %u s it is closed. "
 		"profile and dependencies are chosen when it begins.%s\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
 		"\"x + 1\"} gives result 21.",
-		environment_version(), config->repl.idle_seconds, script_input_text(config));
+		environment_version(), config->folder.is_writable
+			? " (checkpoints never have those in /folder)" : "",
+		config->repl.idle_seconds, script_input_text(config));
 	return xalloc_check(n < 0 ? NULL : text);
 }
 

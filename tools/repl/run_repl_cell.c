@@ -432,6 +432,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		request.input = arguments->files.item;
 		request.n_inputs = arguments->files.n;
 		request.volume = arguments->volume;
+		request.folder = true;
 		request.inspect = arguments->inspect;
 		if (!request.inspect)
 			offer_cell(run, &request);

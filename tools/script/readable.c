@@ -164,7 +164,7 @@ line_starts(const struct line *line, const char *with)
 static bool
 is_of_library(const struct line *line)
 {
-	static const char *const own[] = { "/workspace/", "/tmp/", "/volume/", "/home/" };
+	static const char *const own[] = { "/workspace/", "/tmp/", "/volume/", "/folder/", "/home/" };
 	struct line path = { line->at + strlen(FRAME), line->end };
 
 	if (*path.at != '/')

@@ -48,6 +48,7 @@ run_script_make_description(const struct config *config)
 {
 	char *packages = environment_names_text(config), *text;
 	own_mem char *others = other_tools_text(config);
+	own_mem char *folder = run_script_folder_text(config);
 	int n;
 
 	n = asprintf(&text,
@@ -56,12 +57,12 @@ run_script_make_description(const struct config *config)
 		"objects given to display(), and the files it left in /workspace, where it "
 		"starts.\n"
 		"Nothing survives the call: send a whole program each time, or use run_repl. "
-		"The script sees no files of the machine and %s. Top-level await, threads and "
+		"The script sees no files of the machine%s and %s. Top-level await, threads and "
 		"subprocesses work.%s%s%s\n"
 		"Example: {\"script\": \"import math\\nmath.factorial(10)\"} gives result "
 		"3628800.",
-		environment_version(), run_script_network_text(config), script_input_text(config),
-		packages, others);
+		environment_version(), folder, run_script_network_text(config),
+		script_input_text(config), packages, others);
 	free(packages);
 	return xalloc_check(n < 0 ? NULL : text);
 }
@@ -209,6 +210,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.network = &run->host.config->network,
 		.spill = arguments->spill,
 		.volume = arguments->volume,
+		.folder = true,
 		.imports = arguments->imports.item,
 		.n_imports = arguments->imports.n,
 		.globals = arguments->globals,

@@ -56,4 +56,7 @@ char *run_script_input_schema(enum run_for tool, const struct config *config);
 /* A sentence for descriptions about the network of scripts; static. */
 const char *run_script_network_text(const struct config *config);
 
+/* The part of a sentence of descriptions that names the user's folder, malloc'd; "": there is none. */
+char *run_script_folder_text(const struct config *config);
+
 #endif

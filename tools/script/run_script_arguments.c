@@ -22,6 +22,7 @@
 #include "tools/shared/schema.h"
 #include "tools/shared/tiers.h"
 
+#define FOLDER_SHOWN 160		/* bytes of a path that descriptions show */
 #define MIB (1024.0 * 1024.0)
 #define TEXT_TOKENS_MAX 250000		/* about a megabyte */
 
@@ -372,6 +373,20 @@ run_script_input_schema(enum run_for tool, const struct config *config)
 	schema_say(schema, FILES_ARGUMENT, " At most %u KiB each, %u KiB together.",
 		   config->results.input_bytes >> 10, config->results.inputs_bytes >> 10);
 	return schema_take(schema);
+}
+
+char *
+run_script_folder_text(const struct config *config)
+{
+	const char *path = config->folder.path;
+	bool is_plain = path && strlen(path) <= FOLDER_SHOWN;
+
+	if (!path)
+		return xstrdup("");
+	for (const char *c = path; *c; c++)
+		is_plain &= *c >= ' ' && *c <= '~';
+	return xasprintf(" but /folder, which is %s of its user%s,", is_plain ? path : "a directory",
+			 config->folder.is_writable ? " (changes there stay)" : " (read-only)");
 }
 
 const char *

@@ -23,9 +23,13 @@
 
 #include <cmocka.h>
 
+#include "keeper/volume_tree.h"
+
 #define BYTES_MAX (256 * 1024ULL)
 #define FILES_MAX 8
 #define UID 4711
+
+static const struct volume_terms terms = { .bytes_max = BYTES_MAX, .files_max = FILES_MAX };
 
 static struct {
 	char directory[32];
@@ -57,7 +61,7 @@ static void *
 serve(void *arg)
 {
 	(void)arg;
-	rig.result = volume_serve(rig.theirs, rig.root, BYTES_MAX, FILES_MAX, on_ready,
+	rig.result = volume_serve(rig.theirs, rig.root, &terms, on_ready,
 				  &rig.ready);
 	return NULL;
 }

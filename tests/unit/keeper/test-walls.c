@@ -121,7 +121,7 @@ inside(enum walls_for whom, int (*act)(size_t i), size_t i)
 	int status;
 
 	if (pid == 0)
-		_exit((whom == WALLS_KEEPER ? walls_keep(false) : walls_enter(whom)) < 0
+		_exit((whom == WALLS_KEEPER ? walls_keep(false, false) : walls_enter(whom)) < 0
 		      ? 100 : act(i));
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -151,6 +151,11 @@ ways_out_are_closed(void **state)
 			if ((tries[i].whom & whom[w]) && refused != 0)
 				fail_msg("%s works for %d", tries[i].what, whom[w]);
 		}
+	/* The server of a folder has one call more than that of a volume. */
+	for (size_t i = 0; i < N(tries); i++)
+		if (tries[i].whom & WALLS_VOLUME)
+			assert_int_equal(inside(WALLS_VOLUME | WALLS_FOLDER, fails, i),
+					 tries[i].act == try_openat2);
 }
 
 static int
@@ -212,7 +217,7 @@ a_keeper_of_volumes_has_a_little_more(void **state)
 	(void)state;
 	pid = fork();
 	if (pid == 0)
-		_exit(walls_keep(true) == 0 && mounts_in_workers(0) == 0 &&
+		_exit(walls_keep(true, false) == 0 && mounts_in_workers(0) == 0 &&
 		      try_unshare() < 0 && errno == EPERM && try_mount() < 0 && errno == EPERM &&
 		      try_exec() < 0 && errno == EPERM && try_unix() < 0 && errno == EPERM &&
 		      try_ptrace() < 0 && errno == EPERM && try_clone_user() < 0 &&
