@@ -69,6 +69,48 @@ def the_program_for_people_works():
     assert (p.returncode, p.stdout) == (7, "hello from here\n"), (p.returncode, p.stdout)
 
 
+def example(name, *changes):
+    """Installs a unit of the examples, with lines replaced."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", name)
+    text = read(path)
+    for old, new in changes:
+        assert re.search(old, text, re.M), (old, text)
+        text = re.sub(old, new, text, flags=re.M)
+    with open("/etc/systemd/system/" + name, "w") as f:
+        f.write(text)
+
+
+@test
+def a_timer_runs_a_script():
+    """The examples report.service and report.timer, but for the time and the script."""
+    with open("/tmp/report.py", "w") as f:
+        f.write("open('report.csv', 'w').write('a,b')\nprint('as usual')\n")
+    os.chmod("/tmp/report.py", 0o644)
+    example("report.service", ("^User=.*", "User=%s" % pwd.getpwuid(ALICE).pw_name),
+            ("^Environment=REPORT=.*", "Environment=REPORT=/tmp/report.py"), ("^PrivateTmp=.*", "PrivateTmp=no"))
+    example("report.timer", ("^OnCalendar=.*", "OnActiveSec=1"), ("^RandomizedDelaySec=.*", ""),
+            ("^Persistent=.*", ""))
+    try:
+        sh("systemctl", "daemon-reload")
+        sh("systemctl", "start", "report.timer")
+        folder = until("the report is there", lambda: [
+            name for name in (os.listdir("/var/lib/reports") if os.path.isdir("/var/lib/reports") else [])
+            if os.path.exists("/var/lib/reports/%s/report.csv" % name)])[0]
+        until("the unit has ended", lambda: sh(
+            "systemctl", "show", "--property=ActiveState", "--value", "report.service").strip() == "inactive")
+        assert sh("systemctl", "show", "--property=Result", "--value", "report.service").strip() == "success"
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", folder), folder
+        assert read("/var/lib/reports/%s/output.txt" % folder) == "as usual\n"
+        assert read("/var/lib/reports/%s/report.csv" % folder) == "a,b"
+        log = sh("mcp-python", "audit", "show", "--tenant", "uid:%d" % ALICE, "--text", "as usual")
+        assert '"execution-started"' in log, log
+    finally:
+        sh("systemctl", "stop", "report.timer", check=False)
+        for name in "report.service", "report.timer":
+            os.unlink("/etc/systemd/system/" + name)
+        sh("systemctl", "daemon-reload")
+
+
 @test
 def output_comes_at_once_and_an_interrupt_ends_the_script():
     with open("/tmp/long.py", "w") as f:
