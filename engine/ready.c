@@ -35,8 +35,9 @@
 
 #define RECIPES_OF_TENANT 8
 #define IMPORTS_OF_RECIPE 1024	/* a call with a longer list of allowed modules has no recipe */
-#define MAKE_CPU_MS 2000	/* the most processor time for an import */
-#define MAKE_MOST_MS 30000	/* the most time; on a busy machine it gets its turn late */
+#define MAKE_CPU_MS 10000	/* the most processor time for an import: a virtual machine counts
+				 * time in which its host runs something else, too */
+#define MAKE_MOST_MS 60000	/* the most time; on a busy machine it gets its turn late */
 #define MAKE_IDLE_MS 5000	/* the most time without processor time: an import that hangs */
 #define LOOK_MS 500		/* between looks */
 #define LATE_CPU_US 5000	/* less than this between two looks does not count */
