@@ -26,6 +26,7 @@ libbase_a_SOURCES = \
 	base/ownerfile.c base/ownerfile.h \
 	base/socketfile.c base/socketfile.h \
 	base/stall.c base/stall.h \
+	base/trace.c base/trace.h \
 	base/userdir.c base/userdir.h \
 	base/utf8.c base/utf8.h \
 	base/watched.c base/watched.h \

@@ -129,26 +129,27 @@ log_say(int priority, const char *format, ...)
 	pthread_mutex_unlock(&lock);
 }
 
-static void __attribute__((format(printf, 3, 0)))
-log_args(int priority, const char *event, const char *format, va_list args)
+/* allowance NULL: the event has no limit. */
+static void __attribute__((format(printf, 4, 0)))
+log_args(int priority, const char *event, struct allowance *allowance, const char *format,
+	 va_list args)
 {
-	struct allowance *allowance;
 	char text[LOG_LINE_MAX], line[LOG_LINE_MAX];
 	size_t len = 0, room = sizeof(text);
 	int n;
 
-	allowance = allowance_of(event);
-	if (!log_take_line(allowance))
+	if (allowance && !log_take_line(allowance))
 		return;
 	if (to_journal)
 		len += (size_t)snprintf(text, room, "<%d>", priority);
 	if (dropped)
 		len += (size_t)snprintf(text + len, room - len, "[%lu lines lost] ", dropped);
 	len += (size_t)snprintf(text + len, room - len, "%s ", event);
-	if (allowance->left_out)
+	if (allowance && allowance->left_out) {
 		len += (size_t)snprintf(text + len, room - len, "left-out=%lu ",
 					allowance->left_out);
-	allowance->left_out = 0;
+		allowance->left_out = 0;
+	}
 	n = vsnprintf(text + len, room - len, format, args);
 	if (n > 0)
 		len += (size_t)n < room - len ? (size_t)n : room - len - 1;
@@ -169,7 +170,19 @@ log_line(int priority, const char *event, const char *format, ...)
 		return;
 	va_start(args, format);
 	pthread_mutex_lock(&lock);
-	log_args(priority, event, format, args);
+	log_args(priority, event, allowance_of(event), format, args);
+	pthread_mutex_unlock(&lock);
+	va_end(args);
+}
+
+void
+log_unlimited(const char *event, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	pthread_mutex_lock(&lock);
+	log_args(LOG_DEBUG, event, NULL, format, args);
 	pthread_mutex_unlock(&lock);
 	va_end(args);
 }

@@ -35,6 +35,10 @@ void log_init(int most);
 void log_line(int priority, const char *event, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* As log_line with LOG_DEBUG, without a limit of their number; for base/trace.h. */
+void log_unlimited(const char *event, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 struct log_quoted {
 	char text[LOG_QUOTED_MAX];
 };

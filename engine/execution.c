@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/own.h"
+#include "base/trace.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/egress.h"
@@ -58,9 +59,11 @@ static const unsigned int execution_legal_next[EXECUTION_STATE_COUNT] = {
 static void
 execution_set_state(struct execution *e, enum execution_state to)
 {
+	static const char *const name[] = { "waiting", "running", "due" };
 	struct engine *engine = e->engine;
 
 	assert((execution_legal_next[e->state] & TO(to)) != 0);
+	trace_line(e->serial, "state=%s->%s", name[e->state], name[to]);
 	if (e->state == EXECUTION_RUNNING) {
 		TAILQ_REMOVE(&engine->running, e, link);
 		engine->n_running--;
@@ -107,6 +110,7 @@ new_execution(struct engine *engine, struct tenant *tenant,
 		.usage.asked_us = clock_us(),
 	};
 	id_new_short(e->id + 2);
+	trace_name(e->serial, e->id);
 	e->usage.memory_max = e->limits.memory_bytes;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = config_disk_bytes(engine->config,
@@ -340,6 +344,7 @@ on_check(void *arg)
 void
 execution_begin(struct execution *e, struct worker *w)
 {
+	trace_line(e->serial, "decision=run worker=%llu", (unsigned long long)w->serial);
 	execution_set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
 	e->made_ready = w->is_made_ready;
@@ -636,6 +641,10 @@ execution_deliver(struct engine *engine)
 void
 execution_stop(struct execution *e, enum stop_reason reason)
 {
+	static const char *const name[] = { "none", "cancel", "wall", "cpu", "output", "memory",
+					    "pids", "sockets", "tasks", "protocol" };
+
+	trace_line(e->serial, "decision=stop why=%s", name[reason]);
 	switch (e->state) {
 	case EXECUTION_WAITING:
 		sched_queue_remove(&e->tenant->queue, &e->item);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/trace.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
@@ -236,6 +237,7 @@ execution_answer(struct execution *e)
 	e->facts.error_traceback = texts.error_traceback;
 	outcome_decide(&e->facts, &verdict);
 	outcome.status = verdict.status;
+	trace_line(e->serial, "decision=outcome status=%s", outcome_status_name(verdict.status));
 	outcome.exit_code = verdict.exit_code;
 	outcome.signal = verdict.signal;
 	outcome.message = verdict.message;

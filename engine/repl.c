@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fair.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
@@ -53,9 +54,14 @@ static const unsigned int legal_next[REPL_PHASE_COUNT] = {
 void
 repl_set_phase(struct repl *repl, enum repl_phase to)
 {
+	static const char *const name[] = { "new", "waiting", "opening", "idle", "cell", "copy",
+					    "ended" };
 	struct share *share = repl->share;
 
 	assert((legal_next[repl->phase] & TO(to)) != 0);
+	trace_line(repl->execution ? repl->execution->serial : 0, "session-worker=%llu state=%s->%s",
+		   repl->worker ? (unsigned long long)repl->worker->serial : 0,
+		   name[repl->phase], name[to]);
 	if (repl->phase == REPL_WAITING) {
 		TAILQ_REMOVE(&share->opening, repl, waiting_link);
 		share->n_opening--;

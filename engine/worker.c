@@ -22,6 +22,7 @@
 #include "base/own.h"
 #include "base/passrights.h"
 #include "base/stall.h"
+#include "base/trace.h"
 #include "base/watched.h"
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
@@ -57,9 +58,13 @@ worker_may_move(enum worker_state from, enum worker_state to)
 static void
 worker_set_state(struct worker *w, enum worker_state to)
 {
+	static const char *const name[] = { "starting", "warm", "leased", "running", "spent",
+					    "ending" };
 	enum worker_state from = w->state;
 
 	assert(worker_may_move(from, to));
+	trace_line(0, "worker=%llu state=%s->%s", (unsigned long long)w->serial, name[from],
+		   name[to]);
 	w->state = to;
 	w->engine->owner->on_state(w, (int)from, (int)to);
 }

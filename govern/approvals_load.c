@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/trace.h"
 #include "base/utf8.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -101,6 +102,8 @@ approval_state_name(enum approval_state state)
 void
 approval_set_decided(struct approval *approval, const struct approval_decision *decision)
 {
+	trace_line(0, "approval=%s state=%s->%s", approval->id,
+		   approval_state_name(approval->state), approval_state_name(decision->state));
 	free(approval->by);
 	free(approval->why);
 	approval->state = decision->state;

@@ -19,6 +19,7 @@
 #include <event2/event.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "base/watched.h"
 
 #define BACKOFF_FIRST_MS 100
@@ -38,7 +39,10 @@ static const unsigned int legal_next[] = {
 static void
 child_set_state(struct child *c, enum child_state to)
 {
+	static const char *const name[] = { "down", "starting", "serving", "ending" };
+
 	assert((legal_next[c->state] & TO(to)) != 0);
+	trace_line(0, "child=\"%s\" state=%s->%s", c->kind->name, name[c->state], name[to]);
 	c->state = to;
 }
 

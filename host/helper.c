@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "base/trace.h"
 #include "base/xalloc.h"
 
 #define SOCKET_FD (STDERR_FILENO + 1)	/* the helper's socket, where nothing else is kept */
@@ -322,6 +323,7 @@ helper_settle(const char *name, pid_t supervisor)
 {
 	own_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	trace_begin(TRACE_OFF);
 	default_signals();
 	setsid();
 	if (prctl(PR_SET_NAME, name) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/trace.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -38,9 +39,9 @@ permission_profile_of(const struct tool_host *host, const json_t *arguments)
 					     : host->config->profile[0].name;
 }
 
-enum policy_verdict
-permission_verdict(const struct tool_host *host, const struct tool *tool,
-		   const json_t *arguments, struct why *why_r)
+static enum policy_verdict
+judge(const struct tool_host *host, const struct tool *tool,
+      const json_t *arguments, struct why *why_r)
 {
 	enum policy_verdict verdict;
 	const char *profile;
@@ -64,6 +65,17 @@ permission_verdict(const struct tool_host *host, const struct tool *tool,
 	}
 	if (verdict == POLICY_APPROVE && strcmp(tool->policy, "install_package") == 0)
 		return POLICY_ALLOW;
+	return verdict;
+}
+
+enum policy_verdict
+permission_verdict(const struct tool_host *host, const struct tool *tool,
+		   const json_t *arguments, struct why *why_r)
+{
+	enum policy_verdict verdict = judge(host, tool, arguments, why_r);
+
+	trace_line(0, "decision=policy tool=%s verdict=%s", tool->name,
+		   policy_verdict_name(verdict));
 	return verdict;
 }
 

@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/trace.h"
 #include "base/xalloc.h"
 
 #define PAUSE_FIRST_MS 10
@@ -173,6 +175,29 @@ reader_space(struct frame_reader *reader, unsigned char **at_r, size_t *len_r)
 	*len_r = reader->body_size - reader->body_len;
 }
 
+/* The number of the execution that the message belongs to; 0: none, or it does not say so. */
+static uint64_t
+execution_of(const struct msg *msg, const struct codec_shape *shape)
+{
+	uint64_t id = 0;
+
+	for (size_t i = 0; i < shape->n_fields; i++)
+		if (strcmp(shape->field[i].name, "id") == 0 && shape->field[i].kind == CODEC_U64)
+			memcpy(&id, (const char *)&msg->hello + shape->field[i].offset, sizeof(id));
+	/* The numbers of these two are of lookups. */
+	return msg->type == MSG_WHO || msg->type == MSG_PERSON ? 0 : id;
+}
+
+static void
+frame_trace(const char *way, const struct msg *msg, size_t len, size_t n_fds)
+{
+	const struct codec_shape *shape = codec_shape(msg->type);
+
+	if (trace_wanted != TRACE_OFF)
+		trace_line(execution_of(msg, shape), "%s=%s bytes=%zu fds=%zu", way, shape->name, len,
+			   n_fds);
+}
+
 /* n bytes were stored where reader_space() said. 1: they complete a frame. */
 static int
 reader_advance(struct frame_reader *reader, size_t n, struct frame *frame_r)
@@ -191,6 +216,7 @@ reader_advance(struct frame_reader *reader, size_t n, struct frame *frame_r)
 	r = codec_decode(reader->header[1], reader->body, reader->body_len, &frame.msg);
 	if (r < 0)
 		return r;
+	frame_trace("received", &frame.msg, reader->body_len, reader->fds.n);
 	frame.body = reader->body;
 	frame.fds = reader->fds;
 	*reader = (struct frame_reader){ .from = reader->from, .spare = reader->spare,
@@ -319,6 +345,7 @@ frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer)
 	h[3] = (unsigned char)(len >> 16);
 	h[4] = (unsigned char)(len >> 8);
 	h[5] = (unsigned char)len;
+	frame_trace("sent", msg, len, n_fds);
 	return 0;
 }
 

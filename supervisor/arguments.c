@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "auth/auth.h"
 #include "http/server.h"
@@ -21,6 +22,7 @@ static const struct option options[] = {
 	{ "folder", required_argument, NULL, 'f' },
 	{ "toolsets", required_argument, NULL, 'l' },
 	{ "verbose", no_argument, NULL, 'b' },
+	{ "trace", optional_argument, NULL, 'r' },
 	{ "check-config", no_argument, NULL, 'k' },
 	{ "dump-config", no_argument, NULL, 'd' },
 	{ "show-policy", required_argument, NULL, 'p' },
@@ -50,6 +52,8 @@ arguments_print_help(FILE *to)
 	      "  --toolsets SETS     with --stdio or --private: offer these sets of tools, in the\n"
 	      "                      place of [mcp] toolsets, such as python-sandbox\n"
 	      "  --verbose           log why a limit is not the kernel's\n"
+	      "  --trace[=execution] write frames, changes of state and decisions, without\n"
+	      "                      contents; only those of executions\n"
 	      "  --check-config      say what is wrong with the configuration and exit\n"
 	      "  --dump-config       print the configuration in force and exit\n"
 	      "  --show-policy WHO   print what is in force for a user, a uid or a principal\n"
@@ -122,6 +126,13 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			break;
 		case 'b':
 			arguments_r->verbose = true;
+			break;
+		case 'r':
+			if (optarg && strcmp(optarg, "execution") != 0) {
+				fputs("--trace: its value can only be execution.\n", stderr);
+				exit(EXIT_USAGE);
+			}
+			arguments_r->trace = optarg ? TRACE_EXECUTIONS : TRACE_ALL;
 			break;
 		case 'k':
 			arguments_r->action = CHECK_CONFIG;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <sysexits.h>
 
+#include "base/trace.h"
 #include "supervisor/endpoints.h"
 
 enum exit_code {
@@ -32,6 +33,7 @@ struct arguments {
 	bool private;			/* with stdio: only for the user at a terminal who has
 					 * started it */
 	bool verbose;
+	enum trace trace;
 };
 
 /* Reads the arguments. Exits after --help and --version, and if the arguments are wrong. */

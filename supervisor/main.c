@@ -770,6 +770,7 @@ main(int argc, char **argv)
 	arguments_read(argc, argv, &arguments);
 	log_init(arguments.private ? LOG_ERR
 		 : arguments.verbose || startup_is_unit() ? LOG_DEBUG : LOG_INFO);
+	trace_begin(arguments.trace);
 	signal(SIGPIPE, SIG_IGN);
 	if (arguments.action == SWEEP)
 		return unit_sweep();
