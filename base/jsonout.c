@@ -153,38 +153,33 @@ jsonout_encode(const char *text, size_t len, char out[8], size_t *out_len_r)
 	return n;
 }
 
-#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+typedef unsigned char block __attribute__((vector_size(16)));
 
-/* Whether a byte of the word is 0. */
+#define EACH(byte) ((block){ 0 } + (unsigned char)(byte))
+
+/* Are all bytes of a block written as they are? */
 static bool
-has_zero(uint64_t word)
+is_plain(const char *text)
 {
-	return ((word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80)) != 0;
+	block bytes, others;
+	uint64_t word[sizeof(block) / sizeof(uint64_t)];
+
+	memcpy(&bytes, text, sizeof(bytes));
+	others = (block)((bytes < EACH(' ')) | (bytes >= EACH(0x7f)) | (bytes == EACH('"')) |
+			 (bytes == EACH('\\')));
+	memcpy(word, &others, sizeof(word));
+	return (word[0] | word[1]) == 0;
 }
 
-/* Are all eight bytes of the word written as they are? */
-static bool
-is_plain(uint64_t word)
-{
-	return (word & EACH_BYTE(0x80)) == 0 &&
-	       ((word - EACH_BYTE(' ')) & EACH_BYTE(0x80)) == 0 &&
-	       !has_zero(word ^ EACH_BYTE('"')) && !has_zero(word ^ EACH_BYTE('\\')) &&
-	       !has_zero(word ^ EACH_BYTE(0x7f));
-}
-
-/* How many bytes at the beginning are written as they are. Looks at eight bytes at a time, because
+/* How many bytes at the beginning are written as they are. Looks at a block at a time, because
  * most of the time that the loop spends on one tenant is spent on long outputs. */
 static size_t
 plain_run(const char *text, size_t len)
 {
 	size_t n = 0;
-	uint64_t word;
 
-	for (; len - n >= sizeof(word); n += sizeof(word)) {
-		memcpy(&word, text + n, sizeof(word));
-		if (!is_plain(word))
-			break;
-	}
+	while (len - n >= sizeof(block) && is_plain(text + n))
+		n += sizeof(block);
 	while (n < len && (unsigned char)text[n] >= ' ' &&
 	       (unsigned char)text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
 		n++;

@@ -19,10 +19,8 @@
 static char *
 answer_copy(const char *bytes, size_t len)
 {
-	char *at = malloc(len + 1);
+	char *at = xmalloc(len + 1);
 
-	if (at == NULL)
-		xalloc_fail(0);
 	if (len > 0)
 		memcpy(at, bytes, len);
 	at[len] = '\0';
@@ -225,11 +223,12 @@ execution_answer(struct execution *e)
 {
 	char *note[NOTES_OF_CELL], *refused[REFUSED_IMPORTS_MAX];
 	const char *found[MODULES_OF_RUN_MAX];
-	struct output_text text[STREAM_COUNT], background[STREAM_COUNT], transcript;
+	struct output_text text[STREAM_COUNT], background[STREAM_COUNT], transcript = { 0 };
 	struct outcome_verdict verdict;
 	struct outcome_part *part;
 	struct done_texts texts;
 	struct outcome outcome = { .id = e->id, .limits = &e->limits };
+	const int only = output_only(&e->output);
 
 	take_done(e, &texts, &outcome);
 	e->facts.error_type = texts.error_type;
@@ -242,6 +241,8 @@ execution_answer(struct execution *e)
 	outcome.signal = verdict.signal;
 	outcome.message = verdict.message;
 	take_where(e, &texts, &outcome);
+	if (only < 0)
+		transcript = output_transcript(&e->output);
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		text[i] = output_stream_text(&e->output, (enum stream)i);
 		outcome.stream[i] = (struct outcome_stream){
@@ -252,9 +253,8 @@ execution_answer(struct execution *e)
 		};
 	}
 	answer_take_background(e, background, &outcome);
-	transcript = output_transcript(&e->output);
-	outcome.transcript = transcript.text;
-	outcome.transcript_len = transcript.len;
+	outcome.transcript = only < 0 ? transcript.text : text[only].text;
+	outcome.transcript_len = only < 0 ? transcript.len : text[only].len;
 	outcome.part = part = output_parts(&e->output, &outcome.n_parts);
 	results_show(&e->results, &outcome);
 	tools_show(e->tools, &outcome);

@@ -40,11 +40,8 @@ text_add(struct text_buffer *text, const void *bytes, size_t len)
 	if (len > text->size - text->len) {
 		size_t size = text->size * 2 > text->len + len ? text->size * 2
 							       : text->len + len;
-		char *at = realloc(text->at, size + 1);
 
-		if (at == NULL)
-			xalloc_fail(0);
-		text->at = at;
+		text->at = xrealloc(text->at, size + 1);
 		text->size = size;
 	}
 	if (len > 0)
@@ -77,11 +74,10 @@ head_cap(const struct output_capture *capture)
 	return capture->cap / 2;
 }
 
-/* Makes the buffer large enough for len bytes in total, at most cap. */
+/* Makes the buffer large enough for len bytes in total, at most cap, and a NUL. */
 static void
 output_reserve(struct output_capture *capture, size_t len)
 {
-	unsigned char *at;
 	size_t size = capture->size ? capture->size : 512;
 
 	if (len > capture->cap)
@@ -92,10 +88,7 @@ output_reserve(struct output_capture *capture, size_t len)
 		size *= 2;
 	if (size > capture->cap)
 		size = capture->cap;
-	at = realloc(capture->at, size);
-	if (at == NULL)
-		xalloc_fail(0);
-	capture->at = at;
+	capture->at = xrealloc(capture->at, size + 1);
 	capture->size = size;
 }
 
@@ -149,9 +142,7 @@ output_straighten(struct output_capture *capture)
 
 	if (capture->tail == head)
 		return;
-	copy = malloc(ring);
-	if (copy == NULL)
-		xalloc_fail(0);
+	copy = xmalloc(ring);
 	memcpy(copy, capture->at + capture->tail, first);
 	memcpy(copy + first, capture->at + head, ring - first);
 	memcpy(capture->at + head, copy, ring);
@@ -164,7 +155,10 @@ capture_text(struct output_capture *capture)
 	struct text_buffer text = { 0 };
 	uint64_t dropped = 0;
 
-	if (capture->written <= capture->cap) {
+	if (capture->written <= capture->cap &&
+	    (capture->len == 0 || utf8_prefix(capture->at, capture->len) == capture->len)) {
+		text = (struct text_buffer){ (char *)give_ptr(capture->at), capture->len, 0 };
+	} else if (capture->written <= capture->cap) {
 		text_add_repaired(&text, capture->at, capture->len);
 	} else {
 		size_t head = head_cap(capture), cut_head, cut_tail;
@@ -181,11 +175,8 @@ capture_text(struct output_capture *capture)
 		text_add_repaired(&text, capture->at + head + cut_tail,
 				  capture->cap - head - cut_tail);
 	}
-	if (text.at == NULL) {
-		text.at = malloc(1);
-		if (text.at == NULL)
-			xalloc_fail(0);
-	}
+	if (text.at == NULL)
+		text.at = xmalloc(1);
 	text.at[text.len] = '\0';
 	return (struct output_text){ .text = text.at,
 				     .len = text.len,
@@ -246,15 +237,40 @@ output_transcribe(struct output *output, enum stream stream, const unsigned char
 	*n_held += begun;
 }
 
+int
+output_only(const struct output *output)
+{
+	for (int i = 0; i < STREAM_COUNT && !output->mixed; i++)
+		if (output->stream[i].written > 0)
+			return i;
+	return -1;
+}
+
+/* Begins the transcript with what the only stream so far has, which fits in its cap. */
+static void
+output_mix(struct output *output)
+{
+	int only = output_only(output);
+
+	output->mixed = true;
+	if (only >= 0)
+		output_transcribe(output, (enum stream)only, output->stream[only].at,
+				  output->stream[only].len);
+}
+
 void
 output_add(struct output *output, enum stream stream, const void *bytes, size_t len)
 {
 	assert(!output->finished);
 	if (len == 0)
 		return;
+	if (output->stream[!stream].written > 0 ||
+	    output->stream[stream].written + len > output->stream[stream].cap)
+		output_mix(output);
 	capture_add(&output->stream[stream], bytes, len);
 	capture_add(&output->whole[stream], bytes, len);
-	output_transcribe(output, stream, bytes, len);
+	if (output->mixed)
+		output_transcribe(output, stream, bytes, len);
 }
 
 uint64_t
@@ -270,7 +286,13 @@ output_written(const struct output *output)
 uint64_t
 output_transcribed(const struct output *output)
 {
-	return output->both.written;
+	const struct output_capture *one;
+	int only = output_only(output);
+
+	if (only < 0)
+		return output->both.written;
+	one = &output->stream[only];
+	return one->len - utf8_begun(one->at, one->len);
 }
 
 bool
@@ -289,6 +311,7 @@ struct output_text
 output_transcript(struct output *output)
 {
 	if (!output->finished) {
+		output_mix(output);
 		for (int i = 0; i < STREAM_COUNT; i++)
 			capture_add(&output->both, output->held[i], output->n_held[i]);
 		output->finished = true;
@@ -371,9 +394,7 @@ output_parts(struct output *output, size_t *n_r)
 
 		for (size_t i = 0; i < n_pieces; i++)
 			for (size_t at = 0; at < piece[i].len; at += part[n - 1].len) {
-				part = realloc(part, (n + 1) * sizeof(*part));
-				if (part == NULL)
-					xalloc_fail(0);
+				part = xrealloc(part, (n + 1) * sizeof(*part));
 				part[n++] = (struct outcome_part){
 					.stream = (enum stream)s,
 					.offset = piece[i].offset + at,

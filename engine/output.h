@@ -35,7 +35,8 @@ struct output_capture {
 
 struct output {
 	struct output_capture stream[STREAM_COUNT];
-	struct output_capture both;
+	struct output_capture both;	/* empty until mixed */
+	bool mixed;			/* both streams were used, or the only one was too long */
 	unsigned char held[STREAM_COUNT][4];	/* incomplete characters, not yet in both */
 	size_t n_held[STREAM_COUNT];
 	struct output_capture whole[STREAM_COUNT];	/* the unchanged bytes; cap 0: not wanted */
@@ -93,8 +94,12 @@ size_t output_whole(struct output *output, enum stream stream,
  * belong to the output. */
 struct outcome_part *output_parts(struct output *output, size_t *n_r);
 
-/* Make the texts of a stream, and of both streams together. Nothing may be added afterwards. The
- * caller frees text. */
+/* The stream that all was written to and that is whole, so that its text is the one of both
+ * streams; negative: there is none. */
+int output_only(const struct output *output);
+
+/* Make the texts of a stream, and of both streams together. Nothing may be added afterwards, and
+ * each text is made once, that of both streams first. The caller frees text. */
 struct output_text output_stream_text(struct output *output, enum stream stream);
 struct output_text output_transcript(struct output *output);
 

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -70,6 +71,7 @@
 #include "tools/toolsets.h"
 
 #define FLUSH_S 2		/* for clients to read their last answers */
+#define HEAP_RETAINED (16 << 20)	/* bytes at its end that are free */
 #define SLOW_EVERY_MS 10000	/* between lines of the log, at least */
 #define STOP_S 10		/* for the whole end */
 #define FILES_PLACE_S 20	/* a script has not ended as long as one of its files waits to be
@@ -764,6 +766,9 @@ main(int argc, char **argv)
 	int r;
 
 	fill_standard_descriptors();
+	/* The memory of a long answer is used again by the next, and not returned between them. */
+	mallopt(M_TRIM_THRESHOLD, HEAP_RETAINED);
+	mallopt(M_MMAP_THRESHOLD, HEAP_RETAINED / 2);
 	event_set_mem_functions(xmalloc, xrealloc, free);
 	json_set_alloc_funcs(xmalloc, free);
 	xalloc_for_openssl();

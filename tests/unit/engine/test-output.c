@@ -239,6 +239,49 @@ transcript_loses_nothing_that_was_only_begun(void **state)
 	output_done(&output);
 }
 
+/* Nothing is stored for the transcript while one stream is used and fits, and all of it is there
+ * once the other one is used, or the cap is passed. */
+static void
+transcript_begins_when_it_differs(void **state)
+{
+	struct output output;
+	struct output_text text;
+
+	(void)state;
+	output_init(&output, 8);
+	assert_int_equal(output_only(&output), -1);
+	output_add(&output, STREAM_STDERR, "a\xe2\x82", 3);
+	assert_int_equal(output_only(&output), STREAM_STDERR);
+	assert_int_equal(output_transcribed(&output), 1);
+	assert_null(output.both.at);
+	text = output_stream_text(&output, STREAM_STDERR);
+	assert_string_equal(text.text, "a" FFFD);
+	free(text.text);
+	output_done(&output);
+
+	output_init(&output, 8);
+	output_add(&output, STREAM_STDERR, "a\xe2\x82", 3);
+	output_add(&output, STREAM_STDOUT, "b", 1);
+	output_add(&output, STREAM_STDERR, "\xac", 1);
+	assert_int_equal(output_only(&output), -1);
+	assert_int_equal(output_transcribed(&output), 5);
+	text = output_transcript(&output);
+	assert_string_equal(text.text, "ab\xe2\x82\xac");
+	free(text.text);
+	output_done(&output);
+
+	output_init(&output, 8);
+	output_add(&output, STREAM_STDOUT, "0123456", 7);
+	assert_int_equal(output_only(&output), STREAM_STDOUT);
+	output_add(&output, STREAM_STDOUT, "789", 3);
+	assert_int_equal(output_only(&output), -1);
+	assert_int_equal(output_transcribed(&output), 10);
+	text = output_transcript(&output);
+	assert_string_equal(text.text, "0123\n[... 2 bytes not shown ...]\n6789");
+	free(text.text);
+	output_done(&output);
+}
+
 static void
 whole_is_as_written(void **state)
 {
@@ -309,6 +352,7 @@ main(void)
 		cmocka_unit_test(transcript_keeps_the_order_of_arrival),
 		cmocka_unit_test(transcript_does_not_mix_characters),
 		cmocka_unit_test(transcript_loses_nothing_that_was_only_begun),
+		cmocka_unit_test(transcript_begins_when_it_differs),
 		cmocka_unit_test(whole_is_as_written),
 		cmocka_unit_test(whole_can_stop_growing),
 	};
