@@ -22,8 +22,9 @@ struct auth_tokens {
 	void *withdrawn_arg;
 };
 
+/* Takes over the tokens of read. */
 static void
-tell_withdrawn(const struct auth_tokens *tokens, const struct tokens *read)
+tokens_replace(struct auth_tokens *tokens, struct tokens *read)
 {
 	for (size_t i = 0; i < tokens->known.n && tokens->withdrawn; i++) {
 		const struct token *was = &tokens->known.token[i];
@@ -32,13 +33,6 @@ tell_withdrawn(const struct auth_tokens *tokens, const struct tokens *read)
 		if (!was->revoked && (!is || is->revoked))
 			tokens->withdrawn(tokens->withdrawn_arg, was->tenant);
 	}
-}
-
-/* Takes over the tokens of read. */
-static void
-tokens_replace(struct auth_tokens *tokens, struct tokens *read)
-{
-	tell_withdrawn(tokens, read);
 	tokens_done(&tokens->known);
 	tokens->known = *read;
 }

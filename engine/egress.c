@@ -162,10 +162,13 @@ verdict_name(uint32_t verdict)
 	return names[verdict];
 }
 
-static void
-tell_observer(const struct egress *e, const struct egress_grant *grant,
-	      const struct msg_egress_report *report)
+static int
+on_report(struct egress *e, const struct msg_egress_report *report)
 {
+	const struct egress_grant *grant = egress_find(e, report->execution);
+
+	if (grant == NULL)
+		return -EBADMSG;
 	const struct engine_observer *observer = e->options.observer;
 	const struct engine_connection connection = {
 		.tenant = grant->tenant,
@@ -184,16 +187,6 @@ tell_observer(const struct egress *e, const struct egress_grant *grant,
 
 	if (observer != NULL && observer->on_connection != NULL)
 		observer->on_connection(observer->arg, &connection);
-}
-
-static int
-on_report(struct egress *e, const struct msg_egress_report *report)
-{
-	const struct egress_grant *grant = egress_find(e, report->execution);
-
-	if (grant == NULL)
-		return -EBADMSG;
-	tell_observer(e, grant, report);
 	return 0;
 }
 

@@ -104,9 +104,7 @@ note_ready(struct engine *engine, int error, const char *text)
 	engine->ready_known = true;
 	engine->ready_error = error;
 	free(engine->ready_text);
-	engine->ready_text = strdup(text);
-	if (engine->ready_text == NULL)
-		xalloc_fail(0);
+	engine->ready_text = xstrdup(text);
 	if (engine->on_ready != NULL)
 		event_active(&engine->tell_ready, EV_TIMEOUT, 0);
 }

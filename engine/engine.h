@@ -47,6 +47,13 @@ struct engine_enforcement {
 };
 void engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r);
 
+/* The name of what enforces a limit. */
+static inline const char *
+engine_enforced_by(bool controller)
+{
+	return controller ? "cgroup" : "watchdog";
+}
+
 /* The names of well-known modules that scripts of the default profile can import, once it is ready
  * (engine/zygote.h). */
 const char *engine_packages(const struct engine *engine);

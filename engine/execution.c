@@ -98,10 +98,8 @@ new_execution(struct engine *engine, struct tenant *tenant,
 	      const struct execution_request *request, const struct execution_watcher *watcher,
 	      unsigned int profile)
 {
-	struct execution *e = calloc(1, sizeof(*e));
+	struct execution *e = xcalloc(1, sizeof(*e));
 
-	if (e == NULL)
-		xalloc_fail(0);
 	*e = (struct execution){
 		.engine = engine, .tenant = tenant, .watcher = *watcher, .profile = profile,
 		.item.kind = request->repl != NULL ? SCHED_CELLS : POOL_USUAL(profile),

@@ -113,9 +113,7 @@ results_take_offer(struct execution_results *r, struct frame *frame, size_t *at_
 	    r->is_restarted)
 		return -EBADMSG;
 	if (r->offer == NULL)
-		r->offer = calloc(r->limits->files, sizeof(*r->offer));
-	if (r->offer == NULL)
-		xalloc_fail(0);
+		r->offer = xcalloc(r->limits->files, sizeof(*r->offer));
 	*at_r = r->n_left;
 	results_keep(&r->left, &r->n_left, frame);
 	return 0;
@@ -253,10 +251,8 @@ show_files(struct execution_results *r, struct outcome *outcome)
 void
 results_show(struct execution_results *r, struct outcome *outcome)
 {
-	r->shown = calloc(r->n_displays + 1, sizeof(*r->shown));
-	r->file = calloc(r->n_left + 1, sizeof(*r->file));
-	if (r->shown == NULL || r->file == NULL)
-		xalloc_fail(0);
+	r->shown = xcalloc(r->n_displays + 1, sizeof(*r->shown));
+	r->file = xcalloc(r->n_left + 1, sizeof(*r->file));
 	for (size_t i = 0; i < r->n_displays; i++) {
 		const struct msg_display *display = &r->display[i].msg.display;
 

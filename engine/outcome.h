@@ -66,6 +66,13 @@ outcome_ran(enum outcome_status status)
 	       status != OUTCOME_AUDIT_UNAVAILABLE;
 }
 
+/* Was one of its limits hit? */
+static inline bool
+outcome_is_limit(enum outcome_status status)
+{
+	return status >= OUTCOME_TIMEOUT && status <= OUTCOME_DISK_LIMIT;
+}
+
 enum cancel_reason {
 	CANCEL_BY_CLIENT,
 	CANCEL_BY_OPERATOR,

@@ -257,17 +257,6 @@ pool_rest_zygote(struct share *share)
 		pool_give_zygote_up(share);
 }
 
-/* Ends the zygote of an idle tenant. The next zygote starts when that process is gone, so that the
- * bound holds for the processes of the launcher, too. */
-static void
-make_room_for_own(struct pool *pool)
-{
-	struct pool_profile *idle = is_one_stopping(pool) ? NULL : longest_idle(pool);
-
-	if (idle != NULL)
-		pool_give_zygote_up(idle->share);
-}
-
 /* Starts a zygote for the share. 0 or -errno; -EAGAIN: there are as many own zygotes as allowed. */
 static int
 take_own(struct share *share)
@@ -432,7 +421,14 @@ hand_out_zygotes(struct pool_profile *profile, bool warming)
 		if (take_own(share_of(entity)) == 0)
 			continue;
 		if (waits && !are_all_busy(pool)) {
-			make_room_for_own(pool);
+			struct pool_profile *idle = is_one_stopping(pool) ? NULL
+						    : longest_idle(pool);
+
+			/* Ends the zygote of an idle tenant. The next zygote starts when that
+			 * process is gone, so that the bound holds for the processes of the
+			 * launcher, too. */
+			if (idle != NULL)
+				pool_give_zygote_up(idle->share);
 			return;
 		}
 		share_of(entity)->target = 0;

@@ -327,10 +327,8 @@ repl_admits(struct repl *repl, struct repl_terms *terms_r, struct why *why_r)
 static struct repl_job *
 add_job(struct repl *repl, const struct repl_job *job)
 {
-	struct repl_job *copy = malloc(sizeof(*copy));
+	struct repl_job *copy = xmalloc(sizeof(*copy));
 
-	if (copy == NULL)
-		xalloc_fail(0);
 	*copy = *job;
 	if (repl->phase == REPL_ENDED) {
 		repl_answer(repl, copy, -ESRCH);
@@ -676,10 +674,8 @@ struct repl *
 repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 	  uint64_t memory_bytes, const struct repl_watcher *watcher)
 {
-	struct repl *repl = calloc(1, sizeof(*repl));
+	struct repl *repl = xcalloc(1, sizeof(*repl));
 
-	if (repl == NULL)
-		xalloc_fail(0);
 	*repl = (struct repl){
 		.engine = engine, .tenant = tenant, .share = &tenant->share[POOL_USUAL(profile)],
 		.watcher = *watcher, .memory_bytes = memory_bytes, .memory_most = memory_bytes,

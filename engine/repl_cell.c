@@ -163,17 +163,6 @@ make_parts(struct repl *repl, struct execution *e, struct cell_parts *parts)
 	return r;
 }
 
-/* How many of the tasks that exist before a cell are not charged to it: init; one for each state;
- * and tasks that earlier cells have left, but at most as many as one cell may have. Without this
- * bound, each cell could add as many tasks as its limit allows. */
-static uint32_t
-uncharged_tasks(const struct repl *repl, const struct execution *e, uint32_t tasks)
-{
-	uint32_t most = 1 + (uint32_t)__builtin_popcount(repl->snapshots) + e->limits.pids;
-
-	return tasks < most ? tasks : most;
-}
-
 /* Notes the tasks and the processor time that exist before the cell and are not charged to it.
  * Memory is charged to the session as a whole. Returns the number of tasks. */
 static uint32_t
@@ -183,6 +172,7 @@ take_stock(struct repl *repl, const struct execution *e, struct watchdog_usage *
 	struct worker *w = repl->worker;
 	struct watchdog_usage usage = { 0 };
 	uint32_t tasks = 0;
+	uint32_t most;
 
 	memset(&w->before, 0, sizeof(w->before));
 	if (w->leaf != NULL)
@@ -194,7 +184,11 @@ take_stock(struct repl *repl, const struct execution *e, struct watchdog_usage *
 	if (engine->pids_counted)
 		cgroup_leaf_pids(w->leaf, &tasks);
 	w->cpu_baseline_us = w->leaf != NULL ? w->before.cpu_us : usage.cpu_us;
-	tasks = uncharged_tasks(repl, e, tasks);
+	/* How many of the tasks that exist before a cell are not charged to it: init; one for each
+	 * state; and tasks that earlier cells have left, but at most as many as one cell may have.
+	 * Without this bound, each cell could add as many tasks as its limit allows. */
+	most = 1 + (uint32_t)__builtin_popcount(repl->snapshots) + e->limits.pids;
+	tasks = tasks < most ? tasks : most;
 	/* The baseline of a script has one task more: the script's own process. */
 	w->baseline.tasks = tasks + 1;
 	*usage_r = usage;

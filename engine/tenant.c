@@ -76,14 +76,10 @@ static struct tenant *
 tenant_make(struct engine *engine, const char *principal)
 {
 	struct tenant *tenant =
-		calloc(1, sizeof(*tenant) + POOL_KINDS_MAX * sizeof(tenant->share[0]));
+		xcalloc(1, sizeof(*tenant) + POOL_KINDS_MAX * sizeof(tenant->share[0]));
 
-	if (tenant == NULL)
-		xalloc_fail(0);
 	tenant->engine = engine;
-	tenant->principal = strdup(principal);
-	if (tenant->principal == NULL)
-		xalloc_fail(0);
+	tenant->principal = xstrdup(principal);
 	name_directory(tenant);
 	volumes_init(&tenant->volumes, engine, tenant->directory, &tenant->cgroup);
 	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,

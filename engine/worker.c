@@ -670,10 +670,8 @@ worker_adopt(struct engine *engine, struct share *share, uint64_t serial, uint32
 	     pid_t pid, int pidfd, int control, const int pipe[STREAM_COUNT],
 	     struct cgroup_leaf *leaf)
 {
-	struct worker *w = calloc(1, sizeof(*w));
+	struct worker *w = xcalloc(1, sizeof(*w));
 
-	if (w == NULL)
-		xalloc_fail(0);
 	*w = (struct worker){ .engine = engine, .share = share, .serial = serial, .slot = slot,
 			      .state = WORKER_LEASED, .pid = pid, .pidfd = pidfd,
 			      .control = control, .is_ready = true, .leaf = leaf };

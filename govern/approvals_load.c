@@ -172,19 +172,14 @@ approval_describe(const struct approval *approval, bool all)
 
 	for (size_t i = 0; i < approval->n_items; i++)
 		json_array_append_new(items, json_string(approval->item[i]));
-	object = xalloc_check(json_pack("{s:s,s:s,s:s,s:s,s:o,s:b,s:I,s:I}",
+	object = xalloc_check(json_pack("{s:s,s:s,s:s,s:s,s:o,s:b,s:I,s:I,s:s*,s:s*,s:s*}",
 		"id", approval->id,
 		"state", approval->over ? "over" : approval_state_name(approval->state),
 		"tenant", approval->tenant, "tool", approval->tool, "items", items,
 		"once", approval->once,
 		"created", (json_int_t)approval->created,
-		"expires", (json_int_t)approval->expires));
-	if (approval->reason)
-		json_object_set_new(object, "reason", json_string(approval->reason));
-	if (approval->by)
-		json_object_set_new(object, "by", json_string(approval->by));
-	if (approval->why)
-		json_object_set_new(object, "why", json_string(approval->why));
+		"expires", (json_int_t)approval->expires,
+		"reason", approval->reason, "by", approval->by, "why", approval->why));
 	if (approval->decided)
 		json_object_set_new(object, "decided", json_integer(approval->decided));
 	if (approval->denied_until)

@@ -346,27 +346,13 @@ on_tick(evutil_socket_t, short, void *arg)
 	writer_put(audit->writer, &audit->look.writing);
 }
 
-static void
-tell_found(struct audit *audit)
-{
-	const struct audit_file *file = &audit->log.file;
-
-	if (file->broken)
-		audit_write(audit, AUDIT_BROKEN, NULL, NULL,
-			    json_pack("{s:I}", "aside", (json_int_t)file->rotated));
-	if (file->missing && audit_log_tell_replaced(&audit->log, &file->last) == 0)
-		log_line(LOG_ERR, "audit-missing", "after=%" PRIu64, file->last.n - 1);
-	if (file->torn)
-		audit_write(audit, AUDIT_MENDED, NULL, NULL,
-			    json_pack("{s:I}", "bytes", (json_int_t)file->torn));
-}
-
 int
 audit_new(const struct config *config, const char *path, struct audit **audit_r,
 	  struct why *why_r)
 {
 	struct audit *audit = xcalloc(1, sizeof(*audit));
 	int r;
+	const struct audit_file *file;
 
 	if (!path)
 		path = config->audit.file;
@@ -389,7 +375,15 @@ audit_new(const struct config *config, const char *path, struct audit **audit_r,
 	if (audit->has_file && audit->source)
 		audit->sources = xcalloc(SOURCES, sizeof(*audit->sources));
 	audit_log_state(&audit->log, &audit->state);
-	tell_found(audit);
+	file = &audit->log.file;
+	if (file->broken)
+		audit_write(audit, AUDIT_BROKEN, NULL, NULL,
+			    json_pack("{s:I}", "aside", (json_int_t)file->rotated));
+	if (file->missing && audit_log_tell_replaced(&audit->log, &file->last) == 0)
+		log_line(LOG_ERR, "audit-missing", "after=%" PRIu64, file->last.n - 1);
+	if (file->torn)
+		audit_write(audit, AUDIT_MENDED, NULL, NULL,
+			    json_pack("{s:I}", "bytes", (json_int_t)file->torn));
 	if (audit->has_file)
 		audit_log_bound(&audit->log);
 	audit_log_tick(&audit->log);

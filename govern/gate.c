@@ -835,14 +835,6 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 	return 0;
 }
 
-static bool
-gate_is_limit(enum outcome_status status)
-{
-	return status == OUTCOME_TIMEOUT || status == OUTCOME_CPU_LIMIT ||
-	       status == OUTCOME_MEMORY_LIMIT || status == OUTCOME_PIDS_LIMIT ||
-	       status == OUTCOME_OUTPUT_LIMIT || status == OUTCOME_DISK_LIMIT;
-}
-
 /* The memory limit is the one that it ran with: a session's may be raised while a cell waits. */
 static json_t *
 describe_end(const struct engine_event *event, const struct outcome *outcome)
@@ -938,7 +930,7 @@ gate_on_answered(void *arg, const struct engine_event *event, const struct outco
 	if (!event->internal)
 		add_outputs(gate->options.audit, more, outcome);
 	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id, more);
-	if (gate_is_limit(outcome->status))
+	if (outcome_is_limit(outcome->status))
 		audit_write(gate->options.audit, AUDIT_LIMIT_HIT, principal,
 			    event->id, json_pack("{s:s,s:s}", "status",
 						 outcome_status_name(outcome->status),

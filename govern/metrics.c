@@ -47,12 +47,6 @@ struct metrics {
 	struct tool_slot tool[METRICS_TOOLS + 1];	/* the last one: all others */
 };
 
-static bool
-metrics_is_limit(enum outcome_status status)
-{
-	return status >= OUTCOME_TIMEOUT && status <= OUTCOME_DISK_LIMIT;
-}
-
 /* ---- tenants ---- */
 
 static struct slot *
@@ -121,7 +115,7 @@ metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r)
 	};
 	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++) {
 		sum_r->executions += metrics->over[i];
-		if (metrics_is_limit((enum outcome_status)i))
+		if (outcome_is_limit((enum outcome_status)i))
 			sum_r->limits_hit += metrics->over[i];
 	}
 }
@@ -154,7 +148,7 @@ metrics_on_end(void *arg, const struct engine_event *event, const struct outcome
 	}
 	count->executions++;
 	count->cpu_ms += outcome->cpu_ms;
-	count->limits_hit += metrics_is_limit(outcome->status);
+	count->limits_hit += outcome_is_limit(outcome->status);
 	count->imports_refused += outcome->n_refused_imports > 0;
 	metrics->imports_refused += outcome->n_refused_imports > 0;
 	if (metrics->next)
@@ -318,36 +312,6 @@ write_executions(const struct metrics *metrics, FILE *out)
 }
 
 static void
-write_connections(const struct metrics *metrics, FILE *out)
-{
-	openmetrics_family(out, NAME("egress_connections"), "counter", NULL,
-			   "Connections out of scripts, by what became of them.");
-	for (size_t i = 0; i < VERDICTS_MAX && metrics->connection[i].verdict; i++)
-		openmetrics_uint(out, NAME("egress_connections_total"),
-				 metrics->connection[i].count, "verdict",
-				 metrics->connection[i].verdict, NULL);
-	openmetrics_family(out, NAME("egress_bytes"), "counter", "bytes",
-			   "Bytes that these carried.");
-	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->sent, "direction", "sent",
-			 NULL);
-	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->received, "direction",
-			 "received", NULL);
-}
-
-static void
-write_questions(const struct metrics *metrics, FILE *out)
-{
-	openmetrics_family(out, NAME("input_asked"), "counter", NULL,
-			   "Questions of scripts to their users.");
-	openmetrics_uint(out, NAME("input_asked_total"), metrics->input[INPUT_ASKED], NULL);
-	openmetrics_family(out, NAME("input_ended"), "counter", NULL,
-			   "These, by how they ended.");
-	for (int i = INPUT_LINE; i < INPUT_COUNT; i++)
-		openmetrics_uint(out, NAME("input_ended_total"), metrics->input[i], "result",
-				 engine_input_name(i), NULL);
-}
-
-static void
 metrics_write_tool(FILE *out, const char *name, const struct tool_slot *slot, double value)
 {
 	openmetrics_real(out, name, value, "server", slot->server, "tool",
@@ -422,8 +386,26 @@ void
 metrics_write(const struct metrics *metrics, bool tenants, FILE *out)
 {
 	write_executions(metrics, out);
-	write_connections(metrics, out);
-	write_questions(metrics, out);
+	openmetrics_family(out, NAME("egress_connections"), "counter", NULL,
+			   "Connections out of scripts, by what became of them.");
+	for (size_t i = 0; i < VERDICTS_MAX && metrics->connection[i].verdict; i++)
+		openmetrics_uint(out, NAME("egress_connections_total"),
+				 metrics->connection[i].count, "verdict",
+				 metrics->connection[i].verdict, NULL);
+	openmetrics_family(out, NAME("egress_bytes"), "counter", "bytes",
+			   "Bytes that these carried.");
+	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->sent, "direction", "sent",
+			 NULL);
+	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->received, "direction",
+			 "received", NULL);
+	openmetrics_family(out, NAME("input_asked"), "counter", NULL,
+			   "Questions of scripts to their users.");
+	openmetrics_uint(out, NAME("input_asked_total"), metrics->input[INPUT_ASKED], NULL);
+	openmetrics_family(out, NAME("input_ended"), "counter", NULL,
+			   "These, by how they ended.");
+	for (int i = INPUT_LINE; i < INPUT_COUNT; i++)
+		openmetrics_uint(out, NAME("input_ended_total"), metrics->input[i], "result",
+				 engine_input_name(i), NULL);
 	write_tools(metrics, out);
 	if (tenants)
 		metrics_write_tenants(metrics, out);

@@ -60,10 +60,8 @@ static const char *const tools_argv[] = { "mcp-python-tools", NULL };
 static struct msg_strs
 strs_of(const struct config_list *list)
 {
-	struct msg_strs strs = { calloc(list->n + 1, sizeof(*strs.item)), list->n };
+	struct msg_strs strs = { xcalloc(list->n + 1, sizeof(*strs.item)), list->n };
 
-	if (strs.item == NULL)
-		xalloc_fail(0);
 	for (size_t i = 0; i < list->n; i++)
 		strs.item[i] = msg_str(list->item[i]);
 	return strs;

@@ -89,27 +89,21 @@ by_pid(const void *a, const void *b)
 }
 
 static void
-find_descendants(pid_t init, struct usage_answer *answer)
-{
-	uint32_t n = 1;
-
-	answer->process[0] = (struct usage_process){ .pid = init };
-	answer->n = 1;
-	for (uint32_t i = 0; i < answer->n; i++)
-		add_children(answer, answer->process[i].pid);
-	/* A process that got another parent during the walk may be in the list twice. */
-	qsort(answer->process, answer->n, sizeof(answer->process[0]), by_pid);
-	for (uint32_t i = 1; i < answer->n; i++)
-		if (answer->process[i].pid != answer->process[n - 1].pid)
-			answer->process[n++] = answer->process[i];
-	answer->n = n;
-}
-
-static void
 find_members(const struct usage_asked *asked, struct usage_answer *answer)
 {
 	if (asked->n == 0) {
-		find_descendants(asked->pid, answer);
+		uint32_t n = 1;
+
+		answer->process[0] = (struct usage_process){ .pid = asked->pid };
+		answer->n = 1;
+		for (uint32_t i = 0; i < answer->n; i++)
+			add_children(answer, answer->process[i].pid);
+		/* A process that got another parent during the walk may be in the list twice. */
+		qsort(answer->process, answer->n, sizeof(answer->process[0]), by_pid);
+		for (uint32_t i = 1; i < answer->n; i++)
+			if (answer->process[i].pid != answer->process[n - 1].pid)
+				answer->process[n++] = answer->process[i];
+		answer->n = n;
 		return;
 	}
 	for (uint32_t i = 0; i < asked->n; i++)

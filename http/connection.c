@@ -331,10 +331,26 @@ free_connection(void *object)
 }
 
 static void
-connection_leave(struct http_connection *c)
+on_close(struct evhttp_connection *, void *arg)
 {
-	struct http_server *server = c->server;
+	struct http_connection *c = arg;
+	struct http_exchange *x = c->exchange;
+	struct http_download *download = c->download;
+	struct http_upload *upload = c->upload;
+	struct http_server *server;
 
+	gate_unwait(&c->identity);
+	rota_forget(&c->turn);
+	c->exchange = NULL;
+	c->download = NULL;
+	c->upload = NULL;
+	if (x)
+		c->waiter->lost(x);
+	if (download)
+		http_download_lost(download);
+	if (upload)
+		c->upload_lost(upload);
+	server = c->server;
 	LIST_REMOVE(c, link);
 	server->by_fd[c->fd] = NULL;
 	evtimer_del(c->clock);
@@ -349,28 +365,6 @@ connection_leave(struct http_connection *c)
 	loop_free_later(server->options.loop, free_connection, c);
 	if (LIST_EMPTY(&server->connections) && server->on_empty && !server->freeing)
 		server->on_empty(server->arg);
-}
-
-static void
-on_close(struct evhttp_connection *, void *arg)
-{
-	struct http_connection *c = arg;
-	struct http_exchange *x = c->exchange;
-	struct http_download *download = c->download;
-	struct http_upload *upload = c->upload;
-
-	gate_unwait(&c->identity);
-	rota_forget(&c->turn);
-	c->exchange = NULL;
-	c->download = NULL;
-	c->upload = NULL;
-	if (x)
-		c->waiter->lost(x);
-	if (download)
-		http_download_lost(download);
-	if (upload)
-		c->upload_lost(upload);
-	connection_leave(c);
 }
 
 void

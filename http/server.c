@@ -177,24 +177,6 @@ server_on_resume(void *arg)
 		evconnlistener_enable(endpoint->listener);
 }
 
-static void
-server_set_up(struct http_endpoint *endpoint)
-{
-	const struct config *config = endpoint->server->options.config;
-	struct event_base *base = endpoint->server->base;
-
-	endpoint->http = xalloc_check(evhttp_new(base));
-	endpoint->adopt = xalloc_check(evtimer_new(base, server_on_adopt, endpoint));
-	accepting_init(&endpoint->accepting, base, server_on_resume, endpoint, true);
-	evhttp_set_allowed_methods(endpoint->http, EVERY_VERB & ~EVHTTP_REQ_CONNECT);
-	evhttp_set_default_content_type(endpoint->http, NULL);
-	evhttp_set_max_headers_size(endpoint->http, HTTP_HEAD_MAX);
-	evhttp_set_max_body_size(endpoint->http, (ev_ssize_t)config->http.body_max);
-	evhttp_set_flags(endpoint->http, EVHTTP_SERVER_LINGERING_CLOSE);
-	evhttp_set_bevcb(endpoint->http, on_accepted, endpoint);
-	evhttp_set_gencb(endpoint->http, server_on_request, endpoint);
-}
-
 int
 http_server_listen(struct http_server *server, int fd)
 {
@@ -202,6 +184,8 @@ http_server_listen(struct http_server *server, int fd)
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 	int r;
+	const struct config *config;
+	struct event_base *base;
 
 	if (server->n_endpoints == HTTP_ENDPOINTS_MAX)
 		return -E2BIG;
@@ -220,7 +204,18 @@ http_server_listen(struct http_server *server, int fd)
 		watched_refuse(fd);
 	if (!endpoint->by_socket)
 		free(http_address_text(&address, &endpoint->host));
-	server_set_up(endpoint);
+	config = endpoint->server->options.config;
+	base = endpoint->server->base;
+	endpoint->http = xalloc_check(evhttp_new(base));
+	endpoint->adopt = xalloc_check(evtimer_new(base, server_on_adopt, endpoint));
+	accepting_init(&endpoint->accepting, base, server_on_resume, endpoint, true);
+	evhttp_set_allowed_methods(endpoint->http, EVERY_VERB & ~EVHTTP_REQ_CONNECT);
+	evhttp_set_default_content_type(endpoint->http, NULL);
+	evhttp_set_max_headers_size(endpoint->http, HTTP_HEAD_MAX);
+	evhttp_set_max_body_size(endpoint->http, (ev_ssize_t)config->http.body_max);
+	evhttp_set_flags(endpoint->http, EVHTTP_SERVER_LINGERING_CLOSE);
+	evhttp_set_bevcb(endpoint->http, on_accepted, endpoint);
+	evhttp_set_gencb(endpoint->http, server_on_request, endpoint);
 	server->n_endpoints++;
 	/* A backlog of 0: the socket is listening already. */
 	endpoint->listener = xalloc_check(evconnlistener_new(server->base, NULL, NULL,

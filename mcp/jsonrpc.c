@@ -123,33 +123,6 @@ walk_word(struct walk *w)
 }
 
 static void
-walk_open(struct walk *w)
-{
-	w->id_next = false;
-	w->values++;
-	if (w->depth == 0 && *w->at == '[')
-		w->look->is_batch = true;
-	w->depth++;
-	if (w->depth > JSONRPC_DEPTH_MAX)
-		w->look->too_deep = true;
-	else
-		w->open[w->depth] = *w->at;
-	w->key_next = *w->at++ == '{';
-}
-
-static void
-walk_comma(struct walk *w)
-{
-	w->id_next = false;
-	w->values++;
-	w->key_next = w->depth && w->depth <= JSONRPC_DEPTH_MAX &&
-		      w->open[w->depth] == '{';
-	if (w->look->is_batch && w->depth == 1)
-		w->element++;
-	w->at++;
-}
-
-static void
 look_over(const char *text, size_t len, struct look *look)
 {
 	struct walk w = { .at = text, .end = text + len, .look = look };
@@ -159,7 +132,16 @@ look_over(const char *text, size_t len, struct look *look)
 		switch (*w.at) {
 		case '{':
 		case '[':
-			walk_open(&w);
+			w.id_next = false;
+			w.values++;
+			if (w.depth == 0 && *w.at == '[')
+				w.look->is_batch = true;
+			w.depth++;
+			if (w.depth > JSONRPC_DEPTH_MAX)
+				w.look->too_deep = true;
+			else
+				w.open[w.depth] = *w.at;
+			w.key_next = *w.at++ == '{';
 			break;
 		case '}':
 		case ']':
@@ -168,7 +150,13 @@ look_over(const char *text, size_t len, struct look *look)
 			w.at++;
 			break;
 		case ',':
-			walk_comma(&w);
+			w.id_next = false;
+			w.values++;
+			w.key_next = w.depth && w.depth <= JSONRPC_DEPTH_MAX &&
+				     w.open[w.depth] == '{';
+			if (w.look->is_batch && w.depth == 1)
+				w.element++;
+			w.at++;
 			break;
 		case '"':
 			walk_string(&w);

@@ -85,10 +85,8 @@ print_row(const struct key *key, const void *base)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = xalloc_check(open_memstream(&text, &len));
 
-	if (!out)
-		xalloc_fail(0);
 	key_print(key, base, out);
 	fclose(out);
 	return text;
@@ -146,13 +144,11 @@ config_needs_restart(const struct config *old, const struct config *new)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = xalloc_check(open_memstream(&text, &len));
 	const char *between = "";
 	struct config_section a, b;
 	const struct key *key;
 
-	if (!out)
-		xalloc_fail(0);
 	for (size_t i = 0; (key = key_at(i)); i++) {
 		if ((key->flags & KEY_OF_TENANT) || key_is_named(key) ||
 		    !differs(key, old, new))

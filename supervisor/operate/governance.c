@@ -270,11 +270,9 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 	own_mem char *errors = NULL;
 	own_mem char *later = NULL;
 	size_t len;
-	FILE *out = open_memstream(&errors, &len);
+	FILE *out = xalloc_check(open_memstream(&errors, &len));
 	struct config *config;
 
-	if (!out)
-		xalloc_fail(0);
 	config = configuration_read(source, out);
 	if (!config)
 		explain_refusals(out, &errors);

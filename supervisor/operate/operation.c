@@ -98,20 +98,14 @@ operation_service(const struct operation *o)
 			 (json_int_t)operation_uptime_s(o));
 }
 
-static const char *
-operation_by(bool controller)
-{
-	return controller ? "cgroup" : "watchdog";
-}
-
 static json_t *
 operation_enforcement(const struct operation *o)
 {
 	struct engine_enforcement how;
 
 	engine_enforcement(o->from.engine, &how);
-	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:b,s:s}", "memory", operation_by(how.memory_controller),
-			 "pids", operation_by(how.pids_controller), "cpu", operation_by(how.cpu_controller),
+	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:b,s:s}", "memory", engine_enforced_by(how.memory_controller),
+			 "pids", engine_enforced_by(how.pids_controller), "cpu", engine_enforced_by(how.cpu_controller),
 			 "landlock", how.landlock, "own_uids", how.own_uids, "host_files_closed",
 			 fence_files_entered(), "summary",
 			 how.text);

@@ -34,12 +34,6 @@ gauge(FILE *out, const char *name, const char *unit, const char *help, uint64_t 
 	openmetrics_uint(out, name, value, NULL);
 }
 
-static const char *
-operation_metrics_by(bool controller)
-{
-	return controller ? "cgroup" : "watchdog";
-}
-
 static void
 write_service(const struct operation *o, FILE *out)
 {
@@ -49,8 +43,8 @@ write_service(const struct operation *o, FILE *out)
 	openmetrics_family(out, NAME("build"), "info", NULL, "The service.");
 	openmetrics_uint(out, NAME("build_info"), 1, "version", PACKAGE_VERSION, NULL);
 	openmetrics_family(out, NAME("enforcement"), "info", NULL, "What keeps the limits.");
-	openmetrics_uint(out, NAME("enforcement_info"), 1, "memory", operation_metrics_by(how.memory_controller),
-			 "pids", operation_metrics_by(how.pids_controller), "cpu", operation_metrics_by(how.cpu_controller),
+	openmetrics_uint(out, NAME("enforcement_info"), 1, "memory", engine_enforced_by(how.memory_controller),
+			 "pids", engine_enforced_by(how.pids_controller), "cpu", engine_enforced_by(how.cpu_controller),
 			 "landlock", how.landlock ? "yes" : "no", "own_uids",
 			 how.own_uids ? "yes" : "no", NULL);
 	gauge(out, NAME("start_time_seconds"), "seconds", "When it began, since the epoch.",
@@ -171,27 +165,6 @@ operation_metrics_on_tenant(void *arg, const struct survey_tenant *tenant)
 }
 
 static void
-operation_metrics_write_tenants(const struct totals *totals, FILE *out)
-{
-	openmetrics_family(out, NAME("tenant_running"), "gauge", NULL,
-			   "Executions that run, by tenant.");
-	for (size_t i = 0; i < totals->n; i++)
-		openmetrics_uint(out, NAME("tenant_running"), totals->tenant[i].running,
-				 "tenant", tenant_principal(totals->tenant[i].tenant), NULL);
-	openmetrics_family(out, NAME("tenant_queued"), "gauge", NULL,
-			   "Executions that wait, by tenant.");
-	for (size_t i = 0; i < totals->n; i++)
-		openmetrics_uint(out, NAME("tenant_queued"), totals->tenant[i].queued, "tenant",
-				 tenant_principal(totals->tenant[i].tenant), NULL);
-	openmetrics_family(out, NAME("tenant_memory_bytes"), "gauge", "bytes",
-			   "Memory of a tenant's workers.");
-	for (size_t i = 0; i < totals->n; i++)
-		openmetrics_uint(out, NAME("tenant_memory_bytes"),
-				 totals->tenant[i].memory_bytes, "tenant",
-				 tenant_principal(totals->tenant[i].tenant), NULL);
-}
-
-static void
 write_now(const struct operation *o, bool tenants, FILE *out)
 {
 	struct survey_tenant tenant[METRICS_TENANTS];
@@ -216,8 +189,24 @@ write_now(const struct operation *o, bool tenants, FILE *out)
 			 "http", NULL);
 	gauge(out, NAME("http_sessions"), NULL, "Sessions of legacy HTTP clients.",
 	      http_server_sessions(o->from.http));
-	if (tenants)
-		operation_metrics_write_tenants(&totals, out);
+	if (tenants) {
+		openmetrics_family(out, NAME("tenant_running"), "gauge", NULL,
+				   "Executions that run, by tenant.");
+		for (size_t i = 0; i < totals.n; i++)
+			openmetrics_uint(out, NAME("tenant_running"), totals.tenant[i].running,
+					 "tenant", tenant_principal(totals.tenant[i].tenant), NULL);
+		openmetrics_family(out, NAME("tenant_queued"), "gauge", NULL,
+				   "Executions that wait, by tenant.");
+		for (size_t i = 0; i < totals.n; i++)
+			openmetrics_uint(out, NAME("tenant_queued"), totals.tenant[i].queued,
+					 "tenant", tenant_principal(totals.tenant[i].tenant), NULL);
+		openmetrics_family(out, NAME("tenant_memory_bytes"), "gauge", "bytes",
+				   "Memory of a tenant's workers.");
+		for (size_t i = 0; i < totals.n; i++)
+			openmetrics_uint(out, NAME("tenant_memory_bytes"),
+					 totals.tenant[i].memory_bytes, "tenant",
+				tenant_principal(totals.tenant[i].tenant), NULL);
+	}
 }
 
 static void
@@ -276,10 +265,8 @@ char *
 operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
 {
 	char *text = NULL;
-	FILE *out = open_memstream(&text, len_r);
+	FILE *out = xalloc_check(open_memstream(&text, len_r));
 
-	if (!out)
-		xalloc_fail(0);
 	write_service(o, out);
 	write_helpers(out);
 	operation_metrics_write_profiles(o, out);

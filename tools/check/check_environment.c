@@ -439,12 +439,6 @@ write_limits(struct jsonout *out, const char *key, const struct limits *limits)
 	jsonout_close(out, '}');
 }
 
-static const char *
-check_environment_by(bool controller)
-{
-	return controller ? "cgroup" : "watchdog";
-}
-
 static void
 write_structured(struct jsonout *out, const struct state *state, const json_t *environment)
 {
@@ -465,9 +459,9 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 	write_limits(out, "most", &limits->cap);
 	jsonout_close(out, '}');
 	jsonout_member_open(out, "enforcement", '{');
-	jsonout_member_text(out, "memory", check_environment_by(state->how.memory_controller));
-	jsonout_member_text(out, "pids", check_environment_by(state->how.pids_controller));
-	jsonout_member_text(out, "cpu", check_environment_by(state->how.cpu_controller));
+	jsonout_member_text(out, "memory", engine_enforced_by(state->how.memory_controller));
+	jsonout_member_text(out, "pids", engine_enforced_by(state->how.pids_controller));
+	jsonout_member_text(out, "cpu", engine_enforced_by(state->how.cpu_controller));
 	jsonout_member_bool(out, "landlock", state->how.landlock);
 	jsonout_member_bool(out, "own_uids", state->how.own_uids);
 	jsonout_member_text(out, "summary", state->how.text);

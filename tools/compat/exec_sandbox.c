@@ -91,12 +91,13 @@ exec_sandbox_say_end(FILE *to, int exit_code, uint64_t duration_ms)
 		(unsigned long long)duration_ms);
 }
 
-/* reader NULL: without a bound. */
 static void
-say_streams(FILE *to, const struct outcome *outcome, const struct reader *reader)
+say_outcome(FILE *to, const struct outcome *outcome, const char *advice,
+	    const struct reader *reader)
 {
 	static const char *const names[STREAM_COUNT] = { "stdout", "stderr" };
 
+	/* reader NULL: without a bound. */
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const struct outcome_stream *stream = &outcome->stream[i];
 		const struct readable readable = { stream->text, stream->len, names[i], 0, false };
@@ -112,13 +113,6 @@ say_streams(FILE *to, const struct outcome *outcome, const struct reader *reader
 		say_block(to, names[i], text, len);
 		free(text);
 	}
-}
-
-static void
-say_outcome(FILE *to, const struct outcome *outcome, const char *advice,
-	    const struct reader *reader)
-{
-	say_streams(to, outcome, reader);
 	/* The cause of the stop, if the script cannot know it. */
 	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
 		fprintf(to, "--- %s: %s ---\n", outcome_status_name(outcome->status),

@@ -350,9 +350,16 @@ log_text(const struct tool_host *host, enum log_level level, const char *text, s
 	jsonout_done(&out);
 }
 
-static void
-log_output(const struct outcome *outcome, const struct tool_host *host)
+/* ---- answers ---- */
+
+/* As in that server, code that fails is a normal answer: not isError. */
+void
+run_python_answer(const struct outcome *outcome, unsigned int, const struct tool_host *host)
 {
+	const struct reader reader = { host, outcome->id, host->config->run_python.text_tokens };
+	bool ran = outcome_ran(outcome->status);
+	struct tool_writer w;
+
 	static const enum log_level levels[STREAM_COUNT] = {
 		[STREAM_STDOUT] = LEVEL_INFO, [STREAM_STDERR] = LEVEL_WARNING,
 	};
@@ -374,19 +381,6 @@ log_output(const struct outcome *outcome, const struct tool_host *host)
 		if (text)
 			log_text(host, levels[i], text, len);
 	}
-}
-
-/* ---- answers ---- */
-
-/* As in that server, code that fails is a normal answer: not isError. */
-void
-run_python_answer(const struct outcome *outcome, unsigned int, const struct tool_host *host)
-{
-	const struct reader reader = { host, outcome->id, host->config->run_python.text_tokens };
-	bool ran = outcome_ran(outcome->status);
-	struct tool_writer w;
-
-	log_output(outcome, host);
 	tool_write(&w, host);
 	w.answer.is_error = w.answer.not_run = !ran;
 	if (host->config->run_python.return_mode == RETURN_JSON)
