@@ -491,7 +491,17 @@ def operators_see_what_is_learned(ctx):
         until_learned(client)
         profile = profile_of(ctx, service)
         equal(profile["learned"], ["slow"])
-        assert profile["learned_hits"] >= 1 and profile["learned_misses"] >= 1, profile
+        hits, misses = profile["learned_hits"], profile["learned_misses"]
+        assert hits >= 1 and misses >= 1, profile
+        # A script that also needs a module that is not learned has not got all.
+        output(client, "import slow\nif 0:\n    import parcel\n")
+        profile = profile_of(ctx, service)
+        equal((profile["learned_hits"], profile["learned_misses"]), (hits, misses + 1))
+        seen = command(ctx, "metrics", "--admin-socket", service.directory.socket).stdout
+        for line in ('learned_modules{profile="basic"} 1',
+                     'learned_scripts_total{profile="basic",result="hit"} %d' % hits,
+                     'learned_scripts_total{profile="basic",result="miss"} %d' % (misses + 1)):
+            assert "mcp_python_%s\n" % line in seen, (line, seen)
 
 
 @test(private=True)
@@ -512,6 +522,36 @@ def a_loader_can_do_what_the_modules_own_can(ctx):
         until_learned(client)
         until_learned(client, "parcel")
         equal(output(client, look), "True", "learned")
+
+
+REAL = """import matplotlib.pyplot, numpy, os, sys, threading, warnings
+numpy.random.seed(1)
+print(numpy.random.rand(), numpy.random.default_rng(1).random(), numpy.random.RandomState(1).rand())
+print(matplotlib.get_backend(), matplotlib.get_cachedir(), matplotlib.get_configdir())
+print(sorted(os.environ.items()), [str(one) for one in warnings.filters])
+square = numpy.ones((400, 400))
+print((square @ square).sum(), len(os.listdir("/proc/self/task")), threading.active_count())
+print(sorted(name for name in sys.modules if "cython" not in name))
+"""
+
+
+@test(private=True)
+def real_packages_are_as_after_a_first_import(ctx):
+    """Seeds, the backend and places of files, variables, warnings, threads of OpenBLAS, modules.
+    Those of Cython are the difference that doc/agents.md names: no import loads them."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import numpy, matplotlib"], check=False,
+                      capture_output=True).returncode:
+        raise Skip("numpy or matplotlib is not installed")
+    with learning(ctx, learn="numpy matplotlib matplotlib.pyplot") as (service, client):
+        first = output(client, REAL)
+        assert first.startswith("0.417022004702574 0.5118216247002567 0.417022004702574\nagg "), first
+        until("they are learned", lambda: output(client, "import numpy, matplotlib.pyplot") == ""
+              and len(profile_of(ctx, service)["learned"]) == 3)
+        hits = profile_of(ctx, service)["learned_hits"]
+        later = output(client, REAL)
+        for now, was in zip(later.splitlines(), first.splitlines()):
+            equal(sorted(set(now.split(", ")) ^ set(was.split(", "))), [], "different")
+        equal(profile_of(ctx, service)["learned_hits"], hits + 1)
 
 
 @test(private=True)
