@@ -480,7 +480,8 @@ engine_uses(const struct engine *engine, const char *environment)
 	const struct repl *repl;
 
 	TAILQ_FOREACH(e, &engine->running, link)
-		if (strcmp(e->request.environment, environment) == 0)
+		if (strcmp(e->request.environment, environment) == 0 ||
+		    (e->worker != NULL && strcmp(e->worker->made_ready, environment) == 0))
 			return true;
 	LIST_FOREACH(repl, &engine->repls, link)
 		if (strcmp(repl->environment, environment) == 0)

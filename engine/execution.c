@@ -345,7 +345,7 @@ execution_begin(struct execution *e, struct worker *w)
 	trace_line(e->serial, "decision=run worker=%llu", (unsigned long long)w->serial);
 	execution_set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
-	e->made_ready = w->is_made_ready;
+	e->made_ready = w->made_ready[0] != '\0';
 	results_begin(&e->results);
 	watchdog_watch(e->engine->watchdog, &e->usage.watchdog, on_check, e);
 	execution_set_deadline(e, 0);

@@ -32,6 +32,7 @@ struct execution_modules {
 	size_t n_found;
 	char asked[ENVIRONMENT_NAME + 1];	/* the set that is being mounted */
 	char environment[ENVIRONMENT_NAME + 1];	/* the mounted one; "": no import has found one */
+	bool had_none;				/* a script without a set has found one */
 };
 
 struct execution_modules *
@@ -94,6 +95,7 @@ static int
 modules_mount(struct execution *e, const char *environment)
 {
 	struct execution_modules *m = e->modules;
+	bool is_mounted;
 	int r;
 
 	if (e->repl != NULL)
@@ -101,12 +103,18 @@ modules_mount(struct execution *e, const char *environment)
 					     &m->mounting);
 	if (e->engine->keeper == NULL)
 		return -ENXIO;
-	r = keeper_mount(e->engine->keeper, environment, e->worker->pidfd, modules_on_mounted, e,
-			 &m->mounting);
-	if (r == 0)
-		snprintf(e->request.environment, sizeof(e->request.environment), "%s",
-			 environment);
-	return r;
+	is_mounted = strcmp(e->worker->made_ready, environment) == 0;
+	r = is_mounted ? 0 : keeper_mount(e->engine->keeper, environment, e->worker->pidfd,
+					  modules_on_mounted, e, &m->mounting);
+	if (r < 0)
+		return r;
+	m->had_none |= e->request.environment[0] == '\0';
+	snprintf(e->request.environment, sizeof(e->request.environment), "%s", environment);
+	if (is_mounted)
+		modules_on_mounted(e, 0);
+	else
+		e->worker->made_ready[0] = '\0';
+	return 0;
 }
 
 void
@@ -122,11 +130,20 @@ execution_answer_module(struct execution *e, const char *environment)
 		modules_answer(e, false);
 }
 
+static struct execution_module
+modules_question(const struct execution *e, const char *name)
+{
+	const struct zygote *zygote = e->tenant->share[POOL_USUAL(e->profile)].profile->zygote;
+
+	return (struct execution_module){ .name = name, .platform = zygote_platform(zygote),
+					  .extension = zygote_extension(zygote) };
+}
+
 int
 modules_take(struct execution *e, const struct msg_module *module)
 {
-	const struct zygote *zygote = e->tenant->share[POOL_USUAL(e->profile)].profile->zygote;
 	struct execution_modules *m = e->modules;
+	struct execution_module asked;
 
 	if (m == NULL || module->id != e->serial || m->open || module->number != m->number + 1 ||
 	    module->number > e->request.modules || !modules_is_identifier(&module->name))
@@ -135,13 +152,30 @@ modules_take(struct execution *e, const struct msg_module *module)
 	m->open = true;
 	memcpy(m->name, module->name.at, module->name.len);
 	m->name[module->name.len] = '\0';
+	asked = modules_question(e, m->name);
+	asked.mounted = e->worker->made_ready[0] != '\0' ? e->worker->made_ready : NULL;
 	if (e->stopping != GOES_ON || e->watcher.on_module == NULL)
 		execution_answer_module(e, NULL);
 	else
-		e->watcher.on_module(e->watcher.arg, &(struct execution_module){
-			.name = m->name, .platform = zygote_platform(zygote),
-			.extension = zygote_extension(zygote) });
+		e->watcher.on_module(e->watcher.arg, &asked);
 	return 0;
+}
+
+bool
+modules_would_find(const struct execution *e, const char *name, const char *environment)
+{
+	struct execution_module asked = modules_question(e, name);
+
+	return e->modules != NULL && e->watcher.would_find != NULL &&
+	       e->watcher.would_find(e->watcher.arg, &asked, environment);
+}
+
+const char *
+modules_began_without(const struct execution *e)
+{
+	const struct execution_modules *m = e->modules;
+
+	return m != NULL && m->had_none && m->n_found > 0 ? m->found[0] : NULL;
 }
 
 void

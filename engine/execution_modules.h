@@ -5,6 +5,7 @@
 #ifndef ENGINE_EXECUTION_MODULES_H
 #define ENGINE_EXECUTION_MODULES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "proto/message.h"
@@ -22,6 +23,14 @@ void modules_free(struct execution_modules *modules);	/* NULL is fine */
 /* The execution asks for a module. 0; or -EBADMSG: it may not ask, or not now, or the name is not
  * valid. */
 int modules_take(struct execution *execution, const struct msg_module *module);
+
+/* Would an import of this module find this set, if the execution ran now? */
+bool modules_would_find(const struct execution *execution, const char *name,
+			const char *environment);
+
+/* If the script began without a set of packages and an import has found one: the name of the first
+ * module that was found. Otherwise NULL. */
+const char *modules_began_without(const struct execution *execution);
 
 /* To be called when the execution has ended: stops waiting for a mount. NULL is fine. */
 void modules_end(struct execution_modules *modules);

@@ -164,7 +164,7 @@ run_descriptors(struct execution *e, const struct worker *w, int fd_r[2], size_t
 			return request->channel >= 0 ? -errno : fd;
 		fd_r[(*n_r)++] = fd;
 	}
-	if (request->environment[0] == '\0' || w->is_made_ready)
+	if (request->environment[0] == '\0' || w->made_ready[0] != '\0')
 		return 0;
 	fd = attach_environment(e, w);
 	if (fd >= 0)

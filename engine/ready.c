@@ -58,6 +58,8 @@ struct recipe {
 	struct tenant *tenant;
 	unsigned int kind;		/* of workers: pool.h */
 	char environment[ENVIRONMENT_NAME + 1];
+	char finds[MODULE_NAME_MAX + 1];	/* the first module for which scripts find the set
+						 * by an import; "": they begin with it */
 	bool limits_imports;
 	struct config_list imports;	/* the allowed modules */
 	uint64_t memory_bytes;
@@ -197,19 +199,20 @@ is_of_concern(const struct execution *e)
 	const struct request_copy *request = &e->request;
 
 	return e->engine->config->pool.tenant_ready_max > 0 && e->repl == NULL &&
-	       !request->internal && request->environment[0] != '\0' &&
+	       !request->internal && (request->environment[0] != '\0' || request->modules > 0) &&
 	       request->network == NULL && request->imports.n <= IMPORTS_OF_RECIPE;
 }
 
-/* Is the recipe of calls like this one, apart from the modules? */
+/* Is the recipe of calls like this one, apart from the modules? finds: as in the recipe. */
 static bool
-is_like(const struct recipe *r, const struct execution *e)
+is_like(const struct recipe *r, const struct execution *e, bool finds)
 {
 	const struct request_copy *request = &e->request;
 
 	return r->tenant == e->tenant && r->kind == e->item.kind &&
 	       r->memory_bytes == e->limits.memory_bytes && r->pids == e->limits.pids &&
-	       strcmp(r->environment, request->environment) == 0 &&
+	       finds == (r->finds[0] != '\0') &&
+	       (finds || strcmp(r->environment, request->environment) == 0) &&
 	       r->limits_imports == (request->imports.item != NULL) &&
 	       are_same(&r->imports, &request->imports);
 }
@@ -223,10 +226,12 @@ find_recipe(const struct execution *e, bool ready)
 	struct recipe *r, *found = NULL;
 
 	TAILQ_FOREACH(r, &e->engine->ready->recipes, link)
-		if (is_like(r, e) && (!ready || r->stage == READY) &&
+		if (is_like(r, e, e->request.environment[0] == '\0') &&
+		    (!ready || r->stage == READY) &&
 		    (found == NULL || r->modules.n > found->modules.n) &&
 		    learnable_look(&r->modules, script->at, script->len) ==
-		    (UINT64_C(1) << r->modules.n) - 1)
+		    (UINT64_C(1) << r->modules.n) - 1 &&
+		    (r->finds[0] == '\0' || modules_would_find(e, r->finds, r->environment)))
 			found = r;
 	return found;
 }
@@ -234,7 +239,7 @@ find_recipe(const struct execution *e, bool ready)
 static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
 static struct recipe *
-new_recipe(const struct execution *e, const struct msg_strs *modules)
+new_recipe(const struct execution *e, const struct msg_strs *modules, const char *finds)
 {
 	const struct request_copy *request = &e->request;
 	struct recipe *r = xcalloc(1, sizeof(*r));
@@ -246,6 +251,7 @@ new_recipe(const struct execution *e, const struct msg_strs *modules)
 		.memory_bytes = e->limits.memory_bytes, .pids = e->limits.pids,
 	};
 	snprintf(r->environment, sizeof(r->environment), "%s", request->environment);
+	snprintf(r->finds, sizeof(r->finds), "%s", finds);
 	evtimer_assign(&r->deadline, r->engine->base, on_deadline, r);
 	return r;
 }
@@ -322,19 +328,21 @@ ready_note(struct execution *e)
 {
 	const struct msg_done *done = &e->done.msg.done;
 	struct ready *ready = e->engine->ready;
-	const char *found[MODULES_OF_RUN_MAX], *environment;
+	const char *found[MODULES_OF_RUN_MAX], *environment, *finds = modules_began_without(e);
 	struct recipe *r;
 
-	/* If an import has found a set, the script had no set when it began, or another one. */
 	if (!is_of_concern(e) || e->engine->shutting_down || !done->has_imported ||
-	    modules_found(e->modules, found, &environment) > 0 ||
-	    !are_names(&e->request, &done->imported))
+	    e->request.environment[0] == '\0' || !are_names(&e->request, &done->imported))
+		return;
+	/* It began with another set. */
+	if (finds == NULL && modules_found(e->modules, found, &environment) > 0)
 		return;
 	TAILQ_FOREACH(r, &ready->recipes, link)
-		if (is_like(r, e) && are_same(&r->modules, &done->imported))
+		if (is_like(r, e, finds != NULL) && are_same(&r->modules, &done->imported) &&
+		    strcmp(r->environment, e->request.environment) == 0)
 			break;
 	if (r == NULL) {
-		r = new_recipe(e, &done->imported);
+		r = new_recipe(e, &done->imported, finds != NULL ? finds : "");
 		TAILQ_INSERT_HEAD(&ready->recipes, r, link);
 		bound_recipes(ready, e->tenant);
 	}
@@ -452,7 +460,8 @@ send_prepare(struct recipe *r, struct worker *w, int gate)
 		.modules = { .item = module, .n = r->modules.n },
 		.memory_bytes = r->memory_bytes,
 		.data_bytes = r->engine->memory_counted ? 0 : r->memory_bytes,
-		.processes = r->engine->pids_counted ? 0 : r->pids } };
+		.processes = r->engine->pids_counted ? 0 : r->pids,
+		.finds = r->finds[0] != '\0' } };
 
 	for (size_t i = 0; i < r->modules.n; i++)
 		module[i] = msg_str(r->modules.item[i]);
@@ -579,7 +588,7 @@ ready_take(const struct execution *e)
 	if (r->stage != READY)
 		return NULL;
 	w = release(r);
-	w->is_made_ready = true;
+	memcpy(w->made_ready, r->environment, sizeof(w->made_ready));
 	w->cpu_baseline_us = worker_cpu_us(w);
 	e->engine->ready->hits++;
 	use_recipe(r);

@@ -91,6 +91,8 @@ struct execution_module {
 	const char *name;		/* from the script: letters, digits and _ of ASCII, at most
 					 * MODULE_NAME_MAX bytes */
 	const char *platform, *extension;	/* of its Python: zygote_platform ... */
+	const char *mounted;		/* a set that its worker has already, to be preferred;
+					 * NULL: none */
 };
 
 /* A script's call of a tool of another MCP server. Valid only during the call. */
@@ -121,6 +123,10 @@ struct execution_watcher {
 	/* The script waits for a tool's result: call execution_answer_tool, now or later. Several
 	 * calls may wait at the same time. NULL: the script can call no tool. */
 	void (*on_tool)(void *arg, const struct execution_tool *tool);
+	/* Would on_module answer with this set, if the import were now? Nothing is noted. May be
+	 * called from within execution_start. NULL: it would not. */
+	bool (*would_find)(void *arg, const struct execution_module *module,
+			   const char *environment);
 	/* The set of packages that execution_answer_module named is mounted. May be NULL. */
 	void (*on_mounted)(void *arg);
 	void *arg;

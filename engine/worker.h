@@ -73,7 +73,8 @@ struct worker {
 						 * script */
 	struct recipe *recipe;			/* LEASED: it is made ready, or is ready (ready.h)
 						 */
-	bool is_made_ready;			/* it was taken from there */
+	char made_ready[ENVIRONMENT_NAME + 1];	/* it was taken from there, with this set mounted;
+						 * "": it was not */
 	enum worker_state state;
 	uint64_t serial;
 	uint64_t generation;			/* of the zygote's process that made it */

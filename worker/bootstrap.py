@@ -428,6 +428,10 @@ def use_environment():
     added = sys.path[before:]
     del sys.path[before:]
     place_environment(added)
+    name_environment()
+
+
+def name_environment():
     os.environ["PYTHONPATH"] = ENVIRONMENT
     programs = ENVIRONMENT + "/bin"
     path = os.environ.get("PATH", os.defpath)
@@ -439,7 +443,8 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     """Runs a script to its end, exit handlers included. imports: a list of the modules that it may
     import, or None. name: the script's name in tracebacks, or None. variables: the variables that
     it begins with, a JSON object, or None. environment: 0: the script has no set of packages; 1: one
-    is mounted; 2: one is, and make_ready was called; negative: -errno of the mount.
+    is mounted; 2: one is, and make_ready was called; negative: -errno of the mount. A script without
+    one may find one (worker/installed.py).
 
     Returns (exit code, raised, repr, json, cut, exact, type, message, traceback, line,
     undisplayed, names, refused imports, imported modules). Texts are bytes; a missing one is None.
@@ -451,7 +456,7 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     sys.orig_argv[:] = ["python3", FILE, *args]
     status, raised, result, told = attempt(
         script, names, value_max, imports, tell_names, environment, variables)
-    imported = imported_modules() if environment > 0 else None
+    imported = imported_modules() if environment > 0 or Session.packages else None
     tell_elsewhere()
     if end(names):
         status = 120
@@ -472,8 +477,8 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
         text = decode(script)
         remember_source(text)
         code, python = compile_lenient(text, imports, not tell_names)
-        if environment:
-            note_imports(python)
+        if environment or may_ask_module():
+            Imported.text, Imported.before = python, frozenset(sys.modules)
         if imports is not None:
             limit_imports(parse(python), names, imports)
         if variables is not None:

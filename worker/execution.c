@@ -232,7 +232,7 @@ offer_listener(uint64_t id)
 }
 
 /* 1: the packages are mounted; 2: they were before, and modules are imported; 0: none were
- * requested; else -errno. */
+ * requested, though they may be mounted for an import that finds them; else -errno. */
 static int
 environment_wait(struct frame *frame)
 {

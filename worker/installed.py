@@ -39,15 +39,15 @@ class InstalledFinder:
         self.asked = set()
 
     def find_spec(self, name, path=None, target=None):
-        if (path is not None or name in self.asked or not may_ask_module()
-                or not name.isascii() or not name.isidentifier() or len(name) > MODULE_NAME_MAX
-                or not imported_by_script()):
+        if (path is not None or name in self.asked
+                or not (Ready.finding or may_ask_module()) or not name.isascii() or not name.isidentifier()
+                or len(name) > MODULE_NAME_MAX or not imported_by_script()):
             return None
         self.asked.add(name)
-        if not ask_module(name):
+        if not (is_in_packages(name) if Ready.finding else ask_module(name)):
             return None
         renew_packages()
-        return PathFinder.find_spec(name)
+        return find_ready(name) or PathFinder.find_spec(name)
 
 
 finder = InstalledFinder()

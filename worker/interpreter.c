@@ -679,7 +679,8 @@ void
 interpreter_make_ready(const struct msg_prepare *prepare, struct msg_str *trouble_r)
 {
 	PyObject *modules = list_of(&prepare->modules);
-	PyObject *args = modules ? PyTuple_Pack(1, modules) : NULL;
+	PyObject *args = modules ? Py_BuildValue("(OO)", modules, prepare->finds
+						 ? Py_True : Py_False) : NULL;
 	static PyObject *why;		/* holds the text */
 
 	why = interpreter_call_python("make_ready", args);

@@ -266,7 +266,7 @@ class LearnedFinder:
     def find_spec(self, name, path=None, target=None):
         module = Learned.hidden.get(name)
         if module is not None:
-            if is_replaced(name):
+            if is_away(name) or is_replaced(name):
                 return None
             own = getattr(module, "__spec__", None)
             spec = copy.copy(own) if own is not None else ModuleSpec(name, None)
@@ -344,7 +344,7 @@ def is_replaced(name):
             return True
     tops = load_of(name).tops
     replaced = {top for top in tops & names_in(ahead, tops) if top in Learned.hidden
-                and getattr(PathFinder.find_spec(top, ahead), "loader", None) is not None}
+                and is_other(PathFinder.find_spec(top, ahead), Learned.hidden[top])}
     if not replaced:
         return False
     kept = set()
@@ -354,6 +354,12 @@ def is_replaced(name):
     for loaded in [loaded for loaded in Learned.hidden if loaded not in kept]:
         del Learned.hidden[loaded]
     return name not in Learned.hidden
+
+
+def is_other(spec, module):
+    """Is this the spec of another module?"""
+    return (getattr(spec, "loader", None) is not None
+            and spec.origin != getattr(module, "__file__", None))
 
 
 def names_in(paths, tops):

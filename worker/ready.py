@@ -18,21 +18,29 @@ OPENBLAS = "OPENBLAS_NUM_THREADS"  # worker/parallel.c: its threads are started 
 class Imported:
     """The modules that a script with a set of packages may import."""
 
-    names = ()  # (module, name in it or "")
+    text = ""  # the script
     before = frozenset()  # the modules that were loaded before
+
+
+class Ready:
+    """A worker that is made ready for a script that will find the packages by an import."""
+
+    finding = False  # it is being made
+    path = None  # sys.path with the packages, without the script's directory
+    packages = None  # as Session.packages: those that it has; None: it is no such worker
 
 
 # ---- what a script has imported -------------------------------------------------------
 
 
-def note_imports(text):
-    """Called before a script runs. Notes the modules that it names in lines with imports."""
+def named_imports(text):
+    """The modules that a script names in lines with imports: (module, name in it or "")."""
     names = []
     for modules, package, items in IMPORT_LINE.findall(text[:IMPORTED_LOOK]):
         for item in (items if package else modules).split(","):
             name = item.split()[:1]
             names += ((package, *name) if package else (*name, "") for _ in name)
-    Imported.names, Imported.before = names, frozenset(sys.modules)
+    return names
 
 
 def imported_modules():
@@ -40,7 +48,7 @@ def imported_modules():
     loaded meanwhile. None: there are none."""
     found = {}
     try:
-        for module, item in Imported.names:
+        for module, item in named_imports(Imported.text):
             inner = "%s.%s" % (module, item)
             name = inner if item and inner in sys.modules else module
             if name not in Imported.before and is_of_package(name):
@@ -110,15 +118,23 @@ def leaves_child():
     return True
 
 
-def make_ready(modules):
+def make_ready(modules, finds):
     """Called in a worker that has no script yet. Imports modules of the mounted packages and of
-    the host. Returns why the worker cannot be used, as bytes; b"": it can."""
+    the host. finds: the script will find the packages by an import. Returns why the worker cannot
+    be used, as bytes; b"": it can."""
     for name in "random", "_locale":  # their own first imports are no changes
         __import__(name)
-    use_environment()
+    Ready.finding = finds
+    if finds:
+        find_installed()
+    else:
+        use_environment()
     before = ready_state()
     others = loaded_functions(), dict(sys.modules), (sys.meta_path[:], sys.path_hooks[:])
     why = import_modules(modules)
+    if finds:
+        trouble = leave_packages(modules)
+        why = why or trouble
     lost = flush_output()
     after = ready_state()
     changes = [what for what in before if before[what] != after[what]]
@@ -133,12 +149,14 @@ def import_modules(modules):
         if name in Learned.hidden:
             is_replaced(name)
     Learned.path = list(sys.path)
-    given = os.environ.get(OPENBLAS)
+    given = dict(os.environ)
     os.environ[OPENBLAS] = "1"
     Learned.started = 1  # nothing is measured here
     own = sys.path.pop(0)  # /workspace, which has no module of the script yet
     try:
         for name in modules:  # the supervisor sees what it prints and leaves
+            if Ready.path:
+                name_environment()
             before = set(sys.modules)
             with noted(name):
                 import_as_script(name)
@@ -147,8 +165,61 @@ def import_modules(modules):
         return "its import fails: %.200s" % type_name(type(e))
     finally:
         sys.path.insert(0, own)
-        del os.environ[OPENBLAS]
-        if given is not None:
-            os.environ[OPENBLAS] = given
+        for variable in os.environ.keys() - given.keys():
+            del os.environ[variable]
+        os.environ.update(given)
         Learned.started = 0
     return ""
+
+
+# ---- packages that an import finds ----------------------------------------------------
+
+
+def is_in_packages(name):
+    return PathFinder.find_spec(name, [ENVIRONMENT]) is not None
+
+
+def leave_packages(modules):
+    """The script has no packages until an import asks for them. Returns why it would notice the
+    difference, or "". If one name is a module of the packages and one of the host, it depends on
+    the order of the script's imports which of them is imported."""
+    Ready.finding = False
+    Ready.packages, Session.packages = Session.packages, None
+    if Ready.path is None:
+        return "the packages do not have it"
+    added = [path for path in Ready.path if path not in Learned.path]
+    if sys.path[1:] == Ready.path:
+        sys.path[:] = Learned.path
+    for name in set().union(*(load_of(name).tops for name in modules)) - sys.stdlib_module_names:
+        spec = PathFinder.find_spec(name, [path for path in Learned.path[1:] + added
+                                           if (path in added) != is_of_ready(name)])
+        if getattr(spec, "loader", None) is not None:
+            return "a module has the name of one of the host"
+    return ""
+
+
+def is_of_ready(name):
+    """Is the hidden module one of the mounted packages?"""
+    module = Learned.hidden.get(name)
+    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
+    return type(file) is str and file.startswith(ENVIRONMENT + "/")
+
+
+def is_away(name):
+    """Does the hidden module need packages that no import has found yet?"""
+    return (Ready.packages is not None and Session.packages is None
+            and any(map(is_of_ready, load_of(name).tops)))
+
+
+def find_ready(name):
+    """Called when an import has found packages. The spec of a module that was imported before;
+    None: it was not, or these are other packages."""
+    if Ready.finding:
+        Ready.path = list(sys.path)
+    if Ready.packages is None:
+        return None
+    if Ready.packages != Session.packages:
+        Ready.packages = None
+        Learned.hidden.clear()
+        return None
+    return LearnedFinder().find_spec(name)

@@ -253,6 +253,74 @@ def what_a_call_may_not_import(ctx):
 
 
 @test(private=True)
+def packages_that_an_import_finds(ctx):
+    """Without `dependencies`, too: nothing differs but the time."""
+    script = ("import os, sys\n"
+              "def look():\n"
+              "    print(vars(sys)['path'], os.environ.get('PYTHONPATH'), os.environ['PATH'], 'slow' in sys.modules,"
+              " 'parcel' in sys.modules)\n"
+              "look()\nimport json, slow\nlook()\nimport parcel.inner\nlook()\n"
+              "print(slow.__file__, parcel.inner.NAME, json.__name__)")
+    with place(ctx) as (service, client):
+        run(client, "pass", "slow", "parcel", "other")
+        first = run(client, script)
+        until_ready(ctx, service)
+        second = run(client, script)
+        equal((is_ready(first), is_ready(second)), (False, True))
+        equal(second.stdout, first.stdout)
+        equal(second.structured["found"], first.structured["found"])
+        assert second.structured["duration_ms"] < first.structured["duration_ms"] - 200, second
+        # The script finds a set only when it imports a module of it.
+        until_ready(ctx, service)
+        third = run(client, "if not __file__:\n    import slow, parcel.inner\nprint(1)")
+        equal((is_ready(third), third.stdout, "found" in third.structured), (True, "1\n", False))
+        # A module of the set that was not imported before.
+        until_ready(ctx, service)
+        fourth = run(client, "import slow, other, parcel.inner\nprint(other.__file__)")
+        equal((is_ready(fourth), fourth.stdout), (True, "/environment/other.py\n"))
+        # A file of the call.
+        until_ready(ctx, service, 2)
+        fifth = run(client, "import slow, parcel.inner\nprint(slow.__file__, parcel.inner.__file__)",
+                    files=[{"path": "slow.py", "text": ""}])
+        equal((is_ready(fifth), fifth.stdout), (True, "/workspace/slow.py /environment/parcel/inner.py\n"))
+
+
+@test(private=True)
+def the_set_that_an_import_finds_is_the_same(ctx):
+    """The one that the tenant has used last, though another one is ready."""
+    script = "import slow\nprint(slow.BORN > 0)"
+    with place(ctx) as (service, client):
+        run(client, "pass", "slow")
+        run(client, script)
+        until_ready(ctx, service)
+        run(client, "pass", "slow", "other")
+        for expected in (False, True):
+            o = run(client, script)
+            equal(is_ready(o), expected)
+            equal([one.partition("==")[0] for one in o.structured["found"]["packages"]],
+                  ["other", "slow"])
+            until_ready(ctx, service, 2)
+        with ctx.client(path=service.socket, uid=SOMEBODY) as other:
+            o = other.run(script)
+            assert "No module named 'slow'" in o.text, o
+
+
+@test(private=True)
+def a_name_of_the_set_and_of_the_host(ctx):
+    """The order of imports says which of the two is imported, so no worker is made ready."""
+    with place(ctx) as (service, client):
+        run(client, "pass", "yaml", "other")
+        for script, file in (("import other, yaml", "/environment/yaml.py"),
+                             ("import yaml, other", "/usr/")):
+            o = run(client, script + "\nprint(yaml.__file__)")
+            assert o.stdout.startswith(file), o
+            service.wait_logged('text="a module has the name of one of the host"')
+            o = run(client, script + "\nprint(yaml.__file__)")
+            assert o.stdout.startswith(file) and not is_ready(o), o
+        equal(ready(ctx, service)["workers"], 0)
+
+
+@test(private=True)
 def a_file_of_the_call_comes_first(ctx):
     with place(ctx) as (service, client):
         run(client, "import slow\nprint(slow.__file__)", "slow")

@@ -57,6 +57,19 @@ found_has(const struct tool_host *host, const char *module)
 	return false;
 }
 
+static void
+found_put_first(struct owned *owned, size_t n, const char *name)
+{
+	for (size_t i = 1; name && i < n; i++)
+		if (strcmp(owned[i].name, name) == 0) {
+			struct owned first = owned[i];
+
+			memmove(owned + 1, owned, i * sizeof(*owned));
+			owned[0] = first;
+			return;
+		}
+}
+
 /* True: it is in found. */
 static bool
 found_choose(struct found *found, const struct tool_host *host,
@@ -67,6 +80,7 @@ found_choose(struct found *found, const struct tool_host *host,
 	size_t n = owned_list(tenant_principal(host->tenant), owned), read = 0;
 	bool chosen = false;
 
+	found_put_first(owned, n, module->mounted);
 	for (size_t i = 0; i < n && read < MANIFESTS_MAX && !chosen; i++) {
 		json_t *manifest;
 
@@ -98,6 +112,18 @@ found_answer(struct found *found, const struct tool_host *host, struct execution
 	collect_note_use(store, found->name);
 	owned_note(store, tenant_principal(host->tenant), found->name);
 	execution_answer_module(execution, found->name);
+}
+
+bool
+found_would_be(const struct tool_host *host, const struct execution_module *module,
+	       const char *environment)
+{
+	struct found found = { .set = NULL };
+	bool would = found_choose(&found, host, module, NULL) &&
+		     strcmp(found.name, environment) == 0;
+
+	found_done(&found);
+	return would;
 }
 
 void

@@ -22,10 +22,14 @@ void found_offer(const struct tool_host *host, struct execution_request *request
 
 /* Answers the execution with one of the tenant's sets: it has the module, is made for the
  * execution's interpreter, is allowed by policy now, and contains unchanged the packages that are
- * mounted in the worker (has; NULL: none). If there are several such sets, the one that the tenant
- * used last is chosen. */
+ * mounted in the worker (has; NULL: none). If there are several such sets, module->mounted is
+ * chosen, or else the one that the tenant used last. */
 void found_answer(struct found *found, const struct tool_host *host, struct execution *execution,
 		  const struct execution_module *module, const json_t *has);
+
+/* Would found_answer choose this set? Notes nothing. */
+bool found_would_be(const struct tool_host *host, const struct execution_module *module,
+		    const char *environment);
 
 void found_done(struct found *found);
 

@@ -164,6 +164,14 @@ run_script_on_module(void *arg, const struct execution_module *module)
 			     run->found.set ? run->found.set : run->packages);
 }
 
+static bool
+run_script_would_find(void *arg, const struct execution_module *module, const char *environment)
+{
+	const struct tool_run *run = arg;
+
+	return !run->cancelling && found_would_be(&run->host, module, environment);
+}
+
 static void
 run_script_on_tool(void *arg, const struct execution_tool *tool)
 {
@@ -223,6 +231,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.on_outcome = run_script_on_outcome,
 		.on_prompt = run_script_on_prompt,
 		.on_module = run_script_on_module,
+		.would_find = run_script_would_find,
 		.on_tool = run_script_on_tool,
 		.arg = run,
 	};
