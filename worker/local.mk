@@ -106,12 +106,12 @@ mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(MSGPACK
 worker/mcp_python_worker_debug-main.$(OBJEXT): worker/preloaded-debug.so
 endif
 else
-mcp_python_worker_CPPFLAGS = $(AM_CPPFLAGS)
+mcp_python_worker_CPPFLAGS = $(AM_CPPFLAGS) -DPYTHON_PROGRAM='"$(PYTHON3)"'
 mcp_python_worker_LDFLAGS = $(AM_LDFLAGS) $(WHOLE_WORKER)
 mcp_python_worker_LDADD = $(WORKER_LIBS) $(PYTHON_LIBS)
 mcp_python_worker_DEPENDENCIES = libworker.a libproto.a libbase.a
 if DEBUG_PYTHON
-mcp_python_worker_debug_CPPFLAGS = $(AM_CPPFLAGS)
+mcp_python_worker_debug_CPPFLAGS = $(AM_CPPFLAGS) -DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
 mcp_python_worker_debug_LDFLAGS = $(AM_LDFLAGS) $(WHOLE_DEBUG_WORKER)
 mcp_python_worker_debug_LDADD = $(WORKER_LIBS) $(DEBUG_PYTHON_LIBS)
 mcp_python_worker_debug_DEPENDENCIES = libworker-debug.a libproto.a libbase.a
