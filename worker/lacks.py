@@ -191,8 +191,8 @@ FINDERS = (lacks_user, lacks_notebook, lacks_program, lacks_folder, lacks_module
 def tell_installs(value):
     """Says that nothing was installed, if a result of subprocess shows a try whose output nobody may
     have seen. value: of the last line."""
-    kind = getattr(sys.modules.get("subprocess"), "CompletedProcess", None)
     try:
+        kind = getattr(sys.modules.get("subprocess"), "CompletedProcess", None)
         for one in (value, *main_module.__dict__.values()) if kind else ():
             if type(one) is kind and one.returncode and one not in Told.installs \
                     and INSTALLS.search(command_text(one.args)):
