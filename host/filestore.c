@@ -94,6 +94,7 @@ struct filestore_job {
 	struct stored *coming;		/* NULL: a file goes out */
 	char name[FILE_NAME + 1];	/* of the file that goes out */
 	uint64_t offset, len;
+	char *root, *from;		/* of a file outside of the store; NULL: none */
 	unsigned int seconds;
 	int error;			/* passed to the owner by due */
 	struct event *due;		/* until it is ACTIVE also: it has waited too long */
@@ -391,6 +392,8 @@ job_free(struct filestore_job *job)
 	drop_empty(store, job->shelf);
 	if (job->coming)
 		stored_free(job->coming);
+	free(job->root);
+	free(job->from);
 	free(job);
 }
 
@@ -467,6 +470,8 @@ take_ended(struct filestore *store, const struct msg_file_ended *ended)
 		error = -EBADMSG;
 	if (error == 0 && job->coming)
 		filestore_take_file(job, ended);
+	if (error == 0 && job->calls.size && !job->cancelled)
+		job->calls.size(job->calls.arg, ended->size);
 	filestore_settle(job, error);
 }
 
@@ -648,13 +653,17 @@ put_order(struct filestore_job *job, int fd)
 	struct msg msg = { .type = MSG_FETCH_FILE,
 			   .fetch_file = { .job = job->number, .name = msg_str(job->name),
 					   .principal = principal, .offset = job->offset,
-					   .len = job->len, .seconds = job->seconds } };
+					   .len = job->len, .seconds = job->seconds,
+					   .has_root = job->root, .root = msg_str(job->root),
+					   .has_from = job->from, .from = msg_str(job->from) } };
 
 	if (file)
 		msg = (struct msg){ .type = MSG_STORE_FILE, .store_file = {
 			.job = job->number, .name = msg_str(file->name), .principal = principal,
 			.uri = msg_str(file->uri), .path = msg_str(file->path),
-			.size = file->size, .until = file->until_s, .seconds = job->seconds } };
+			.size = file->size, .until = file->until_s, .seconds = job->seconds,
+			.has_root = job->root, .root = msg_str(job->root),
+			.has_from = job->from, .from = msg_str(job->from) } };
 	return frame_writer_put(&job->store->writer, &msg, &fd, 1);
 }
 
@@ -774,11 +783,17 @@ keep_seconds(uint64_t size)
 	return KEEP_S + (unsigned int)(more < most ? more : most);
 }
 
-struct filestore_job *
-filestore_keep(struct filestore *store, const char *principal, const char *uri, const char *path,
-	       size_t path_len, uint64_t size, const struct filestore_calls *calls)
+static struct filestore_job *
+keep(struct filestore *store, const char *principal, const char *uri, const char *path,
+     size_t path_len, uint64_t size, const struct filestore_local *local,
+     const struct filestore_calls *calls)
 {
 	struct filestore_job *job = job_new(store, principal, calls);
+
+	if (local) {
+		job->root = xstrdup(local->root);
+		job->from = xstrdup(local->path);
+	}
 
 	job->seconds = keep_seconds(size);
 	job->coming = xcalloc(1, sizeof(*job->coming));
@@ -786,6 +801,35 @@ filestore_keep(struct filestore *store, const char *principal, const char *uri, 
 	job->coming->path = xmemdup0(path, path_len);
 	job->coming->size = size;
 	id_new(job->coming->name);
+	filestore_start_waiting(store);
+	return job;
+}
+
+struct filestore_job *
+filestore_keep(struct filestore *store, const char *principal, const char *uri, const char *path,
+	       size_t path_len, uint64_t size, const struct filestore_calls *calls)
+{
+	return keep(store, principal, uri, path, path_len, size, NULL, calls);
+}
+
+struct filestore_job *
+filestore_keep_local(struct filestore *store, const char *principal, const char *uri,
+		     const char *path, uint64_t size, const struct filestore_local *local,
+		     const struct filestore_calls *calls)
+{
+	return keep(store, principal, uri, path, strlen(path), size, local, calls);
+}
+
+struct filestore_job *
+filestore_look(struct filestore *store, const char *principal, const struct filestore_local *local,
+	       unsigned int seconds, const struct filestore_calls *calls)
+{
+	struct filestore_job *job = job_new(store, principal, calls);
+
+	job->seconds = seconds;
+	job->root = xstrdup(local->root);
+	job->from = xstrdup(local->path);
+	id_new(job->name);
 	filestore_start_waiting(store);
 	return job;
 }
@@ -1030,7 +1074,7 @@ filestore_new(const char *directory, const struct filestore_bounds *bounds,
 	frame_reader_init(&store->reader, FROM_FILESTORE);
 	frame_writer_init(&store->writer, WAITING_BYTES);
 	store->helper.socket = store->helper.pidfd = -1;
-	filestore_plan(directory);
+	filestore_plan(directory, bounds->roots);
 	r = helper_fork(&store->helper, HELPER_FILES);
 	if (r == 0) {
 		passrights_set(store->helper.socket, false);
@@ -1044,9 +1088,12 @@ filestore_new(const char *directory, const struct filestore_bounds *bounds,
 }
 
 void
-filestore_plan(const char *directory)
+filestore_plan(const char *directory, bool roots)
 {
-	helper_plan(HELPER_FILES, filestore_live, directory);
+	static struct filestore_place place;
+
+	place = (struct filestore_place){ directory, roots };
+	helper_plan(HELPER_FILES, filestore_live, &place);
 }
 
 void

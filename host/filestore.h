@@ -38,6 +38,7 @@ struct filestore_bounds {
 	uint32_t keep_seconds;
 	uint32_t place_seconds;		/* how long a job may wait until it begins */
 	bool passing;			/* filestore_free removes all files */
+	bool roots;			/* the helper may open files of its user */
 };
 
 /* A file that is kept. Borrowed until the store is used again. */
@@ -49,8 +50,16 @@ struct filestore_file {
 	uint64_t until_s;		/* since the epoch, by the clock of the service's start */
 };
 
-/* To be called before the fork servers are forked (forker.h). directory is borrowed. */
-void filestore_plan(const char *directory);
+/* A file of the helper's user, outside of the store. Both borrowed. */
+struct filestore_local {
+	const char *root;		/* an absolute path */
+	const char *path;		/* below root; no symbolic link and no other file system may
+					 * be on the way */
+};
+
+/* To be called before the fork servers are forked (forker.h). directory is borrowed. roots: as in
+ * filestore_bounds. */
+void filestore_plan(const char *directory, bool roots);
 
 /* Plans and forks the helper, and reads the index. To be called before a client's first byte is
  * read. directory: an absolute path, borrowed; the directory is made if only the last part is
@@ -78,6 +87,8 @@ struct filestore_calls {
 	/* fd: the end of the pipe for the worker that writes, or for the reader; it belongs to the
 	 * callee. May be called from within the function that makes the job. */
 	void (*begin)(void *arg, int fd);
+	/* The answer to filestore_look, before end. NULL for other jobs. */
+	void (*size)(void *arg, uint64_t size);
 	/* error: 0, or
 	 * -EFBIG     larger than a file may be
 	 * -EDQUOT    there is no room for it among the tenant's files
@@ -104,6 +115,20 @@ filestore_keep(struct filestore *store, const char *principal, const char *uri, 
 struct filestore_job *
 filestore_fetch(struct filestore *store, const char *principal, const char *uri, uint64_t offset,
 		uint64_t len, unsigned int seconds, const struct filestore_calls *calls);
+
+/* Finds the size of a local file. end gets -EINVAL if it is no regular file; -ELOOP, -EXDEV: a link
+ * or another file system is on the way; -EPERM: bounds.roots is not set. What begin gets has no
+ * meaning. */
+struct filestore_job *
+filestore_look(struct filestore *store, const char *principal, const struct filestore_local *local,
+	       unsigned int seconds, const struct filestore_calls *calls);
+
+/* As filestore_keep, for a copy of a local file, which must still have this size when it is opened.
+ * What begin gets has no meaning. */
+struct filestore_job *
+filestore_keep_local(struct filestore *store, const char *principal, const char *uri,
+		     const char *path, uint64_t size, const struct filestore_local *local,
+		     const struct filestore_calls *calls);
 
 /* Ends a job: end is not called, and an incomplete file is dropped. Not to be called from within a
  * callback of the job. */

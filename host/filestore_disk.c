@@ -12,11 +12,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -227,6 +229,39 @@ filestore_disk_keep(int root, const struct msg_store_file *file, int in,
 	if (r < 0)
 		filestore_disk_remove(root, &file->principal, &file->name);
 	return r;
+}
+
+/* ---- a file outside of the store ---- */
+
+int
+filestore_disk_open_local(const struct msg_str *root, const struct msg_str *path, uint64_t *size_r)
+{
+	/* Without opening it: to open a device may have effects. */
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+			   RESOLVE_NO_XDEV,
+	};
+	own_mem char *top = xmemdup0(root->at, root->len), *below = xmemdup0(path->at, path->len);
+	own_fd int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC), found = -1;
+	char again[32];
+	struct stat st;
+	int fd;
+
+	if (dir < 0)
+		return -errno;
+	found = (int)syscall(SYS_openat2, dir, below, &how, sizeof(how));
+	if (found < 0 || fstat(found, &st) < 0)
+		return -errno;
+	/* What O_PATH finds at a link is the link. */
+	if (!S_ISREG(st.st_mode))
+		return S_ISLNK(st.st_mode) ? -ELOOP : -EINVAL;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
+	fd = open(again, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*size_r = (uint64_t)st.st_size;
+	return fd;
 }
 
 /* ---- out ---- */

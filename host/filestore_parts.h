@@ -9,9 +9,15 @@
 
 #define FILESTORE_JOBS 32	/* children that the helper has at the same time */
 
-/* The helper: a helper_live_fn. directory: its path. Sends the index, then serves jobs on socket
- * until the supervisor closes its end. */
-_Noreturn void filestore_live(const void *directory, int socket, pid_t supervisor);
+/* What the helper is started with. */
+struct filestore_place {
+	const char *directory;		/* its path */
+	bool roots;			/* it may open files outside of it */
+};
+
+/* The helper: a helper_live_fn. place: a struct filestore_place. Sends the index, then serves jobs
+ * on socket until the supervisor closes its end. */
+_Noreturn void filestore_live(const void *place, int socket, pid_t supervisor);
 
 /* ---- filestore_disk.c: these functions wait for the disk ---- */
 
@@ -28,6 +34,11 @@ int filestore_disk_keep(int root, const struct msg_store_file *file, int in,
 
 /* Writes a part of the file to out. 0 or -errno; -EPIPE: the reader has closed it. */
 int filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out);
+
+/* Opens a regular file below a directory, for reading. A descriptor with *size_r, or -errno, as
+ * filestore_look. */
+int filestore_disk_open_local(const struct msg_str *root, const struct msg_str *path,
+			      uint64_t *size_r);
 
 /* Removes the file, or the part of it that exists. */
 void filestore_disk_remove(int root, const struct msg_str *principal, const struct msg_str *file);

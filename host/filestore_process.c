@@ -19,6 +19,7 @@
 struct filestore_process {
 	struct jobs jobs;
 	int root;
+	bool roots;		/* may open files outside of the store */
 };
 
 static uint64_t
@@ -30,6 +31,31 @@ filestore_process_number_of(const struct frame *order)
 
 /* ---- a child ---- */
 
+/* If the order names a file outside of the store, that file takes the place of *fd. 0 or -errno. */
+static int
+open_local(const struct filestore_process *process, const struct frame *order, int *fd,
+	   uint64_t *size_r)
+{
+	const struct msg_store_file *store = &order->msg.store_file;
+	const struct msg_fetch_file *fetch = &order->msg.fetch_file;
+	const bool keeps = order->msg.type == MSG_STORE_FILE;
+	int r;
+
+	if (!(keeps ? store->has_root : fetch->has_root))
+		return 0;
+	if (!process->roots)
+		return -EPERM;
+	r = keeps ? filestore_disk_open_local(&store->root, &store->from, size_r)
+		  : filestore_disk_open_local(&fetch->root, &fetch->from, size_r);
+	if (r < 0)
+		return r;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = r;
+	/* Otherwise it has changed since somebody asked for its size. */
+	return keeps && *size_r != store->size ? -ESTALE : 0;
+}
+
 static void
 filestore_process_work(void *arg, struct frame *order, struct msg *answer_r)
 {
@@ -37,14 +63,20 @@ filestore_process_work(void *arg, struct frame *order, struct msg *answer_r)
 	const struct filestore_process *process = arg;
 	struct msg_file_ended *ended = &answer_r->file_ended;
 	own_fd int fd = frame_take_fd(order, 0);
-	int r;
+	const bool looks = order->msg.type == MSG_FETCH_FILE && order->msg.fetch_file.has_root;
+	uint64_t size = 0;
+	int r = open_local(process, order, &fd, &size);
 
-	if (order->msg.type == MSG_STORE_FILE)
+	if (r < 0 || looks)
+		;
+	else if (order->msg.type == MSG_STORE_FILE)
 		r = filestore_disk_keep(process->root, &order->msg.store_file, fd, sha256);
 	else
 		r = filestore_disk_fetch(process->root, &order->msg.fetch_file, fd);
 	ended->job = filestore_process_number_of(order);
 	ended->error = (uint32_t)-r;
+	ended->has_size = looks;
+	ended->size = size;
 	ended->has_sha256 = r == 0 && order->msg.type == MSG_STORE_FILE;
 	ended->sha256 = (struct msg_bin){ (const char *)sha256, FILESTORE_SHA256 };
 	/* The reader of a part gets its end here, before the supervisor learns of it. */
@@ -114,8 +146,9 @@ filestore_introduce(int socket, const char *directory, int *root_r)
 }
 
 _Noreturn void
-filestore_live(const void *directory, int socket, pid_t supervisor)
+filestore_live(const void *arg, int socket, pid_t supervisor)
 {
+	const struct filestore_place *place = arg;
 	static const struct jobs_calls calls = {
 		filestore_process_obey, filestore_process_work, filestore_process_conclude,
 	};
@@ -130,9 +163,10 @@ filestore_live(const void *directory, int socket, pid_t supervisor)
 	if (r == 0)
 		r = fence_helper();
 	if (r == 0)
-		r = filestore_introduce(socket, directory, &process.root);
+		r = filestore_introduce(socket, place->directory, &process.root);
 	process.jobs = (struct jobs){ .calls = &calls, .arg = &process, .answer = MSG_FILE_ENDED,
 				      .socket = socket, .most = FILESTORE_JOBS };
+	process.roots = place->roots;
 	if (r == 0)
 		r = jobs_serve(&process.jobs);
 	helper_exit("files-end", r);

@@ -306,6 +306,7 @@ struct config {
 	struct {
 		char *directory;	/* NULL: nothing is kept on disk */
 		bool passing;		/* the files end with the service */
+		bool roots;		/* files below the client's roots may be taken: --roots */
 		uint64_t file_bytes;	/* of one file; 0: nothing is kept on disk */
 		uint64_t tenant_bytes, bytes_max;	/* of one tenant's files; of all files */
 		uint32_t tenant_files;	/* files of one tenant */

@@ -20,6 +20,7 @@ static const struct option options[] = {
 	{ "private", no_argument, NULL, 'o' },
 	{ "packages", optional_argument, NULL, 'a' },
 	{ "folder", required_argument, NULL, 'f' },
+	{ "roots", no_argument, NULL, 'R' },
 	{ "toolsets", required_argument, NULL, 'l' },
 	{ "verbose", no_argument, NULL, 'b' },
 	{ "trace", optional_argument, NULL, 'r' },
@@ -49,6 +50,8 @@ arguments_print_help(FILE *to)
 	      "                      index, or from the one that pip uses here; you are asked first\n"
 	      "  --folder DIR[:rw]   with --stdio or --private: scripts have this directory at\n"
 	      "                      /folder, to read only or, with :rw, to write, with your rights\n"
+	      "  --roots             with --stdio: scripts can have copies of files below the directories\n"
+	      "                      that your client offers (roots); you are asked for each\n"
 	      "  --toolsets SETS     with --stdio or --private: offer these sets of tools, in the\n"
 	      "                      place of [mcp] toolsets, such as python-sandbox\n"
 	      "  --verbose           log why a limit is not the kernel's\n"
@@ -82,6 +85,8 @@ arguments_conflict(const struct arguments *arguments, bool any_left)
 	if (arguments->folder && !arguments->stdio)
 		return "--folder needs --stdio: a service of several users cannot read files with the "
 		       "rights of each.\n";
+	if (arguments->roots && !arguments->stdio)
+		return "--roots needs --stdio: files are read as the user who starts the service.\n";
 	if (arguments->packages && !arguments->stdio)
 		return "--packages needs --stdio: for other services, the configuration names "
 		       "[packages] index and store.\n";
@@ -120,6 +125,9 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			break;
 		case 'f':
 			arguments_r->folder = optarg;
+			break;
+		case 'R':
+			arguments_r->roots = true;
 			break;
 		case 'l':
 			arguments_r->toolsets = optarg;

@@ -28,6 +28,7 @@ struct arguments {
 	const char *who;		/* with SHOW_POLICY */
 	const char *packages;		/* a URL; "": --packages without one; NULL: no --packages */
 	const char *folder;		/* DIR or DIR:rw; NULL: not given */
+	bool roots;			/* with stdio: files below the client's roots count */
 	const char *toolsets;		/* in the place of [mcp] toolsets; NULL: not given */
 	bool stdio;
 	bool private;			/* with stdio: only for the user at a terminal who has

@@ -132,6 +132,7 @@ add_the_rest(struct config *config, const struct configuration_source *source, F
 		r = laptop_folder(config, source->folder, errors);
 	if (r == 0 && source->one_client)
 		laptop_files(config, errors);
+	config->files.roots = source->roots;
 	return r;
 }
 

@@ -28,6 +28,7 @@ struct configuration_source {
 	bool one_client;	/* --stdio: without the places of the machine's service */
 	const char *toolsets;	/* in the place of [mcp] toolsets; NULL: as the files say */
 	const char *folder;	/* for laptop_folder(); NULL: none */
+	bool roots;		/* files below the client's roots may be taken */
 	const char *packages;	/* the index for laptop_packages(); NULL: it is not called */
 };
 

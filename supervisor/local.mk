@@ -7,7 +7,7 @@ SUPERVISOR_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD
 	-DSYSCONFDIR='"$(sysconfdir)"' \
 	-DPYTHON_PROGRAM='"$(PYTHON3)"'
 SUPERVISOR_ARCHIVES = libsupervisor.a libhttp.a libauth.a \
-	libtools.a libtools-compat.a libtools-check.a libtools-repl.a libtools-script.a \
+	libtools.a libtools-compat.a libtools-check.a libtools-files.a libtools-repl.a libtools-script.a \
 	libtools-packages.a libtools-session.a libtools-sets.a libtools-job.a libtools-shared.a \
 	libmcp.a libgovern.a libengine.a libhost.a libpolicy.a libproto.a libbase.a
 SUPERVISOR_LIBS = $(SUPERVISOR_ARCHIVES) $(EVENT_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) \

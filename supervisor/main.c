@@ -158,6 +158,7 @@ main_open_files(struct supervisor *s)
 		.keep_seconds = config->files.keep_seconds,
 		.place_seconds = FILES_PLACE_S,
 		.passing = config->files.passing,
+		.roots = config->files.roots,
 	};
 	struct log_quoted quoted;
 	int r;
@@ -224,7 +225,7 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	directory_plan(NULL);
 	usage_plan();
 	if (s->config->files.directory)
-		filestore_plan(s->config->files.directory);
+		filestore_plan(s->config->files.directory, s->config->files.roots);
 	if (r == 0)
 		r = startup_privilege(s->config, s->as_service, &programs, &s->launcher,
 				      &s->cgroups, why_r);
@@ -787,6 +788,7 @@ main(int argc, char **argv)
 		.toolsets = arguments.toolsets,
 		.packages = arguments.packages,
 		.folder = arguments.folder,
+		.roots = arguments.roots,
 	};
 	s.config = configuration_read(&s.source, stderr);
 	if (!s.config)

@@ -69,6 +69,12 @@ libtools_packages_a_SOURCES = \
 	tools/packages/program.c tools/packages/program.h
 libtools_packages_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
+# ---- files: files of the user's machine
+noinst_LIBRARIES += libtools-files.a
+libtools_files_a_SOURCES = \
+	tools/files/local_file.c tools/files/local_file.h
+libtools_files_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
 # ---- session: handles and checkpoints of sessions
 noinst_LIBRARIES += libtools-session.a
 libtools_session_a_SOURCES = \
@@ -173,6 +179,8 @@ SCHEMAS = \
 	tools/compat/schema/validate_code_input.json \
 	tools/compat/schema/validate_code_output.json \
 	tools/compat/schema/validate_input.json \
+	tools/files/schema/local_file_input.json \
+	tools/files/schema/local_file_output.json \
 	tools/job/schema/job_input.json \
 	tools/job/schema/job_output.json \
 	tools/packages/schema/install_package_input.json \
@@ -187,6 +195,8 @@ SUFFIXES = .json .h
 .json.h:
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON3) $(srcdir)/tools/shared/embed.py $< $@
 $(SCHEMA_STRINGS): tools/shared/embed.py
+tools/files/libtools_files_a-local_file.$(OBJEXT): tools/files/schema/local_file_input.h \
+	tools/files/schema/local_file_output.h
 tools/job/libtools_job_a-job.$(OBJEXT): tools/job/schema/job_input.h \
 	tools/job/schema/job_output.h
 tools/check/libtools_check_a-validate_script.$(OBJEXT): tools/check/schema/validate_script_input.h \

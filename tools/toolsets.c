@@ -18,6 +18,7 @@
 #include "tools/compat/exec_sandbox.h"
 #include "tools/compat/python_sandbox.h"
 #include "tools/compat/run_python.h"
+#include "tools/files/local_file.h"
 #include "tools/job/background.h"
 #include "tools/job/job.h"
 #include "tools/packages/install.h"
@@ -39,7 +40,7 @@ static const struct {
 } sets[] = {
 	{ "native", { &run_script_tool, &run_repl_tool, &validate_script_tool,
 		      &install_package_tool, &check_environment_tool, &job_tool,
-		      &search_tools_tool } },
+		      &search_tools_tool, &local_file_tool } },
 	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
 			    &exec_sandbox_validate_tool } },
 	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,
@@ -103,6 +104,8 @@ toolsets_is_offered(const struct tool *tool, const struct config *config)
 {
 	struct why why;
 
+	if (tool == &local_file_tool)
+		return config->files.roots;
 	return tool != &install_package_tool || install_is_configured(config, &why) == 0;
 }
 
