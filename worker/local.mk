@@ -130,7 +130,7 @@ EXTRA_DIST += $(FROZEN:%=worker/%.py) worker/freeze.py policy/import_check.py \
 # What `mcp-python interpreter add` builds other workers from.
 workersourcesdir = $(pkgdatadir)/worker
 WORKER_FILES = $(libworker_a_SOURCES) worker/main.c worker/preloaded.c $(libproto_a_SOURCES) \
-	base/quote.c base/stall.c base/utf8.c base/*.h worker/*.py worker/preloaded.map \
+	base/log.c base/quote.c base/stall.c base/trace.c base/utf8.c base/xalloc.c base/*.h worker/*.py worker/preloaded.map \
 	worker/standalone.mk policy/import_check.py
 # Those of other versions, if ./quickstart workers has made some.
 install-other-workers:

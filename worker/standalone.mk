@@ -30,7 +30,8 @@ MAIN := main preloaded
 WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))
 # control.c is for programs with a loop of libevent's.
 PROTO := $(filter-out control,$(basename $(notdir $(wildcard $(SOURCES)/proto/*.c))))
-LIBRARY := $(WORKER:%=worker/%.o) $(PROTO:%=proto/%.o) base/quote.o base/stall.o base/utf8.o base/xalloc.o
+BASE := base/log.o base/quote.o base/stall.o base/trace.o base/utf8.o base/xalloc.o
+LIBRARY := $(WORKER:%=worker/%.o) $(PROTO:%=proto/%.o) $(BASE)
 # As configure has them.
 CFLAGS := -std=gnu17 -O2 -g -fPIC -fstack-protector-strong -fstack-clash-protection \
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -ffile-prefix-map=$(SOURCES)/= -ffile-prefix-map=$(CURDIR)=.
@@ -41,7 +42,7 @@ LDFLAGS := -Wl,-z,relro,-z,now,-z,noexecstack
 # In another Python's process libraries would be looked for in that Python's places.
 MSGPACK := $(patsubst -lmsgpack%,-l:libmsgpack%.a,$(shell pkg-config --libs $(firstword $(PACKAGES))))
 
-mcp-python-worker: worker/main.o worker/hello.o worker/python.o worker/root.o $(filter proto/%,$(LIBRARY)) base/quote.o base/utf8.o base/xalloc.o
+mcp-python-worker: worker/main.o worker/hello.o worker/python.o worker/root.o $(filter proto/%,$(LIBRARY)) $(BASE)
 	$(CC) $(LDFLAGS) $(if $(ROOT),-static,-pie) -o $@ $^ $(MSGPACK)
 worker/main.o: preloaded.so
 preloaded.so: worker/preloaded.o $(LIBRARY)
