@@ -257,7 +257,8 @@ note_learned(struct process *p, const struct msg_zygote_ready *ready)
 {
 	struct zygote *z = p->zygote;
 	struct log_quoted quoted;
-	const struct msg_str *text = ready->unlearned.item, *end = text + ready->unlearned.n;
+	const struct msg_strs *reasons = &ready->unlearned;
+	size_t said = 0;
 
 	z->tries = false;
 	z->learned = p->asked & ready->learned;
@@ -265,12 +266,13 @@ note_learned(struct process *p, const struct msg_zygote_ready *ready)
 	for (size_t i = 0; i < LEARNABLE_MAX; i++) {
 		if (p->asked & UINT64_C(1) << i)
 			free(give_ptr(z->reason[i]));
-		if ((p->asked & ~z->learned & UINT64_C(1) << i) == 0 || text == end)
+		if ((p->asked & ~z->learned & UINT64_C(1) << i) == 0 || said == reasons->n)
 			continue;
+		const struct msg_str *text = &reasons->item[said++];
+
 		log_line(LOG_NOTICE, "module-not-learned", "profile=%s text=%s",
 			 z->options.profile->name, log_quote(&quoted, text->at, text->len));
 		z->reason[i] = xmemdup0(text->at, text->len);
-		text++;
 	}
 	if (p->asked != 0)
 		log_line(LOG_INFO, "zygote-learned", "profile=%s modules=%d",
