@@ -643,7 +643,7 @@ def bash_completes_what_help_lists(ctx):
         return sorted(done.stdout.split())
     equal(complete("r"), ["repl", "resume", "run"])
     equal(complete("ap"), ["approvals", "approve"])
-    equal(complete("run", "--f"), ["--file", "--force"])
+    equal(complete("run", "--f"), ["--file", "--folder", "--force"])
     equal(complete("audit", "show", "--ten"), ["--tenant"])
     equal(complete("token", "a"), ["add"])
 
