@@ -102,6 +102,19 @@ def a_worker_that_is_there_needs_no_compiler(ctx):
         assert status == 1 and "the worker's sources are missing" in said, (status, said)
 
 
+@test(private=True)
+def what_a_program_says_of_itself_is_one_path(ctx):
+    with own_tree(ctx) as (tree, version), configuration(os.path.dirname(tree)) as config:
+        program = os.path.join(os.path.dirname(config), "python3")
+        with open(program, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\ncase $* in *realpath*) printf '%s %%s\\n[service]\\n' %s/bin/python3 ;; *) echo 3%s ;; esac\n"
+                    % (version, tree, version.partition(".")[2]))
+        os.chmod(program, 0o755)
+        status, said = command(ctx, config, "add", program, "--name", "mine", MCP_WORKER_SOURCES="/none")
+        assert status == 1 and "the worker's sources are missing" in said, (status, said)
+        equal(written(config), "")
+
+
 @contextlib.contextmanager
 def served(ctx, config, more=""):
     """A client of a service with what the command has written."""
