@@ -541,7 +541,7 @@ def real_packages_are_as_after_a_first_import(ctx):
     Those of Cython are the difference that doc/agents.md names: no import loads them."""
     if subprocess.run(["/usr/bin/python3", "-c", "import numpy, matplotlib"], check=False,
                       capture_output=True).returncode:
-        raise Skip("numpy or matplotlib is not installed")
+        raise Skip("numpy or matplotlib is not installed", missing=True)
     with learning(ctx, learn="numpy matplotlib matplotlib.pyplot") as (service, client):
         first = output(client, REAL)
         assert first.startswith("0.417022004702574 0.5118216247002567 0.417022004702574\nagg "), first
