@@ -5,7 +5,6 @@
 #include "base/watched.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include <event2/bufferevent.h>

@@ -12,7 +12,6 @@
 #include "base/own.h"
 #include "base/quote.h"
 #include "base/xalloc.h"
-#include "client/admin.h"
 #include "client/audit_files.h"
 #include "client/exits.h"
 #include "client/say.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/own.h"
 #include "client/call.h"
 #include "client/endpoint.h"
 #include "client/exits.h"

@@ -5,15 +5,12 @@
 #include "client/repl.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
-#include "client/call.h"
 #include "client/cell.h"
 #include "client/exits.h"
 #include "client/inputs.h"

@@ -28,7 +28,6 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
-#include "base/own.h"
 #include "base/turns.h"
 #include "base/xalloc.h"
 #include "egress/filter.h"

@@ -24,7 +24,6 @@
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
 #include "engine/learning.h"
-#include "engine/observer.h"
 #include "engine/pool.h"
 #include "engine/ready.h"
 #include "engine/renewal.h"
@@ -33,10 +32,8 @@
 #include "engine/upstream.h"
 #include "engine/worker.h"
 #include "engine/zygote.h"
-#include "host/cgroup.h"
 #include "host/launcher.h"
 #include "host/tasks.h"
-#include "host/watchdog.h"
 
 #define SHUTDOWN_MOST_MS 1800
 #define SAMPLE_MS 20		/* between two looks at what the kernel does not limit */

@@ -13,7 +13,6 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_modules.h"
 #include "engine/execution_tools.h"
-#include "engine/observer.h"
 #include "policy/imports.h"
 
 static char *

@@ -5,9 +5,6 @@
 #include "engine/execution_files.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 

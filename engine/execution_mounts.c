@@ -15,12 +15,10 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
-#include "engine/repl_stage.h"
 #include "engine/tenant.h"
 #include "engine/volume.h"
 #include "engine/worker.h"
 #include "host/filestore.h"
-#include "proto/frame.h"
 
 struct execution_mount {
 	char *path;

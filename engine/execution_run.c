@@ -14,11 +14,9 @@
 #include "base/own.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
-#include "engine/execution_mounts.h"
 #include "engine/keeper.h"
 #include "engine/tenant.h"
 #include "engine/worker.h"
-#include "host/cgroup.h"
 
 #define INIT_PROCESSES 1		/* the worker's init is counted in its leaf as well */
 

@@ -15,7 +15,6 @@
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
-#include "engine/observer.h"
 #include "engine/running.h"
 #include "engine/worker.h"
 #include "policy/tools.h"

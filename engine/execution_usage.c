@@ -14,7 +14,6 @@
 #include "engine/running.h"
 #include "engine/tables.h"
 #include "engine/worker.h"
-#include "host/cgroup.h"
 
 #define CPU_LOOK_LEAST_MS 10
 

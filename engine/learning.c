@@ -11,7 +11,6 @@
 #include "engine/share.h"
 #include "engine/tenant.h"
 #include "engine/zygote.h"
-#include "policy/config.h"
 
 #define WORTH_US 20000		/* more time than this on the imports of a module is too much */
 #define REPORT_MOST_US 10000000	/* of one script: the report is the script's */

@@ -22,18 +22,15 @@
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/execution.h"
-#include "engine/execution_mounts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
 #include "engine/learning.h"
 #include "engine/pool.h"
 #include "engine/repl_parts.h"
-#include "engine/repl_stage.h"
 #include "engine/share.h"
 #include "engine/tenant.h"
 #include "engine/tenants.h"
 #include "engine/worker.h"
-#include "host/cgroup.h"
 
 #define ANSWER_MS 10000		/* the time that init has to make or copy a snapshot */
 

@@ -15,13 +15,10 @@
 #include "base/watched.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_files.h"
-#include "engine/execution_mounts.h"
 #include "engine/execution_parts.h"
 #include "engine/repl_parts.h"
 #include "engine/tenants.h"
 #include "engine/worker.h"
-#include "host/cgroup.h"
-#include "host/watchdog.h"
 
 /* ---- its socket ---- */
 

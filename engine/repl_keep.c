@@ -25,10 +25,8 @@
 #include "engine/tenant.h"
 #include "engine/tenants.h"
 #include "engine/worker.h"
-#include "host/cgroup.h"
 #include "host/cgroup_text.h"
 #include "host/usage.h"
-#include "host/watchdog.h"
 
 #define LOOK_PAUSE 20	/* the pause after a look, in multiples of the look's time: looks use 5 % of
 			 * the time */

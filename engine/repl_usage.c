@@ -6,12 +6,8 @@
 #include "base/clock.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
-#include "engine/observer.h"
-#include "engine/repl.h"
 #include "engine/tables.h"
 #include "engine/worker.h"
-#include "host/cgroup.h"
-#include "host/watchdog.h"
 
 #define FREEZE_AFTER_MS 1000
 #define IDLE_CPU_US 1000000	/* an idle session that uses more processor time is ended */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/execution.h"
 #include "engine/execution_parts.h"
@@ -16,7 +15,6 @@
 #include "engine/volume.h"
 #include "engine/worker.h"
 #include "engine/zygote.h"
-#include "host/cgroup.h"
 
 static void
 count_worker(struct survey_profile *profile, const struct worker *worker)

@@ -20,12 +20,8 @@
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/pool.h"
-#include "engine/share.h"
 #include "engine/tenants.h"
-#include "engine/volume.h"
 #include "engine/worker.h"
-#include "host/cgroup.h"
-#include "policy/config.h"
 
 #define UID "uid:"
 

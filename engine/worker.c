@@ -19,7 +19,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/own.h"
 #include "base/passrights.h"
 #include "base/stall.h"
 #include "base/trace.h"
@@ -29,7 +28,6 @@
 #include "engine/share.h"
 #include "engine/tenant.h"
 #include "engine/zygote.h"
-#include "host/cgroup.h"
 #include "host/usage.h"
 
 #define START_TIMEOUT_MS 10000

@@ -14,7 +14,6 @@
 #include <event2/event.h>
 
 #include "base/log.h"
-#include "base/own.h"
 #include "base/xalloc.h"
 #include "govern/audit_log.h"
 #include "govern/audit_record.h"

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
 #include <event2/event.h>

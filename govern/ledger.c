@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/fair.h"
 #include "base/log.h"
-#include "base/own.h"
 #include "base/ownerfile.h"
 #include "base/why.h"
 #include "base/xalloc.h"

@@ -11,7 +11,6 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-#include "base/log.h"
 #include "base/own.h"
 #include "base/passrights.h"
 #include "base/xalloc.h"

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "base/log.h"
 #include "base/named.h"
 #include "base/own.h"
 #include "base/passrights.h"

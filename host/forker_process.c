@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/own.h"
 #include "base/passrights.h"
 #include "base/xalloc.h"
 #include "host/fence.h"

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -17,14 +16,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "host/forker.h"
 #include "host/helper.h"
 #include "host/launch.h"
 #include "host/launcher_parts.h"
-#include "host/outer.h"
 #include "proto/frame.h"
 
 #define LAUNCH_PATIENCE_S 3	/* for the first order; then the launcher counts as lost */

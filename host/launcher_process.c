@@ -25,7 +25,6 @@
 #include "host/fence.h"
 #include "host/helper.h"
 #include "host/launch.h"
-#include "host/outer.h"
 #include "host/programs.h"
 #include "host/secret.h"
 #include "policy/config.h"

@@ -25,7 +25,6 @@
 #include "host/privilege.h"
 #include "host/programs.h"
 #include "host/scope.h"
-#include "policy/config.h"
 #include "policy/id_range.h"
 
 #define SCOPE_MOST_MS 3000

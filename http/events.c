@@ -14,7 +14,6 @@
 #include <event2/http.h>
 
 #include "auth/auth.h"
-#include "base/jsonout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "http/replay.h"

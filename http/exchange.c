@@ -15,14 +15,12 @@
 #include <event2/event.h>
 #include <event2/http.h>
 
-#include "base/jsonout.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/xalloc.h"
 #include "http/replay.h"
 #include "http/reply.h"
 #include "http/session.h"
-#include "mcp/conversation.h"
 #include "mcp/jsonrpc.h"
 
 struct http_exchange *

@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 
-#include "base/xalloc.h"
 #include "http/head.h"
 #include "mcp/envelope.h"
 #include "mcp/jsonrpc.h"

@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/own.h"
 #include "base/why.h"
 #include "keeper/intake.h"
 #include "keeper/walls.h"

@@ -2,7 +2,6 @@
 /* Runs in: the supervisor.   Owns: the id of each call, its progress. */
 #include "mcp/call.h"
 
-#include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
 #include "mcp/context.h"

@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/jsonbound.h"
 #include "base/jsonout.h"
 #include "base/own.h"
 #include "base/xalloc.h"

@@ -16,7 +16,6 @@
 #include "mcp/context.h"
 #include "mcp/outcome.h"
 #include "mcp/permission.h"
-#include "mcp/question.h"
 #include "mcp/run_parts.h"
 #include "mcp/task.h"
 #include "policy/config.h"

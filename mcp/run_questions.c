@@ -7,7 +7,6 @@
 
 #include "base/jsonout.h"
 #include "base/xalloc.h"
-#include "mcp/question.h"
 #include "mcp/run.h"
 
 /* The youngest audience that can be asked all open questions. */

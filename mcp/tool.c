@@ -3,7 +3,6 @@
  * Functions for all tools. */
 #include "mcp/tool.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before it drops privilege.   Owns: a config and its strings.
  * This file judges lines, sections and repeated keys; keys.c judges values; inih splits lines. */
-#include "policy/config.h"
 
 #include <assert.h>
 #include <ctype.h>

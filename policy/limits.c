@@ -4,7 +4,6 @@
 #include "policy/limits.h"
 
 #include <errno.h>
-#include <stddef.h>
 
 #include "base/why.h"
 

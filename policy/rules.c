@@ -2,7 +2,6 @@
 /* Runs in: the supervisor.   Owns: nothing. Decisions without I/O. */
 #include "policy/rules.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/own.h"
 #include "base/xalloc.h"
 
 #define DESCRIPTION_MAX 16384	/* bytes */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "auth/auth.h"
-#include "http/server.h"
 #include "supervisor/configuration.h"
 
 static const struct option options[] = {

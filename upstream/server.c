@@ -12,11 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <event2/event.h>
-
 #include "base/clock.h"
 #include "base/jsonbound.h"
-#include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/shape.h"
 

@@ -3,7 +3,6 @@
 #include "supervisor/operate/governance.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -5,7 +5,6 @@
 #include "supervisor/operate/running.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

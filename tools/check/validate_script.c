@@ -18,9 +18,7 @@
 #include "tools/shared/argument_map.h"
 #include "tools/packages/found.h"
 #include "tools/packages/install.h"
-#include "tools/packages/missing.h"
 #include "tools/shared/environment.h"
-#include "tools/shared/requirements.h"
 
 struct tool_run {
 	struct tool_host host;

@@ -6,7 +6,6 @@
 #include "tools/compat/run_python.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/why.h"

@@ -20,7 +20,6 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/keeper.h"
-#include "govern/audit.h"
 #include "govern/gate.h"
 #include "policy/chain.h"
 #include "policy/config.h"

@@ -13,7 +13,6 @@
 #include "policy/config.h"
 #include "policy/rules.h"
 #include "tools/packages/consent.h"
-#include "tools/sets/set.h"
 #include "tools/sets/store.h"
 
 void

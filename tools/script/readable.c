@@ -3,7 +3,6 @@
  * Reads:   output of a script. */
 #include "tools/script/readable.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "tools/script/run_script_answer.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/jsonout.h"

@@ -13,7 +13,6 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/observer.h"
-#include "govern/audit.h"
 #include "govern/gate.h"
 #include "policy/config.h"
 #include "policy/rules.h"

@@ -17,7 +17,6 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
-#include "engine/repl.h"
 #include "mcp/tool.h"
 #include "policy/config.h"
 
