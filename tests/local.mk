@@ -7,6 +7,7 @@ AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
 
 # The rules of the tree: each with a test that it can fail, where it has conditions of its own.
 TREE_RULES = \
+	tests/check-all-fails.sh \
 	tests/check-commits tests/check-commits-fails.sh \
 	tests/check-corpus tests/check-corpus-fails.sh \
 	tests/check-format tests/check-format-fails.sh \
