@@ -29,11 +29,28 @@ class Account:
             return list(command)
         return ["/bin/sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', self.place, *command]
 
-    def end(self, usage):
-        seconds = usage.ru_utime + usage.ru_stime
+    def enter(self):
+        """This process and all that it will start."""
+        if self.place:
+            with open(self.place + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+
+    def leave(self):
+        if self.place:
+            with open(os.path.dirname(self.place) + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+            self.remove()
+
+    def so_far(self):
+        """None: the kernel does not count for us."""
         with contextlib.suppress(OSError, TypeError):
             with open(self.place + "/cpuacct.usage", encoding="ascii") as file:
-                seconds = max(seconds, int(file.read()) / 1e9)
+                return int(file.read()) / 1e9
+        return None
+
+    def end(self, usage):
+        seconds = max(usage.ru_utime + usage.ru_stime, self.so_far() or 0)
+        if self.place:
             self.remove()
         return seconds
 

@@ -26,6 +26,7 @@ import time
 import traceback
 
 import waits
+from account import Account
 from mcpclient import LEGACY, MODERN, Client
 from supervisor import Supervisor, adopt_orphans, kill_descendants
 
@@ -147,7 +148,12 @@ def parse_options(doc):
     p.add_argument("--revision", default=LEGACY[-1], choices=LEGACY + (MODERN,))
     p.add_argument("--list", action="store_true", help="print the names of the tests")
     p.add_argument("-v", "--verbose", action="store_true")
-    return p.parse_args()
+    p.add_argument("--costs", action="store_true", help="one test at a time, and the processor time "
+                   "of each with all that it makes the service do (needs cgroup v1's cpuacct)")
+    o = p.parse_args()
+    if o.costs:
+        o.jobs = 1
+    return o
 
 
 class LeftOut(str):
@@ -161,17 +167,26 @@ def rows_done(done, rows, missing):
 
 
 class Report:
-    def __init__(self, verbose):
+    def __init__(self, verbose, account=None):
+        """account: what has been used so far is printed with each test, for the time since the last."""
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
         self.lock = threading.Lock()
-        self.verbose = verbose
+        self.verbose, self.account, self.used = verbose, account, 0.0
+
+    def cost(self):
+        """Of what has ended since the last one."""
+        if not self.account:
+            return ""
+        before, self.used = self.used, self.account.so_far()
+        return ", %.2f s of processor" % (self.used - before)
 
     def say(self, kind, name, seconds, text="", notes=()):
         word = {"passed": "ok", "failed": "FAILED", "skipped": "SKIPPED"}[kind]
         with self.lock:
             self.counts[kind] += 1
-            print("%-7s %s  (%.2f s)%s" % (word, name, seconds, ": " + text.split("\n")[0]
-                                           if kind == "skipped" or type(text) is LeftOut else ""))
+            print("%-7s %s  (%.2f s%s)%s" % (
+                word, name, seconds, self.cost(), ": " + text.split("\n")[0]
+                if kind == "skipped" or type(text) is LeftOut else ""))
             if kind == "failed":
                 lines = text.split("\n")
                 if len(lines) > 40:
@@ -262,6 +277,16 @@ def use_own_state():
     atexit.register(place.cleanup)
 
 
+def open_account():
+    """Of this program and all that it starts."""
+    account = Account()
+    if account.so_far() is None:
+        sys.exit("--costs: this needs the controller cpuacct of cgroup v1, and the right to make a group")
+    account.enter()
+    atexit.register(account.leave)
+    return account
+
+
 def main(doc, config=None):
     """Runs the tests of this program; config: an INI text for the private service."""
     options = parse_options(doc or "")
@@ -272,7 +297,7 @@ def main(doc, config=None):
         sys.exit(0)
     raise_fd_limit()
     use_own_state()
-    report = Report(options.verbose)
+    report = Report(options.verbose, open_account() if options.costs else None)
     if not options.socket:
         adopt_orphans()
         signal.signal(signal.SIGTERM, end_everything)
