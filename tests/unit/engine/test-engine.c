@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -385,6 +386,20 @@ answers_do_not_mix(void **state)
 	tenant_release(other);
 }
 
+/* Waits until these executions have said how they end, which the engine has not read yet. */
+static void
+await_ends(struct execution *const *e, const struct rig_result *r, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct pollfd control;
+
+		if (r[i].over || e[i]->worker == NULL)	/* it was read already */
+			continue;
+		control = (struct pollfd){ .fd = e[i]->worker->control, .events = POLLIN };
+		assert_int_equal(poll(&control, 1, RIG_PATIENCE_MS), 1);
+	}
+}
+
 /* Long outputs whose scripts have all ended meanwhile are answered in turns of their own. */
 static void
 long_answers_take_turns(void **state)
@@ -393,6 +408,7 @@ long_answers_take_turns(void **state)
 	static const char script[] = "import sys\nsys.stderr.write('e' * 40000)\n"
 				     "print('o' * 40000)\n";
 	static struct rig_result r[N];
+	struct execution *e[N];
 	struct execution_request request = rig_request();
 	struct rota *rota = rota_new(rig.base);
 	struct engine_counts counts;
@@ -401,14 +417,14 @@ long_answers_take_turns(void **state)
 	(void)state;
 	rig.engine->options.rota = rota;
 	for (int i = 0; i < N; i++)
-		rig_start(&r[i], script, &request);
+		e[i] = rig_start(&r[i], script, &request);
 	do {
 		event_base_loop(rig.base, EVLOOP_ONCE);
 		engine_count(rig.engine, &counts);
 	} while (counts.queued > 0);
 	for (int i = 0; i < N; i++)
 		over += r[i].over;
-	usleep(500000);		/* nobody reads: the others end, and wait for us */
+	await_ends(e, r, N);
 	for (unsigned int before = over; over < N; before = over) {
 		event_base_loop(rig.base, EVLOOP_ONCE);
 		over = 0;
