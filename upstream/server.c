@@ -221,6 +221,9 @@ go_down(struct server *s, const char *text)
 	uint32_t ms;
 
 	s->state = TOOL_SERVER_DOWN;
+	/* What ended before it served, asked in either era, is asked in the other one next. */
+	if (!s->served_since)
+		s->skips_discover = false;
 	for (request = LIST_FIRST(&s->requests); request; request = next) {
 		next = LIST_NEXT(request, link);
 		if (request->kind == DISCOVER && !s->remote && !s->discovers_late)

@@ -51,7 +51,7 @@ struct server {
 	bool has_resources;
 	bool discovers_late;		/* initialize was sent before server/discover was answered
 					 */
-	bool skips_discover;		/* server/discover has made the server end before */
+	bool skips_discover;		/* begin with initialize: server/discover has made it end */
 	uint64_t last_id;
 	LIST_HEAD(, request) requests;
 	struct listing listing;

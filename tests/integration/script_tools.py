@@ -220,6 +220,14 @@ def a_start_that_fails_harms_no_other_server(ctx):
 
 
 @test(private=True)
+def a_modern_server_that_ended_twice_is_asked_in_its_era_again(ctx):
+    """Its first end looks like that of one which does not know server/discover."""
+    with service(ctx, "fragile") as s, ctx.client(path=s.socket) as c:
+        wait_words(c, "fragile")
+        assert re.search(r'name=fragile state=serving revision="?2026-07-28"?', s.log()), s.log()
+
+
+@test(private=True)
 def a_list_that_changes_is_read_again(ctx):
     script = """
 import time, tools

@@ -3,12 +3,13 @@
 """An MCP server on standard input and output, for script_tools.py: tools that do what they should, and
 tools that do not.
 
-    tool_server.py legacy|modern|silent|broken|garbled|slow [FILE]
+    tool_server.py legacy|modern|silent|broken|garbled|slow|fragile [FILE]
 
 FILE: a line is added to it for each call of "write". silent: it does not answer server/discover;
 slow: it is modern, and answers it when it is asked for initialize, which it does not answer;
 broken: it ends with an error when it is started;
-garbled: what it answers first to tools/list is no JSON."""
+garbled: what it answers first to tools/list is no JSON;
+fragile: it is modern, and its first two processes end as soon as they are asked."""
 
 import base64
 import json
@@ -150,8 +151,17 @@ def take(message):
         return
     if KIND == "slow" and method == "initialize":
         method, id = "server/discover", slow.pop()
+    if KIND == "fragile" and method in ("server/discover", "initialize"):
+        with open(sys.argv[2], "r+", encoding="utf-8") as f:
+            starts = f.read().count("fragile")
+            f.write("fragile\n")
+        if starts < 2:
+            os._exit(1)
+    if method == "initialize" and KIND in ("modern", "fragile"):
+        say({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "what?"}})
+        return
     if method == "server/discover":
-        if KIND in ("modern", "slow"):
+        if KIND in ("modern", "slow", "fragile"):
             answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
                         "cacheScope": "private"})
         elif KIND != "silent":
