@@ -177,7 +177,8 @@ take_time(struct http_tenants *tenants, struct http_peers *peers, unsigned int n
 	       (uint64_t)from.tv_nsec;
 }
 
-/* Among 5,000 tenants and peers a call costs about what it does among 50. */
+/* Among 5,000 tenants and peers a call costs about what it does among 50. A walk over all would
+ * cost a hundred times as much; a busy machine, whose caches others fill, some ten times. */
 static void
 a_call_does_not_pay_for_other_tenants(void **state)
 {
@@ -207,7 +208,7 @@ a_call_does_not_pay_for_other_tenants(void **state)
 
 			least[i] = took < least[i] ? took : least[i];
 		}
-	assert_in_range(least[1], 0, 8 * least[0]);
+	assert_in_range(least[1], 0, 40 * least[0]);
 	for (int i = 0; i < 2; i++) {
 		for (unsigned int t = 0; t < n[i]; t++) {
 			http_tenant_let_go(tenant[i][t]);
