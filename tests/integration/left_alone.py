@@ -232,8 +232,9 @@ def attack(ctx, most, code, tries=5):
         seen.append((o.status, o.state, o.structured["not_carried"], o.text[-300:]))
         beside(other)
         got = became(ctx, s, other, seen)
-        # At the end of a cell there is a moment without a copy.
-        if got == LOST != most and tries:
+        # At the end of a cell there is a moment without a copy, and at the beginning of the next one
+        # the attack can take what the copy is made with.
+        if ORDER.index(got) > ORDER.index(most) and tries:
             return attack(ctx, most, code, tries - 1)
         assert ORDER.index(got) <= ORDER.index(most), "%s: %r" % (got, seen)
         if s.handle and got != LOST:
