@@ -50,6 +50,7 @@ class Shown:
     objects = bytes = undisplayed = 0
     whole = 0  # the bytes of the files with whole pictures and markup
     figures = {}  # {id: (figure, its last picture)}
+    encoded = (None, None)  # the last picture of PIL that has encoded itself, and its bytes
 
 
 # ---- the forms of an object ----------------------------------------------------------
@@ -129,6 +130,8 @@ def own_forms(value, notes):
         if form not in forms and not (form <= HTML and forms and min(forms) <= HTML):
             if class_has(kind, name):
                 take(forms, form, ask(value, name, notes), notes)
+    if from_module(value, "PIL.Image", "Image"):
+        Shown.encoded = value, forms.get(PNG, b"")
     return forms
 
 
@@ -235,6 +238,9 @@ def is_wide(data, form):
 
 
 def open_picture(data):
+    """The picture of these bytes. One that has just encoded itself is not decoded again."""
+    if Shown.encoded[1] is data:
+        return Shown.encoded[0]
     from PIL import Image
     return Image.open(io.BytesIO(data))
 

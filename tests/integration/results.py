@@ -432,6 +432,9 @@ def pictures_are_shown_in_the_readers_size(ctx):
         assert "shown with 1568 x 523 pixels instead of 9000 x 3000; the whole one is /workspace/display-0.png" in o.text
         [file] = o.structured["files"]
         equal(decode_png(base64.b64decode(read(client, file["uri"])["blob"]))[0], (9000, 3000))
+        # A picture of PIL is scaled as it is: what it was encoded to is not decoded again.
+        o = well(client.run("from PIL import Image\nImage.open = None\nImage.new('RGB', (3000, 1500), 'red')"))
+        equal(images(o), [(1568, 784)])
         o = well(client.run("from PIL import Image\nImage.new('RGB', (1568, 1568), 'white')"))
         equal((images(o), o.structured["files"]), ([(1568, 1568)], []))
         # What would not outlive the script is made smaller for its file.
