@@ -41,8 +41,10 @@
 	"sklearn sklearn.linear_model sklearn.model_selection sklearn.metrics " \
 	"sklearn.preprocessing sklearn.ensemble sklearn.cluster sklearn.decomposition " \
 	"sklearn.datasets sklearn.tree sklearn.svm sklearn.neighbors sklearn.pipeline " \
-	"statsmodels.api sympy requests httpx bs4 lxml.etree lxml.html yaml jinja2 networkx " \
-	"openpyxl docx pypdf PIL.Image plotly.express plotly.graph_objects altair polars " \
+	"sklearn.feature_extraction.text statsmodels.api statsmodels.formula.api " \
+	"statsmodels.tsa.seasonal statsmodels.tsa.holtwinters statsmodels.tsa.arima.model sympy " \
+	"requests httpx bs4 lxml.etree lxml.html yaml jinja2 networkx nltk openpyxl " \
+	"docx pypdf PIL.Image plotly.express plotly.graph_objects altair polars " \
 	"pydantic tabulate rich tqdm aiohttp dateutil.parser"
 
 #define KEY(section, name, kind, member, least, most, unit, standard) \

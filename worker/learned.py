@@ -32,7 +32,8 @@ HERE_S = 30  # the time that an import in the zygote may take
 BLANKS = 4096  # modules
 TRIALS = 1 << 63  # LEARNABLE_TRIALS of policy/learnable.h
 # Packages whose modules are not tried first.
-KNOWN = frozenset("numpy pandas scipy matplotlib seaborn sklearn sympy requests".split())
+KNOWN = frozenset("numpy pandas scipy matplotlib seaborn sklearn statsmodels sympy requests "
+                  "openpyxl PIL plotly networkx bs4".split())
 TRIAL_LOOK_S = 0.1
 TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter

@@ -51,6 +51,7 @@ MODULES = {
     "keeps.py": SLOW + BORN + "from _thread import start_new_thread\n",
     # Names of packages that are known to behave.
     "requests.py": SLOW + BORN + "import os\nTRIED = os.getpgrp() != os.getpid()\n",
+    "networkx.py": SLOW + BORN + "import os\nTRIED = os.getpgrp() != os.getpid()\n",
     "sympy.py": SLOW + BORN + "import subprocess, threading\nsubprocess.Popen(['sleep', '123456'])\n"
                 "threading.Thread(target=int).start()\n",
     "opens.py": SLOW + "import socket\nleft = socket.socket()\n",
@@ -220,23 +221,25 @@ def a_timer_that_is_cancelled_is_no_thread(ctx):
 @test(private=True)
 def known_packages_are_imported_at_once(ctx):
     """Without a trial. One that does what it must not do costs a zygote, and then is tried."""
-    with learning(ctx, learn="requests sympy") as (service, client):
-        until_learned(client, "requests")
-        equal(output(client, "import requests\nprint(requests.TRIED)"), "False")
+    with learning(ctx, learn="requests networkx sympy") as (service, client):
+        for name in "requests", "networkx":
+            until_learned(client, name)
+            equal(output(client, "import %s\nprint(%s.TRIED)" % (name, name)), "False")
         assert "zygote-tries-modules" not in service.log(), service.log()
         output(client, "import sympy")
         service.wait_logged("sympy: starts a thread")
         assert "zygote-tries-modules" in service.log(), service.log()
-        until_learned(client, "requests")
+        for name in "requests", "networkx":
+            until_learned(client, name)
         output(client, "import sympy")
         until("no child of a script or a zygote is left", lambda: not any(
             (read_text("/proc/%s/cmdline" % pid) or "").startswith("sleep\x00123456")
             for pid in os.listdir("/proc") if pid.isdecimal()))
         profile = profile_of(ctx, service)
         equal((profile["learned"], profile["unlearned"]),
-              (["requests"], ["sympy: starts a thread"]))
+              (["requests", "networkx"], ["sympy: starts a thread"]))
         shown = command(ctx, "status", "--admin-socket", service.directory.socket).stdout
-        assert "basic: learned requests;" in shown, shown
+        assert "basic: learned requests networkx;" in shown, shown
         assert "basic: not learned: sympy: starts a thread\n" in shown, shown
 
 
