@@ -292,12 +292,6 @@ egress_free(struct egress *e)
 	free(e);
 }
 
-pid_t
-egress_pid(const struct egress *e)
-{
-	return e != NULL ? e->child.launch.pid : 0;
-}
-
 void
 egress_look(const struct egress *e, struct egress_state *state_r)
 {

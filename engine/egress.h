@@ -48,8 +48,6 @@ struct egress_state {
 
 void egress_look(const struct egress *egress, struct egress_state *state_r);
 
-pid_t egress_pid(const struct egress *egress);	/* 0: there is no process now */
-
 /* ---- the rights of an execution ---- */
 
 /* The network rules of a configuration as one malloc'd block. NULL: nothing is allowed. */

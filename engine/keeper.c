@@ -129,12 +129,6 @@ keeper_free(struct keeper *k)
 	free(k);
 }
 
-pid_t
-keeper_pid(const struct keeper *k)
-{
-	return k == NULL ? 0 : k->child.launch.pid;
-}
-
 bool
 keeper_is_there(const struct keeper *k)
 {

@@ -31,8 +31,6 @@ int keeper_new(const struct keeper_options *options, struct keeper **keeper_r);
 /* Kills it and its children, and waits for their end. NULL is fine. */
 void keeper_free(struct keeper *keeper);
 
-pid_t keeper_pid(const struct keeper *keeper);	/* 0: there is none now; NULL is fine */
-
 /* Does the keeper serve, or is it starting without a failure so far? Requests wait until it serves.
  */
 bool keeper_is_there(const struct keeper *keeper);

@@ -535,12 +535,6 @@ upstream_free(struct upstream *u)
 	free(u);
 }
 
-pid_t
-upstream_pid(const struct upstream *u)
-{
-	return u != NULL ? u->child.launch.pid : 0;
-}
-
 void
 upstream_renew_credentials(struct upstream *u)
 {

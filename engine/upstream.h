@@ -48,8 +48,6 @@ struct upstream *upstream_new(const struct upstream_options *options);
 /* Kills the process at once. No call may be left. NULL is fine. */
 void upstream_free(struct upstream *upstream);
 
-pid_t upstream_pid(const struct upstream *upstream);	/* 0: no process now; NULL is fine */
-
 /* To be called when files of credentials may have changed. If one has, the process is started again
  * with the new contents, and calls that are open fail. NULL is fine. */
 void upstream_renew_credentials(struct upstream *upstream);

@@ -18,12 +18,9 @@
 
 #include "base/own.h"
 #include "base/xalloc.h"
-#include "engine/egress.h"
 #include "engine/engine_parts.h"
-#include "engine/keeper.h"
 #include "engine/pool.h"
-#include "engine/upstream.h"
-#include "engine/zygote.h"
+#include "host/child.h"
 #include "host/forker.h"
 #include "host/helper.h"
 #include "host/launcher.h"
@@ -63,20 +60,12 @@ static bool
 is_known(const struct engine *engine, pid_t pid)
 {
 	const struct worker_stray *stray;
-	const struct pool_profile *own;
 	const struct worker *w;
 
-	if (helper_is_one(pid) || egress_pid(engine->egress) == pid ||
-	    upstream_pid(engine->upstream) == pid || keeper_pid(engine->keeper) == pid)
+	if (helper_is_one(pid) || child_is_one(pid))
 		return true;
 	LIST_FOREACH(stray, &engine->pool->strays, link)
 		if (stray->pid == pid)
-			return true;
-	for (unsigned int i = 0; i < engine->pool->n_kinds; i++)
-		if (zygote_has(engine->pool->profile[i].zygote, pid))
-			return true;
-	LIST_FOREACH(own, &engine->pool->own, link)
-		if (zygote_has(own->zygote, pid))
 			return true;
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
 		LIST_FOREACH(w, &engine->pool->by_serial[i], all_link)

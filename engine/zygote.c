@@ -579,12 +579,6 @@ zygote_owes(const struct zygote *z)
 	return z->process[0].spawns > 0 || z->process[1].spawns > 0;
 }
 
-bool
-zygote_has(const struct zygote *z, pid_t pid)
-{
-	return z->process[0].child.launch.pid == pid || z->process[1].child.launch.pid == pid;
-}
-
 const char *
 zygote_trouble(const struct zygote *z)
 {

@@ -110,9 +110,6 @@ bool zygote_kill(struct zygote *zygote, uint64_t generation);
 /* Is there a SPAWN without an answer? */
 bool zygote_owes(const struct zygote *zygote);
 
-/* Is pid one of its processes? */
-bool zygote_has(const struct zygote *zygote, pid_t pid);
-
 /* Why the zygote is down after a failure; NULL: it is not. Valid until the next start. */
 const char *zygote_trouble(const struct zygote *zygote);
 

@@ -25,6 +25,8 @@
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
 
+static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
+
 /* ---- states ---- */
 
 #define TO(state) (1U << (state))
@@ -76,6 +78,17 @@ child_backoff_ms(struct child *c)
 
 	c->failed_starts++;
 	return ms < BACKOFF_MOST_MS ? ms : BACKOFF_MOST_MS;
+}
+
+bool
+child_is_one(pid_t pid)
+{
+	const struct child *c;
+
+	LIST_FOREACH(c, &children, link)
+		if (c->launch.pid == pid)
+			return true;
+	return false;
 }
 
 bool
@@ -192,6 +205,7 @@ child_done(struct child *c)
 	if (c->state == CHILD_ENDING)
 		child_wait_for(c, &info);
 	child_release(c);
+	LIST_REMOVE(c, link);
 }
 
 /* ---- the line ---- */
@@ -353,6 +367,7 @@ void
 child_init(struct child *c, const struct child_kind *kind, struct event_base *base, void *arg)
 {
 	*c = (struct child){ .kind = kind, .base = base, .arg = arg };
+	LIST_INSERT_HEAD(&children, c, link);
 	launch_init(&c->launch);
 	/* Assigned at once, so that event_del() is always allowed. */
 	event_assign(&c->readable, base, -1, 0, child_on_readable, c);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <event2/event_struct.h>
 
@@ -54,6 +55,7 @@ struct child_kind {
 };
 
 struct child {
+	LIST_ENTRY(child) link;		/* of all between child_init and child_done */
 	const struct child_kind *kind;
 	struct event_base *base;
 	void *arg;
@@ -94,6 +96,9 @@ void child_end(struct child *child);
 
 /* After child_end: waits until the process has died, and calls on_down. */
 void child_reap(struct child *child);
+
+/* Is this the process of a child? */
+bool child_is_one(pid_t pid);
 
 /* Is there a process to which messages can be sent? */
 bool child_is_up(const struct child *child);

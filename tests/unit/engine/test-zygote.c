@@ -25,6 +25,7 @@
 
 #include "base/log.h"
 #include "engine/zygote.h"
+#include "host/child.h"
 #include "host/launcher.h"
 #include "policy/config.h"
 #include "policy/learnable.h"
@@ -318,9 +319,9 @@ the_old_one_serves_until_the_new_one_is_ready(void **state)
 	/* It lives until it has answered. */
 	say_spawned(0, 1);
 	assert_true(zygote_is_alive(zygote, first));
-	assert_true(zygote_has(zygote, started[0].pid));
+	assert_true(child_is_one(started[0].pid));
 	say_spawned(0, 2);
-	while (zygote_has(zygote, started[0].pid))
+	while (child_is_one(started[0].pid))
 		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
 	assert_false(zygote_is_alive(zygote, first));
 	assert_int_equal(heard.lost + heard.failed, 0);
@@ -545,7 +546,7 @@ both_are_stopped(void **state)
 	zygote_stop(zygote);
 	assert_int_equal(heard.stopped, 0);
 	UNTIL(heard.stopped == 1);
-	assert_false(zygote_has(zygote, started[0].pid) || zygote_has(zygote, started[1].pid));
+	assert_false(child_is_one(started[0].pid) || child_is_one(started[1].pid));
 	assert_int_equal(heard.lost + heard.failed, 0);
 }
 
