@@ -14,7 +14,6 @@
 #include "base/own.h"
 #include "base/passrights.h"
 #include "base/xalloc.h"
-#include "host/directory_parts.h"
 #include "host/forker.h"
 #include "host/helper.h"
 #include "proto/frame.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the directory helper, and in a child of it for each lookup.   Owns: nothing.
  * Reads:   WHO, from the supervisor; in a child, the answers of name services, by the C library. */
-#include "host/directory_parts.h"
+#include "host/directory.h"
 
 #include <errno.h>
 #include <grp.h>

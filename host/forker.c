@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the two fork servers, and the queue of helpers to be made.
  * Reads:   MADE, from a process that parses nothing of a client. */
-#include "host/forker_parts.h"
+#include "host/forker.h"
 
 #include <errno.h>
 #include <stdbool.h>

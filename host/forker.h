@@ -54,4 +54,16 @@ void helper_is_back(struct helper *helper);
 /* As helper_end, for a helper that may be about to be made again. */
 void helper_done(struct helper *helper);
 
+/* ---- for forker_process.c, the side in the fork server ---- */
+
+/* The descriptors that a fork server keeps. */
+struct forker_keeps {
+	size_t n;
+	int fd[];
+};
+
+/* A fork server: a helper_live_fn. keeps: struct forker_keeps. Serves orders on socket, until the
+ * supervisor closes its end. */
+_Noreturn void forker_live(const void *keeps, int socket, pid_t supervisor);
+
 #endif

@@ -2,7 +2,7 @@
 /* Runs in: the fork servers.   Owns: nothing.
  * Reads:   MAKE, from the supervisor, which a client may have taken over: the number of a kind. Any
  * other message ends the fork server. */
-#include "host/forker_parts.h"
+#include "host/forker.h"
 
 #include <errno.h>
 #include <linux/sched.h>

@@ -21,7 +21,6 @@
 #include "host/forker.h"
 #include "host/helper.h"
 #include "host/launch.h"
-#include "host/launcher_parts.h"
 #include "proto/frame.h"
 
 #define LAUNCH_PATIENCE_S 3	/* for the first order; then the launcher counts as lost */

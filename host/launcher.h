@@ -137,4 +137,14 @@ int launcher_learn(struct launcher *launcher, const char *name, unsigned int *pr
  * is not a child; or another -errno. */
 int launcher_adopt(struct launcher *launcher, pid_t pid);
 
+/* ---- for launcher_process.c, the side in the launcher ---- */
+
+/* How many processes of one program may exist at the same time: the one in use, and its successor.
+ * If each tenant of a profile has its own zygote, each tenant may have this number. */
+#define LAUNCHER_ALIVE_MAX 2
+
+/* The launcher: a helper_live_fn. options: struct launcher_options. Serves orders on socket, until
+ * the supervisor closes its end. */
+_Noreturn void launcher_live(const void *options, int socket, pid_t supervisor);
+
 #endif

@@ -5,7 +5,7 @@
  * Reads:   LAUNCH, ADOPT and LEARN, from the supervisor, which a client may have taken over: they
  * hold numbers, a mask and the name of a profile, and each is checked against the launcher's own
  * tables and the configuration. Any other message ends the launcher. */
-#include "host/launcher_parts.h"
+#include "host/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  *
  * libsubid is not linked: it brings PAM, SELinux and audit libraries along, which have no business
  * in the supervisor. */
-#include "host/directory_parts.h"
+#include "host/directory.h"
 
 #include <dlfcn.h>
 #include <errno.h>

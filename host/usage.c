@@ -17,7 +17,6 @@
 #include "base/xalloc.h"
 #include "host/forker.h"
 #include "host/helper.h"
-#include "host/usage_parts.h"
 #include "proto/frame.h"
 
 #define PATIENCE_MS 50		/* for one answer; as STALL_MS */

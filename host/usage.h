@@ -91,4 +91,24 @@ void usage_watch(struct event_base *base);
 pid_t usage_pid(void);	/* 0: none */
 void usage_stop(void);	/* does nothing if there is none */
 
+/* ---- the two sides ----
+ *
+ * usage.c is in the supervisor, usage_process.c in the helper. They are one program, so the
+ * messages are the structs themselves, cut after the last used item. */
+
+static inline size_t
+usage_asked_size(const struct usage_asked *asked)
+{
+	return offsetof(struct usage_asked, member) + asked->n * sizeof(asked->member[0]);
+}
+
+static inline size_t
+usage_answer_size(const struct usage_answer *answer)
+{
+	return offsetof(struct usage_answer, process) + answer->n * sizeof(answer->process[0]);
+}
+
+/* The helper: a helper_live_fn. Answers on socket until its peer is gone. */
+_Noreturn void usage_live(const void *unused, int socket, pid_t supervisor);
+
 #endif

@@ -3,7 +3,7 @@
  * Reads:   questions of the supervisor, which a client may have taken over: they hold only numbers.
  * /proc of workers: a pid may be gone or, in theory, belong to another process by the time it is
  * read, so nothing found here is ever signalled. */
-#include "host/usage_parts.h"
+#include "host/usage.h"
 
 #include <dirent.h>
 #include <errno.h>

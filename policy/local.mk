@@ -14,7 +14,7 @@ libpolicy_a_SOURCES = \
 	policy/keys.c policy/keys.h \
 	policy/limits.c policy/limits.h \
 	policy/look_alike.c \
-	policy/marker.c policy/marker.h \
+	policy/marker.c \
 	policy/network.c policy/network.h \
 	policy/packages.c policy/packages.h \
 	policy/people.c policy/people.h \

@@ -2,7 +2,7 @@
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   markers from scripts, clients and packages' metadata, by recursive descent of bounded
  * depth. */
-#include "policy/marker.h"
+#include "policy/requirement.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "policy/marker.h"
 #include "policy/version.h"
 
 struct reader {

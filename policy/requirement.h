@@ -54,4 +54,13 @@ int requirements_add(struct requirements *list, struct requirement *requirement)
 void requirements_remove(struct requirements *list, const char *name);
 void requirements_done(struct requirements *list);
 
+/* ---- markers (PEP 508), which marker.c parses and, if requested, evaluates in one pass ---- */
+
+#define MARKER_DEPTH_MAX 16	/* parentheses within parentheses */
+
+/* Parses a marker, which must be the whole text, and evaluates it: *holds_r. environment NULL: only
+ * the grammar is checked. extra: the value of the variable extra. 0 or -EINVAL. */
+int marker_check(const char *text, size_t len, const struct marker_environment *environment,
+		 const char *extra, bool *holds_r);
+
 #endif

@@ -13,7 +13,6 @@
 
 #include "base/utf8.h"
 #include "base/xalloc.h"
-#include "proto/walk.h"
 
 /* ---- the table ---- */
 

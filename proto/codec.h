@@ -2,7 +2,7 @@
 /* Encodes and decodes the body of a message, one msgpack map. In both directions the map is checked
  * by the table in proto/messages.def.
  *
- * Received bytes are hostile. They are checked (walk.h) before memory is allocated for them.
+ * Received bytes are hostile. They are checked (walk_body) before memory is allocated for them.
  * -EBADMSG is the error for unknown, repeated or missing keys, wrong types, values out of range,
  * text that is not UTF-8 or has NUL, and bytes that are left over.
  */
@@ -61,6 +61,13 @@ struct codec_buffer {
 void codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len);
 
 void codec_buffer_done(struct codec_buffer *buffer);	/* frees it, and empties it */
+
+/* Checks the bytes of a body before memory is allocated for them (walk.c): a count in msgpack can
+ * be false, and with a few bytes a peer could make a decoder allocate gigabytes. The body has to be
+ * one well-formed msgpack object, up to its exact end. It may consist of maps, arrays, integers,
+ * booleans, strings and binaries; of at most objects_max objects, itself included; and of
+ * containers in at most two levels. 0 or -EBADMSG. */
+int walk_body(const void *body, size_t len, size_t objects_max);
 
 /* Appends the body of a message. The bounds are the same as in decoding. 0; -EINVAL: a field breaks
  * its bounds, or the type is unknown; -EMSGSIZE: the whole body is larger than this message may be.

@@ -8,7 +8,7 @@ libproto_a_SOURCES = \
 	proto/fdpass.c proto/fdpass.h \
 	proto/frame.c proto/frame.h \
 	proto/message.h proto/messages.def \
-	proto/walk.c proto/walk.h
+	proto/walk.c
 # Also part of the worker's library.
 libproto_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 libproto_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(MSGPACK_CFLAGS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, zygotes and workers, before msgpack sees a body.
  * Owns:    nothing; allocates nothing.   Reads: bytes, hostile from the first. */
-#include "proto/walk.h"
+#include "proto/codec.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -9,7 +9,7 @@ libtools_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 # ---- compat: the tools of three other servers
 noinst_LIBRARIES += libtools-compat.a
 libtools_compat_a_SOURCES = \
-	tools/compat/exec_sandbox.c tools/compat/exec_sandbox.h \
+	tools/compat/exec_sandbox.c \
 	tools/compat/python_sandbox.c tools/compat/python_sandbox.h \
 	tools/compat/run_python.c tools/compat/run_python.h \
 	tools/compat/run_python_answer.c \
@@ -21,7 +21,7 @@ libtools_compat_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 noinst_LIBRARIES += libtools-check.a
 libtools_check_a_SOURCES = \
 	tools/check/check_environment.c tools/check/check_environment.h \
-	tools/check/search_tools.c tools/check/search_tools.h \
+	tools/check/search_tools.c \
 	tools/check/validate_script.c tools/check/validate_script.h
 libtools_check_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
@@ -62,7 +62,7 @@ libtools_packages_a_SOURCES = \
 	tools/packages/install_build.c \
 	tools/packages/install_decide.c \
 	tools/packages/install_make.c \
-	tools/packages/install_package.c tools/packages/install_package.h \
+	tools/packages/install_package.c \
 	tools/packages/install_parts.h \
 	tools/packages/missing.c tools/packages/missing.h \
 	tools/packages/needs.c tools/packages/needs.h \
@@ -72,7 +72,7 @@ libtools_packages_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 # ---- files: files of the user's machine
 noinst_LIBRARIES += libtools-files.a
 libtools_files_a_SOURCES = \
-	tools/files/local_file.c tools/files/local_file.h
+	tools/files/local_file.c
 libtools_files_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
 # ---- session: handles and checkpoints of sessions
@@ -97,7 +97,7 @@ libtools_sets_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 noinst_LIBRARIES += libtools-job.a
 libtools_job_a_SOURCES = \
 	tools/job/background.c tools/job/background.h \
-	tools/job/job.c tools/job/job.h
+	tools/job/job.c
 libtools_job_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
 # ---- shared: what several tools use
@@ -114,7 +114,8 @@ libtools_shared_a_SOURCES = \
 	tools/shared/file_read.c tools/shared/file_read.h \
 	tools/shared/resources.c tools/shared/resources.h \
 	tools/shared/schema.c tools/shared/schema.h \
-	tools/shared/tiers.c tools/shared/tiers.h
+	tools/shared/tiers.c tools/shared/tiers.h \
+	tools/shared/tools.h
 libtools_shared_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
 # Python programs that run in workers, as C strings. embed.py comes first among what each is made of.

@@ -13,16 +13,11 @@
 #include "mcp/catalog.h"
 #include "policy/config.h"
 #include "tools/check/check_environment.h"
-#include "tools/check/search_tools.h"
 #include "tools/check/validate_script.h"
-#include "tools/compat/exec_sandbox.h"
 #include "tools/compat/python_sandbox.h"
 #include "tools/compat/run_python.h"
-#include "tools/files/local_file.h"
 #include "tools/job/background.h"
-#include "tools/job/job.h"
 #include "tools/packages/install.h"
-#include "tools/packages/install_package.h"
 #include "tools/repl/run_repl.h"
 #include "tools/script/run_script.h"
 #include "tools/session/repl_sessions.h"
@@ -30,6 +25,7 @@
 #include "tools/shared/environment.h"
 #include "tools/shared/other_tools.h"
 #include "tools/shared/resources.h"
+#include "tools/shared/tools.h"
 
 #define SET_TOOLS_MAX 16
 

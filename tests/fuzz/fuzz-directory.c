@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "host/directory.h"
-#include "host/directory_parts.h"
 #include "host/helper.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/helper.h"

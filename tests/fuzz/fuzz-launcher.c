@@ -19,7 +19,6 @@
 #include "base/utf8.h"
 #include "host/helper.h"
 #include "host/launcher.h"
-#include "host/launcher_parts.h"
 #include "host/outer.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/helper.h"

@@ -2,7 +2,7 @@
 /* Runs in: the supervisor.   Owns: searches.
  * Reads:   values of a client, of any type; the answer of a worker, which other servers' texts have
  * made: its form is checked. */
-#include "tools/check/search_tools.h"
+#include "tools/shared/tools.h"
 
 #include <errno.h>
 #include <stdio.h>

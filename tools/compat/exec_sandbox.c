@@ -3,7 +3,7 @@
  * Reads:   values of a client, of any type.
  * Runs and checks are those of run_script, validate_script and check_environment; this file has
  * other arguments and other answers. */
-#include "tools/compat/exec_sandbox.h"
+#include "tools/shared/tools.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the calls of local_file.
  * Reads:   paths that a model names; the roots and replies of a client, in any shape. */
-#include "tools/files/local_file.h"
+#include "tools/shared/tools.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: calls that wait for news of a job.
  * Reads:   handles of clients. A handle of another tenant is treated as unknown. */
-#include "tools/job/job.h"
+#include "tools/shared/tools.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,6 +19,10 @@
 #include "tools/job/schema/job_input.h"
 #include "tools/job/schema/job_output.h"
 #include "tools/shared/argument_map.h"
+
+#define JOB_WAIT_MAX 300		/* seconds */
+#define JOB_WAIT_STANDARD 20
+#define JOB_OUTPUT_MAX 65536		/* bytes of output in one answer */
 
 enum action { ACTION_STATUS, ACTION_OUTPUT, ACTION_WAIT, ACTION_CANCEL, ACTION_LIST, ACTION_COUNT };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the calls of install_package.
  * Reads:   requests of clients. */
-#include "tools/packages/install_package.h"
+#include "tools/shared/tools.h"
 
 #include <errno.h>
 #include <inttypes.h>

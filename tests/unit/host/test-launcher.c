@@ -29,7 +29,6 @@
 #include "host/launcher.h"
 #include "host/forker.h"
 #include "host/helper.h"
-#include "host/launcher_parts.h"
 #include "host/outer.h"
 #include "host/startup.h"
 #include "policy/config.h"

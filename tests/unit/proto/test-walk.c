@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walk alone: every first byte, the end of the bytes, depth, and number of objects. */
-#include "proto/walk.h"
+#include "proto/codec.h"
 
 #include <errno.h>
 #include <setjmp.h>
