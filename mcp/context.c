@@ -38,7 +38,7 @@ mcp_context_new(const struct mcp_options *options)
 	mcp->tools = xcalloc(catalog->n_tools, sizeof(*mcp->tools));
 	mcp->schema = xcalloc(catalog->n_tools, sizeof(*mcp->schema));
 	for (size_t i = 0; i < catalog->n_tools; i++) {
-		catalog->tool[i]->describe(options->config, &mcp->tools[i]);
+		tool_describe(catalog->tool[i], options->config, &mcp->tools[i]);
 		mcp->schema[i] = xalloc_check(json_loads(mcp->tools[i].input_schema, 0, NULL));
 	}
 	mcp->lists = tool_lists_new(catalog);

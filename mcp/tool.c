@@ -9,6 +9,32 @@
 #include "base/xalloc.h"
 
 void
+tool_describe(const struct tool *tool, const struct config *config,
+	      struct tool_description *description_r)
+{
+	const struct tool_text *says = &tool->says;
+
+	if (tool->describe) {
+		tool->describe(config, description_r);
+		return;
+	}
+	*description_r = (struct tool_description){
+		.name = tool->name,
+		.title = says->title,
+		.icon = says->icon,
+		.hint = says->hint,
+		.description = xstrdup(says->description),
+		.input_schema = xstrdup(says->input_schema),
+		.output_schema = says->output_schema ? xstrdup(says->output_schema) : NULL,
+		.read_only = says->read_only,
+		.destructive = says->destructive,
+		.idempotent = says->idempotent,
+		.open_world = says->open_world,
+		.task = says->task,
+	};
+}
+
+void
 tool_description_done(struct tool_description *description)
 {
 	free(description->description);

@@ -248,6 +248,14 @@ struct tool_host {
 	void *arg;
 };
 
+/* What a tool says of itself, as in struct tool_description; static. */
+struct tool_text {
+	const char *title, *description, *hint, *input_schema, *output_schema;
+	enum icon icon;
+	bool read_only, destructive, idempotent, open_world;
+	enum tool_task task;
+};
+
 struct tool {
 	const char *name;
 	/* The key of [policy] that says whether it may be called; NULL: it is always allowed. */
@@ -261,7 +269,10 @@ struct tool {
 	/* A run that takes longer than task_after_seconds becomes a task with this status text, if
 	 * its client takes tasks. NULL: it does not. */
 	const char *long_status;
-	/* Fills in *description_r, with the limits in force. NULL: it is not listed as a tool. */
+	/* What it says of itself in every configuration. description NULL: describe says it. */
+	struct tool_text says;
+	/* Fills in *description_r, with the limits in force. NULL, and nothing in says: it is not
+	 * listed as a tool. */
 	void (*describe)(const struct config *config, struct tool_description *description_r);
 	/* Starts a run. host is copied; arguments (an object) are borrowed for this call only.
 	 * Returns the run, or NULL if it has answered already. */
@@ -293,6 +304,10 @@ struct tool {
 	 * checked. If this member is NULL, the tool has no references. */
 	json_t *(*bind)(const struct tool_host *host, const json_t *arguments, bool for_people);
 };
+
+/* Describes a tool that is listed: by its describe, or by what it says. */
+void tool_describe(const struct tool *tool, const struct config *config,
+		   struct tool_description *description_r);
 
 /* Answers that nothing was done: an error with only this text. */
 void tool_refuse(const struct tool_host *host, const char *text);

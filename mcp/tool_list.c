@@ -86,7 +86,7 @@ tool_list_describe(const struct tool *tool, const struct config *config,
 {
 	char *schema, *text;
 
-	tool->describe(config, shown_r);
+	tool_describe(tool, config, shown_r);
 	if (tool_list_is_approved(tool, config)) {
 		text = xasprintf("%s\nA person has to approve each call: the answer may be "
 				 "approval_pending, with what your user has to do.",

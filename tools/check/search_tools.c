@@ -30,23 +30,6 @@ struct tool_run {
 	struct inside *inside;
 };
 
-static void
-search_tools_describe(const struct config *config, struct tool_description *description_r)
-{
-	(void)config;
-	*description_r = (struct tool_description){
-		.name = search_tools_tool.name,
-		.title = "Search tools for scripts",
-		.icon = ICON_ENVIRONMENT,
-		.description = xstrdup("Find tools for scripts: "
-				       "tools.SERVER.TOOL(argument=value)."),
-		.input_schema = xstrdup(search_tools_input_schema),
-		.output_schema = xstrdup(search_tools_output_schema),
-		.read_only = true,
-		.idempotent = true,
-	};
-}
-
 /* ---- the answer ---- */
 
 static bool
@@ -211,7 +194,15 @@ search_tools_cancel(struct tool_run *run, enum cancel_reason reason)
 const struct tool search_tools_tool = {
 	.name = "search_tools",
 	.is_there = other_tools_any,
-	.describe = search_tools_describe,
+	.says = {
+		.title = "Search tools for scripts",
+		.icon = ICON_ENVIRONMENT,
+		.description = "Find tools for scripts: tools.SERVER.TOOL(argument=value).",
+		.input_schema = search_tools_input_schema,
+		.output_schema = search_tools_output_schema,
+		.read_only = true,
+		.idempotent = true,
+	},
 	.start = search_tools_start,
 	.cancel = search_tools_cancel,
 };

@@ -28,26 +28,6 @@ struct tool_run {
 	validate_script_answer *answer;
 };
 
-static const char description[] =
-	"Check a Python script without running it: syntax, names, imports, its metadata block "
-	"(PEP 723), what is missing here.";
-
-static void
-validate_script_describe(const struct config *config, struct tool_description *description_r)
-{
-	(void)config;
-	*description_r = (struct tool_description){
-		.name = validate_script_tool.name,
-		.title = "Check a Python script",
-		.icon = ICON_CHECK,
-		.description = xstrdup(description),
-		.input_schema = xstrdup(validate_script_input_schema),
-		.output_schema = xstrdup(validate_script_output_schema),
-		.read_only = true,
-		.idempotent = true,
-	};
-}
-
 /* ---- the answer ---- */
 
 static void
@@ -296,7 +276,17 @@ validate_script_start_run(const struct tool_host *host, const json_t *json)
 
 const struct tool validate_script_tool = {
 	.name = "validate_script",
-	.describe = validate_script_describe,
+	.says = {
+		.title = "Check a Python script",
+		.icon = ICON_CHECK,
+		.description =
+			"Check a Python script without running it: syntax, names, imports, its "
+			"metadata block (PEP 723), what is missing here.",
+		.input_schema = validate_script_input_schema,
+		.output_schema = validate_script_output_schema,
+		.read_only = true,
+		.idempotent = true,
+	},
 	.start = validate_script_start_run,
 	.cancel = validate_script_cancel,
 };

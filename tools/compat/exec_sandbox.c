@@ -257,8 +257,9 @@ describe_execute(const struct config *config, struct tool_description *descripti
 		.name = execute_python_tool.name,
 		.title = "Execute a Python script",
 		.icon = ICON_RUN,
-		.hint = "execute_python runs a whole script in a fresh process: nothing survives the "
-			"call, and only what it prints comes back.",
+		.hint =
+			"execute_python runs a whole script in a fresh process: nothing survives "
+			"the call, and only what it prints comes back.",
 		.description = description,
 		.input_schema = schema_take(schema),
 		.output_schema = xstrdup(text_output_schema),
@@ -279,24 +280,6 @@ const struct tool execute_python_tool = {
 };
 
 /* ---- check_environment ---- */
-
-static void
-describe_environment(const struct config *config, struct tool_description *description_r)
-{
-	(void)config;
-	*description_r = (struct tool_description){
-		.name = exec_sandbox_environment_tool.name,
-		.title = "Check the execution environment",
-		.icon = ICON_ENVIRONMENT,
-		.description = xstrdup("Check the execution environment: Python version, "
-				       "platform, how scripts are isolated, limits, and the "
-				       "installed packages."),
-		.input_schema = xstrdup(no_input_schema),
-		.output_schema = xstrdup(text_output_schema),
-		.read_only = true,
-		.idempotent = true,
-	};
-}
 
 static void
 answer_environment(const struct tool_host *host, const char *profile, bool modules,
@@ -349,30 +332,22 @@ start_environment(const struct tool_host *host, const json_t *json)
 
 const struct tool exec_sandbox_environment_tool = {
 	.name = "check_environment",
-	.describe = describe_environment,
+	.says = {
+		.title = "Check the execution environment",
+		.icon = ICON_ENVIRONMENT,
+		.description =
+			"Check the execution environment: Python version, platform, how scripts "
+			"are isolated, limits, and the installed packages.",
+		.input_schema = no_input_schema,
+		.output_schema = text_output_schema,
+		.read_only = true,
+		.idempotent = true,
+	},
 	.start = start_environment,
 	.cancel = check_environment_cancel,
 };
 
 /* ---- validate_script ---- */
-
-static void
-describe_validate(const struct config *config, struct tool_description *description_r)
-{
-	(void)config;
-	*description_r = (struct tool_description){
-		.name = exec_sandbox_validate_tool.name,
-		.title = "Validate a Python script",
-		.icon = ICON_CHECK,
-		.description = xstrdup("Validate a Python script without executing it: its "
-				       "syntax, its inline metadata (PEP 723) and dependencies. "
-				       "The answer is VALID or INVALID, and what was found."),
-		.input_schema = xstrdup(validate_input_schema),
-		.output_schema = xstrdup(text_output_schema),
-		.read_only = true,
-		.idempotent = true,
-	};
-}
 
 static void
 say_errors(FILE *to, const struct findings *findings)
@@ -446,7 +421,18 @@ start_validate(const struct tool_host *host, const json_t *json)
 
 const struct tool exec_sandbox_validate_tool = {
 	.name = "validate_script",
-	.describe = describe_validate,
+	.says = {
+		.title = "Validate a Python script",
+		.icon = ICON_CHECK,
+		.description =
+			"Validate a Python script without executing it: its syntax, its inline "
+			"metadata (PEP 723) and dependencies. The answer is VALID or INVALID, and "
+			"what was found.",
+		.input_schema = validate_input_schema,
+		.output_schema = text_output_schema,
+		.read_only = true,
+		.idempotent = true,
+	},
 	.start = start_validate,
 	.cancel = validate_script_cancel,
 };

@@ -13,22 +13,6 @@
 #include "tools/compat/schema/sandbox_info_output.h"
 
 static void
-describe_info(const struct config *, struct tool_description *description_r)
-{
-	*description_r = (struct tool_description){
-		.name = get_sandbox_info_tool.name,
-		.title = "What the sandbox allows",
-		.icon = ICON_ENVIRONMENT,
-		.description = xstrdup("Tells which modules code may import, by security profile "
-				       "and whether that is enabled, and the limits."),
-		.input_schema = xstrdup(no_input_schema),
-		.output_schema = xstrdup(sandbox_info_output_schema),
-		.read_only = true,
-		.idempotent = true,
-	};
-}
-
-static void
 sandbox_info_write_profiles(struct jsonout *out, const struct config *config)
 {
 	jsonout_member_open(out, "security_profiles", '{');
@@ -110,6 +94,16 @@ start_info(const struct tool_host *host, const json_t *json)
 
 const struct tool get_sandbox_info_tool = {
 	.name = "get_sandbox_info",
-	.describe = describe_info,
+	.says = {
+		.title = "What the sandbox allows",
+		.icon = ICON_ENVIRONMENT,
+		.description =
+			"Tells which modules code may import, by security profile and whether that "
+			"is enabled, and the limits.",
+		.input_schema = no_input_schema,
+		.output_schema = sandbox_info_output_schema,
+		.read_only = true,
+		.idempotent = true,
+	},
 	.start = start_info,
 };

@@ -29,23 +29,6 @@ struct tool_run {
 	size_t lines, characters;
 };
 
-static void
-validate_code_describe(const struct config *, struct tool_description *description_r)
-{
-	*description_r = (struct tool_description){
-		.name = validate_code_tool.name,
-		.title = "Validate Python code",
-		.icon = ICON_CHECK,
-		.description = xstrdup("Validate Python code without executing it: its syntax, and "
-				       "whether it imports or reaches modules that are not allowed "
-				       "here, with lines."),
-		.input_schema = xstrdup(validate_code_input_schema),
-		.output_schema = xstrdup(validate_code_output_schema),
-		.read_only = true,
-		.idempotent = true,
-	};
-}
-
 /* ---- the answer ---- */
 
 static void
@@ -195,7 +178,17 @@ validate_code_cancel(struct tool_run *run, enum cancel_reason reason)
 
 const struct tool validate_code_tool = {
 	.name = "validate_code",
-	.describe = validate_code_describe,
+	.says = {
+		.title = "Validate Python code",
+		.icon = ICON_CHECK,
+		.description =
+			"Validate Python code without executing it: its syntax, and whether it "
+			"imports or reaches modules that are not allowed here, with lines.",
+		.input_schema = validate_code_input_schema,
+		.output_schema = validate_code_output_schema,
+		.read_only = true,
+		.idempotent = true,
+	},
 	.start = validate_code_start,
 	.cancel = validate_code_cancel,
 };

@@ -379,26 +379,20 @@ local_file_cancel(struct tool_run *run, enum cancel_reason)
 	local_file_free(run);
 }
 
-static void
-local_file_describe(const struct config *, struct tool_description *description_r)
-{
-	*description_r = (struct tool_description){
-		.name = local_file_tool.name,
-		.title = "Take a file of the user",
-		.icon = ICON_RUN,
-		.description = xstrdup("Take a copy of a file of the user's machine, below a directory "
-				       "that their client offers (roots); they are asked. Answers its uri "
-				       "for files of run_script and run_repl."),
-		.input_schema = xstrdup(local_file_input_schema),
-		.output_schema = xstrdup(local_file_output_schema),
-		.read_only = true,
-	};
-}
-
 const struct tool local_file_tool = {
 	.name = "local_file",
 	.refuse = local_file_refuse,
-	.describe = local_file_describe,
+	.says = {
+		.title = "Take a file of the user",
+		.icon = ICON_RUN,
+		.description =
+			"Take a copy of a file of the user's machine, below a directory that their "
+			"client offers (roots); they are asked. Answers its uri for files of "
+			"run_script and run_repl.",
+		.input_schema = local_file_input_schema,
+		.output_schema = local_file_output_schema,
+		.read_only = true,
+	},
 	.start = local_file_start,
 	.cancel = local_file_cancel,
 	.reply = local_file_reply,

@@ -47,29 +47,6 @@ struct tool_run {
 	uint64_t offset, until_ms;
 };
 
-/* ---- description ---- */
-
-static const char description[] =
-	"Follow a script started with background: true. status: does it still run; output: what "
-	"it wrote from offset (next_offset of the last answer), collected for wait_seconds; "
-	"wait: its answer, once it has ended; cancel: stops it; list: all jobs.";
-
-static void
-job_describe(const struct config *config, struct tool_description *description_r)
-{
-	(void)config;
-	*description_r = (struct tool_description){
-		.name = job_tool.name,
-		.title = "Follow a background job",
-		.icon = ICON_JOB,
-		.hint = "What takes minutes is started with background: true and followed by job.",
-		.description = xstrdup(description),
-		.input_schema = xstrdup(job_input_schema),
-		.output_schema = xstrdup(job_output_schema),
-		.destructive = false,
-	};
-}
-
 /* ---- arguments ---- */
 
 static int
@@ -472,7 +449,18 @@ job_cancel(struct tool_run *run, enum cancel_reason reason)
 
 const struct tool job_tool = {
 	.name = "job",
-	.describe = job_describe,
+	.says = {
+		.title = "Follow a background job",
+		.icon = ICON_JOB,
+		.hint = "What takes minutes is started with background: true and followed by job.",
+		.description =
+			"Follow a script started with background: true. status: does it still run; "
+			"output: what it wrote from offset (next_offset of the last answer), "
+			"collected for wait_seconds; wait: its answer, once it has ended; cancel: "
+			"stops it; list: all jobs.",
+		.input_schema = job_input_schema,
+		.output_schema = job_output_schema,
+	},
 	.start = job_start,
 	.cancel = job_cancel,
 };

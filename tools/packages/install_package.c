@@ -41,30 +41,6 @@ struct arguments {
 	const char *session, *profile, *reason;	/* NULL: not given */
 };
 
-static const char description[] =
-	"Install Python packages, and what they depend on, as far as the operator's policy allows; a "
-	"person may have to approve it. Your scripts then find them by a plain import; with session "
-	"that session has them from its next cell on. Answers versions and hashes, or why not.";
-
-static void
-package_describe(const struct config *config, struct tool_description *description_r)
-{
-	(void)config;
-	*description_r = (struct tool_description){
-		.name = install_package_tool.name,
-		.title = "Install Python packages",
-		.icon = ICON_PACKAGE,
-		.hint = "Packages that are missing are installed by install_package, or by the argument "
-			"dependencies of a call.",
-		.description = xstrdup(description),
-		.input_schema = xstrdup(install_package_input_schema),
-		.output_schema = xstrdup(install_package_output_schema),
-		.idempotent = true,
-		.open_world = true,
-		.task = TOOL_TASK_MAY,
-	};
-}
-
 /* ---- the answer ---- */
 
 /* Its words are those of whoever wrote the advisory. */
@@ -331,7 +307,23 @@ const struct tool install_package_tool = {
 	.policy = "install_package",
 	.refuse = package_refuse,
 	.long_status = "the packages are being installed",
-	.describe = package_describe,
+	.says = {
+		.title = "Install Python packages",
+		.icon = ICON_PACKAGE,
+		.hint =
+			"Packages that are missing are installed by install_package, or by the "
+			"argument dependencies of a call.",
+		.description =
+			"Install Python packages, and what they depend on, as far as the "
+			"operator's policy allows; a person may have to approve it. Your scripts "
+			"then find them by a plain import; with session that session has them from "
+			"its next cell on. Answers versions and hashes, or why not.",
+		.input_schema = install_package_input_schema,
+		.output_schema = install_package_output_schema,
+		.idempotent = true,
+		.open_world = true,
+		.task = TOOL_TASK_MAY,
+	},
 	.start = package_start,
 	.cancel = package_cancel,
 	.reply = package_reply,
