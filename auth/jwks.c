@@ -11,6 +11,7 @@
 
 #include "auth/jwt.h"
 #include "base/base64.h"
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -61,12 +62,6 @@ jwks_fits(const struct key *key, enum auth_alg alg)
 	return key->rsa == (alg != AUTH_ES256) && (key->alg == AUTH_ALGS || key->alg == alg);
 }
 
-static const char *
-jwks_text_of(const json_t *entry, const char *name)
-{
-	return json_string_value(json_object_get(entry, name));
-}
-
 /* RFC 7517, 4.2 and 4.3. */
 static bool
 is_for_signatures(const json_t *entry)
@@ -99,7 +94,7 @@ jwks_import(const json_t *entry, bool rsa)
 	own_mem char *text = NULL;
 
 	for (int i = 1; i < 4 && members[rsa][i]; i++) {
-		const char *value = jwks_text_of(entry, members[rsa][i]);
+		const char *value = member_text(entry, members[rsa][i]);
 
 		/* "crv" was compared before */
 		if (!value || strlen(value) > NUMBER_MAX ||
@@ -129,8 +124,8 @@ has_size(const cjose_jwk_t *jwk, bool rsa)
 static bool
 take_key(const json_t *entry, struct key *key_r)
 {
-	const char *kid = jwks_text_of(entry, "kid"), *kty = jwks_text_of(entry, "kty");
-	const char *alg = jwks_text_of(entry, "alg"), *curve = jwks_text_of(entry, "crv");
+	const char *kid = member_text(entry, "kid"), *kty = member_text(entry, "kty");
+	const char *alg = member_text(entry, "alg"), *curve = member_text(entry, "crv");
 
 	if (!kid || !*kid || strlen(kid) > KID_MAX || !kty || !is_for_signatures(entry))
 		return false;

@@ -15,6 +15,7 @@
 #include "auth/jwks.h"
 #include "base/base64.h"
 #include "base/log.h"
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -156,8 +157,8 @@ is_access_token(const json_t *typ)
 static const char *
 jwt_judge_header(const struct auth_jwt *jwt, const json_t *header, const cjose_jwk_t **key_r)
 {
-	const char *name = json_string_value(json_object_get(header, "alg"));
-	const char *kid = json_string_value(json_object_get(header, "kid"));
+	const char *name = member_text(header, "alg");
+	const char *kid = member_text(header, "kid");
 	enum auth_alg alg = name ? auth_alg_named(name) : AUTH_ALGS;
 
 	if (alg == AUTH_ALGS)

@@ -17,6 +17,7 @@ libbase_a_SOURCES = \
 	base/log.c base/log.h \
 	base/loop.c base/loop.h \
 	base/mask.c base/mask.h \
+	base/member.h \
 	base/notify.c base/notify.h \
 	base/mount_calls.h base/own.h \
 	base/passrights.c base/passrights.h \

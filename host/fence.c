@@ -163,15 +163,20 @@ allow_rows(scmp_filter_ctx ctx)
 }
 
 /* A binary tree of calls instead of a list. A call that the kernel has not cached as always
- * allowed then takes a few steps, not a hundred. It holds for all threads of the process. */
+ * allowed then takes a few steps, not a hundred. It holds for all threads of the process. r: not 0
+ * if the filter could not be made, which is returned. Releases the filter; NULL is fine. */
 static int
-fence_load(scmp_filter_ctx ctx)
+fence_load(scmp_filter_ctx ctx, int r)
 {
-	int r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
-	return r == 0 ? seccomp_load(ctx) : r;
+	if (r == 0)
+		r = seccomp_load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r;
 }
 
 static int
@@ -190,11 +195,7 @@ fence_syscall_filter(void)
 #endif
 	if (r == 0)
 		r = allow_rows(ctx);
-	if (r == 0)
-		r = fence_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r;
+	return fence_load(ctx, r);
 }
 
 /* ---- the supervisor's other steps ---- */
@@ -274,11 +275,7 @@ fence_usage(void)
 		r = fence_allow(ctx, usage_calls[i], false);
 	if (r == 0)
 		r = fence_add_rows(ctx, SCMP_ACT_ALLOW, usage_rows, N(usage_rows));
-	if (r == 0)
-		r = fence_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r;
+	return fence_load(ctx, r);
 }
 
 /* ---- the family's ---- */
@@ -398,11 +395,7 @@ fence_of_common(bool kcmp)
 	scmp_filter_ctx ctx = refusing_nothing();
 	int r = fence_common(ctx, kcmp);
 
-	if (r == 0)
-		r = fence_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r;
+	return fence_load(ctx, r);
 }
 
 int
@@ -433,11 +426,7 @@ fence_helper(void)
 	/* A filter cannot see the flags of clone3; the C library falls back to clone. */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	if (r == 0)
-		r = fence_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r;
+	return fence_load(ctx, r);
 }
 
 int
@@ -452,9 +441,5 @@ fence_job(void)
 
 	if (r == 0)
 		r = fence_add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused, N(rows_refused));
-	if (r == 0)
-		r = fence_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r;
+	return fence_load(ctx, r);
 }

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "image/blobs.h"
@@ -31,14 +32,6 @@ struct image {
 
 /* ---- what may be in JSON ---- */
 
-static const char *
-text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
 /* The digits of "sha256:..."; NULL: it is none. */
 static const char *
 hex_of(const char *digest)
@@ -55,7 +48,7 @@ hex_of(const char *digest)
 static int
 blob_name(const json_t *descriptor, char name_r[BLOB_NAME_SIZE], struct why *why_r)
 {
-	const char *hex = hex_of(text_of(descriptor, "digest"));
+	const char *hex = hex_of(member_text_or_empty(descriptor, "digest"));
 
 	if (!hex)
 		return why_say(why_r, -EBADMSG, "", "the image names a part without its SHA-256");
@@ -93,7 +86,8 @@ own_architecture(void)
 static bool
 is_for_here(const json_t *platform)
 {
-	const char *system = text_of(platform, "os"), *machine = text_of(platform, "architecture");
+	const char *system = member_text_or_empty(platform, "os");
+	const char *machine = member_text_or_empty(platform, "architecture");
 
 	return (!*system || strcmp(system, "linux") == 0) &&
 	       (!*machine || strcmp(machine, own_architecture()) == 0);
@@ -106,7 +100,7 @@ static int
 read_docker(struct image *image)
 {
 	const json_t *one = json_array_get(image->manifest, 0);
-	const char *name = text_of(one, "Config"), *base = strrchr(name, '/');
+	const char *name = member_text_or_empty(one, "Config"), *base = strrchr(name, '/');
 	char digest[sizeof("sha256:") + SPOOL_HEX] = "";
 
 	if (json_array_size(image->manifest) != 1)
@@ -201,7 +195,8 @@ unpack_layers(struct image *image, struct layer_tree *tree, bool docker)
 
 	if (!is_for_here(image->config))
 		return why_say(image->why, -EBADMSG, "", "the image is for %.32s and %.32s",
-			       text_of(image->config, "os"), text_of(image->config, "architecture"));
+			       member_text_or_empty(image->config, "os"),
+			       member_text_or_empty(image->config, "architecture"));
 	if (n == 0 || n > LAYERS_MAX || json_array_size(hashes) != n)
 		return why_say(image->why, -EBADMSG, "",
 			       "the image has %zu layers, and hashes of %zu", n,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/member.h"
 #include "base/xalloc.h"
 #include "policy/requirement.h"
 #include "policy/version.h"
@@ -28,14 +29,6 @@ advisory_severity_name(enum advisory_severity severity)
 	return severities[severity];
 }
 
-static const char *
-advisory_text(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
 /* ---- a record ---- */
 
 static bool
@@ -55,10 +48,10 @@ severity_of(const json_t *record, const json_t *affected)
 	const json_t *from[] = { json_object_get(record, "database_specific"),
 				 json_object_get(affected, "database_specific") };
 
-	if (strncmp(advisory_text(record, "id"), "MAL-", 4) == 0)
+	if (strncmp(member_text_or_empty(record, "id"), "MAL-", 4) == 0)
 		return ADVISORY_CRITICAL;
 	for (size_t i = 0; i < 2; i++) {
-		const char *word = advisory_text(from[i], "severity");
+		const char *word = member_text_or_empty(from[i], "severity");
 
 		if (strcasecmp(word, "medium") == 0)
 			return ADVISORY_MODERATE;
@@ -73,11 +66,11 @@ severity_of(const json_t *record, const json_t *affected)
 static json_t *
 summary_of(const json_t *record)
 {
-	const char *text = advisory_text(record, "summary");
+	const char *text = member_text_or_empty(record, "summary");
 	size_t len;
 
 	if (!*text)
-		text = advisory_text(record, "details");
+		text = member_text_or_empty(record, "details");
 	len = strcspn(text, "\r\n");
 	if (len > SUMMARY_BYTES)
 		for (len = SUMMARY_BYTES; len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80;)
@@ -107,7 +100,7 @@ ranges_of(const json_t *affected)
 
 	json_array_foreach(json_object_get(affected, "ranges"), i, range) {
 		events = json_object_get(range, "events");
-		if (strcmp(advisory_text(range, "type"), "ECOSYSTEM") == 0 &&
+		if (strcmp(member_text_or_empty(range, "type"), "ECOSYSTEM") == 0 &&
 		    json_is_array(events) && json_array_size(events) <= EVENTS_OF_RANGE)
 			json_array_append(list, events);
 	}
@@ -118,10 +111,10 @@ static char *
 name_of(const json_t *affected)
 {
 	const json_t *package = json_object_get(affected, "package");
-	const char *name = advisory_text(package, "name");
+	const char *name = member_text_or_empty(package, "name");
 	char *normal;
 
-	if (strcmp(advisory_text(package, "ecosystem"), "PyPI") != 0 || !*name ||
+	if (strcmp(member_text_or_empty(package, "ecosystem"), "PyPI") != 0 || !*name ||
 	    strlen(name) > NAME_BYTES)
 		return NULL;
 	normal = xcalloc(strlen(name) + 1, 1);
@@ -132,7 +125,7 @@ name_of(const json_t *affected)
 json_t *
 advisory_take(const json_t *record, const json_t *affected, char **name_r)
 {
-	const char *id = advisory_text(record, "id");
+	const char *id = member_text_or_empty(record, "id");
 	json_t *versions = json_object_get(affected, "versions"), *advisory;
 
 	if (!is_id(id) || json_is_string(json_object_get(record, "withdrawn")))
@@ -163,7 +156,7 @@ advisory_read_event(const json_t *event, struct event_read *read_r)
 	static const char *const keys[] = { "fixed", "introduced", "last_affected" };
 
 	for (unsigned int i = 0; i < 3; i++) {
-		const char *text = advisory_text(event, keys[i]);
+		const char *text = member_text_or_empty(event, keys[i]);
 
 		if (!*text)
 			continue;
@@ -276,7 +269,7 @@ enum advisory_severity
 advisory_severity(const json_t *found)
 {
 	for (unsigned int i = ADVISORY_MODERATE; i <= ADVISORY_CRITICAL; i++)
-		if (strcmp(advisory_text(found, "severity"), severities[i]) == 0)
+		if (strcmp(member_text_or_empty(found, "severity"), severities[i]) == 0)
 			return i;
 	return ADVISORY_LOW;
 }
@@ -300,10 +293,10 @@ advisory_add(json_t *list, json_t *found)
 	size_t i;
 
 	json_array_foreach(list, i, other) {
-		if (!has_alias(other, advisory_text(found, "id")) &&
-		    !has_alias(found, advisory_text(other, "id")))
+		if (!has_alias(other, member_text_or_empty(found, "id")) &&
+		    !has_alias(found, member_text_or_empty(other, "id")))
 			continue;
-		if (strcmp(advisory_text(other, "severity"), "unknown") == 0)
+		if (strcmp(member_text_or_empty(other, "severity"), "unknown") == 0)
 			json_array_set_new(list, i, found);
 		else
 			json_decref(found);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -375,10 +376,8 @@ write_packages(struct jsonout *out, const json_t *environment)
 	for (size_t i = 0; name[i]; i++) {
 		package = json_object_get(packages, name[i]);
 		jsonout_open(out, '{');
-		jsonout_member_text(out, "name",
-				    json_string_value(json_object_get(package, "name")));
-		jsonout_member_text(out, "version",
-				    json_string_value(json_object_get(package, "version")));
+		jsonout_member_text(out, "name", member_text(package, "name"));
+		jsonout_member_text(out, "version", member_text(package, "version"));
 		jsonout_close(out, '}');
 	}
 	jsonout_close(out, ']');
@@ -396,9 +395,9 @@ list_packages(FILE *to, const json_t *packages, bool versions)
 		const json_t *package = json_object_get(packages, name[i]);
 
 		fprintf(to, "%s %s", i ? "," : "",
-			json_string_value(json_object_get(package, "name")));
+			member_text(package, "name"));
 		if (versions)
-			fprintf(to, " %s", json_string_value(json_object_get(package, "version")));
+			fprintf(to, " %s", member_text(package, "version"));
 	}
 	fputc('\n', to);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -71,13 +72,13 @@ search_tools_give(const struct tool_host *host, const json_t *answer)
 
 	tool_write(&w, host);
 	json_array_foreach(found, i, one) {
-		const char *text = json_string_value(json_object_get(one, "description"));
-		const char *usage = json_string_value(json_object_get(one, "usage"));
+		const char *text = member_text(one, "description");
+		const char *usage = member_text(one, "usage");
 
 		if (usage)
 			fprintf(w.text, "%s\n\n", usage);
 		else
-			fprintf(w.text, "%s%s%s\n", json_string_value(json_object_get(one, "name")),
+			fprintf(w.text, "%s%s%s\n", member_text(one, "name"),
 				text && *text ? ": " : "", text ? text : "");
 	}
 	if (json_array_size(found) == 0)
@@ -91,7 +92,7 @@ static void
 on_looked(void *arg, const json_t *answer, const struct outcome *outcome)
 {
 	struct tool_run run = *(struct tool_run *)arg;
-	const char *error = json_string_value(json_object_get(answer, "error"));
+	const char *error = member_text(answer, "error");
 
 	free(arg);
 	if (is_answer(answer))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -306,8 +307,7 @@ answer_environment(const struct tool_host *host, const char *profile, bool modul
 			? "Approval: a person approves each script\n" : "", profile);
 	json_object_foreach(json_object_get(environment, "packages"), key, package) {
 		fprintf(w.text, "%s%s %s", before,
-			json_string_value(json_object_get(package, "name")),
-			json_string_value(json_object_get(package, "version")));
+			member_text(package, "name"), member_text(package, "version"));
 		before = ", ";
 	}
 	exec_sandbox_give(&w, NULL, 0);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/member.h"
 #include "base/own.h"
 #include "base/quote.h"
 #include "base/why.h"
@@ -34,12 +35,6 @@ struct consent {
 	void *waiting;			/* the user's decision is awaited; NULL: it is not */
 };
 
-static const char *
-consent_text_of(const json_t *package, const char *key)
-{
-	return json_string_value(json_object_get(package, key));
-}
-
 /* ---- advisories ---- */
 
 static const struct advisories *
@@ -56,8 +51,8 @@ consent_advisories(const struct tool_host *host, const json_t *set)
 	size_t i, k;
 
 	json_array_foreach(set, i, package) {
-		json_t *found = advisories_of(consent_known(host), consent_text_of(package, "name"),
-					      consent_text_of(package, "version"));
+		json_t *found = advisories_of(consent_known(host), member_text(package, "name"),
+					      member_text(package, "version"));
 
 		json_array_foreach(found, k, one) {
 			json_object_set(one, "package", json_object_get(package, "name"));
@@ -93,11 +88,11 @@ check_advisories(const struct tool_host *host, const json_t *advisories, struct 
 		if (advisory_severity(one) >= least)
 			return why_say(why_r, -EACCES, "packages", "policy refuses %s %s: the "
 				       "advisory %s (%s) is about this version%s%s",
-				       consent_text_of(one, "package"),
-				       consent_text_of(one, "version"), consent_text_of(one, "id"),
-				       consent_text_of(one, "severity"),
-				       consent_text_of(one, "fixed") ? "; it is fixed in " : "",
-				       consent_text_of(one, "fixed") ? consent_text_of(one, "fixed")
+				       member_text(one, "package"),
+				       member_text(one, "version"), member_text(one, "id"),
+				       member_text(one, "severity"),
+				       member_text(one, "fixed") ? "; it is fixed in " : "",
+				       member_text(one, "fixed") ? member_text(one, "fixed")
 								     : "");
 	return 0;
 }
@@ -128,14 +123,14 @@ consent_show(const struct tool_host *host, const json_t *set, const enum policy_
 
 	json_array_foreach(set, i, package) {
 		json_t *one = xalloc_check(json_copy(package));
-		const char *known = packages_look_alike(consent_text_of(package, "name"));
+		const char *known = packages_look_alike(member_text(package, "name"));
 
 		json_object_set_new(one, "approve", json_boolean(each[i] == POLICY_APPROVE));
 		if (known)
 			json_object_set_new(one, "looks_like", json_string(known));
 		json_object_set_new(one, "advisories",
-				    advisories_of(consent_known(host), consent_text_of(package, "name"),
-						  consent_text_of(package, "version")));
+				    advisories_of(consent_known(host), member_text(package, "name"),
+						  member_text(package, "version")));
 		json_array_append_new(packages, one);
 	}
 	shown = json_pack("{s:o}", "packages", packages);
@@ -158,8 +153,8 @@ consent_new(const struct tool_host *host, const json_t *set, const enum policy_v
 		if (each[i] != POLICY_APPROVE)
 			continue;
 		consent->item[consent->n_items++] = xasprintf("package %s==%s %s from %s%s",
-			consent_text_of(package, "name"), consent_text_of(package, "version"),
-			consent_text_of(package, "hash"), consent_text_of(package, "index"),
+			member_text(package, "name"), member_text(package, "version"),
+			member_text(package, "hash"), member_text(package, "index"),
 			json_object_get(package, "built") ? " built from source" : "");
 	}
 	return consent;
@@ -281,11 +276,11 @@ consent_write_advisories(FILE *to, const json_t *package)
 	size_t i;
 
 	json_array_foreach(json_object_get(package, "advisories"), i, one) {
-		consent_put(to, "\n  ADVISORY ", consent_text_of(one, "id"));
-		consent_put(to, ", ", consent_text_of(one, "severity"));
-		consent_put(to, ": ", consent_text_of(one, "summary"));
-		if (consent_text_of(one, "fixed"))
-			consent_put(to, "; fixed in ", consent_text_of(one, "fixed"));
+		consent_put(to, "\n  ADVISORY ", member_text(one, "id"));
+		consent_put(to, ", ", member_text(one, "severity"));
+		consent_put(to, ": ", member_text(one, "summary"));
+		if (member_text(one, "fixed"))
+			consent_put(to, "; fixed in ", member_text(one, "fixed"));
 	}
 }
 
@@ -296,14 +291,14 @@ consent_write_list(FILE *to, const struct consent *consent)
 	size_t i;
 
 	json_array_foreach(packages, i, package) {
-		const char *known = consent_text_of(package, "looks_like");
+		const char *known = member_text(package, "looks_like");
 
-		consent_put(to, "\n", consent_text_of(package, "name"));
-		consent_put(to, " ", consent_text_of(package, "version"));
-		consent_put(to, " from ", consent_text_of(package, "index"));
+		consent_put(to, "\n", member_text(package, "name"));
+		consent_put(to, " ", member_text(package, "version"));
+		consent_put(to, " from ", member_text(package, "index"));
 		fprintf(to, ", %" JSON_INTEGER_FORMAT " bytes",
 			json_integer_value(json_object_get(package, "size")));
-		consent_put(to, ", ", consent_text_of(package, "hash"));
+		consent_put(to, ", ", member_text(package, "hash"));
 		if (json_object_get(package, "built"))
 			fputs(" (a source, built here)", to);
 		if (known)

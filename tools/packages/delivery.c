@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/member.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/keeper.h"
@@ -24,12 +25,6 @@ struct delivery {
 	void *arg;
 };
 
-static const char *
-delivery_text_of(const json_t *package, const char *key)
-{
-	return json_string_value(json_object_get(package, key));
-}
-
 /* ---- the requirements of a delivery ---- */
 
 static int
@@ -45,13 +40,13 @@ check_asked(const json_t *has, const char *text, struct why *why_r)
 	package = set_find(has, asked.name);
 	if (package && *asked.specifiers &&
 	    specifiers_check(asked.specifiers, strlen(asked.specifiers),
-			     delivery_text_of(package, "version"), &contained) < 0)
+			     member_text(package, "version"), &contained) < 0)
 		contained = false;
 	if (!contained)
 		r = why_say(why_r, -EEXIST, "packages", "%.100s%.100s: the session has %.100s %s "
 			    "already, and keeps it; reset it, or begin another one",
 			    asked.name, asked.specifiers, asked.name,
-			    delivery_text_of(package, "version"));
+			    member_text(package, "version"));
 	requirement_done(&asked);
 	return r;
 }

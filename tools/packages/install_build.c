@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -188,14 +189,6 @@ install_knows_built(const struct install *install)
 
 /* ---- the wheel ---- */
 
-static const char *
-build_text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
 /* A file name of a worker must be a plain name, without directories. */
 static bool
 is_file_name(const char *file)
@@ -220,8 +213,8 @@ is_wheel_of(const char *file, const json_t *package)
 		return false;
 	requirement_normalise(file, name_len, name);
 	version_len = strcspn(version, "-");
-	return strcmp(name, build_text_of(package, "name")) == 0 &&
-	       version_is(version, version_len, build_text_of(package, "version"));
+	return strcmp(name, member_text_or_empty(package, "name")) == 0 &&
+	       version_is(version, version_len, member_text_or_empty(package, "version"));
 }
 
 /* The current sizes of all wheels' files together. The files are measured, because the worker of
@@ -254,7 +247,7 @@ fail_build(struct install *install, const char *words, const struct outcome *out
 
 	say_built(install, package, *words ? words : outcome_status_name(outcome->status));
 	snprintf(what, sizeof(what), "%.128s %.128s could not be built from source",
-		 build_text_of(package, "name"), build_text_of(package, "version"));
+		 member_text_or_empty(package, "name"), member_text_or_empty(package, "version"));
 	install_fail_of_outcome(install, outcome, what, words);
 }
 
@@ -263,7 +256,8 @@ on_built(void *arg, const json_t *answer, const char *words, const struct outcom
 {
 	struct install *install = arg;
 	struct source *source = &install->source[install->n_sources - 1];
-	const char *file = build_text_of(answer, "file"), *hash = build_text_of(answer, "hash");
+	const char *file = member_text_or_empty(answer, "file");
+	const char *hash = member_text_or_empty(answer, "hash");
 	char message[INSTALL_MESSAGE_MAX];
 
 	install->program = NULL;
@@ -314,8 +308,8 @@ start_build(struct install *install, struct source *source, const char *file)
 {
 	struct program_request request = { .text = build_package, .profile = install->profile,
 					   .sealed = true };
-	const char *name = build_text_of(source->package, "name");
-	const char *version = build_text_of(source->package, "version");
+	const char *name = member_text_or_empty(source->package, "name");
+	const char *version = member_text_or_empty(source->package, "version");
 	char message[FILE_MAX_BYTES + VERSION_MAX + 64];
 	struct tool_progress progress = { .message = message };
 	struct why why = { .field = "" };
@@ -361,7 +355,7 @@ install_build(struct install *install, const json_t *said, const struct outcome 
 {
 	json_t *set = install_may_build(install) ? read_source(install, said) : NULL;
 	const json_t *package = json_array_get(set, 0);
-	const char *file = build_text_of(said, "file");
+	const char *file = member_text_or_empty(said, "file");
 	struct why why = { .field = "" };
 	struct source *source;
 	struct package one;

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/member.h"
 #include "base/own.h"
 #include "base/watched.h"
 #include "base/why.h"
@@ -134,15 +135,15 @@ source_of(const struct install *install, const json_t *package)
 static json_t *
 describe_wheel(const struct install *install, const json_t *package, char **line_r)
 {
-	const char *name = json_string_value(json_object_get(package, "name"));
-	const char *hash = json_string_value(json_object_get(package, "hash"));
+	const char *name = member_text(package, "name");
+	const char *hash = member_text(package, "hash");
 	uint64_t size = (uint64_t)json_integer_value(json_object_get(package, "size"));
 	int built = source_of(install, package);
 	json_t *wheel;
 	struct stat st;
 
 	if (built >= 0) {
-		hash = json_string_value(json_object_get(install->source[built].wheel, "hash"));
+		hash = member_text(install->source[built].wheel, "hash");
 		size = fstat(install->source[built].fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
 		wheel = json_pack("{s:i,s:I}", "built", built, "size", (json_int_t)size);
 	} else {
@@ -150,7 +151,7 @@ describe_wheel(const struct install *install, const json_t *package, char **line
 				  "size", (json_int_t)size);
 	}
 	*line_r = xasprintf("%s %s %s %llu", name,
-			    json_string_value(json_object_get(package, "version")),
+			    member_text(package, "version"),
 			    hash + strlen("sha256:"), (unsigned long long)size);
 	return xalloc_check(wheel);
 }

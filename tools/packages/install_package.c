@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/member.h"
 #include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -47,16 +48,14 @@ struct arguments {
 static void
 say_advisory(FILE *to, const json_t *advisory)
 {
-	const char *summary = json_string_value(json_object_get(advisory, "summary"));
-	const char *fixed = json_string_value(json_object_get(advisory, "fixed"));
+	const char *summary = member_text(advisory, "summary");
+	const char *fixed = member_text(advisory, "fixed");
 	char line[1024];
 
 	quote_line(line, sizeof(line), summary, strlen(summary));
-	fprintf(to, "advisory about %s %s: %s, %s: %s%s%s\n",
-		json_string_value(json_object_get(advisory, "package")),
-		json_string_value(json_object_get(advisory, "version")),
-		json_string_value(json_object_get(advisory, "id")),
-		json_string_value(json_object_get(advisory, "severity")), line,
+	fprintf(to, "advisory about %s %s: %s, %s: %s%s%s\n", member_text(advisory, "package"),
+		member_text(advisory, "version"), member_text(advisory, "id"),
+		member_text(advisory, "severity"), line,
 		fixed ? "; fixed in " : "", fixed ? fixed : "");
 }
 
@@ -72,11 +71,10 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 	fprintf(w.text, "%s: %s\n", install_status_name(result->status), result->message);
 	json_array_foreach(result->packages, i, package)
 		fprintf(w.text, "%s %s (%s, %" JSON_INTEGER_FORMAT " bytes, %s%s)\n",
-			json_string_value(json_object_get(package, "name")),
-			json_string_value(json_object_get(package, "version")),
-			json_string_value(json_object_get(package, "index")),
+			member_text(package, "name"), member_text(package, "version"),
+			member_text(package, "index"),
 			json_integer_value(json_object_get(package, "size")),
-			json_string_value(json_object_get(package, "hash")),
+			member_text(package, "hash"),
 			json_object_get(package, "built") ? ", built from source" : "");
 	json_array_foreach(result->advisories, i, package)
 		say_advisory(w.text, package);

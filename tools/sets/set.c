@@ -12,6 +12,7 @@
 #include <openssl/evp.h>
 
 #include "base/hex.h"
+#include "base/member.h"
 #include "base/xalloc.h"
 #include "policy/version.h"
 
@@ -77,8 +78,7 @@ set_by_name(const void *a, const void *b)
 {
 	const json_t *const *left = a, *const *right = b;
 
-	return strcmp(json_string_value(json_object_get(*left, "name")),
-		      json_string_value(json_object_get(*right, "name")));
+	return strcmp(member_text(*left, "name"), member_text(*right, "name"));
 }
 
 static json_t *
@@ -154,13 +154,13 @@ set_packages(const json_t *set, struct package *package)
 	size_t i;
 
 	json_array_foreach(set, i, one) {
-		const char *from = json_string_value(json_object_get(one, "index"));
+		const char *from = member_text(one, "index");
 		bool direct = packages_is_wheel_url(from);
 
 		package[i] = (struct package){
-			.name = json_string_value(json_object_get(one, "name")),
-			.version = json_string_value(json_object_get(one, "version")),
-			.hash = json_string_value(json_object_get(one, "hash")),
+			.name = member_text(one, "name"),
+			.version = member_text(one, "version"),
+			.hash = member_text(one, "hash"),
 			.index = direct ? NULL : from,
 			.url = direct ? from : NULL,
 			.size = (uint64_t)json_integer_value(json_object_get(one, "size")),
@@ -178,7 +178,7 @@ set_find(const json_t *set, const char *name)
 	size_t i;
 
 	json_array_foreach(set, i, package)
-		if (strcmp(json_string_value(json_object_get(package, "name")), name) == 0)
+		if (strcmp(member_text(package, "name"), name) == 0)
 			return package;
 	return NULL;
 }
@@ -190,8 +190,7 @@ set_keeps(const json_t *set, const json_t *other)
 	size_t i;
 
 	json_array_foreach(other, i, package)
-		if (!json_equal(package, set_find(set, json_string_value(
-					json_object_get(package, "name")))))
+		if (!json_equal(package, set_find(set, member_text(package, "name"))))
 			return false;
 	return true;
 }
@@ -199,13 +198,12 @@ set_keeps(const json_t *set, const json_t *other)
 json_t *
 set_exactly(const json_t *package)
 {
-	const char *name = json_string_value(json_object_get(package, "name"));
-	const char *from = json_string_value(json_object_get(package, "index"));
+	const char *name = member_text(package, "name");
+	const char *from = member_text(package, "index");
 
 	return xalloc_check(packages_is_wheel_url(from)
 		? json_sprintf("%s @ %s", name, from)
-		: json_sprintf("%s==%s", name, json_string_value(json_object_get(package,
-										  "version"))));
+		: json_sprintf("%s==%s", name, member_text(package, "version")));
 }
 
 /* ---- names ---- */
@@ -251,8 +249,7 @@ set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1])
 
 	json_array_foreach(set, i, package) {
 		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
-			set_name_part(digest,
-				    json_string_value(json_object_get(package, keys[k])));
+			set_name_part(digest, member_text(package, keys[k]));
 		if (json_object_get(package, "built"))
 			set_name_part(digest, "built");
 	}
@@ -315,7 +312,7 @@ set_platform(const json_t *environment)
 	const char *part[4];
 
 	for (size_t i = 0; i < 4; i++) {
-		part[i] = json_string_value(json_object_get(markers, keys[i]));
+		part[i] = member_text(markers, keys[i]);
 		if (!part[i])
 			part[i] = "";
 	}
