@@ -10,10 +10,8 @@
 
 #include "base/own.h"
 
-static int remove_one(int dir, const char *name, unsigned int depth);
-
-static int
-remove_all(int dir, unsigned int depth)
+int
+remove_below(int dir, unsigned int depth_max)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -27,36 +25,24 @@ remove_all(int dir, unsigned int depth)
 	}
 	while (r == 0 && (entry = readdir(list)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = remove_one(fd, entry->d_name, depth);
+			r = remove_tree(fd, entry->d_name, depth_max);
 	closedir(list);
-	return r;
-}
-
-static int
-remove_one(int dir, const char *name, unsigned int depth)
-{
-	own_fd int below = -1;
-	int r;
-
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	if ((errno != EISDIR && errno != EPERM) || depth == 0)
-		return -errno;
-	below = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	r = below < 0 ? -errno : remove_all(below, depth - 1);
-	if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
-		r = -errno;
 	return r;
 }
 
 int
 remove_tree(int dir, const char *name, unsigned int depth_max)
 {
-	return remove_one(dir, name, depth_max);
-}
+	own_fd int below = -1;
+	int r;
 
-int
-remove_below(int dir, unsigned int depth_max)
-{
-	return remove_all(dir, depth_max);
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if ((errno != EISDIR && errno != EPERM) || depth_max == 0)
+		return -errno;
+	below = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = below < 0 ? -errno : remove_below(below, depth_max - 1);
+	if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
+		r = -errno;
+	return r;
 }

@@ -155,8 +155,9 @@ bool repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg));
 void repl_background_begin(struct repl *repl, const struct execution *cell,
 			   const struct msg_cell_ended *ended);
 
-/* Counts the use of threads and processes between cells, if there are any. */
-void repl_background_count(struct repl *repl);
+/* Charges the processor time that threads and processes between cells have used since the last
+ * count, if there are any. False: they may use no more, or there are none. */
+bool repl_background_count(struct repl *repl);
 
 /* Is the session within its memory limit, by the last measurement? */
 bool repl_fits_memory(struct repl *repl);

@@ -38,10 +38,8 @@ repl_background_begin(struct repl *repl, const struct execution *cell,
 	repl->background.cpu_left_us = cell->limits.cpu_ms * 1000;
 }
 
-/* Charges the processor time that was used since the last count. False: the session may use no
- * more. */
-static bool
-count_background(struct repl *repl)
+bool
+repl_background_count(struct repl *repl)
 {
 	const struct engine_observer *observer = repl->engine->options.observer;
 	uint64_t now_us, used_us;
@@ -61,12 +59,6 @@ count_background(struct repl *repl)
 	    !observer->on_background(observer->arg, repl->tenant, used_us / 1000))
 		may = false;
 	return may;
-}
-
-void
-repl_background_count(struct repl *repl)
-{
-	count_background(repl);
 }
 
 /* ---- idle ---- */
@@ -170,7 +162,7 @@ repl_look_after(struct repl *repl)
 	if (repl->phase != REPL_IDLE || (!repl->frozen && !fit_tables(repl)))
 		return;
 	if (repl->background.runs) {
-		bool may = count_background(repl);
+		bool may = repl_background_count(repl);
 
 		/* Stops threads and processes that run between cells, when their time is over. */
 		if (!may || clock_ms() >= repl->background.until_ms)

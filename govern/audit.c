@@ -253,10 +253,9 @@ make_waiting(const struct audit *audit, enum audit_event event, const char *tena
 	return waiting;
 }
 
-/* wait NULL: the record is of something that has happened. */
-static int
-write_for(struct audit *audit, enum audit_event event, const char *tenant, const char *execution,
-	  json_t *more, struct audit_wait *wait)
+int
+audit_write_first(struct audit *audit, enum audit_event event, const char *tenant,
+		  const char *execution, json_t *more, struct audit_wait *wait)
 {
 	struct audit_waiting *waiting;
 
@@ -296,14 +295,7 @@ int
 audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 	    const char *execution, json_t *more)
 {
-	return write_for(audit, event, tenant, execution, more, NULL);
-}
-
-int
-audit_write_first(struct audit *audit, enum audit_event event, const char *tenant,
-		  const char *execution, json_t *more, struct audit_wait *wait)
-{
-	return write_for(audit, event, tenant, execution, more, wait);
+	return audit_write_first(audit, event, tenant, execution, more, NULL);
 }
 
 /* ---- start, budgets and end of the log ---- */

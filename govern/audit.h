@@ -121,7 +121,7 @@ struct audit_wait {
 
 /* As audit_write, for an action that needs its record first. -EINPROGRESS: wait->on_written
  * follows. Any other value: on_written is not called; 0: the action may happen; -EAGAIN: too many
- * records wait for the disk. */
+ * records wait for the disk. wait NULL: the record is of something that has happened. */
 int audit_write_first(struct audit *audit, enum audit_event event, const char *tenant,
 		      const char *execution, json_t *more, struct audit_wait *wait);
 

@@ -92,8 +92,8 @@ repl_session_end_text(const struct tenant *tenant, const char *handle)
 }
 
 /* Tells all waiting calls, and the holder of the turn unless the holder ends it. */
-static void
-end_session(struct repl_session *session, const char *text)
+void
+repl_session_stop(struct repl_session *session, const char *text)
 {
 	struct repl_turn *turn;
 	struct ended *e = &ended[n_ended++ % ENDED_MAX];
@@ -130,7 +130,7 @@ on_expiry(evutil_socket_t, short, void *arg)
 
 	/* A turn sets the clock when it ends. */
 	if (!session->holder && session->n_waiting == 0)
-		end_session(session, "the session has expired");
+		repl_session_stop(session, "the session has expired");
 }
 
 void
@@ -160,7 +160,7 @@ repl_origin_ended(void *origin, const char *text)
 
 	/* Begins at the first session each time: the callback for its end may close another. */
 	while ((session = repl_session_of(origin, NULL)))
-		end_session(session, text);
+		repl_session_stop(session, text);
 }
 
 void
@@ -186,7 +186,7 @@ on_next(evutil_socket_t, short, void *arg)
 	if (session->holder || !turn)
 		return;
 	if (clock_ms() >= session->born_ms + session->age_ms) {
-		end_session(session, "the session has expired");
+		repl_session_stop(session, "the session has expired");
 		return;
 	}
 	TAILQ_REMOVE(&session->waiting, turn, link);
@@ -323,7 +323,7 @@ repl_session_close(struct repl_turn *turn)
 	assert(session && session->holder == turn);
 	turn->session = NULL;
 	session->holder = NULL;
-	end_session(session, "the session was closed");
+	repl_session_stop(session, "the session was closed");
 }
 
 /* ---- new ones ---- */
@@ -678,14 +678,8 @@ repl_session_look(const struct repl_session *session, struct repl_session_info *
 }
 
 void
-repl_session_stop(struct repl_session *session, const char *text)
-{
-	end_session(session, text);
-}
-
-void
 repl_sessions_close_all(void)
 {
 	while (!TAILQ_EMPTY(&sessions))
-		end_session(TAILQ_FIRST(&sessions), "the service is ending");
+		repl_session_stop(TAILQ_FIRST(&sessions), "the service is ending");
 }

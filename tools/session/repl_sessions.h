@@ -215,8 +215,8 @@ void repl_session_look(const struct repl_session *session, struct repl_session_i
 /* As repl_session_look, but without memory_bytes, and without reading from the kernel. */
 void repl_session_glance(const struct repl_session *session, struct repl_session_info *info_r);
 
-/* Closes a session at the order of an operator. Calls that have or wait for its turn get on_gone
- * with text. */
+/* Closes a session. Calls that have or wait for its turn get on_gone with text, except for the call
+ * that closes it. */
 void repl_session_stop(struct repl_session *session, const char *text);
 
 /* Closes all sessions. To be called when the program ends. */
