@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/ownerfile.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 
@@ -25,16 +26,6 @@ struct socketfile {
 	char *path, *lock_path;
 	int lock_fd;
 };
-
-/* Does path still name the open file? */
-static bool
-socketfile_is_current(int fd, const char *path)
-{
-	struct stat held, named;
-
-	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
-	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
 
 /* May the file be used as the lock? Its owner is changed later, so it must not be another name of a
  * valuable file: it must be a regular file with a single link, of this process's user or of
@@ -64,7 +55,7 @@ take_lock(const char *lock_path, uid_t owner)
 			return -EPERM;
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
-		if (socketfile_is_current(fd, lock_path))
+		if (samefile(fd, lock_path))
 			return give_fd(fd);
 	}
 }

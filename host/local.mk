@@ -23,7 +23,7 @@ libhost_a_SOURCES = \
 	host/outer.c host/outer.h \
 	host/privilege.c host/privilege.h \
 	host/programs.c host/programs.h \
-	host/scope.c host/scope.h \
+	host/scope.c \
 	host/secret.c host/secret.h \
 	host/startup.c host/startup.h \
 	host/tasks.c host/tasks.h \

@@ -2,7 +2,7 @@
 /* Runs in: the supervisor, at a start by hand.   Owns: a connection to the user's manager, as long
  * as one call takes.
  * sd-bus calls that wait are not used, because each has its own time limit, up to 90 seconds. */
-#include "host/scope.h"
+#include "host/startup.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -24,7 +24,6 @@
 #include "host/outer.h"
 #include "host/privilege.h"
 #include "host/programs.h"
-#include "host/scope.h"
 #include "policy/id_range.h"
 
 #define SCOPE_MOST_MS 3000

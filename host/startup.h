@@ -63,4 +63,15 @@ int cgroup_end_service(void);
 void cgroup_root_free(struct cgroup_root *cgroups);	/* removes the directories that this
 							 * process has made; NULL is fine */
 
+/* ---- a scope of the user's own service manager (scope.c) ----
+ *
+ * A cgroup with controllers, for a service that the user has started by hand. (The cgroup of a
+ * login session belongs to the system.) */
+
+/* Asks the manager for the scope mcp-pythond-PID.scope with Delegate=yes, and waits until this
+ * process was moved into it, at most timeout_ms. To be called before this process has a child. The
+ * manager removes the scope when the process has ended. 0. Or -errno with why_r: -ENOENT or
+ * -ENOMEDIUM: there is no such manager; -ETIMEDOUT: it does not answer. */
+int scope_enter(unsigned int timeout_ms, struct why *why_r);
+
 #endif

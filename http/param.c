@@ -17,7 +17,7 @@
 #include "http/head.h"
 #include "mcp/catalog.h"
 #include "mcp/context.h"
-#include "mcp/listing.h"
+#include "mcp/tool_list.h"
 #include "mcp/tool.h"
 #include "policy/config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of tools that a client repeats in headers, Mcp-Param-NAME, for proxies. They are the
  * properties of an input schema that have x-mcp-header. A header must agree with the body. It may
- * be missing if the property is not listed (mcp/listing.h), because clients do not know it then.
+ * be missing if the property is not listed (mcp/tool_list.h), because clients do not know it then.
  */
 #ifndef HTTP_PARAM_H
 #define HTTP_PARAM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing. */
-#include "mcp/listing.h"
+#include "mcp/tool_list.h"
 
 #include <jansson.h>
 

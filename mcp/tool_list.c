@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
-#include "mcp/listing.h"
 #include "mcp/revision.h"
 #include "mcp/tool.h"
 #include "policy/config.h"
@@ -79,7 +78,7 @@ tool_list_is_approved(const struct tool *tool, const struct config *config)
 }
 
 /* Makes the description of a tool for a list: as the tool describes itself, but with the input
- * schema of mcp/listing.h, and without an output schema unless those are asked for. */
+ * schema of mcp/tool_list.h, and without an output schema unless those are asked for. */
 static void
 tool_list_describe(const struct tool *tool, const struct config *config,
 		   struct tool_description *shown_r)

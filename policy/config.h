@@ -110,7 +110,7 @@ struct config_alarms {
 /* The form of answers in the set of tools run-python. */
 enum config_return { RETURN_XML = 1, RETURN_JSON };
 
-/* The arguments of tools that tools/list shows (mcp/listing.h). */
+/* The arguments of tools that tools/list shows (mcp/tool_list.h). */
 enum config_arguments { ARGUMENTS_COMMON = 1, ARGUMENTS_ALL };
 
 /* May clients connect whose uid is no user's of the host? */

@@ -38,12 +38,11 @@ libtools_repl_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 # ---- script: the tool run_script
 noinst_LIBRARIES += libtools-script.a
 libtools_script_a_SOURCES = \
-	tools/script/outcome_copy.c tools/script/outcome_copy.h \
+	tools/script/outcome_copy.c \
 	tools/script/readable.c tools/script/readable.h \
 	tools/script/run_script.c tools/script/run_script.h \
 	tools/script/run_script_answer.c tools/script/run_script_answer.h \
 	tools/script/run_script_calls.c \
-	tools/script/run_script_calls.h \
 	tools/script/run_script_arguments.c tools/script/run_script_arguments.h \
 	tools/script/run_script_files.c tools/script/run_script_files.h \
 	tools/script/run_script_results.c tools/script/run_script_results.h \

@@ -28,7 +28,7 @@
 #include "tools/packages/missing.h"
 #include "tools/script/readable.h"
 #include "tools/script/run_script.h"
-#include "tools/script/run_script_calls.h"
+#include "tools/script/script_tools.h"
 #include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"

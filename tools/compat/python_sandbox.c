@@ -20,7 +20,7 @@
 #include "tools/compat/schema/execute_code_output.h"
 #include "tools/script/readable.h"
 #include "tools/script/run_script.h"
-#include "tools/script/run_script_calls.h"
+#include "tools/script/script_tools.h"
 #include "tools/shared/argument_map.h"
 #include "tools/shared/schema.h"
 

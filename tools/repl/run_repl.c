@@ -15,7 +15,7 @@
 #include "policy/config.h"
 #include "tools/job/background.h"
 #include "tools/packages/needs.h"
-#include "tools/script/outcome_copy.h"
+#include "tools/script/run_script.h"
 #include "tools/shared/environment.h"
 
 #define JOB_WAIT_S 5		/* a call waits so long behind a job before it is refused */

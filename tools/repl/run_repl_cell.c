@@ -12,7 +12,7 @@
 
 #include "policy/config.h"
 #include "tools/job/background.h"
-#include "tools/script/outcome_copy.h"
+#include "tools/script/run_script.h"
 #include "tools/shared/resources.h"
 
 #define MIB (1024 * 1024)

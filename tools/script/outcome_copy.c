@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: copies of everything that an outcome points to. */
-#include "tools/script/outcome_copy.h"
+#include "tools/script/run_script.h"
 
 #include <string.h>
 

@@ -59,4 +59,12 @@ const char *run_script_network_text(const struct config *config);
 /* The part of a sentence of descriptions that names the user's folder, malloc'd; "": there is none. */
 char *run_script_folder_text(const struct config *config);
 
+/* ---- a copy of an outcome, which itself is valid only during its callback ---- */
+
+struct outcome_copy;
+
+struct outcome_copy *outcome_copy_new(const struct outcome *outcome);
+const struct outcome *outcome_copy_get(const struct outcome_copy *copy);
+void outcome_copy_free(struct outcome_copy *copy);	/* NULL is fine */
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   calls as the engine has noted them: names and arguments are a script's, bounded. */
-#include "tools/script/run_script_calls.h"
+#include "tools/script/script_tools.h"
 
 #include <stdbool.h>
 #include <string.h>

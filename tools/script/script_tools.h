@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/queue.h>
 
 #include "mcp/tool.h"
@@ -64,5 +65,19 @@ void script_tools_reply_to(struct script_tools *tools, struct execution *executi
 /* To be called when the execution has ended or was cancelled: open calls are cancelled and
  * recorded. Does nothing if there is none. */
 void script_tools_end(struct script_tools *tools);
+
+/* ---- the part of an answer about these calls (run_script_calls.c) ----
+ *
+ * A client that wants to run the script again learns from it what was done already. */
+
+struct jsonout;
+struct outcome;
+
+/* Writes members of an open object: tool_calls and, if there were more calls, tool_calls_left_out.
+ * Writes nothing if there was no call. */
+void run_calls_write(const struct outcome *outcome, struct jsonout *out);
+
+/* Writes a line for models: how often each tool was called, and with which results. */
+void run_calls_say(const struct outcome *outcome, FILE *to);
 
 #endif

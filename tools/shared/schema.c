@@ -8,7 +8,7 @@
 
 #include "base/own.h"
 #include "base/xalloc.h"
-#include "mcp/listing.h"
+#include "mcp/tool_list.h"
 #include "policy/config.h"
 
 json_t *

@@ -23,7 +23,7 @@
 #include <systemd/sd-bus.h>
 
 #include "base/why.h"
-#include "host/scope.h"
+#include "host/startup.h"
 
 #define PATH "/org/freedesktop/systemd1"
 #define INTERFACE "org.freedesktop.systemd1.Manager"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "mcp/listing.h"
+#include "mcp/tool_list.h"
 
 #define BODY(code, n, rest) "{\"type\":\"object\",\"properties\":{" code n "}" rest "}"
 
