@@ -19,7 +19,7 @@ import time
 
 import waits
 from audit_log import Log
-from harness import SOMEBODY, equal, main, test, tests
+from harness import FEW_MODULES, SOMEBODY, equal, main, test, tests
 from inside import thread_held
 from operate import Directory, status
 from repl import Session
@@ -653,4 +653,4 @@ def connections_do_not_fill_the_log(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 from auth_suite import Client, files_of, serving, with_tokens
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from http_client import Closed, Connection, encode, modern, modern_headers
 from mcpclient import LEGACY, MODERN
 from supervisor import Supervisor, cgroup_of
@@ -580,4 +580,4 @@ def the_command_keeps_the_file(ctx):
         equal(open(path, encoding="utf-8").read(), "{}", "what is not understood stays")
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

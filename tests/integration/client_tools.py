@@ -5,7 +5,7 @@ never those of another client."""
 
 import os
 
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from http_client import Session
 from http_suite import CONFIG as HTTP, place_of
 from mcpclient import LEGACY, MODERN, Client, Outcome, RpcError
@@ -362,4 +362,4 @@ def a_legacy_http_client_that_goes_away_is_not_waited_for(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -4,7 +4,7 @@
 ends or spoils a call of their own, and nothing else."""
 
 
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from http_client import Session, encode
 from http_suite import CONFIG as HTTP, http_private, place_of
 from mcpclient import LEGACY, MODERN, Outcome
@@ -510,4 +510,4 @@ def a_modern_http_client_that_goes_away(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

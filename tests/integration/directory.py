@@ -11,7 +11,7 @@ import signal
 import tempfile
 
 from admin import Admin
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from mcpclient import LEGACY, Client, connect_as
 from supervisor import comm, descendants, Supervisor
 from waits import changes, until
@@ -357,4 +357,4 @@ def a_lost_helper_is_made_again(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

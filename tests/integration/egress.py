@@ -17,7 +17,7 @@ import time
 import zipfile
 
 from audit_log import Log
-from harness import Skip, equal, main, proto_version, test
+from harness import FEW_MODULES, Skip, equal, main, proto_version, test
 from outside import Names, Origin, Strange, echo, endless, make_tls, silent, stubborn
 from proxy_scripts import RAW, report, run, wait_log
 from supervisor import read_text
@@ -809,4 +809,4 @@ def kept():
         cell(c, "1", session, close=True)
 
 
-main(__doc__, out.config())
+main(__doc__, out.config(), modules=FEW_MODULES)

@@ -12,7 +12,7 @@ import threading
 import time
 
 import mcpclient
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from http_client import Session
 from http_suite import CONFIG, place_of
 from mcpclient import LEGACY, MODERN, Client, connect_as
@@ -367,4 +367,4 @@ def no_notes_without_a_token(ctx):
         equal(client.notices, [], "notes")
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from mcpclient import Client
 from supervisor import comm, descendants
 from waits import libc, until
@@ -362,4 +362,4 @@ def a_command_has_one(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -10,7 +10,7 @@ import time
 
 import operate
 from files import WRITE, files_of, is_there, place
-from harness import equal, main, test, tests
+from harness import FEW_MODULES, equal, main, test, tests
 from repl import Session
 from supervisor import HELPERS, Supervisor, comm, descendants, wait_gone
 from waits import pause, until
@@ -182,4 +182,4 @@ def without_fork_servers_the_service_ends(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

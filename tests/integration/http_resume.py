@@ -7,7 +7,7 @@ import contextlib
 import re
 import select
 
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from held import held, let_go
 from http_client import Closed, Session, call, encode
 from http_suite import CONFIG, OVER_HTTP, expect, healthy, http_private, place, seconds
@@ -433,4 +433,4 @@ def listeners_end_when_the_service_stops(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__, CONFIG)
+    main(__doc__, CONFIG, modules=FEW_MODULES)

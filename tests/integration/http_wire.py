@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from http_client import Checker, Closed, Connection, Session, call, encode, modern, \
     modern_headers
 from mcpclient import MODERN
@@ -335,4 +335,4 @@ def sockets_of_systemd(ctx):
             equal(service.stop(), 0)
 
 if __name__ == "__main__":
-    main(__doc__, CONFIG)
+    main(__doc__, CONFIG, modules=FEW_MODULES)

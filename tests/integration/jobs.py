@@ -9,7 +9,7 @@ import os
 import re
 import time
 
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from mcpclient import MODERN, Client
 from waits import until
 
@@ -552,4 +552,4 @@ def none_where_there_are_to_be_none(ctx):
         equal(client.run("1").status, "ok")
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

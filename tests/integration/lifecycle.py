@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import LEGACY, MODERN, Skip, equal, main, test
+from harness import FEW_MODULES, LEGACY, MODERN, Skip, equal, main, test
 from mcpclient import Client, Closed
 from supervisor import (HELPERS, Supervisor, cgroup_of, children, comm, describe, descendants, is_alive, process_table, read_text,
                         wait_gone)
@@ -599,4 +599,4 @@ def idle_workers_are_given_up(ctx):
             equal(client.run("print(3)").stdout, "3\n", "stdout")
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

@@ -6,7 +6,7 @@ denied tools are not offered; each client by its revision's way, and only when t
 import contextlib
 import os
 
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from http_client import Checker, Session, encode, modern, modern_headers
 from http_suite import CONFIG as BASE, healthy, place_of, seconds, wait_ready
 from mcp_schema import MODERN
@@ -205,4 +205,4 @@ def all_of_many_are_told_once(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from harness import Skip, equal, main, test, tests
+from harness import FEW_MODULES, Skip, equal, main, test, tests
 from operate import BUSY, ME, Directory, command
 from supervisor import Supervisor
 
@@ -230,4 +230,4 @@ def metrics_stay_on_this_machine(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -20,7 +20,7 @@ import termios
 import threading
 
 from audit_log import Log
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from mcpclient import connect_as
 from supervisor import Supervisor
 from waits import ready, until, until_equal
@@ -811,4 +811,4 @@ def check_host_says_what_to_change(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

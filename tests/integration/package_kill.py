@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from mcpclient import id_key
 from package_index import NGINX, Index
 from package_store import OPEN, config, install, keeper_of, leftovers, new_store, verify
@@ -159,4 +159,4 @@ with Index() as index:
                               "x = %r\n" % ("y" * 2000) for i in range(300)})
     for version in range(MOST + 1):
         index.add("serial", str(version))
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

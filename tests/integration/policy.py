@@ -14,7 +14,7 @@ import threading
 import time
 
 from admin import Admin, command
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from mcpclient import LEGACY, Client
 from terminal import Terminal
 
@@ -636,4 +636,4 @@ def operators_see_what_is_whose(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

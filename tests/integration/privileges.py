@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from cores import check_no_handler, core_handler
-from harness import Skip, equal, main, test
+from harness import FEW_MODULES, Skip, equal, main, test
 from inside import Inside
 from package_store import new_store
 from supervisor import (cgroup2_mount, cgroup_of, comm, descendants, process_table, read_text,
@@ -676,4 +676,4 @@ def everybody_is_filtered(ctx):
             equal(fields["Seccomp"], "2", "seccomp of %d (%s)" % (pid, fields["Name"]))
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

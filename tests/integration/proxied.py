@@ -15,7 +15,7 @@ import tempfile
 import threading
 
 import auth_suite
-from harness import TOP, Skip, equal, main, test
+from harness import FEW_MODULES, TOP, Skip, equal, main, test
 from http_client import Closed
 from mcpclient import LEGACY, MODERN
 from supervisor import Supervisor, read_text
@@ -400,4 +400,4 @@ def a_host_that_stops_takes_only_its_own(ctx):
         assert len(cut) <= len(traffic) + 1, "calls without an answer: %r" % cut
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

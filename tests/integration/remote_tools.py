@@ -13,7 +13,7 @@ import time
 import urllib.parse
 
 from audit_log import Log
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from mcpclient import LEGACY
 from peer import Peer
 from remote_server import RemoteServer, TokenServer, tasks, tool
@@ -525,4 +525,4 @@ def a_list_that_comes_late_is_waited_for(ctx):
             equal(c.outcome(id).stdout, "{'value': 'a'}\n")
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

@@ -6,7 +6,7 @@ brings back is known by its seal, and the call that asked is gone."""
 import os
 import tempfile
 
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from http_client import Connection, call, encode, modern, modern_headers
 from http_suite import expect, seconds, wait_ready
 from supervisor import Supervisor, descendants, wait_gone
@@ -301,4 +301,4 @@ def what_ends_with_the_service_says_so(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

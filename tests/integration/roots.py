@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from mcpclient import LEGACY, MODERN, RpcError
 from person import Person
 from waits import libc
@@ -230,4 +230,4 @@ def files_that_change_meanwhile(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

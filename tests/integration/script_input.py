@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 import forged
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from mcpclient import LEGACY, MODERN, Outcome
 from person import (FORM, TASKS, Person, Records, back, begin, cell, line, script, shown, shown_in,
                     works)
@@ -700,4 +700,4 @@ def questions_are_counted(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

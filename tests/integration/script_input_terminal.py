@@ -9,7 +9,7 @@ import pty
 import subprocess
 import tempfile
 
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from terminal import Terminal, client_program
 from waits import until
 
@@ -298,4 +298,4 @@ def without_a_terminal_nobody_consents(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -14,7 +14,7 @@ import time
 from admin import Admin, command
 from audit_log import Log
 from forged import FRAMES
-from harness import SOMEBODY, TOP, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, TOP, equal, main, test
 from mcpclient import Client
 from person import Person
 from supervisor import read_text
@@ -935,4 +935,4 @@ def the_client_of_servers_is_started_again(ctx):
         wait_words(c)
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

@@ -12,7 +12,7 @@ import tempfile
 import threading
 
 from audit_log import Log
-from harness import Skip, equal, main, test
+from harness import FEW_MODULES, Skip, equal, main, test
 from outside import Names, Origin, Strange, make_tls
 from proxy_scripts import RAW, report, run
 from secret_files import USER, names_of_those_with, write_secret
@@ -308,4 +308,4 @@ def without_a_secret_nothing_changes(ctx):
         equal(host.asked, [])
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

@@ -8,7 +8,7 @@ import os
 import tempfile
 
 from admin import Admin
-from harness import SOMEBODY, equal, main, test, tests
+from harness import FEW_MODULES, SOMEBODY, equal, main, test, tests
 from http_client import (Closed, Connection, ProtocolViolation, Session, encode, modern,
                          modern_headers)
 from http_suite import http_private
@@ -239,4 +239,4 @@ def strangers_keep_no_operator_out(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -18,7 +18,7 @@ import struct
 import tempfile
 import termios
 
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from mcpclient import connect_as
 from supervisor import Supervisor
 from waits import at_once, until
@@ -305,4 +305,4 @@ def the_operators_socket(ctx, old):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

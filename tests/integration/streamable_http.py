@@ -9,7 +9,7 @@ import re
 import select
 
 import http_client
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from http_client import BOTH, Connection, Session, call, encode, modern, modern_headers
 from http_suite import CONFIG, JSON, OVER_HTTP, TALK, expect, healthy, http_private, \
     open_to, place, post, seconds
@@ -486,4 +486,4 @@ def a_session_ends_while_it_is_used(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__, CONFIG)
+    main(__doc__, CONFIG, modules=FEW_MODULES)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from admin import command
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from http_client import modern, modern_headers
 from mcpclient import Client
 
@@ -236,4 +236,4 @@ def a_host_without_ranges_works(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -181,6 +181,7 @@ class Supervisor:
     """with Supervisor(build) as s: s.socket is served."""
 
     pass_fds = ()	# what the process gets beside its standard descriptors
+    modules = None	# what a zygote imports, where a configuration has no profiles; None: the usual
 
     def __init__(self, build, config=None, args=(), env=None, socket_path=None, wrap=()):
         """wrap: a command that becomes the one behind it."""
@@ -197,6 +198,8 @@ class Supervisor:
         more = "[mcp]\noutput_schemas = yes\n"
         if os.getuid() == 0 and "unknown_uids" not in (config or ""):
             more += "[service]\nunknown_uids = allow\n"
+        if self.modules and "[profile" not in (config or ""):
+            more += "[profile basic]\nmodules = %s\n" % self.modules
         os.makedirs(self.dir + "/conf.d", exist_ok=True)
         with open(self.dir + "/conf.d/tests.conf", "w", encoding="utf-8") as f:
             f.write(more)

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Skip, main, test
+from harness import FEW_MODULES, Skip, main, test
 from jsonrpc_corpus import Connection, handshake, parse, request
 from supervisor import descendants, read_text
 from waits import ready, until
@@ -558,4 +558,4 @@ def disconnect_stops_the_script(directory):
     assert supervisor.end() == 0
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 
 SECRET = "the-secret-of-a-script"
 SCRIPT = "s = '%s'\nprint(s)\n" % SECRET
@@ -64,4 +64,4 @@ def nothing_is_traced_by_default(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

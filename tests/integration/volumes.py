@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 
 from disks import flushes
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from inside import Inside
 from mcpclient import RpcError
 from supervisor import comm
@@ -673,4 +673,4 @@ def without_it_a_call_says_what_is_missing(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

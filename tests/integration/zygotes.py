@@ -12,7 +12,7 @@ import shutil
 import signal
 import tempfile
 
-from harness import Skip, equal, main, test
+from harness import FEW_MODULES, Skip, equal, main, test
 from held import find_held, held, let_go
 from supervisor import Supervisor, comm, descendants, is_alive, read_text, wait_gone
 from waits import at_once, until, until_equal
@@ -365,4 +365,4 @@ def a_zygote_made_while_another_is_lost_stays(ctx):
         secrets(a)
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)
