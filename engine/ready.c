@@ -40,6 +40,8 @@
 #define MAKE_MOST_MS 60000	/* the most time; on a busy machine it gets its turn late */
 #define MAKE_IDLE_MS 5000	/* the most time without processor time: an import that hangs */
 #define LOOK_MS 500		/* between looks */
+#define LEAVES_MS 20		/* between looks at what the import leaves, */
+#define LEAVES_LOOKS 100	/* so many at most: what is just ending is not left */
 #define LATE_CPU_US 5000	/* less than this between two looks does not count */
 #define PAUSE_FIRST_MS 60000	/* after a failure; doubled with each one */
 #define PAUSE_MOST_MS 600000
@@ -49,6 +51,7 @@
 #define OWN_TASKS 2		/* init and the script's process */
 
 static const struct timeval look = { 0, LOOK_MS * 1000 };
+static const struct timeval look_again = { 0, LEAVES_MS * 1000 };
 
 enum stage { NOTHING, MAKING, READY };
 
@@ -68,6 +71,8 @@ struct recipe {
 	enum stage stage;
 	bool wanted;			/* it was used since a worker was made, or making one has
 					 * failed */
+	bool prepared;			/* MAKING: PREPARED came */
+	unsigned int looks;		/* then: how often it was found to leave something */
 	bool printed;			/* its worker has written something */
 	struct worker *worker;		/* MAKING, READY */
 	uint64_t cpu_us;		/* of the worker, as charged so far */
@@ -351,13 +356,49 @@ ready_note(struct execution *e)
 
 /* ---- what it says ---- */
 
+/* The import has ended well. A process or thread that is just ending is still there, and on a busy
+ * machine the measurement may be late: so it is repeated before the worker is refused. */
+static void
+judge(struct recipe *r)
+{
+	struct worker *w = r->worker;
+	struct watchdog_usage usage = { 0 };
+	bool known;
+
+	worker_drain(w);
+	known = watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	r->looks += known;
+	if (r->printed) {
+		refuse(r, "it prints");
+	} else if (known && usage.tasks <= OWN_TASKS) {
+		if (!charge(r)) {
+			give_up(r);
+			return;
+		}
+		watchdog_forget(&r->watch);
+		r->stage = READY;
+		r->failures = r->restless = 0;
+		if (w->leaf != NULL)
+			cgroup_leaf_counters(w->leaf, true, &w->before);
+	} else if (r->looks < LEAVES_LOOKS && clock_ms() - r->begun_ms < MAKE_MOST_MS) {
+		evtimer_add(&r->deadline, &look_again);
+	} else {
+		refuse(r, known ? "it leaves threads or processes" : "it takes too long");
+	}
+}
+
 /* An import has its processor time, and time to get it on a busy machine. */
 static void
 on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct recipe *r = arg;
-	const uint64_t used_us = worker_cpu_us(r->worker), now_ms = clock_ms();
+	uint64_t used_us, now_ms = clock_ms();
 
+	if (r->prepared) {
+		judge(r);
+		return;
+	}
+	used_us = worker_cpu_us(r->worker);
 	if (used_us > r->seen_us + LATE_CPU_US) {
 		r->seen_us = used_us;
 		r->seen_ms = now_ms;
@@ -369,44 +410,22 @@ on_deadline(evutil_socket_t, short, void *arg)
 		refuse(r, "it takes too long");
 }
 
-static const char *
-find_trouble(struct recipe *r, struct worker *w)
-{
-	struct watchdog_usage usage = { 0 };
-
-	worker_drain(w);
-	if (r->printed)
-		return "it prints";
-	if (!watchdog_measure(w->pid, w->leaf, &w->seen, &usage) || usage.tasks > OWN_TASKS)
-		return "it leaves threads or processes";
-	return NULL;
-}
-
 static int
 on_message(struct worker *w, struct frame *frame)
 {
 	const struct msg_prepared *prepared = &frame->msg.prepared;
 	struct recipe *r = w->recipe;
-	const char *trouble;
 
-	if (frame->msg.type != MSG_PREPARED || r == NULL || r->stage != MAKING ||
+	if (frame->msg.type != MSG_PREPARED || r == NULL || r->stage != MAKING || r->prepared ||
 	    prepared->worker != w->serial)
 		return -EBADMSG;
+	r->prepared = true;
 	event_del(&r->deadline);
-	watchdog_forget(&r->watch);
-	trouble = prepared->trouble.len > 0 ? NULL : find_trouble(r, w);
 	if (prepared->trouble.len > 0) {
 		block(r, prepared->trouble.at, prepared->trouble.len);
 		give_up(r);
-	} else if (trouble != NULL) {
-		refuse(r, trouble);
-	} else if (!charge(r)) {
-		give_up(r);
 	} else {
-		r->stage = READY;
-		r->failures = r->restless = 0;
-		if (w->leaf != NULL)
-			cgroup_leaf_counters(w->leaf, true, &w->before);
+		judge(r);
 	}
 	pool_pump(r->engine);
 	return 0;
@@ -493,7 +512,8 @@ make(struct recipe *r, struct worker *w)
 	if (result < 0)
 		return result;
 	r->stage = MAKING;
-	r->printed = false;
+	r->prepared = r->printed = false;
+	r->looks = 0;
 	r->worker = w;
 	r->cpu_us = r->seen_us = w->cpu_baseline_us;
 	r->begun_ms = r->seen_ms = clock_ms();

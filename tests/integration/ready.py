@@ -39,6 +39,11 @@ timer = ctypes.c_void_p()
 assert not libc.timer_create(1, (ctypes.c_int * 16)(0, 0, 12, 0), ctypes.byref(timer))
 assert not libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 100_000_000, 0, 100_000_000), None)
 """
+# A thread that only C knows, and that ends soon.
+ENDS = """import ctypes
+libc = ctypes.CDLL(None)
+assert not libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.usleep, ctypes.c_void_p(300_000))
+"""
 BAD = {
     "fails": ("raise ValueError('no')", "its import fails: ValueError"),
     "exits": ("os._exit(0)", "its import ends the process"),
@@ -82,6 +87,7 @@ PACKAGES = {
     "yaml": BORN,
     "waits": "import time\ntime.sleep(2.5)\n",
     "ticks": TICKS,
+    "ends": ENDS,
     "spin": "import time\nwhile time.process_time() < 0.3:\n    pass\n",
     "sees": "import os, sys\nSEEN = dict(os.environ), sys.argv[:], os.listdir('/workspace')\n",
     "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in BAD.items()},
@@ -198,6 +204,25 @@ def one_that_is_slow_is_made_nevertheless(ctx):
         run(client, "import waits", "waits")
         until_ready(ctx, service)
         assert is_ready(run(client, "import waits", "waits"))
+        equal(ready(ctx, service)["refused"], 0)
+
+
+@test(private=True)
+def a_thread_that_is_just_ending_is_not_left(ctx):
+    with place(ctx) as (service, client):
+        run(client, "import ends", "ends")
+        until_ready(ctx, service)
+        equal(ready(ctx, service)["refused"], 0)
+
+
+@test(private=True)
+def what_cannot_be_measured_now_is_measured_later(ctx):
+    """The helper that counts processes does not answer when the import is done."""
+    with place(ctx) as (service, client):
+        helper, = (pid for pid, _ in descendants(service.pid) if comm(pid) == "mcp-usage")
+        run(client, "import slow", "slow")
+        os.kill(helper, signal.SIGSTOP)
+        until_ready(ctx, service)
         equal(ready(ctx, service)["refused"], 0)
 
 
