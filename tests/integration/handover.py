@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 
-from harness import SOMEBODY, Skip, equal, main, test, tests
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test, tests
 from mcpclient import LEGACY, Client
 from package_index import NGINX, Index
 from package_store import environments, install, new_store
@@ -773,4 +773,4 @@ def its_time_goes_on(ctx):
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__))
+    sys.exit(main(__doc__, modules=FEW_MODULES))
