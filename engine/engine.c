@@ -240,6 +240,9 @@ engine_free(struct engine *engine)
 	worker_slots_done(&engine->slots);
 	if (engine->options.cgroups != NULL)
 		cgroup_root_unwatch(engine->options.cgroups);
+	learning_save(engine);
+	if (engine->options.learned)
+		fclose(engine->options.learned);
 	free(engine->learning);
 	free(engine->ready_text);
 	free(engine);
@@ -399,6 +402,7 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	engine->config = options->config;
 	engine->cells = &repl_stage;
 	engine->learning = xcalloc(CONFIG_PROFILES_MAX, sizeof(*engine->learning));
+	learning_load(engine);
 	engine->ready = ready_new(engine);
 	engine->children_fd = worker_open_children();
 	r = set_up(engine);

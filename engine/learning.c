@@ -3,9 +3,15 @@
  * Reads:   the text of scripts, and times that scripts report: both only choose a zygote. */
 #include "engine/learning.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/engine_parts.h"
 #include "engine/pool.h"
 #include "engine/share.h"
@@ -18,6 +24,8 @@
 #define BLOCKED_MS 600000	/* after a failure */
 #define AGAIN_MS 60000		/* until a module is asked for again for which there was no time */
 #define IDLE_TIMES 10		/* [pool] idle_seconds without a use: it is given up */
+
+#define RETAIN_S (7 * 86400)	/* a module that no script names is not learned again */
 
 /* ---- what is worth it ---- */
 
@@ -52,6 +60,65 @@ learning_worth(struct learning *l, uint64_t now_ms)
 	return worth;
 }
 
+/* ---- over a restart ---- */
+
+/* These modules are learned, and a script has named them just now, or before that. */
+static void
+note_named(struct learning *l, uint64_t modules)
+{
+	l->kept |= modules;
+	for (size_t i = 0; i < LEARNABLE_MAX; i++)
+		if (modules & UINT64_C(1) << i)
+			l->named_s[i] = time(NULL);
+}
+
+static void
+load_one(struct engine *engine, const char *profile, const char *module, int64_t named_s)
+{
+	const struct config *config = engine->config;
+	int64_t now_s = time(NULL);
+
+	if (named_s > now_s || named_s <= now_s - RETAIN_S)
+		return;
+	for (size_t p = 0; p < config->n_profiles; p++)
+		for (size_t i = 0; i < learnable_count(config); i++)
+			if (strcmp(config->profile[p].name, profile) == 0 &&
+			    strcmp(learnable_name(config, i), module) == 0) {
+				engine->learning[p].kept |= UINT64_C(1) << i;
+				engine->learning[p].named_s[i] = named_s;
+				engine->learning[p].spent_us[i] = WORTH_US;
+			}
+}
+
+void
+learning_load(struct engine *engine)
+{
+	char profile[65], module[256];
+	int64_t named_s;
+	FILE *file = engine->options.learned;
+
+	while (file && fscanf(file, "%64s %255s %15" SCNd64, profile, module, &named_s) == 3)
+		load_one(engine, profile, module, named_s);
+}
+
+void
+learning_save(struct engine *engine)
+{
+	const struct config *config = engine->config;
+	FILE *file = engine->options.learned;
+
+	if (file == NULL)
+		return;
+	rewind(file);
+	for (size_t p = 0; p < config->n_profiles; p++)
+		for (size_t i = 0; i < learnable_count(config); i++)
+			if (engine->learning[p].kept & UINT64_C(1) << i)
+				fprintf(file, "%s %s %" PRId64 "\n", config->profile[p].name,
+					learnable_name(config, i), engine->learning[p].named_s[i]);
+	if (fflush(file) != 0 || ftruncate(fileno(file), ftello(file)) < 0)
+		log_line(LOG_WARNING, "learned-not-kept", "err=%s", strerrorname_np(errno));
+}
+
 /* ---- choosing ---- */
 
 unsigned int
@@ -78,6 +145,7 @@ learning_choose(struct tenant *tenant, unsigned int profile, const char *script,
 	if ((*named_r & has) == 0)
 		return POOL_USUAL(profile);
 	l->used_ms = clock_ms();
+	note_named(l, *named_r & has);
 	return kind;
 }
 
@@ -133,10 +201,14 @@ tend_one(struct engine *engine, unsigned int profile, uint64_t now_ms)
 
 	if (!zygote_may_learn(zygote))
 		return;
+	if (has & ~l->kept) {
+		note_named(l, has & ~l->kept);
+		learning_save(engine);
+	}
 	if (now_ms - l->asked_ms >= AGAIN_MS)
 		l->asked = 0;
 	more = learning_worth(l, now_ms) & ~zygote_refused(zygote) & ~has & ~l->asked;
-	if (more != 0 && now_ms >= l->blocked_ms) {
+	if (more != 0 && now_ms >= l->blocked_ms && engine->n_tenants > 0) {
 		l->used_ms = l->asked_ms = now_ms;
 		l->asked |= more;
 		zygote_learn(zygote, has | more);

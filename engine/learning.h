@@ -25,6 +25,8 @@ struct learning {
 	uint64_t used_ms;			/* when a script last named a learned module */
 	uint64_t blocked_ms;			/* not started before this time: it has failed */
 	uint64_t asked, asked_ms;		/* modules, and when the last was asked for */
+	uint64_t kept;				/* modules in the file of learning_save */
+	int64_t named_s[LEARNABLE_MAX];		/* when a script has last named them: time(2) */
 	uint64_t hits, misses;			/* scripts that named learned modules only, or one
 						 * that is not learned */
 };
@@ -49,6 +51,12 @@ void learning_note(struct engine *engine, unsigned int profile, uint64_t named,
 
 /* Starts and gives up learned zygotes. To be called in quiet moments, and each second. */
 void learning_tend(struct engine *engine);
+
+/* Over a restart: what the last service had learned, and scripts have named in the last days, is
+ * worth learning from the start. The file has a line for each module: its profile, its name, and
+ * when a script last named it. Other names than those of the configuration are ignored. */
+void learning_load(struct engine *engine);
+void learning_save(struct engine *engine);
 
 /* The learned zygote could not be started. */
 void learning_failed(struct engine *engine, unsigned int profile);

@@ -5,6 +5,7 @@
 #define ENGINE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct cgroup_root;
 struct config;
@@ -23,6 +24,8 @@ struct engine_options {
 	bool early;				/* the first zygotes are bare (learnable.h), and are
 						 * replaced soon */
 	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
+	FILE *learned;				/* the engine's from now on: learning.h. NULL: what
+						 * is learned is not kept over a restart */
 	struct rota *rota;			/* borrowed; for long answers. NULL: they wait for
 						 * no turn */
 };

@@ -144,6 +144,7 @@ struct config {
 		uint32_t ready_max;	/* workers that are made ready, in total: engine/ready.h */
 		uint32_t tenant_ready_max;	/* and for one tenant; 0: none */
 		struct config_list learn;	/* modules that zygotes may learn: learnable.h */
+		char *learned_file;	/* path; NULL: the default of a system service, or none */
 	} pool;
 	struct {
 		char *listen;		/* ADDRESS:PORT; NULL: not on TCP */

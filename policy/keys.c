@@ -174,6 +174,7 @@ static const struct key keys[] = {
 	KEY("pool", "ready_max",          U32, pool.ready_max,          0, 4096,    1, "16"),
 	KEY("pool", "tenant_ready_max",   U32, pool.tenant_ready_max,   0, 512,     1, "2"),
 	KEY("pool", "learn",              MODULES, pool.learn,          0, LEARNABLE_MAX,      1, LEARNABLE_MODULES),
+	KEY("pool", "learned_file",       PATH, pool.learned_file,      1, 4095,    1, ""),
 
 	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
 	TENANT_KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),

@@ -254,8 +254,8 @@ set_place(struct config *config, const char *section, const char *key, const cha
 	return laptop_set(config, section, key, path, "--packages", errors);
 }
 
-/* Sets the places of the packages, of the user's decisions about them, and of the files that
- * scripts leave. */
+/* Sets the places of the packages, of the user's decisions about them, of what is learned, and of
+ * the files that scripts leave. */
 static int
 set_places(struct config *config, FILE *errors)
 {
@@ -277,6 +277,8 @@ set_places(struct config *config, FILE *errors)
 	r = set_place(config, "packages", "store", directory, "packages", errors);
 	if (r == 0)
 		r = set_place(config, "admin", "approvals", directory, "approvals.jsonl", errors);
+	if (r == 0)
+		r = set_place(config, "pool", "learned_file", directory, "learned", errors);
 	if (r == 0)
 		r = set_place(config, "files", "directory", directory, FILES, errors);
 	return r;

@@ -579,6 +579,7 @@ supervisor_build(struct supervisor *s)
 					 .early = s->stdio,
 					 .launcher = s->launcher,
 					 .filestore = s->filestore,
+					 .learned = governance_give_learned(s->governance),
 					 .cgroups = s->cgroups };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };

@@ -3,6 +3,7 @@
 #include "supervisor/operate/governance.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,6 +39,7 @@ struct governance {
 	struct ledger *ledger;
 	struct gate *gate;
 	struct event_base *base;	/* borrowed */
+	FILE *learned;			/* until the engine gets it */
 	struct governance_reloads reloads;
 };
 
@@ -57,6 +59,17 @@ static const char *
 in_records(bool as_service, const char *path)
 {
 	return as_service && access(GOVERNANCE_RECORDS, W_OK) == 0 ? path : NULL;
+}
+
+/* An error is no reason not to serve. */
+static FILE *
+open_learned(const char *path)
+{
+	int fd = path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+
+	if (path && fd < 0)
+		log_line(LOG_WARNING, "learned-not-kept", "err=%s", strerrorname_np(errno));
+	return fd < 0 ? NULL : xalloc_check(fdopen(fd, "r+"));
 }
 
 int
@@ -84,6 +97,9 @@ governance_new(const struct config *config, bool as_service,
 		governance_free(g);
 		return r;
 	}
+	file = config->pool.learned_file ? config->pool.learned_file
+					 : in_records(as_service, GOVERNANCE_RECORDS "/learned");
+	g->learned = open_learned(file);
 	*governance_r = g;
 	return 0;
 }
@@ -185,6 +201,8 @@ governance_free(struct governance *g)
 	if (ran)
 		audit_write(g->audit, AUDIT_STOPPED, NULL, NULL, NULL);
 	audit_free(g->audit);
+	if (g->learned)
+		fclose(g->learned);
 	config_free(g->started);
 	config_free(g->config);
 	free(g->reloads.text);
@@ -195,6 +213,12 @@ struct gate *
 governance_gate(struct governance *g)
 {
 	return g->gate;
+}
+
+FILE *
+governance_give_learned(struct governance *g)
+{
+	return give_ptr(g->learned);
 }
 
 struct ledger *

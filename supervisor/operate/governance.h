@@ -25,9 +25,9 @@ struct why;
  * (systemd/mcp-pythond.tmpfiles). */
 #define GOVERNANCE_RECORDS "/var/lib/mcp-pythond/records"
 
-/* Opens the files of the audit log and of approvals. as_service: this is a system service, which
- * has dropped its privilege already; if the configuration names no files, they are in
- * GOVERNANCE_RECORDS. config: held. 0, or -errno with why_r. */
+/* Opens the files of the audit log, of approvals and of what is learned. as_service: this is a
+ * system service, which has dropped its privilege already; if the configuration names no files,
+ * they are in GOVERNANCE_RECORDS. config: held. 0, or -errno with why_r. */
 int governance_new(const struct config *config, bool as_service,
 		   struct governance **governance_r, struct why *why_r);
 
@@ -48,6 +48,9 @@ void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);
 struct ledger *governance_ledger(struct governance *governance);
+
+/* The file of what is learned (engine/learning.h), for the engine. NULL: there is none. */
+FILE *governance_give_learned(struct governance *governance);
 
 /* Calls of governance_reload to its owner. */
 struct governance_watcher {

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 from harness import Skip, equal, main, test, tests
 from operate import Directory, command
@@ -483,6 +484,33 @@ def learning_can_be_off(ctx):
         for _ in range(6):
             assert not is_learned(client), "learned"
         equal(len(zygotes(service)), 1, "zygotes")
+
+
+@test(private=True)
+def a_service_that_starts_again_has_learned(ctx):
+    """What the last one had learned, before any script; not what a stranger writes into the file."""
+    with tempfile.TemporaryDirectory(prefix="mcp-learned-") as directory:
+        path = directory + "/learned"
+        config = "learned_file = %s\n" % path
+        with learning(ctx, config) as (service, client):
+            until_learned(client)
+            until("it is written down", lambda: "basic slow " in (read_text(path) or ""))
+        with learning(ctx, config) as (service, client):
+            client.run("print(1)")
+            until("it is learned again", lambda: profile_of(ctx, service)["learned"] == ["slow"])
+            assert is_learned(client), "the first script has not got it"
+        [line] = read_text(path).splitlines()
+        profile, name, named = line.split()
+        equal((profile, name, time.time() - 3600 < int(named) <= time.time()), ("basic", "slow", True))
+        lines = ["basic slow %d" % (time.time() + 86400), "basic parcel %d" % (time.time() - 8 * 86400),
+                 "basic nobody_lists_this %s" % named, "other draws %s" % named, "basic binds %s" % named,
+                 "x" * 100000, "basic borrows %s" % named]
+        with open(path, "w", encoding="ascii") as f:
+            f.write("\n".join(lines))
+        with learning(ctx, config) as (service, client):
+            client.run("print(1)")
+            until("one is learned", lambda: profile_of(ctx, service)["learned"] == ["binds"])
+        equal([one.split()[:2] for one in read_text(path).splitlines()], [["basic", "binds"]])
 
 
 @test(private=True)
