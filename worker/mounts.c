@@ -257,23 +257,44 @@ bind_path(int root, const char *path, uint64_t attributes, bool directory)
 	return 0;
 }
 
-/* Copies links and small files of a directory, without its subdirectories. */
+/* No jail has man(1): most links in Debian's /etc/alternatives would lead nowhere. */
+static bool
+is_manual_page(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 3 && strcmp(&name[len - 3], ".gz") == 0;
+}
+
+/* Copies links and small files of a directory, without its subdirectories. A zygote copies hundreds
+ * of links before the first worker, so each takes two system calls. */
 static int
 copy_entries(int root, const char *dir)
 {
 	DIR *list = opendir(dir);
 	struct dirent *entry;
 	int r = list ? make_dirs(root, dir + 1, true) : -errno;
+	own_fd int to = r < 0 ? -1 : openat(root, dir + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
+	if (r == 0 && to < 0)
+		r = -errno;
 	while (r == 0 && (entry = readdir(list))) {
+		const char *name = entry->d_name;
 		char path[PATH_MAX], target[PATH_MAX];
 		struct stat st;
 		ssize_t n;
 
-		st.st_mode = DTTOIF(entry->d_type);
-		if (snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name) >=
-			    (int)sizeof(path) ||
-		    (!S_ISLNK(st.st_mode) && lstat(path, &st) < 0))
+		if (is_manual_page(name))
+			continue;
+		n = readlinkat(dirfd(list), name, target, sizeof(target) - 1);
+		if (n >= 0) {
+			target[n] = '\0';
+			if (symlinkat(target, to, name) < 0 && errno != EEXIST)
+				r = -errno;
+			continue;
+		}
+		if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path) ||
+		    lstat(path, &st) < 0)
 			continue;
 		if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
 			r = copy_file(root, path, path + 1);
@@ -281,12 +302,6 @@ copy_entries(int root, const char *dir)
 			 * meanwhile. */
 			if (r == -EACCES || r == -ENOENT)
 				r = 0;
-		} else if (S_ISLNK(st.st_mode)) {
-			n = readlink(path, target, sizeof(target) - 1);
-			if (n < 0)
-				continue;
-			target[n] = '\0';
-			r = mounts_make_link(root, path + 1, target);
 		}
 	}
 	if (list)
@@ -413,9 +428,13 @@ static int
 show_program(int root, const char *name)
 {
 	char path[64], real[PATH_MAX];
+	struct stat st;
 
 	snprintf(path, sizeof(path), "/usr/bin/%s", name);
-	if (!realpath(path, real) || strncmp(real, "/usr/", 5) != 0)
+	/* A file, as most are: realpath() would also read each directory above it. */
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+		snprintf(real, sizeof(real), "%s", path);
+	else if (!realpath(path, real) || strncmp(real, "/usr/", 5) != 0)
 		return -ENOENT;
 	if (strcmp(real, path) != 0) {
 		int r = mounts_make_link(root, path + 1, real);
