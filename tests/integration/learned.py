@@ -407,8 +407,11 @@ def what_a_call_may_not_import_is_not_in_reach(ctx):
 def a_script_that_sets_up_an_import_has_an_own_one(ctx):
     with learning(ctx) as (service, client):
         until_learned(client)
-        for line in ("os.environ['OMP_NUM_THREADS'] = '1'", "os.environ['MPLBACKEND'] = 'svg'",
-                     "sys.path.insert(0, '/tmp')",
+        for line in ("os.environ['OMP_NUM_THREADS'] = '1'",
+                     "os.environ['OPENBLAS_NUM_THREADS'] = '1'", "os.environ['MKL_NUM_THREADS'] = '1'",
+                     "os.environ['MPLBACKEND'] = 'svg'", "os.environ['MPLCONFIGDIR'] = '/tmp'",
+                     "os.environ['PYTHONHASHSEED'] = '0'", "sys.path.insert(0, '/tmp')",
+                     "try: import usercustomize\nexcept ImportError: pass",
                      "from sys import path\npath.insert(0, '/tmp')"):
             equal(output(client, "import os, sys\n%s\n%s" % (line, ASK % "slow")), "True", line)
         assert is_learned(client)
