@@ -336,6 +336,37 @@ def a_timeout_says_where(ctx):
 
 
 @test
+def a_timeout_says_what_to_do(ctx):
+    """With the most time that a call may have, nothing is said of arguments."""
+    with ctx.private("[limits]\ntimeout_seconds = 1\ntimeout_max = 2\n") as service, \
+            ctx.client(path=service.socket) as client:
+        for seconds, said, unsaid in ((1, "give timeout_seconds up to 2; with background: true",
+                                       "several calls"),
+                                      (2, "do the work in several calls", "background")):
+            o = client.run("while True: pass", timeout_seconds=seconds)
+            cell, text = cell_of(client, "while True: pass", timeout_seconds=seconds)
+            for status, error, read in ((o.status, o.error, o.text),
+                                        (cell["status"], cell["error"], text)):
+                equal(status, "timeout", read)
+                assert said in error["advice"] and unsaid not in error["advice"], error
+                equal(read.count(said), 1, read)
+        assert "advice" not in client.run("1/0").error
+
+
+@test
+def a_message_before_a_figure_is_said_once(ctx):
+    code = ("import matplotlib\nmatplotlib.use('agg')\nimport matplotlib.pyplot as plt\n"
+            "plt.plot([1, 2])\nraise ValueError('told once')")
+    with ctx.client() as client:
+        if not client.run("import importlib.util as u\nbool(u.find_spec('matplotlib'))").result["json"]:
+            raise Skip("matplotlib is not installed", missing=True)
+        cell, text = cell_of(client, code, timeout_seconds=120)
+        equal(cell["error"]["message"], "told once", text)
+        assert "display-0.png" in text, text
+        equal(text.count("ValueError: told once"), 1, text)
+
+
+@test
 def so_does_a_script_that_has_used_its_processor_time(ctx):
     with ctx.client() as client:
         o = client.run(LOOP, cpu_seconds=1)

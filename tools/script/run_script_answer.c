@@ -412,13 +412,13 @@ static bool
 say_displayed(FILE *to, const struct report *report, const char *title, const struct shown *both)
 {
 	own_mem char *text = NULL;
-	struct shown shown = { .has_frames = true };
+	const struct shown new = without_message(report, *both);	/* figures may follow it */
+	struct shown shown = { .has_frames = true, .unsaid = new.unsaid };
 	FILE *merged = xalloc_check(open_memstream(&text, &shown.len));
-	bool any = run_results_say_output(report->results, both->at, both->len, true, merged);
+	bool any = run_results_say_output(report->results, new.at, new.len, true, merged);
 
 	xalloc_check(fclose(merged) == 0 ? text : NULL);
 	shown.at = text;
-	shown = without_message(report, shown);
 	if (any && both->len)
 		script_answer_say_block(to, report, title, &shown, "output", 2);
 	else if (any)
@@ -609,6 +609,23 @@ script_answer_give(const struct report *report, const struct tool_host *host)
 	run_results_free(report->results);
 }
 
+/* What helps a call that its time did not suffice for. */
+static void
+advise_time(const struct tool_host *host, const struct outcome *outcome,
+	    char advice_r[MISSING_ADVICE])
+{
+	const uint32_t most_ms = host->config->limits.cap.wall_ms;
+
+	if (outcome->status != OUTCOME_TIMEOUT || !outcome->limits)
+		return;
+	if (outcome->limits->wall_ms < most_ms)
+		snprintf(advice_r, MISSING_ADVICE, "give timeout_seconds up to %.10g; with "
+			 "background: true the call is a job, and nobody waits", most_ms / 1000.0);
+	else
+		snprintf(advice_r, MISSING_ADVICE, "this is the most that the operator allows: do "
+			 "the work in several calls");
+}
+
 void
 run_script_answer(const struct outcome *outcome, uint32_t tokens,
 		  const struct run_supplement *supplement, const struct tool_host *host)
@@ -618,6 +635,7 @@ run_script_answer(const struct outcome *outcome, uint32_t tokens,
 	read_outcome(outcome, supplement, host, &report);
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
+	advise_time(host, outcome, report.advice);
 	report.found = found_describe(host, outcome);
 	/* With spill the whole is kept already. */
 	report.reader = (struct reader){ host, outcome->n_parts ? NULL : outcome->id,
