@@ -547,9 +547,9 @@ write_environment(FILE *to, const struct state *state, const json_t *environment
 	say_approvals(to, state->host->config);
 	say_limits(to, &state->host->config->limits);
 	fprintf(to, "enforced: %s\n", state->how.text);
-	fprintf(to, "yours: %u running of %u, %u waiting of %u, %u sessions\n",
-		state->counts.running, state->counts.running_max, state->counts.queued,
-		state->counts.queued_max, state->counts.sessions);
+	/* The sessions of run_repl are listed; the others are connections, which is no use here. */
+	fprintf(to, "yours: %u running of %u, %u waiting of %u\n", state->counts.running,
+		state->counts.running_max, state->counts.queued, state->counts.queued_max);
 	say_repl_sessions(to, state->host);
 	say_packages(to, json_object_get(environment, "packages"), state->modules);
 }
