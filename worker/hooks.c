@@ -139,8 +139,8 @@ hooks_settler(void)
 
 static PyObject *watcher;	/* called with the name of an event; NULL: nobody is */
 
-/* An audit hook stays for as long as the process lives. Only events of sockets and threads go to
- * Python. */
+/* An audit hook stays for as long as the process lives. Only events of sockets, threads and
+ * new audit hooks go to Python. */
 static int
 on_event(const char *event, PyObject *args, void *arg)
 {
@@ -148,7 +148,8 @@ on_event(const char *event, PyObject *args, void *arg)
 
 	(void)args;
 	(void)arg;
-	if (!call || (strncmp(event, "socket.", 7) != 0 && strncmp(event, "_thread.", 8) != 0))
+	if (!call || (strncmp(event, "socket.", 7) != 0 && strncmp(event, "_thread.", 8) != 0 &&
+		      strcmp(event, "sys.addaudithook") != 0))
 		return 0;
 	watcher = NULL;		/* not for its own events */
 	result = PyObject_CallFunction(call, "s", event);

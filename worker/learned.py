@@ -44,7 +44,8 @@ plain_import = builtins.__import__
 UNWANTED = {"_thread.start_new_thread": "starts a thread", "socket.connect": "opens a connection",
             "socket.sendto": "sends to a socket", "socket.sendmsg": "sends to a socket",
             "socket.getaddrinfo": "asks for the address of a host",
-            "socket.gethostbyname": "asks for the address of a host"}
+            "socket.gethostbyname": "asks for the address of a host",
+            "sys.addaudithook": "adds an audit hook"}
 
 
 class Learned:

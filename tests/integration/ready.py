@@ -39,6 +39,14 @@ timer = ctypes.c_void_p()
 assert not libc.timer_create(1, (ctypes.c_int * 16)(0, 0, 12, 0), ctypes.byref(timer))
 assert not libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 100_000_000, 0, 100_000_000), None)
 """
+# What a ready worker does at the script's own import, or has done in files that the script cannot name.
+ACTS = """import atexit, os, threading, warnings
+atexit.register(print, 'end 1')
+threading._register_atexit(print, 'end 2')
+os.environ['ACTS'] = 'yes'
+warnings.simplefilter('ignore')
+open('/tmp/acts', 'w').close()
+"""
 # A thread that only C knows, and that ends soon.
 ENDS = """import ctypes
 libc = ctypes.CDLL(None)
@@ -75,6 +83,22 @@ BAD = {
                  "replaces other modules"),
     "seeds": ("import random; random.seed(0)", "draws random numbers"),
     "deep": ("import sys; sys.setrecursionlimit(9999)", "changes settings of sys"),
+    "masks": ("import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])",
+              "changes the umask or signals"),
+    "umask": ("os.umask(0o777)", "changes the umask or signals"),
+    "faults": ("import faulthandler; faulthandler.enable()", "enables faulthandler"),
+    "dumps": ("import faulthandler; faulthandler.dump_traceback_later(1000)",
+              "it leaves threads or processes"),
+    "audits": ("import sys; sys.addaudithook(lambda *_: None)", "adds an audit hook"),
+    "bounds": ("import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); "
+               "resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))", "changes limits"),
+    "speaks": ("import locale; locale.setlocale(locale.LC_ALL, 'C')", "changes the locale"),
+    "removes": ("import builtins; del builtins.copyright", "changes builtins"),
+    "limits_": ("import sys; sys.tracebacklimit = 0", "changes settings of sys"),
+    "variable": ("os.environ['HOME'] = '/'", "changes a variable of the environment"),
+    "unsets": ("del os.environ['HOME']", "changes a variable of the environment"),
+    "stale": ("import sys; del sys.modules['abc']", "replaces other modules"),
+    "threadtraces": ("import threading; threading.setprofile(lambda *_: None)", "traces"),
     "traces": ("import sys; sys.setprofile(lambda *_: None)", "traces"),
     "grows": ("x = bytearray(1 << 40)", "its import fails: MemoryError"),
     "late": ("import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [])\n    import ctypes; "
@@ -88,6 +112,9 @@ PACKAGES = {
     "waits": "import time\ntime.sleep(2.5)\n",
     "ticks": TICKS,
     "ends": ENDS,
+    "acts": ACTS,
+    "large": "x = %r\n" % ("y" * 700000),
+    "larger": "x = %r\n" % ("y" * 700000),
     "spin": "import time\nwhile time.process_time() < 0.3:\n    pass\n",
     "sees": "import os, sys\nSEEN = dict(os.environ), sys.argv[:], os.listdir('/workspace')\n",
     "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in BAD.items()},
@@ -195,6 +222,67 @@ def what_a_module_must_not_do(ctx):
             equal((is_ready(first), is_ready(second), second.stdout), (False, False, "1\n"))
         # One that hangs is tried again.
         equal({line[1] for line in re.finditer(r"not-made-ready .* modules=(\w+)", service.log())}, set(BAD))
+
+
+@test(private=True)
+def what_is_as_in_a_cold_run(ctx):
+    """Exit functions, variables, filters of warnings and files in /tmp."""
+    look = "os.environ.get('ACTS'), len(warnings.filters)"
+    script = ("import os, warnings\nprint(%s)\nimport acts\nprint(%s, os.listdir('/tmp'))\n"
+              "print(__import__('subprocess').run('echo $ACTS', shell=True, capture_output=True).stdout)"
+              % (look, look))
+    with place(ctx) as (service, client):
+        first = run(client, script, "acts")
+        until_ready(ctx, service)
+        second = run(client, script, "acts")
+        equal((is_ready(first), is_ready(second)), (False, True))
+        equal((second.stdout, second.stderr, second.structured["files"]), (first.stdout, first.stderr, []))
+        assert "end 1" in first.stdout and "end 2" in first.stdout and "yes" in first.stdout, first
+
+
+@test(private=True)
+def a_zygote_of_each_tenant(ctx):
+    with place(ctx, "[profile basic]\nzygote_per_tenant = yes\n[pool]\nlearn = yaml\n") as (service, client):
+        run(client, "import yaml, slow", "slow")
+        until_ready(ctx, service)
+        o = run(client, "import yaml, slow\nprint(yaml.__file__)", "slow")
+        assert is_ready(o) and not o.stdout.startswith("/environment"), o
+        equal(profile(ctx, service)["learned"], [])
+        with ctx.client(path=service.socket, uid=SOMEBODY) as other:
+            assert not is_ready(run(other, "import yaml, slow", "slow"))
+
+
+@test(private=True)
+def a_set_that_is_removed(ctx):
+    """A ready worker of it does not hold it, and ends."""
+    with new_store() as store, Directory() as directory, Supervisor(
+            ctx.options.build, store_config(index.url, store, OPEN, packages="store_mb = 1\n") +
+            directory.config()) as service:
+        service.wait_ready()
+        service.directory = directory
+        with ctx.client(path=service.socket) as client:
+            run(client, "import large", "large")
+            until_ready(ctx, service)
+            run(client, "print(1)", "larger")
+            service.wait_logged("packages-removed")
+            until("it is ended", lambda: ready(ctx, service)["workers"] == 0)
+            o = run(client, "import large\nprint(len(large.x))", "large")
+            equal((is_ready(o), o.stdout), (False, "700000\n"))
+        service.stop()
+        equal(service.leftovers(), [], "left")
+
+
+@test(private=True)
+def how_many_for_all(ctx):
+    """The bound of one tenant, and that of all."""
+    with place(ctx, "[pool]\ntenant_ready_max = 2\nready_max = 3\n") as (service, client), \
+            ctx.client(path=service.socket, uid=SOMEBODY) as other:
+        for one in client, other:
+            for script in "import slow", "import other", "import parcel":
+                run(one, script, "slow", "other", "parcel")
+                until("nothing is being made", lambda: ready(ctx, service)["workers"] > 0)
+                assert ready(ctx, service)["workers"] <= (2 if one is client else 3)
+        until_ready(ctx, service, 3)
 
 
 @test(private=True)
