@@ -21,6 +21,7 @@ libbase_a_SOURCES = \
 	base/notify.c base/notify.h \
 	base/mount_calls.h base/own.h \
 	base/passrights.c base/passrights.h \
+	base/programs.c base/programs.h \
 	base/quote.c base/quote.h \
 	base/remove.c base/remove.h \
 	base/rota.c base/rota.h \
@@ -39,4 +40,5 @@ libbase_a_SOURCES = \
 BASE_TURNS = base/turns.c base/turns.h
 # Also part of the worker's library.
 libbase_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
-libbase_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) $(CRYPTO_CFLAGS)
+libbase_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) $(CRYPTO_CFLAGS) \
+	-DLIBEXECDIR='"$(libexecdir)"' -DSBINDIR='"$(sbindir)"'

@@ -6,29 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/programs.h"
 #include "client/commands.h"
 #include "client/exits.h"
 #include "client/say.h"
 
-#define PROGRAMS "/mcp-python-"
-
-/* The program lies beside this one in a build tree, else where it is installed. */
 int
 program_command(int, char **argv)
 {
-	char self[PATH_MAX], path[PATH_MAX + sizeof(PROGRAMS) + NAME_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	char path[PATH_MAX], name[NAME_MAX];
 
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (slash) {
-		*slash = '\0';
-		snprintf(path, sizeof(path), "%s" PROGRAMS "%s", self, argv[0]);
+	snprintf(name, sizeof(name), "mcp-python-%s", argv[0]);
+	if (program_path(name, path, sizeof(path)))
 		execv(path, argv);
-	}
-	snprintf(path, sizeof(path), "%s" PROGRAMS "%s", LIBEXECDIR, argv[0]);
-	execv(path, argv);
 	say("%s: %s%s", path, strerror(errno), errno == ENOENT ? "; is its package installed?" : "");
 	return EX_UNAVAILABLE;
 }

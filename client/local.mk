@@ -48,7 +48,7 @@ libclient_a_SOURCES = \
 	client/verdict.c client/verdict.h \
 	client/when.c client/when.h
 libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_CFLAGS) \
-	-DSYSCONFDIR='"$(sysconfdir)"' -DLIBEXECDIR='"$(libexecdir)"' -DSBINDIR='"$(sbindir)"'
+	-DSYSCONFDIR='"$(sysconfdir)"'
 
 # A Python program that runs in a session, as a C string.
 BUILT_SOURCES += client/sixel.h

@@ -16,30 +16,13 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/programs.h"
 #include "client/endpoint.h"
 #include "client/options.h"
 #include "client/say.h"
 
 #define LOG_SHOWN 4096 /* bytes of what a supervisor says that failed */
 #define PROGRAM "mcp-pythond"
-
-/* The program beside this one, as in a build tree, or the installed one. */
-static bool
-service_find_program(char path[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("/" PROGRAM));
-	char *slash;
-
-	path[n > 0 ? n : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (slash) {
-		strcpy(slash + 1, PROGRAM);
-		if (access(path, X_OK) == 0)
-			return true;
-	}
-	strcpy(path, SBINDIR "/" PROGRAM);
-	return access(path, X_OK) == 0;
-}
 
 /* In the child. A session of its own, so that Ctrl-C ends only this program, which then ends the
  * supervisor. */
@@ -76,7 +59,7 @@ start_private(const struct options *options, bool packages, struct service *serv
 	int pair[2];
 	pid_t pid;
 
-	if (!service_find_program(path)) {
+	if (!program_path(PROGRAM, path, sizeof(path))) {
 		say("cannot start a private supervisor: there is no %s", path);
 		return -ENOENT;
 	}
@@ -112,7 +95,7 @@ service_open(const struct options *options, bool packages, struct service *servi
 
 		fd = endpoints_connect(&list, NULL);
 		if ((fd == -ENOENT || fd == -ECONNREFUSED || fd == -ENOTDIR) &&
-		    service_find_program(path))
+		    program_path(PROGRAM, path, sizeof(path)))
 			return start_private(options, packages, service_r);
 	}
 	if (fd < 0)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/programs.h"
 #include "base/why.h"
 #include "policy/config.h"
 
@@ -35,24 +36,10 @@ programs_find(const char *name, const char *variable, bool as_service)
 {
 	const char *named = as_service ? NULL : secure_getenv(variable);
 	char path[PATH_MAX];
-	ssize_t n;
-	char *slash;
-	int fd;
 
 	if (named != NULL && *named != '\0')
 		return open_program(named);
-	n = readlink("/proc/self/exe", path, sizeof(path) - strlen(name) - 2);
-	if (n > 0) {
-		path[n] = '\0';
-		slash = strrchr(path, '/');
-		if (slash != NULL) {
-			strcpy(slash + 1, name);
-			fd = open_program(path);
-			if (fd != -ENOENT)
-				return fd;
-		}
-	}
-	snprintf(path, sizeof(path), "%s/%s", LIBEXECDIR, name);
+	(void)program_path(name, path, sizeof(path));
 	return open_program(path);
 }
 

@@ -10,9 +10,8 @@ struct config;
 struct config_profile;
 struct why;
 
-/* Opens a program with O_PATH: beside this program (a build tree), then where they are installed.
- * Unless as_service, the environment variable comes first (NULL: there is none). A descriptor or
- * -errno. */
+/* Opens a program with O_PATH; base/programs.h says where it is. Unless as_service, the
+ * environment variable comes first (NULL: there is none). A descriptor or -errno. */
 int programs_find(const char *name, const char *variable, bool as_service);
 
 /* Opens the worker of a profile with another interpreter: the program that its section

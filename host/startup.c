@@ -331,7 +331,8 @@ startup_open_programs(const struct config *config, bool as_service,
 	programs_r->egress_fd = programs_find("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
 	programs_r->worker_fd = programs_find("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
 	if (programs_r->worker_fd < 0)
-		return why_say(why_r, programs_r->worker_fd, "worker", "mcp-python-worker: %s",
+		return why_say(why_r, programs_r->worker_fd, "worker", "mcp-python-worker, or that of "
+			       "the version of /usr/bin/python3: %s",
 			       strerror(-programs_r->worker_fd));
 	if (config_has_keeper(config)) {
 		programs_r->keeper_fd = programs_find("mcp-python-keeper", "MCP_PYTHON_KEEPER",

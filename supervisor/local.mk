@@ -3,7 +3,6 @@
 # to those behind it in SUPERVISOR_ARCHIVES alone: tests/check-layers.
 SUPERVISOR_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) $(CRYPTO_CFLAGS) \
 	$(CJOSE_CFLAGS) \
-	-DLIBEXECDIR='"$(libexecdir)"' \
 	-DSYSCONFDIR='"$(sysconfdir)"' \
 	-DPYTHON_PROGRAM='"$(PYTHON3)"'
 SUPERVISOR_ARCHIVES = libsupervisor.a libhttp.a libauth.a \

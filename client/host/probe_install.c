@@ -21,6 +21,7 @@
 
 #include <jansson.h>
 
+#include "base/programs.h"
 #include "base/xalloc.h"
 #include "client/table.h"
 
@@ -82,35 +83,6 @@ probe_systemd(const struct probe_place *, struct finding *finding_r)
 
 /* ---- programs ---- */
 
-/* NULL: the directory of this program. */
-static const char *const directories[] = { NULL, LIBEXECDIR, SBINDIR };
-
-static const char *
-directory(size_t i)
-{
-	static char own[PATH_MAX], *found;
-	ssize_t n;
-
-	if (directories[i])
-		return directories[i];
-	if (!found) {
-		n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-		own[n > 0 ? n : 0] = '\0';
-		found = n > 0 ? dirname(own) : own;
-	}
-	return found;
-}
-
-static bool
-probe_install_find_program(const char *name, char *path, size_t size)
-{
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
-		if (snprintf(path, size, "%s/%s", directory(i), name) < (int)size &&
-		    access(path, X_OK) == 0)
-			return true;
-	return false;
-}
-
 void
 probe_programs(const struct probe_place *, struct finding *finding_r)
 {
@@ -124,7 +96,7 @@ probe_programs(const struct probe_place *, struct finding *finding_r)
 	char path[PATH_MAX], text[256];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!probe_install_find_program(names[i], path, sizeof(path)) ||
+		if (!program_path(names[i], path, sizeof(path)) ||
 		    !ask_version(path, text, sizeof(text))) {
 			finding_not(finding_r, VERDICT_MISSING, "nothing is served",
 				    "%s is missing, or does not start", names[i]);
@@ -133,7 +105,7 @@ probe_programs(const struct probe_place *, struct finding *finding_r)
 			return;
 		}
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-		if (!probe_install_find_program(more[i].name, path, sizeof(path))) {
+		if (!program_path(more[i].name, path, sizeof(path))) {
 			finding_not(finding_r, VERDICT_WEAKER, more[i].without, "%s is missing",
 				    more[i].name);
 			finding_advise(finding_r, "install the whole package");
@@ -233,7 +205,7 @@ probe_call(const struct probe_place *, struct finding *finding_r)
 	FILE *from;
 	pid_t pid;
 
-	if (!probe_install_find_program("mcp-pythond", path, sizeof(path)) || log < 0 ||
+	if (!program_path("mcp-pythond", path, sizeof(path)) || log < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
 		if (log >= 0)
 			close(log);
@@ -265,7 +237,7 @@ probe_interpreters(const struct probe_place *, struct finding *finding_r)
 	size_t len = 0;
 	DIR *folder;
 
-	if (!probe_install_find_program(prefix, path, sizeof(path))) {
+	if (!program_path(prefix, path, sizeof(path))) {
 		finding_not(finding_r, VERDICT_MISSING, "nothing is served",
 			    "there is no mcp-python-worker");
 		finding_advise(finding_r, "install the whole package");
