@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: requests for approvals, and the decisions.
- * A request changes its state only after the file holds the change: a restart must know everything
- * that has happened. */
+ * The state in memory is the truth, and the file follows it. What a crash must not undo waits for
+ * the file: the use of a grant, before what it allows; a decision, before its approver has an
+ * answer. */
 #include "govern/approvals.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include "base/fair.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "base/ownerfile.h"
 #include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -53,44 +53,116 @@ approvals_await(struct approvals *approvals, int64_t due)
 
 /* ---- the file ---- */
 
-/* If somebody else has removed or replaced the file, makes it again: all of it is in memory. */
-static void
-look_at_approvals(struct approvals *approvals)
+static struct approvals_change *
+change_of(struct writing *writing)
 {
-	struct why why = { .field = "" };
-	struct log_quoted quoted;
+	return (struct approvals_change *)(void *)writing;
+}
 
-	if (approvals->fd < 0 || samefile(approvals->fd, approvals->path))
+static void
+write_change(struct writing *writing)
+{
+	struct approvals_change *change = change_of(writing);
+	struct approvals_file *file = &change->approvals->file;
+	size_t len = change->text ? strlen(change->text) : 0;
+
+	if (change->whole)
+		change->error = approvals_file_replace(file, change->text, len);
+	else if (change->text)
+		change->error = approvals_file_append(file, change->text, len);
+	else
+		approvals_file_look(file);
+	if (change->error == 0 && file->behind)
+		change->error = -EIO;
+}
+
+static void
+on_changed(struct writing *writing)
+{
+	struct approvals_change *change = change_of(writing);
+	struct approvals *approvals = change->approvals;
+	struct writing_wait *wait = change->wait;
+	int error = change->error;
+
+	if (error < 0 && !approvals->failing)
+		log_line(LOG_ERR, "approvals-failed", "err=%s", strerrorname_np(-error));
+	approvals->failing = error < 0;
+	approvals->behind |= error < 0;
+	if (change->used)
+		change->used->changes--;
+	if (change->used && error < 0)
+		change->used->over = false;
+	free(change->text);
+	free(change);
+	writing_end_wait(approvals->writer, wait, error);
+}
+
+/* Gives the writer a line, which is freed, or all of the file if that is behind. line NULL: only
+ * waits, or looks at the file. used, wait: as in struct approvals_change. */
+static void
+put_change(struct approvals *approvals, json_t *line, struct approval *used,
+	   struct writing_wait *wait)
+{
+	struct approvals_change *change;
+	own_mem char *text = line ? xalloc_check(json_dumps(line, JSON_COMPACT)) : NULL;
+
+	json_decref(line);
+	if (approvals->file.path == NULL)
 		return;
-	if (approvals_rewrite(approvals, &why) == 0)
-		snprintf(why.text, sizeof(why.text), "the file was removed or replaced by "
-			 "somebody else; it is made again");
-	log_line(LOG_ERR, "approvals-replaced", "text=%s",
-		 log_quote(&quoted, why.text, strlen(why.text)));
+	change = xcalloc(1, sizeof(*change));
+	change->writing = (struct writing){ .write = write_change, .written = on_changed };
+	change->approvals = approvals;
+	change->whole = approvals->behind;
+	approvals->behind = false;
+	if (change->whole)
+		change->text = approvals_whole(approvals);
+	else if (text)
+		change->text = xasprintf("%s\n", text);
+	change->writing.bytes = change->text ? strlen(change->text) : 0;
+	change->used = used;
+	if (used)
+		used->changes++;
+	if (wait)
+		writing_wait_at(wait, &change->wait);
+	writer_put(approvals->writer, &change->writing);
 }
 
+/* What has changed in memory follows in the file. A line that finds no room there comes with the
+ * next whole file. */
 static void
-approvals_on_look(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	look_at_approvals(arg);
-}
-
-static int
 write_down(struct approvals *approvals, json_t *line)
 {
-	int r;
-
-	if (approvals->fd < 0) {
+	if (writer_is_full(approvals->writer, true)) {
 		json_decref(line);
-		return 0;
+		approvals->behind = true;
+		return;
 	}
-	look_at_approvals(approvals);
-	r = approvals_file_append(approvals->fd, line);
-	if (r < 0)
-		log_line(LOG_ERR, "approvals-failed", "err=%s", strerrorname_np(-r));
-	return r;
+	put_change(approvals, line, NULL, NULL);
+}
+
+int
+approvals_sync(struct approvals *approvals, struct writing_wait *wait)
+{
+	if (!approvals->file.path)
+		return 0;
+	if (writer_is_full(approvals->writer, true))
+		return -EAGAIN;
+	put_change(approvals, NULL, NULL, wait);
+	return wait->place ? -EINPROGRESS : wait->error;
+}
+
+/* Looks at the file, or writes all of it again if it is behind. */
+static void
+look_at_file(struct approvals *approvals)
+{
+	if (writer_waiting(approvals->writer) == 0)
+		put_change(approvals, NULL, NULL, NULL);
+}
+
+static void
+approvals_on_look(evutil_socket_t, short, void *arg)
+{
+	look_at_file(arg);
 }
 
 static void
@@ -177,14 +249,16 @@ int
 approvals_use(struct approvals *approvals, const char *tenant, const char *item)
 {
 	struct approval *approval = find_grant(approvals, tenant, item, true);
-	int r;
 
 	if (!approval)
 		return 0;
-	r = write_down(approvals, json_pack("{s:s,s:s}", "do", "use", "id", approval->id));
-	if (r < 0)
-		return r;
+	if (writer_is_full(approvals->writer, false))
+		return -EAGAIN;
 	approval->over = true;
+	put_change(approvals, json_pack("{s:s,s:s}", "do", "use", "id", approval->id), approval,
+		   NULL);
+	if (!approval->over)
+		return -EIO;
 	approvals_changed(approvals);
 	return 1;
 }
@@ -208,7 +282,7 @@ approvals_is_current(const struct approval *approval)
 static bool
 is_past(const struct approval *approval)
 {
-	return !approvals_is_current(approval) &&
+	return !approvals_is_current(approval) && approval->changes == 0 &&
 	       (approval->state != APPROVAL_GRANTED || approval->over);
 }
 
@@ -218,7 +292,6 @@ static void
 forget_past(struct approvals *approvals, const char *tenant)
 {
 	struct approval *approval, *older;
-	struct why why = { .text = "" };
 	size_t n = 0, bytes = 0;
 
 	if (approvals->busy > 0)
@@ -235,9 +308,10 @@ forget_past(struct approvals *approvals, const char *tenant)
 		approvals_remove(approvals, approval);
 		approvals->forgotten++;
 	}
-	if (approvals->fd >= 0 && approvals->forgotten >= APPROVALS_PAST_PER_TENANT &&
-	    approvals_rewrite(approvals, &why) < 0)
-		log_line(LOG_ERR, "approvals-failed", "text=\"%s\"", why.text);
+	if (approvals->forgotten < APPROVALS_PAST_PER_TENANT)
+		return;
+	approvals->forgotten = 0;
+	approvals->behind = true;	/* of memory, which has less */
 }
 
 /* ---- asking ---- */
@@ -398,14 +472,15 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 		if (!audit_has_room(approvals->audit, request->requester->principal))
 			return why_say(why_r, -EDQUOT, "", "quota audit_bytes_per_hour: no more "
 				       "may be recorded of you within this hour");
-		forget_past(approvals, request->requester->principal);
-		approval = approvals_make(request);
-		if (write_down(approvals, approvals_line_ask(approval)) < 0) {
-			approval_free(approval);
+		if (approvals->failing)
+			look_at_file(approvals);
+		if (approvals->failing)
 			return why_say(why_r, -EIO, "", "the request for an approval cannot be "
 				       "written down: tell the operator");
-		}
+		forget_past(approvals, request->requester->principal);
+		approval = approvals_make(request);
 		approvals_add(approvals, approval);
+		write_down(approvals, approvals_line_ask(approval));
 		tell_audit(approvals, AUDIT_APPROVAL_ASKED, approval,
 			   &(struct approval_decision){ .why = approval->reason });
 		approvals_await(approvals, approval->due);
@@ -467,14 +542,11 @@ approvals_decide_request(struct approvals *approvals, struct approval *approval,
 		[APPROVAL_EXPIRED] = AUDIT_APPROVAL_REFUSED,
 	};
 	struct approval_watcher *watcher;
-	int r;
 
 	if (!approval_is_open_for(approval, state))
 		return -EALREADY;
-	r = write_down(approvals, approvals_line_decide(approval->id, &decision));
-	if (r < 0)
-		return r;
 	approval_set_decided(approval, &decision);
+	write_down(approvals, approvals_line_decide(approval->id, &decision));
 	tell_audit(approvals, events[state], approval, &decision);
 	decision.by = approval->by;
 	decision.why = approval->why;
@@ -526,8 +598,7 @@ approvals_decide(struct approvals *approvals, const char *id,
 		return why_say(why_r, -EINVAL, "for_run", "%s: only a call of a script can be "
 			       "approved for the rest of its run", approval->id);
 	made.by = by;
-	r = approvals_decide_request(approvals, approval, &made);
-	return r < 0 ? why_say(why_r, r, "", "the decision cannot be written down") : 0;
+	return approvals_decide_request(approvals, approval, &made);
 }
 
 int
@@ -542,10 +613,9 @@ approvals_revoke(struct approvals *approvals, const char *id,
 		return r;
 	if (approval->state != APPROVAL_GRANTED || approval->over)
 		return why_say(why_r, -EALREADY, "id", "%s grants nothing", approval->id);
-	if (write_down(approvals, json_pack("{s:s,s:s,s:s}", "do", "revoke", "id", approval->id,
-					    "by", by)) < 0)
-		return why_say(why_r, -EIO, "", "the decision cannot be written down");
 	approval->over = true;
+	write_down(approvals, json_pack("{s:s,s:s,s:s}", "do", "revoke", "id", approval->id, "by",
+					by));
 	tell_audit(approvals, AUDIT_APPROVAL_REVOKED, approval,
 		   &(struct approval_decision){ .by = by });
 	approvals_changed(approvals);
@@ -614,7 +684,7 @@ approvals_new(const char *file, struct audit *audit, struct approvals **approval
 
 	TAILQ_INIT(&approvals->all);
 	approvals->audit = audit;
-	approvals->fd = -1;
+	approvals->file.fd = -1;
 	if (file)
 		r = approvals_load(approvals, file, why_r);
 	if (r < 0) {
@@ -636,7 +706,15 @@ approvals_start(struct approvals *approvals, struct event_base *base,
 	approvals->look = xalloc_check(event_new(base, -1, EV_PERSIST, approvals_on_look,
 						 approvals));
 	event_add(approvals->look, &second);
+	approvals->base = base;
 	approvals_expire(approvals);
+}
+
+int
+approvals_start_thread(struct approvals *approvals)
+{
+	return approvals->file.path ? writer_new(approvals->base, "approvals", &approvals->writer)
+				    : 0;
 }
 
 void
@@ -644,7 +722,7 @@ approvals_free(struct approvals *approvals)
 {
 	struct approval *approval;
 
-	if (!approvals)
+	if (!approvals || !writer_free(approvals->writer))
 		return;
 	while ((approval = TAILQ_FIRST(&approvals->all)))
 		approvals_remove(approvals, approval);
@@ -652,9 +730,9 @@ approvals_free(struct approvals *approvals)
 		event_free(approvals->timer);
 	if (approvals->look)
 		event_free(approvals->look);
-	if (approvals->fd >= 0)
-		close(approvals->fd);
-	free(approvals->path);
+	if (approvals->file.fd >= 0)
+		close(approvals->file.fd);
+	free(approvals->file.path);
 	free(approvals);
 }
 

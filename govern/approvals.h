@@ -27,6 +27,7 @@ struct approval_request;
 struct config;
 struct event_base;
 struct why;
+struct writing_wait;
 
 #define APPROVALS_PER_TENANT 64		/* requests that wait for a decision, or whose refusal is in
 					 * force */
@@ -66,14 +67,24 @@ int approvals_new(const char *file, struct audit *audit, struct approvals **appr
 /* To be called before the first request. base: borrowed, for the timer of requests that expire. */
 void approvals_start(struct approvals *approvals, struct event_base *base,
 		     const struct approvals_policy *policy);
+
+/* From now on a thread writes the file (govern/writer.h has the order of start and fences). 0 or
+ * -errno. */
+int approvals_start_thread(struct approvals *approvals);
 void approvals_free(struct approvals *approvals);	/* NULL is fine */
+
+/* Waits until all that has changed is in the file. 0: it is, or there is no file. -EINPROGRESS:
+ * wait->on_written follows. Another -errno: it cannot be written now, and a restart may not know
+ * it. */
+int approvals_sync(struct approvals *approvals, struct writing_wait *wait);
 
 /* Was every one of the items granted to the tenant, and not revoked? n 0: yes. */
 bool approvals_has(const struct approvals *approvals, const char *tenant,
 		   const char *const *item, size_t n);
 
-/* Uses up a grant that is valid once. 1; 0: there is none; or -errno: this could not be written
- * down, and the grant is still there. */
+/* Uses up a grant that is valid once. 1: approvals_sync has to follow before what was granted is
+ * done; if that fails, the grant is there again. 0: there is none; or -errno: this cannot be
+ * written down, and the grant is still there. */
 int approvals_use(struct approvals *approvals, const char *tenant, const char *item);
 
 struct approval_decision {
@@ -109,7 +120,7 @@ int approvals_check_denied(const struct approvals *approvals,
  * once from the loop; NULL: the caller does not wait. 0. Or, with why_r, -EACCES: as
  * approvals_check_denied; -EDQUOT: the tenant has too many requests, or they show too much; -E2BIG:
  * the request has too many items, or too much text for a person; -EINVAL: it has a NUL byte, which
- * no terminal shows; -EIO: it cannot be written to the file. */
+ * no terminal shows; -EIO: the file cannot be written at present. */
 int approvals_ask(struct approvals *approvals, const struct approval_request *request,
 		  void (*on_decided)(void *arg, const struct approval_decision *decision),
 		  void *arg, const struct approval **approval_r, struct why *why_r);
@@ -124,14 +135,14 @@ const char *approval_id(const struct approval *approval);	/* "a-..." */
  * turned into a grant. 0. Or, with why_r, -ENOENT: there is no such request; -EACCES: the approver
  * may not decide it (why_r is as for -ENOENT, so it does not show that the request exists);
  * -EALREADY: it is decided; -EINVAL: for_run is set, and the decision is a refusal or the request
- * is not about a call; or another -errno: it cannot be written to the file. */
+ * is not about a call. An answer to the approver waits for approvals_sync. */
 int approvals_decide(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver,
 		     const struct approval_decision *decision, struct why *why_r);
 
 /* Revokes the grants of a request that are not used up. 0. Or, with why_r, -ENOENT or -EACCES, as
- * for approvals_decide; -EALREADY: it is not granted, or nothing is left of the grant; -EIO: the
- * file cannot be written. */
+ * for approvals_decide; -EALREADY: it is not granted, or nothing is left of the grant. An answer
+ * waits for approvals_sync. */
 int approvals_revoke(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver, struct why *why_r);
 

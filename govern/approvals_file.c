@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing.
- * Decisions are made by people, so it does not matter that each one waits for the disk. */
+/* Runs in: the supervisor: the writer of the approvals.   Owns: nothing. */
 #include "govern/approvals_file.h"
 
 #include <errno.h>
@@ -10,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/own.h"
+#include "base/ownerfile.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 
@@ -58,55 +59,93 @@ sync_directory_of(const char *path)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-int
-approvals_file_replace(const char *path, int (*write_lines)(void *arg, int fd), void *arg,
-		       struct why *why_r)
+/* Makes a new file at the path, which fill writes. */
+static int
+approvals_file_make(struct approvals_file *file,
+		    int (*fill)(int fd, int from, const char *text, size_t len), const char *text,
+		    size_t len)
 {
-	own_mem char *made = NULL;
-	own_fd int fd = -1;
-	int r;
+	own_mem char *made = xasprintf("%s.new", file->path);
+	own_fd int fd = open(made, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+			     0600);
+	int r = fd < 0 ? -errno : fill(fd, file->fd, text, len);
 
-	made = xasprintf("%s.new", path);
-	fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	r = fd < 0 ? -errno : write_lines(arg, fd);
-	if (r == 0 && (fsync(fd) < 0 || rename(made, path) < 0))
+	if (r == 0 && (fsync(fd) < 0 || rename(made, file->path) < 0))
 		r = -errno;
-	if (r == 0)
-		r = sync_directory_of(path);
+	if (r < 0) {
+		unlink(made);
+		return r;
+	}
+	r = sync_directory_of(file->path);
 	if (r < 0)
-		return why_say(why_r, r, "approvals", "[admin] approvals = %.300s: %s", path,
-			       strerror(-r));
-	return give_fd(fd);
+		return r;
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = give_fd(fd);
+	return 0;
 }
 
-int
-approvals_file_write(int fd, json_t *line)
+static int
+put_text(int fd, int, const char *text, size_t len)
 {
-	own_mem char *text = json_dumps(line, JSON_COMPACT);
-	off_t end = lseek(fd, 0, SEEK_END);
-	size_t len;
 	ssize_t n;
 
-	json_decref(line);
-	if (!text)
-		return -ENOMEM;
-	len = strlen(text);
-	text[len++] = '\n';		/* replaces its NUL */
 	do
 		n = write(fd, text, len);
 	while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)len)
-		return 0;
-	return n > 0 && ftruncate(fd, end) < 0 ? -errno : -EIO;
+	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+static int
+put_copy(int fd, int from, const char *, size_t)
+{
+	char part[16384];
+	off_t at = 0;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = pread(from, part, sizeof(part), at)) > 0) {
+		r = put_text(fd, -1, part, (size_t)n);
+		at += n;
+	}
+	return r < 0 || n == 0 ? r : -errno;
 }
 
 int
-approvals_file_append(int fd, json_t *line)
+approvals_file_replace(struct approvals_file *file, const char *text, size_t len)
 {
-	off_t end = lseek(fd, 0, SEEK_END);
-	int r = approvals_file_write(fd, line);
+	int r = approvals_file_make(file, put_text, text, len);
 
-	if (r < 0 || fdatasync(fd) == 0)
-		return r;
-	return ftruncate(fd, end) < 0 ? -errno : -EIO;
+	file->behind = r < 0;
+	return r;
+}
+
+void
+approvals_file_look(struct approvals_file *file)
+{
+	int r;
+
+	if (file->behind || samefile(file->fd, file->path))
+		return;
+	r = approvals_file_make(file, put_copy, NULL, 0);
+	file->behind = r < 0;
+	log_line(LOG_ERR, "approvals-replaced", "text=\"the file was removed or replaced by "
+		 "somebody else\" made-again=%s", r < 0 ? strerrorname_np(-r) : "yes");
+}
+
+/* After a failure the end of the file is not known, and what follows would refer to what is
+ * missing. */
+int
+approvals_file_append(struct approvals_file *file, const char *text, size_t len)
+{
+	int r;
+
+	approvals_file_look(file);
+	if (file->behind)
+		return -EIO;
+	r = put_text(file->fd, -1, text, len);
+	if (r == 0 && fdatasync(file->fd) < 0)
+		r = -errno;
+	file->behind = r < 0;
+	return r;
 }

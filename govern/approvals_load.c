@@ -3,6 +3,7 @@
  * One approval: its state, its end, and its form as JSON, which the file and lists have.
  * Reads:   the service's own file. A mistake in it is an error, and never a grant. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -313,12 +314,20 @@ still_matters(const struct approval *approval)
 	       approval->decided + KEEP_S > time(NULL);
 }
 
-static int
-write_all(void *arg, int fd)
+static void
+put_line(FILE *to, json_t *line)
 {
-	const struct approvals *approvals = arg;
+	xassert(json_dumpf(line, to, JSON_COMPACT) == 0 && fputc('\n', to) != EOF);
+	json_decref(line);
+}
+
+char *
+approvals_whole(const struct approvals *approvals)
+{
 	const struct approval *approval;
-	int r = 0;
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
 
 	TAILQ_FOREACH(approval, &approvals->all, link) {
 		const struct approval_decision decision = {
@@ -326,30 +335,14 @@ write_all(void *arg, int fd)
 			.at = approval->decided, .denied_until = approval->denied_until,
 		};
 
-		if (r == 0)
-			r = approvals_file_write(fd, approvals_line_ask(approval));
-		if (r == 0 && approval->state != APPROVAL_PENDING)
-			r = approvals_file_write(fd, approvals_line_decide(approval->id,
-									   &decision));
-		if (r == 0 && approval->over)
-			r = approvals_file_write(fd, json_pack("{s:s,s:s}", "do", "use", "id",
-							       approval->id));
+		put_line(to, approvals_line_ask(approval));
+		if (approval->state != APPROVAL_PENDING)
+			put_line(to, approvals_line_decide(approval->id, &decision));
+		if (approval->over)
+			put_line(to, json_pack("{s:s,s:s}", "do", "use", "id", approval->id));
 	}
-	return r;
-}
-
-int
-approvals_rewrite(struct approvals *approvals, struct why *why_r)
-{
-	int r = approvals_file_replace(approvals->path, write_all, approvals, why_r);
-
-	approvals->forgotten = 0;
-	if (r < 0)
-		return r;
-	if (approvals->fd >= 0)
-		close(approvals->fd);
-	approvals->fd = r;
-	return 0;
+	xassert(fclose(to) == 0);
+	return text;
 }
 
 int
@@ -357,6 +350,7 @@ approvals_load(struct approvals *approvals, const char *path, struct why *why_r)
 {
 	struct loading loading = { .approvals = approvals };
 	struct approval *approval, *next;
+	own_mem char *text = NULL;
 	int r = approvals_file_read(path, load_line, &loading, why_r);
 
 	if (r == 0 && loading.wrong)
@@ -370,6 +364,9 @@ approvals_load(struct approvals *approvals, const char *path, struct why *why_r)
 			continue;
 		approvals_remove(approvals, approval);
 	}
-	approvals->path = xstrdup(path);
-	return approvals_rewrite(approvals, why_r);
+	text = approvals_whole(approvals);
+	approvals->file.path = xstrdup(path);
+	r = approvals_file_replace(&approvals->file, text, strlen(text));
+	return r == 0 ? 0 : why_say(why_r, r, "approvals", "[admin] approvals = %.300s: %s", path,
+				    strerror(-r));
 }

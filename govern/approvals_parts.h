@@ -8,6 +8,8 @@
 
 #include "base/own.h"
 #include "govern/approvals.h"
+#include "govern/approvals_file.h"
+#include "govern/writer.h"
 
 struct event;
 
@@ -40,6 +42,7 @@ struct approval {
 	int64_t due;			/* when it expires, of clock_boot_s() */
 	enum approval_state state;
 	bool over;			/* granted, but used up or revoked */
+	unsigned int changes;		/* that the writer has; unless it is 0, it is not freed */
 	char *by, *why;			/* of the decision; NULL: none */
 	int64_t decided;
 	int64_t denied_until;		/* refused: until then the same request is denied; 0: it is
@@ -47,6 +50,17 @@ struct approval {
 	int64_t denied_due;		/* the same, of clock_boot_s(): setting the clock ends no
 					 * denial */
 	LIST_HEAD(, approval_watcher) watchers;
+};
+
+/* What the writer does: appends lines, or replaces the file. */
+struct approvals_change {
+	struct writing writing;
+	struct approvals *approvals;
+	char *text;			/* NULL: only looks at the file */
+	bool whole;			/* the text is that of a new file */
+	int error;
+	struct approval *used;		/* the text uses up its grant; NULL: it does not */
+	struct writing_wait *wait;	/* NULL: nothing waits for it */
 };
 
 #define APPROVALS_BUCKETS 1024	/* a power of two */
@@ -63,10 +77,14 @@ struct approvals {
 					 * rewritten */
 	struct approvals_policy policy;
 	struct audit *audit;
+	struct event_base *base;
 	struct event *timer;
 	struct event *look;		/* at the file */
-	char *path;			/* of the file; NULL: none */
-	int fd;				/* of the file; -1: none */
+	struct approvals_file file;	/* the writer's, once there is one */
+	struct writer *writer;		/* NULL: what changes is written at once */
+	bool behind;			/* a new file has to be written: this one has not all that
+					 * was changed, or much that is past */
+	bool failing;			/* the last write has failed */
 	void (*on_change)(void *arg);
 	void *on_change_arg;
 };
@@ -100,8 +118,8 @@ json_t *approval_describe(const struct approval *approval, bool all);
 json_t *approvals_line_ask(const struct approval *approval);
 json_t *approvals_line_decide(const char *id, const struct approval_decision *decision);
 
-/* Writes a new file with what is known. 0, or -errno with why_r: the file is as before. */
-int approvals_rewrite(struct approvals *approvals, struct why *why_r);
+/* The text of a new file with what is known. Malloc'd. */
+char *approvals_whole(const struct approvals *approvals);
 
 /* Reads the file, and rewrites it. 0, or -errno with why_r. */
 int approvals_load(struct approvals *approvals, const char *path, struct why *why_r);

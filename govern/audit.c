@@ -21,9 +21,6 @@
 #include "policy/chain.h"
 #include "policy/config.h"
 
-/* When so many records wait, or so many bytes of them, what needs a record first is refused. */
-#define WAITING_MAX 4096
-#define WAITING_BYTES (16 * 1024 * 1024)
 #define LATE_S 5			/* a disk that takes longer is reported */
 #define SOURCES 4096		/* scripts that are remembered: one for each value of the
 				 * first three digits of the hash */
@@ -42,8 +39,7 @@ struct audit_waiting {
 	struct audit_record record;
 	char source[CHAIN_DIGITS];	/* the hash of the script in it */
 	bool has_source;
-	size_t bytes;
-	struct audit_wait *wait;	/* NULL: nothing waits for it */
+	struct writing_wait *wait;	/* NULL: nothing waits for it */
 };
 
 /* A look after the file. */
@@ -62,7 +58,6 @@ struct audit {
 	uint64_t text_bytes, rotate_bytes, bytes_max;
 	struct audit_budget budget;	/* may_write NULL: no budget */
 	struct audit_source *sources;	/* by hash; each bucket holds its last script */
-	size_t waiting_bytes;
 	uint64_t lost;			/* records that found no room, and are not reported yet */
 	struct event *tick;		/* NULL: no loop */
 	struct audit_look look;		/* with each tick, unless the last one is not done */
@@ -131,7 +126,7 @@ on_record(struct writing *writing)
 	struct audit_waiting *waiting = waiting_of(writing);
 	struct audit *audit = waiting->audit;
 	const struct audit_kind *kind = &audit_kinds[waiting->record.event];
-	struct audit_wait *wait = waiting->wait;
+	struct writing_wait *wait = waiting->wait;
 	int error = waiting->record.error;
 
 	/* Whoever reads the line finds the record. */
@@ -141,27 +136,13 @@ on_record(struct writing *writing)
 	remember_source(audit, waiting);
 	if (error == 0)
 		audit->counts.written++;
-	audit->waiting_bytes -= waiting->bytes;
 	free(waiting->record.tenant);
 	free(waiting->record.execution);
 	free(waiting->record.members);
 	free(waiting->record.shown);
 	free(waiting->record.line);
 	free(waiting);
-	if (!wait)
-		return;
-	wait->record = NULL;
-	wait->error = error;
-	if (audit->writer)
-		wait->on_written(wait->arg, error);
-}
-
-void
-audit_unwait(struct audit_wait *wait)
-{
-	if (wait->record)
-		wait->record->wait = NULL;
-	wait->record = NULL;
+	writing_end_wait(audit->writer, wait, error);
 }
 
 /* ---- writing ---- */
@@ -173,17 +154,6 @@ may_write(const struct audit *audit, const char *tenant, enum audit_event event,
 
 	return !tenant || !budget->may_write ||
 	       budget->may_write(budget->arg, tenant, event, minor);
-}
-
-/* Has the writer fallen so far behind that what needs a record first has to be refused? Records of
- * what has happened already have as much room again. */
-static bool
-is_full(const struct audit *audit, bool happened)
-{
-	const size_t times = happened ? 2 : 1;
-
-	return writer_waiting(audit->writer) >= times * WAITING_MAX ||
-	       audit->waiting_bytes >= times * WAITING_BYTES;
 }
 
 static void
@@ -213,9 +183,9 @@ audit_put(struct audit *audit, struct audit_waiting *waiting)
 	waiting->audit = audit;
 	waiting->writing.write = write_record;
 	waiting->writing.written = on_record;
-	waiting->bytes = strlen(record->members) + (record->line ? strlen(record->line) : 0) +
-			 (record->shown ? strlen(record->shown) : 0);
-	audit->waiting_bytes += waiting->bytes;
+	waiting->writing.bytes = strlen(record->members) +
+				 (record->line ? strlen(record->line) : 0) +
+				 (record->shown ? strlen(record->shown) : 0);
 	record->lost = audit->lost;
 	audit->lost = 0;
 	record->rotates = is_to_rotate(audit);
@@ -255,7 +225,7 @@ make_waiting(const struct audit *audit, enum audit_event event, const char *tena
 
 int
 audit_write_first(struct audit *audit, enum audit_event event, const char *tenant,
-		  const char *execution, json_t *more, struct audit_wait *wait)
+		  const char *execution, json_t *more, struct writing_wait *wait)
 {
 	struct audit_waiting *waiting;
 
@@ -267,7 +237,7 @@ audit_write_first(struct audit *audit, enum audit_event event, const char *tenan
 		json_decref(more);
 		return 0;
 	}
-	if (is_full(audit, wait == NULL)) {
+	if (writer_is_full(audit->writer, wait == NULL)) {
 		json_decref(more);
 		if (wait && audit->stops)
 			return -EAGAIN;
@@ -278,16 +248,13 @@ audit_write_first(struct audit *audit, enum audit_event event, const char *tenan
 		json_decref(audit_cut_texts(more, audit->text_bytes));
 	waiting = make_waiting(audit, event, tenant, execution, more);
 	json_decref(more);
-	if (wait && audit->stops) {
-		waiting->wait = wait;
-		wait->record = waiting;
-		wait->error = 0;
-	}
+	if (wait && audit->stops)
+		writing_wait_at(wait, &waiting->wait);
 	audit_put(audit, waiting);
 	if (!audit->stops)
 		return 0;
 	if (wait)
-		return wait->record ? -EINPROGRESS : wait->error;
+		return wait->place ? -EINPROGRESS : wait->error;
 	return audit->state.failing ? -EIO : 0;
 }
 
@@ -400,7 +367,8 @@ audit_free(struct audit *audit)
 		return;
 	if (audit->tick)
 		event_free(audit->tick);
-	writer_free(audit->writer);
+	if (!writer_free(audit->writer))
+		return;
 	audit_log_close(&audit->log);
 	free(audit->sources);
 	free(audit);

@@ -19,10 +19,11 @@
 
 #include <jansson.h>
 
+#include "govern/writer.h"
+
 struct audit;
 struct config;
 struct event_base;
-struct audit_waiting;
 struct why;
 
 enum audit_event {
@@ -110,23 +111,11 @@ bool audit_has_room(const struct audit *audit, const char *tenant);
 int audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 		const char *execution, json_t *more);
 
-/* Waits for a record. Zeroed but for on_written and arg: it does not wait. */
-struct audit_wait {
-	/* From the loop, once; error: 0, or -errno: the action must not happen. */
-	void (*on_written)(void *arg, int error);
-	void *arg;
-	struct audit_waiting *record;		/* NULL: it does not wait */
-	int error;
-};
-
 /* As audit_write, for an action that needs its record first. -EINPROGRESS: wait->on_written
  * follows. Any other value: on_written is not called; 0: the action may happen; -EAGAIN: too many
  * records wait for the disk. wait NULL: the record is of something that has happened. */
 int audit_write_first(struct audit *audit, enum audit_event event, const char *tenant,
-		      const char *execution, json_t *more, struct audit_wait *wait);
-
-/* Stops waiting; the record is written all the same. Does nothing if it does not wait. */
-void audit_unwait(struct audit_wait *wait);
+		      const char *execution, json_t *more, struct writing_wait *wait);
 
 /* Did the last write fail, or does the disk not answer? Then the next write may fail or wait. */
 bool audit_is_failing(const struct audit *audit);

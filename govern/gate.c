@@ -751,7 +751,7 @@ describe_start(const struct gate *gate, const struct engine_event *event)
 
 /* An execution that waits for its record. */
 struct gate_hold {
-	struct audit_wait recorded;
+	struct writing_wait recorded;
 	struct engine_hold *hold;
 };
 
@@ -772,7 +772,7 @@ gate_release(struct engine_hold *hold)
 
 	if (!waits)
 		return;
-	audit_unwait(&waits->recorded);
+	writing_unwait(&waits->recorded);
 	free(waits);
 	hold->what = NULL;
 }

@@ -11,13 +11,18 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
+#include "base/log.h"
 #include "base/xalloc.h"
 
 #define STACK_BYTES (1024 * 1024)
+#define WAITING_MAX 4096		/* pieces of work, and their bytes */
+#define WAITING_BYTES (16 * 1024 * 1024)
+#define END_S 10			/* for one piece of work, when the service ends */
 
 STAILQ_HEAD(writings, writing);
 
@@ -25,13 +30,44 @@ struct writer {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* of the following */
 	pthread_cond_t more;
+	pthread_cond_t progress;	/* a piece of work is done, or the thread ends */
 	struct writings todo, done;
-	bool ends;
+	bool ends, has_ended;
 	/* The loop's. */
 	int fd;				/* eventfd: something is done */
 	struct event *wake;
-	size_t waiting;
+	size_t waiting, waiting_bytes;
+	const char *name;
 };
+
+static struct writer *abandoned;	/* the last one that a disk has held at the end */
+
+void
+writing_wait_at(struct writing_wait *wait, struct writing_wait **place)
+{
+	wait->error = 0;
+	wait->place = place;
+	*place = wait;
+}
+
+void
+writing_end_wait(const struct writer *writer, struct writing_wait *wait, int error)
+{
+	if (!wait)
+		return;
+	wait->place = NULL;
+	wait->error = error;
+	if (writer)
+		wait->on_written(wait->arg, error);
+}
+
+void
+writing_unwait(struct writing_wait *wait)
+{
+	if (wait->place)
+		*wait->place = NULL;
+	wait->place = NULL;
+}
 
 static void
 tell_loop(const struct writer *writer)
@@ -62,9 +98,12 @@ work(void *arg)
 		pthread_mutex_lock(&writer->lock);
 		first = STAILQ_EMPTY(&writer->done);
 		STAILQ_INSERT_TAIL(&writer->done, writing, link);
+		pthread_cond_signal(&writer->progress);
 		if (first)
 			tell_loop(writer);
 	}
+	writer->has_ended = true;
+	pthread_cond_signal(&writer->progress);
 	pthread_mutex_unlock(&writer->lock);
 	return NULL;
 }
@@ -81,6 +120,7 @@ take_done(struct writer *writer)
 	while ((writing = STAILQ_FIRST(&now))) {
 		STAILQ_REMOVE_HEAD(&now, link);
 		writer->waiting--;
+		writer->waiting_bytes -= writing->bytes;
 		writing->written(writing);
 	}
 }
@@ -126,6 +166,7 @@ writer_release(struct writer *writer)
 		event_free(writer->wake);
 	if (writer->fd >= 0)
 		close(writer->fd);
+	pthread_cond_destroy(&writer->progress);
 	pthread_cond_destroy(&writer->more);
 	pthread_mutex_destroy(&writer->lock);
 	free(writer);
@@ -141,6 +182,8 @@ writer_new(struct event_base *base, const char *name, struct writer **writer_r)
 	STAILQ_INIT(&writer->done);
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_cond_init(&writer->more, NULL);
+	pthread_cond_init(&writer->progress, NULL);
+	writer->name = name;
 	writer->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (writer->fd < 0)
 		r = -errno;
@@ -157,18 +200,43 @@ writer_new(struct event_base *base, const char *name, struct writer **writer_r)
 	return 0;
 }
 
-void
-writer_free(struct writer *writer)
+/* Asks the thread to end. False: it hangs in a piece of work. */
+static bool
+await_end(struct writer *writer)
 {
-	if (!writer)
-		return;
+	struct timespec until;
+	int r = 0;
+
 	pthread_mutex_lock(&writer->lock);
 	writer->ends = true;
 	pthread_cond_signal(&writer->more);
+	while (!writer->has_ended && r == 0) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += END_S;
+		r = pthread_cond_clockwait(&writer->progress, &writer->lock, CLOCK_MONOTONIC,
+					   &until);
+	}
 	pthread_mutex_unlock(&writer->lock);
+	return r == 0;
+}
+
+bool
+writer_free(struct writer *writer)
+{
+	if (!writer)
+		return true;
+	if (!await_end(writer)) {
+		log_line(LOG_ERR, "writer-hangs", "what=%s lost=%zu", writer->name,
+			 writer->waiting);
+		event_free(writer->wake);
+		pthread_detach(writer->thread);
+		abandoned = writer;
+		return false;
+	}
 	pthread_join(writer->thread, NULL);
 	take_done(writer);
 	writer_release(writer);
+	return true;
 }
 
 void
@@ -180,6 +248,7 @@ writer_put(struct writer *writer, struct writing *writing)
 		return;
 	}
 	writer->waiting++;
+	writer->waiting_bytes += writing->bytes;
 	pthread_mutex_lock(&writer->lock);
 	STAILQ_INSERT_TAIL(&writer->todo, writing, link);
 	pthread_cond_signal(&writer->more);
@@ -190,4 +259,13 @@ size_t
 writer_waiting(const struct writer *writer)
 {
 	return writer ? writer->waiting : 0;
+}
+
+bool
+writer_is_full(const struct writer *writer, bool happened)
+{
+	const size_t times = happened ? 2 : 1;
+
+	return writer && (writer->waiting >= times * WAITING_MAX ||
+			  writer->waiting_bytes >= times * WAITING_BYTES);
 }

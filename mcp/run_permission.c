@@ -3,6 +3,7 @@
  * question to a person. */
 #include "mcp/run_parts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "govern/approvals.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
+#include "govern/writer.h"
 #include "mcp/permission.h"
 #include "mcp/run.h"
 #include "policy/rules.h"
@@ -26,6 +28,7 @@ struct permission {
 	struct tool_host host;
 	json_t *arguments;
 	char *item;
+	struct writing_wait noted;	/* it waits until the use of its approval is in the file */
 	bool waits;			/* an operator decides; otherwise the client's own user is
 					 * asked */
 };
@@ -38,6 +41,7 @@ run_forget_permission(struct mcp_run *run)
 	if (!permission)
 		return;
 	run->permission = NULL;
+	writing_unwait(&permission->noted);
 	if (permission->waits)
 		approvals_unwatch(gate_approvals(permission->host.gate),
 				  tenant_principal(run->tenant), run);
@@ -54,15 +58,12 @@ run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text)
 	permission_refuse(host, run->tool, TOOL_DENIED, text);
 }
 
-/* Starts the run or refuses it: the decision has been made. The run may be gone afterwards. */
 static void
-run_permission_settle(struct mcp_run *run, bool granted, const char *text)
+run_permission_finish(struct mcp_run *run, bool granted, const char *text)
 {
-	struct permission *permission = run->permission;
-	struct tool_host host = permission->host;
-	json_t *arguments = json_incref(permission->arguments);
+	struct tool_host host = run->permission->host;
+	json_t *arguments = json_incref(run->permission->arguments);
 
-	permission->waits = false;
 	run_forget_permission(run);
 	run_enter(run);
 	if (granted)
@@ -71,6 +72,30 @@ run_permission_settle(struct mcp_run *run, bool granted, const char *text)
 		run_refuse(run, &host, text);
 	json_decref(arguments);
 	run_leave(run);
+}
+
+static void
+run_permission_on_noted(void *arg, int error)
+{
+	run_permission_finish(arg, error == 0, UNWRITTEN);
+}
+
+/* Starts the run, once the use of its approval is in the file, or refuses it: the decision has been
+ * made. The run may be gone afterwards. */
+static void
+run_permission_settle(struct mcp_run *run, bool granted, const char *text)
+{
+	struct permission *permission = run->permission;
+	struct approvals *approvals = gate_approvals(permission->host.gate);
+	int r = 0;
+
+	permission->waits = false;
+	permission->noted = (struct writing_wait){ .on_written = run_permission_on_noted,
+						   .arg = run };
+	if (granted && approvals)
+		r = approvals_sync(approvals, &permission->noted);
+	if (r != -EINPROGRESS)
+		run_permission_finish(run, granted && r == 0, r < 0 ? UNWRITTEN : text);
 }
 
 /* Refuses a call because the same call was refused not long ago. */

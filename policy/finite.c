@@ -123,7 +123,7 @@ static const struct finite rows[] = {
 	    "a new one is refused; the oldest past ones are forgotten",
 	    "unit/govern/test-approvals"),
 	ROW("bytes of the audit log",
-	    "[quota] audit_bytes_per_hour, [audit] rotate_bytes, [audit] keep_bytes, govern/audit_log.c:PENDING_MAX, govern/audit.c:WAITING_MAX", TENANT,
+	    "[quota] audit_bytes_per_hour, [audit] rotate_bytes, [audit] keep_bytes, govern/audit_log.c:PENDING_MAX, govern/writer.c:WAITING_MAX", TENANT,
 	    "the tenant's calls are refused until the hour is over",
 	    "audit -k a_tenant_has_a_share_of_the_log"),
 	ROW("connections of operators",

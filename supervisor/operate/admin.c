@@ -24,6 +24,7 @@
 #include "base/xalloc.h"
 #include "govern/approvals.h"
 #include "govern/gate.h"
+#include "govern/writer.h"
 #include "policy/config.h"
 #include "supervisor/operate/operation.h"
 #include "supervisor/operate/operator_tools.h"
@@ -50,6 +51,7 @@ struct peer {
 	json_t *request;		/* the request to answer; NULL: none, or not JSON */
 	bool is_asked;			/* a request waits until all principals in it are known */
 	struct operator_call *call;	/* whose result is the answer; NULL: none */
+	struct writing_wait noted;	/* the answer follows when a decision is in the file */
 	struct gate_wait identity;
 	bool is_admitted;		/* the peer was known, and there was room */
 	bool watches, is_stranger;
@@ -71,6 +73,7 @@ close_peer(struct peer *peer)
 	LIST_REMOVE(peer, link);
 	peer->admin->n--;
 	gate_unwait(&peer->identity);
+	writing_unwait(&peer->noted);
 	operator_tools_drop(peer->call);
 	bufferevent_free(peer->buffer);
 	json_decref(peer->request);
@@ -176,6 +179,33 @@ answer_show(const struct asked *asked)
 	return NULL;
 }
 
+static void admin_give(struct peer *peer, json_t *answer);
+
+static json_t *
+admin_say_noted(int error)
+{
+	return error == 0 ? json_pack("{s:b}", "ok", 1)
+			  : admin_say_error("this is in force, but cannot be written down yet: a "
+					    "restart may not know it");
+}
+
+static void
+admin_on_noted(void *arg, int error)
+{
+	admin_give(arg, admin_say_noted(error));
+}
+
+/* The answer to a decision, which may come later. r: 0, or -errno: there was none. */
+static json_t *
+admin_answer_noted(struct peer *peer, int r)
+{
+	if (r < 0)
+		return NULL;
+	peer->noted = (struct writing_wait){ .on_written = admin_on_noted, .arg = peer };
+	r = approvals_sync(gate_approvals(peer->admin->options.gate), &peer->noted);
+	return r == -EINPROGRESS ? NULL : admin_say_noted(r);
+}
+
 /* value: the new state. */
 static json_t *
 answer_decide(const struct asked *asked)
@@ -192,8 +222,8 @@ answer_decide(const struct asked *asked)
 		why_say(asked->why, -EINVAL, "reason", "reason: is too long");
 		return NULL;
 	}
-	return approvals_decide(gate_approvals(gate), asked->id, by, &decision, asked->why) < 0
-		? NULL : json_pack("{s:b}", "ok", 1);
+	return admin_answer_noted(asked->peer, approvals_decide(gate_approvals(gate), asked->id, by,
+								&decision, asked->why));
 }
 
 static json_t *
@@ -201,9 +231,8 @@ answer_revoke(const struct asked *asked)
 {
 	struct gate *gate = asked->peer->admin->options.gate;
 
-	return approvals_revoke(gate_approvals(gate), asked->id,
-				gate_subject(gate, asked->peer->principal), asked->why) < 0
-		? NULL : json_pack("{s:b}", "ok", 1);
+	return admin_answer_noted(asked->peer, approvals_revoke(gate_approvals(gate), asked->id,
+		gate_subject(gate, asked->peer->principal), asked->why));
 }
 
 static json_t *
@@ -271,8 +300,6 @@ answer_describe_tool(const struct asked *asked)
 	return operator_tools_describe(asked->peer->admin->options.engine, asked->request,
 				       asked->why);
 }
-
-static void admin_give(struct peer *peer, json_t *answer);
 
 static void
 admin_on_called(void *arg, json_t *answer)
@@ -344,7 +371,7 @@ admin_answer(struct peer *peer)
 		asked.value = requests[i].value;
 		result = requests[i].answer(&asked);
 	}
-	return result || peer->call ? result : admin_say_error(why.text);
+	return result || peer->call || peer->noted.place ? result : admin_say_error(why.text);
 }
 
 /* ---- whom it is about ---- */
@@ -469,7 +496,7 @@ on_settled(void *arg)
 
 	if (!admin_knows_owner(peer))
 		return;
-	if (peer->is_asked && !peer->call)
+	if (peer->is_asked && !peer->call && !peer->noted.place)
 		admin_serve(peer);
 }
 

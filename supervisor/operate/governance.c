@@ -179,6 +179,8 @@ governance_start_threads(void *arg)
 	const struct governance *g = arg;
 	int r = audit_start(g->audit, g->base);
 
+	if (r == 0)
+		r = approvals_start_thread(g->approvals);
 	if (r == 0 && g->started->packages.advisories)
 		r = advisories_start(g->advisories, g->base);
 	if (r == 0)

@@ -22,7 +22,7 @@
 
 struct operator_call {
 	struct upstream_call *call;	/* NULL: it waits for its record */
-	struct audit_wait recorded;
+	struct writing_wait recorded;
 	const struct engine *engine;
 	char *text;			/* the arguments */
 	struct audit *audit;
@@ -99,7 +99,7 @@ operator_tools_describe(const struct engine *engine, const json_t *request, stru
 static void
 operator_tools_free_call(struct operator_call *call)
 {
-	audit_unwait(&call->recorded);
+	writing_unwait(&call->recorded);
 	free(call->text);
 	free(call->tool);
 	free(call->principal);

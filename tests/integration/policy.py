@@ -15,8 +15,10 @@ import time
 
 from admin import Admin, command
 from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
+from inside import thread_held
 from mcpclient import LEGACY, Client
 from terminal import Terminal
+from waits import until, until_equal
 
 def call(client, script, **arguments):
     return client.ask("tools/call", {"name": "run_script",
@@ -273,10 +275,11 @@ def a_use_that_cannot_be_written_down_is_none(ctx):
                 assert admin.ask("approve", id=waiting["id"])["ok"]
                 before = size()
                 equal(status_of(call(c, "1#")), "approval_pending")
+                until("the request is in the file", lambda: size() > before)
                 # The next one ends with a page, so that no byte of it is left.
                 pad = -(2 * size() - before) % 4096
                 equal(status_of(call(c, "2#" + "x" * pad)), "approval_pending")
-                equal(size() % 4096, 0)
+                until_equal("the rest of the last page", lambda: size() % 4096, 0)
                 with open(disk + "/filler", "wb", buffering=0) as f, contextlib.suppress(OSError):
                     while True:
                         f.write(b"x" * 4096)
@@ -288,6 +291,35 @@ def a_use_that_cannot_be_written_down_is_none(ctx):
                 equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
         finally:
             subprocess.run(["umount", disk], check=True)
+
+
+@test(private=True)
+def nobody_waits_for_the_disk_of_approvals(ctx):
+    """What writes the approvals is held, as by a disk that does not answer: what was approved waits for
+    the record of its use, and an operator for that of a decision; all others are answered."""
+    with Directory() as directory, ctx.private(approving(directory)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(directory + "/admin") as admin, \
+            Admin(directory + "/admin") as other:
+        equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+        waiting, = admin.ask("list")["approvals"]
+        assert admin.ask("approve", id=waiting["id"])["ok"]
+        with thread_held(s.pid, "approvals"):
+            ran = c.start_script("print(6 * 7)")
+            equal(status_of(call(c, "1")), "approval_pending")
+            second, = other.ask("list")["approvals"]
+            deciding = threading.Thread(target=lambda: answers.append(admin.ask("deny", id=second["id"])))
+            answers = []
+            deciding.start()
+            until("the denial is in force", lambda: not [a for a in other.ask("list")["approvals"]
+                                                         if a["state"] == "pending"])
+            for _ in range(20):
+                c.ask("ping")
+            equal(status_of(call(c, "1")), "denied")
+            assert not c.answers and not answers, (c.answers, answers)
+        equal(c.outcome(ran).stdout, "42\n")
+        deciding.join()
+        assert answers[0]["ok"], answers
+        equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
 
 
 @test(private=True)

@@ -102,7 +102,7 @@ script_input_end(struct script_input *input, const struct tool_host *host, const
 {
 	free(input->later);
 	input->later = NULL;
-	audit_unwait(&input->recorded);
+	writing_unwait(&input->recorded);
 	free(input->message);
 	input->message = NULL;
 	if (input->number)
@@ -148,7 +148,7 @@ script_input_ask(struct script_input *input, const struct tool_host *host,
 	input->message = script_input_write_message(input, id, prompt, len);
 	input->host = host;
 	input->execution = execution;
-	input->recorded = (struct audit_wait){ .on_written = ask_recorded, .arg = input };
+	input->recorded = (struct writing_wait){ .on_written = ask_recorded, .arg = input };
 	r = record_asked(input, host, id, number, prompt, len);
 	if (r != -EINPROGRESS)
 		ask_recorded(input, r);

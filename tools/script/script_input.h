@@ -17,7 +17,7 @@ struct script_input {
 	const char *tool;		/* the tool's name, static */
 	unsigned int number;		/* of the open question; 0: none is open */
 	char *message;			/* of a question that waits for its record; NULL: none */
-	struct audit_wait recorded;
+	struct writing_wait recorded;
 	const struct tool_host *host;	/* ... its host and its execution */
 	struct execution *execution;
 	/* A prompt that waits until another question of the run is answered; later NULL: none. */

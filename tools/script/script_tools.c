@@ -28,6 +28,7 @@
 #include "policy/tools.h"
 #include "tools/script/script_input.h"
 
+#define UNWRITTEN "the use of its approval could not be written down: tell the operator"
 #define STRING(x) STRING_(x)
 #define STRING_(x) #x
 #define TEXT_MAX 512	/* bytes of the service's own sentences */
@@ -44,7 +45,7 @@ struct script_call {
 	char about[CHAIN_DIGITS + 1];	/* of what its server said of the tool when it was called */
 	bool reads;			/* the tool changes nothing, as its server says */
 	bool made;			/* it is with its server, or waits for its record */
-	struct audit_wait recorded;
+	struct writing_wait recorded;
 	struct upstream_call *call;	/* NULL: it was not made yet, or is its client's */
 	struct event *late;		/* of a call of a client's tool, from when it was made */
 	bool sent;			/* ... the client is asked for it */
@@ -83,7 +84,7 @@ script_tools_free_call(struct script_call *c)
 		upstream_drop(c->call);
 	if (c->late)
 		event_free(c->late);
-	audit_unwait(&c->recorded);
+	writing_unwait(&c->recorded);
 	if (c->waits)
 		approvals_unwatch(approvals_of(c->tools),
 				  tenant_principal(c->tools->host->tenant), c);
@@ -429,7 +430,7 @@ script_tools_make(struct script_call *c)
 
 	c->made = true;
 	c->since_us = clock_us();
-	c->recorded = (struct audit_wait){ .on_written = script_tools_on_recorded, .arg = c };
+	c->recorded = (struct writing_wait){ .on_written = script_tools_on_recorded, .arg = c };
 	r = audit_write_first(audit_of(t), AUDIT_TOOL_CALLED, tenant_principal(t->host->tenant),
 			      execution_id(t->execution), script_tools_about(c, json_object()),
 			      &c->recorded);
@@ -505,6 +506,49 @@ is_granted_for_run(const struct script_call *c)
 	return false;
 }
 
+static void
+make_as_called(struct script_call *c)
+{
+	if (is_as_called(c))
+		script_tools_make(c);
+	else
+		script_tools_refuse(c, "the server has changed what it says of this tool since the call was "
+				    "asked for; call it again, and it is asked about again");
+}
+
+static void
+make_noted(struct script_call *c, int error)
+{
+	c->made = false;
+	if (error == 0)
+		make_as_called(c);
+	else
+		script_tools_refuse(c, UNWRITTEN);
+}
+
+static void
+script_tools_on_noted(void *arg, int error)
+{
+	struct script_call *c = arg;
+	struct script_tools *t = c->tools;
+
+	make_noted(c, error);
+	script_tools_go_on(t, t->execution);
+}
+
+/* The use of the approval is in the file before the call is made. */
+static void
+make_when_noted(struct script_call *c)
+{
+	int r;
+
+	c->made = true;
+	c->recorded = (struct writing_wait){ .on_written = script_tools_on_noted, .arg = c };
+	r = approvals_sync(approvals_of(c->tools), &c->recorded);
+	if (r != -EINPROGRESS)
+		make_noted(c, r);
+}
+
 /* Makes the call, if the call or its tool was granted. A grant for the call is used up by that.
  * Refuses the call if the server has changed its description of the tool. for_run: the tool is
  * granted, too, for the rest of the run. May free the call. False: there is no grant, and nothing
@@ -518,8 +562,7 @@ make_if_granted(struct script_call *c, bool for_run)
 
 	if (r <= 0 && !is_granted_for_run(c)) {
 		if (r < 0)
-			script_tools_refuse(c, "the use of its approval could not be written down: "
-					       "tell the operator");
+			script_tools_refuse(c, UNWRITTEN);
 		return r < 0;
 	}
 	if (for_run) {
@@ -530,11 +573,7 @@ make_if_granted(struct script_call *c, bool for_run)
 		memcpy(grant->about, c->about, sizeof(grant->about));
 		LIST_INSERT_HEAD(&c->tools->grants, grant, link);
 	}
-	if (is_as_called(c))
-		script_tools_make(c);
-	else
-		script_tools_refuse(c, "the server has changed what it says of this tool since the call was "
-				    "asked for; call it again, and it is asked about again");
+	r > 0 ? make_when_noted(c) : make_as_called(c);
 	return true;
 }
 

@@ -28,6 +28,14 @@
 /* The disk: with [audit] sync each record calls this function, not the C library's. */
 static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
 static int disk_error;
+static bool end_is_late;	/* no time is left to wait for the disk at the end */
+
+int
+pthread_cond_clockwait(pthread_cond_t *progress, pthread_mutex_t *lock, clockid_t,
+		       const struct timespec *)
+{
+	return end_is_late ? ETIMEDOUT : pthread_cond_wait(progress, lock);
+}
 
 int
 fdatasync(int fd)
@@ -685,7 +693,7 @@ records_are_log_lines_too(void **state)
 #define WAITS 5000		/* more than the records that may wait */
 
 struct waiter {
-	struct audit_wait wait;
+	struct writing_wait wait;
 	int n, error;		/* calls of on_written, and the last one's error */
 };
 
@@ -737,7 +745,7 @@ what_needs_a_record_waits_for_it(void **state)
 	assert_int_equal(write_first(audit, &first, "x-1"), -EINPROGRESS);
 	assert_int_equal(write_first(audit, &gone, "x-2"), -EINPROGRESS);
 	assert_int_equal(audit_write(audit, AUDIT_EXECUTION_ENDED, "uid:1", "x-0", NULL), 0);
-	audit_unwait(&gone.wait);
+	writing_unwait(&gone.wait);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	assert_int_equal(first.n, 0);
 	pthread_mutex_unlock(&disk);
@@ -822,6 +830,22 @@ with_continue_nothing_waits(void **state)
 	event_base_free(base);
 }
 
+/* The last test: the disk never answers. */
+static void
+the_end_does_not_wait_for_ever(void **state)
+{
+	struct event_base *base;
+	struct audit *audit = start_on_a_slow_disk(*state, true, &base);
+	struct waiter waiter;
+
+	assert_int_equal(write_first(audit, &waiter, "x-1"), -EINPROGRESS);
+	end_is_late = true;
+	audit_free(audit);
+	assert_int_equal(waiter.n, 0);
+	writing_unwait(&waiter.wait);
+	event_base_free(base);
+}
+
 int
 main(void)
 {
@@ -845,6 +869,7 @@ main(void)
 		TEST(what_needs_a_record_waits_for_it),
 		TEST(when_too_many_wait_what_needs_a_record_is_refused),
 		TEST(with_continue_nothing_waits),
+		TEST(the_end_does_not_wait_for_ever),
 	};
 
 	return cmocka_run_group_tests_name("audit", tests, NULL, NULL);
