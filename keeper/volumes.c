@@ -42,6 +42,7 @@ struct served {
 
 struct row {
 	char path[VOLUME_TENANT_MAX + 1 + VOLUME_NAME_MAX + 1];	/* TENANT/NAME */
+	ino_t leaf;			/* that of its server */
 	struct served served;
 };
 
@@ -349,9 +350,11 @@ served_done(struct served *served, const char *path)
 	served->mount = -1;
 }
 
-/* Forgets the volumes whose servers have ended. */
+/* Forgets the volumes whose servers have ended, and the one with this path unless its server is in
+ * this leaf: the supervisor gives a volume another leaf only after it has killed the server in the
+ * one before, which may take a moment to end. */
 static void
-volumes_sweep(struct volumes *volumes)
+volumes_sweep(struct volumes *volumes, const char *asked, ino_t leaf)
 {
 	char path[PATH_MAX];
 	size_t left = 0;
@@ -359,7 +362,8 @@ volumes_sweep(struct volumes *volumes)
 	for (size_t i = 0; i < volumes->n; i++) {
 		struct row *row = &volumes->row[i];
 
-		if (is_alive(&row->served)) {
+		if (is_alive(&row->served) &&
+		    (row->leaf == leaf || strcmp(row->path, asked) != 0)) {
 			volumes->row[left++] = *row;
 			continue;
 		}
@@ -414,9 +418,10 @@ start_server(struct server *server, const char *path, int worker, const char *pl
 }
 
 static int
-volumes_start(struct volumes *volumes, const char *path, int root, const struct msg_volume *asked,
+volumes_start(struct volumes *volumes, const char *path, int root, ino_t leaf,
 	      const struct frame *frame)
 {
+	const struct msg_volume *asked = &frame->msg.volume;
 	struct server server = {
 		.root = root, .gate = frame->fds.fd[1], .cgroup = frame->fds.fd[2],
 		.terms = { .bytes_max = asked->bytes, .files_max = asked->files },
@@ -435,6 +440,7 @@ volumes_start(struct volumes *volumes, const char *path, int root, const struct 
 	if (r < 0)
 		return r;
 	snprintf(row->path, sizeof(row->path), "%s", path);
+	row->leaf = leaf;
 	volumes->n++;
 	return 0;
 }
@@ -448,10 +454,13 @@ volumes_provide(struct volumes *volumes, const char *tenant, const char *name,
 	char path[sizeof(volumes->row->path)];
 	const struct row *row;
 	own_fd int root = -1;
+	struct stat leaf;
 	int r;
 
+	if (fstat(frame->fds.fd[2], &leaf) < 0)
+		return -errno;
 	snprintf(path, sizeof(path), "%s/%s", tenant, name);
-	volumes_sweep(volumes);
+	volumes_sweep(volumes, path, leaf.st_ino);
 	row = volumes_find(volumes, path);
 	if (row) {
 		r = volumes_attach(row->served.mount, frame->fds.fd[0], VOLUME_PLACE,
@@ -459,7 +468,7 @@ volumes_provide(struct volumes *volumes, const char *tenant, const char *name,
 		return r < 0 ? r : 1;
 	}
 	root = volumes_open_directory(volumes, tenant, name, &frame->msg.volume);
-	return root < 0 ? root : volumes_start(volumes, path, root, &frame->msg.volume, frame);
+	return root < 0 ? root : volumes_start(volumes, path, root, leaf.st_ino, frame);
 }
 
 /* Reads the name of a directory. False: it is empty, begins with a dot, or has a character, such as

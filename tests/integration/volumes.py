@@ -357,6 +357,18 @@ def there_are_so_many(ctx):
 
 
 @test(private=True, root=True)
+def a_server_that_takes_its_time_to_end_is_replaced(ctx):
+    """What shows the keeper that it has ended, its end of a pipe, is held open here: forever just killed."""
+    with place() as store, service(ctx, store, "volumes = 1\n") as s, ctx.client(path=s.socket) as c:
+        run(c, "open('/volume/data/f', 'w').write('x')", volume="a")
+        [server] = servers(s)
+        with open("/proc/%d/fd/3" % server, "wb"):
+            run(c, "1", volume="b", status="disk_limit")
+            until("the server was ended", lambda: server not in servers(s))
+            equal(run(c, "open('/volume/data/f').read()", volume="a").result["repr"], "'x'")
+
+
+@test(private=True, root=True)
 def names_that_are_refused_cost_nothing(ctx):
     """Not a descriptor of the service for each, as they once did; and no more are in use afterwards."""
     with place() as store, service(ctx, store, "volumes = 2\n") as s, ctx.client(path=s.socket) as c:
