@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/check-all fails for a stage that fails, and for more unsteady tests than there may be.
-here=${srcdir:-.}
+here=$(cd "${srcdir:-.}" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0
@@ -54,4 +54,19 @@ expect 0 'UNSTEADY  test1 of suite' true "$(unsteady 1)"
 # The bound is one for all stages.
 expect 0 '2 passed, 0 failed' "$(unsteady 4)" "$(unsteady 2)"
 expect 1 'FAILED  7 tests were unsteady, and 6 may be' "$(unsteady 4)" "$(unsteady 3)"
+
+# A test of make check that fails once is unsteady; one that fails twice, crashes, or has a
+# sanitizer's report fails, and so does one that no gate runs.
+once() { printf '%s\n' '#!/bin/sh' "[ -e $work/tried ] && exit 0" ": >$work/tried" "$1" >"$work/once" && chmod +x "$work/once"; }
+twice() { echo "rm -f $work/tried; $here/tests/twice $work/once"; }
+once 'echo "FAILED why"; exit 1'
+expect 0 "UNSTEADY  $work/once failed" "$(twice)"
+expect 0 '        | FAILED why' "$(twice)"
+expect 1 '0 passed, 1 failed' "unset MCP_TRY_AGAIN; $(twice)"
+once 'echo "AddressSanitizer: wild"; exit 1'
+expect 1 '0 passed, 1 failed' "$(twice)"
+once 'kill -SEGV $$'
+expect 1 '0 passed, 1 failed' "$(twice)"
+printf '#!/bin/sh\nexit 1\n' >"$work/once"
+expect 1 '0 passed, 1 failed' "$(twice)"
 exit $status

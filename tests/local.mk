@@ -4,6 +4,7 @@
 TEST_CFLAGS = $(CMOCKA_CFLAGS)
 TEST_LIBS = $(CMOCKA_LIBS)
 AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
+LOG_COMPILER = $(srcdir)/tests/twice
 
 # The rules of the tree: each with a test that it can fail, where it has conditions of its own.
 TREE_RULES = \
@@ -19,9 +20,9 @@ TREE_RULES = \
 	tests/check-schemas tests/check-schemas-fails.sh \
 	tests/check-size tests/check-size-fails.sh \
 	tests/check-threats
-dist_check_SCRIPTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
+dist_check_SCRIPTS += tests/twice $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
 TESTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
-EXTRA_DIST += tests/README.md tests/chaos tests/coverage tests/check-all tests/check-podman tests/check-pythons tests/check-releases \
+EXTRA_DIST += tests/README.md tests/chaos tests/coverage tests/check-all tests/check-bundle tests/check-podman tests/check-pythons tests/check-releases \
 	tests/conformance tests/corpus tests/faults tests/hooks tests/in-root.sh tests/integration tests/schema \
 	tests/system \
 	tests/tree.py
