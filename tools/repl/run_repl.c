@@ -138,11 +138,29 @@ on_hurry(void *arg)
 	}
 }
 
+static void
+repl_run_wait(struct tool_run *run, int seconds)
+{
+	const struct timeval wait = { .tv_sec = seconds };
+
+	evtimer_add(run->patience, &wait);
+}
+
+/* A call that only looks can be answered now. */
+static void
+on_seen(void *arg)
+{
+	struct tool_run *run = arg;
+
+	if (run->arguments.inspect && run->patience)
+		repl_run_wait(run, 0);
+}
+
 struct repl_turn
 repl_run_turn(struct tool_run *run)
 {
 	return (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone,
-				   .on_hurry = on_hurry, .arg = run,
+				   .on_hurry = on_hurry, .on_seen = on_seen, .arg = run,
 				   .job = background_handle(&run->host) };
 }
 
@@ -215,23 +233,14 @@ repl_run_refuse_busy(struct tool_run *run)
 	repl_run_refuse(run, RUN_SESSION_BUSY, text);
 }
 
-static void
-repl_run_wait(struct tool_run *run, int seconds)
-{
-	const struct timeval wait = { .tv_sec = seconds };
-
-	evtimer_add(run->patience, &wait);
-}
-
 /* How long the call may wait behind calls that are no jobs. */
 static uint64_t
 most_wait_ms(const struct tool_run *run)
 {
-	uint64_t half = run->limits.wall_ms / 2;
+	uint32_t half = run->limits.wall_ms / 2;
+	uint32_t most = (run->arguments.inspect ? JOB_WAIT_S : CALL_WAIT_S) * 1000;
 
-	if (run->arguments.inspect)
-		return JOB_WAIT_S * UINT64_C(1000);
-	return half < CALL_WAIT_S * UINT64_C(1000) ? half : CALL_WAIT_S * UINT64_C(1000);
+	return half < most ? half : most;
 }
 
 /* While a job or a long call runs, its session is inspected as it was before: the copy that waits
@@ -266,7 +275,6 @@ on_impatient(evutil_socket_t, short, void *arg)
 
 	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
 		return;
-	/* The state that it may see is listed when the other call begins. */
 	if (run->arguments.inspect && run->step == STEP_TURN &&
 	    answer_seen(run, run->turn.session))
 		return;
@@ -297,8 +305,7 @@ repl_run_say_wait(struct tool_run *run)
 		run->patience = xalloc_check(evtimer_new(run->host.base, on_impatient, run));
 		run->waits_since_ms = clock_ms();
 	}
-	repl_run_wait(run, run->arguments.inspect && job_before(run) ? 0
-			   : most_wait_ms(run) < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
+	repl_run_wait(run, most_wait_ms(run) < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
 }
 
 /* ---- an approval of a call of a tool ---- */

@@ -328,7 +328,7 @@ on_looked(void *arg, const struct outcome *outcome)
 	}
 	run->seen = outcome_copy_new(outcome);
 	if (outcome->status == OUTCOME_OK)
-		run->turn.seen = outcome_copy_get(run->seen);
+		repl_session_show(&run->turn, outcome_copy_get(run->seen));
 	r = repl_run_cell(run, &why);
 	if (r < 0)
 		repl_run_refuse(run, repl_run_reason(r), why.text);

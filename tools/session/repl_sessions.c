@@ -236,6 +236,17 @@ repl_session_before(const struct repl_turn *turn, const char **job_r)
 	return n;
 }
 
+void
+repl_session_show(struct repl_turn *turn, const struct outcome *seen)
+{
+	struct repl_turn *one;
+
+	turn->seen = seen;
+	TAILQ_FOREACH(one, &turn->session->waiting, link)
+		if (one->on_seen)
+			one->on_seen(one->arg);
+}
+
 const struct outcome *
 repl_session_seen(const struct repl_session *session, const char **job_r)
 {

@@ -59,8 +59,10 @@ struct repl_turn {
 	void (*on_hurry)(void *arg);
 	const char *job;		/* if the call is a job: the job's handle, borrowed;
 					 * otherwise NULL */
-	const struct outcome *seen;	/* the session's variables before the call, borrowed; NULL:
-					 * unknown */
+	/* While this call waits, the variables before the call that has the turn have become known.
+	 * The turn may not be left from within. May be NULL. */
+	void (*on_seen)(void *arg);
+	const struct outcome *seen;	/* set by repl_session_show; NULL: unknown */
 	void *arg;
 };
 
@@ -94,6 +96,10 @@ int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
 /* The number of calls that come before a call that waits for its turn. The call that has the turn
  * counts, too. *job_r: the job that the first of them is; NULL: it is none. */
 size_t repl_session_before(const struct repl_turn *turn, const char **job_r);
+
+/* Makes the session's variables before the call that has the turn, borrowed from that call, known
+ * to the calls that wait. */
+void repl_session_show(struct repl_turn *turn, const struct outcome *seen);
 
 /* The session's variables before the call that has the turn, as they were listed then, and its job
  * (NULL: it is none). NULL: no call has the turn, or they were not listed. */

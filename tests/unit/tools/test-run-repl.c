@@ -245,6 +245,28 @@ calls_wait_for_their_turn(void **state)
 	end(bench);
 }
 
+/* Turns that do not wait suffice for the answer: no timer is in between. */
+static void
+a_look_is_answered_when_there_is_a_list(void **state)
+{
+	struct bench *bench = begin();
+	char handle[HANDLE_MAX + 1];
+	json_t *structured;
+
+	(void)state;
+	expect(call(bench, NULL, ""), "ok", "kept", handle);
+	ask(bench, 2, handle, "\"code\":\"hang\",\"timeout_seconds\":100");
+	ask(bench, 3, handle, "\"inspect\":true");
+	ask(bench, 4, handle, "\"code\":\"x\"");
+	for (int i = 0; i < 100; i++)
+		bench_turn(bench);
+	assert_int_equal(bench_unread(bench), 1);
+	structured = take(bench);
+	assert_non_null(strstr(member(structured, "state_text"), "before another call, which"));
+	expect(structured, "ok", NULL, NULL);
+	end(bench);
+}
+
 static void
 closing_waits_for_nobody(void **state)
 {
@@ -371,6 +393,7 @@ main(void)
 		cmocka_unit_test(checkpoints_have_names),
 		cmocka_unit_test(branches_share_what_they_come_from),
 		cmocka_unit_test(calls_wait_for_their_turn),
+		cmocka_unit_test(a_look_is_answered_when_there_is_a_list),
 		cmocka_unit_test(a_handle_is_its_tenant_s),
 		cmocka_unit_test(closing_waits_for_nobody),
 		cmocka_unit_test(the_end_is_told_to_whoever_waits),
