@@ -48,7 +48,9 @@ fdatasync(int fd)
 long
 sysconf(int name)
 {
-	return name == _SC_PHYS_PAGES ? 524288 : name == _SC_PAGESIZE ? 4096 : -1;
+	/* A sanitizer asks for the stack of signals. */
+	return name == _SC_PHYS_PAGES ? 524288 : name == _SC_PAGESIZE ? 4096
+	     : name == _SC_SIGSTKSZ ? 65536 : -1;
 }
 
 struct rig {
