@@ -254,11 +254,12 @@ memory_message(const struct outcome_facts *f, char *m, size_t size)
 	}
 	size_text(f->limits->memory_bytes, limit, sizeof(limit));
 	n = snprintf(m, size, "memory limit of %s reached", limit);
-	if (f->peak_memory_bytes > 0) {
+	if (f->peak_memory_bytes >= f->limits->memory_bytes / 2) {
 		size_text(f->peak_memory_bytes, peak, sizeof(peak));
-		n += snprintf(m + n, size - (size_t)n, "; peak %s%s", peak,
-			      f->peak_memory_bytes < f->limits->memory_bytes / 2
-				      ? ": one request was larger than what was left" : "");
+		n += snprintf(m + n, size - (size_t)n, "; peak %s", peak);
+	} else if (f->peak_memory_bytes > 0) {	/* a figure that would mislead */
+		n += snprintf(m + n, size - (size_t)n,
+			      ": one request was larger than what was left");
 	}
 	if (f->state_bytes > 0)
 		state_message(f, m + n, size - (size_t)n);

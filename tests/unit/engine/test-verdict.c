@@ -53,7 +53,7 @@ static const struct a_case cases[] = {
 	{ "oom", F(.oom_kills = 1, .peak_memory_bytes = 512ull << 20), OUTCOME_MEMORY_LIMIT, 137, 9,
 	  "memory limit of 512 MiB reached; peak 512 MiB" },
 	{ "one request", F(.oom_kills = 1, .peak_memory_bytes = 12ull << 10), OUTCOME_MEMORY_LIMIT, 137, 9,
-	  "memory limit of 512 MiB reached; peak 12 KiB: one request was larger than what was left" },
+	  "memory limit of 512 MiB reached: one request was larger than what was left" },
 	{ "oom beside a small state", F(.oom_kills = 1, .peak_memory_bytes = 512ull << 20,
 	    .state_bytes = 20 << 20), OUTCOME_MEMORY_LIMIT, 137, 9,
 	  "memory limit of 512 MiB reached; peak 512 MiB; before this cell the session held 20 MiB of it" },
