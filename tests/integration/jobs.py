@@ -187,7 +187,8 @@ def jobs_are_listed(ctx):
         wait_output(ctx, client, ids[0])
         for id in ids[1:]:
             finish(ctx, client, id)
-        result = call(client, action="list")
+        result = call(client)  # as with action="list"
+        equal(len(call(client, action="list")["structuredContent"]["jobs"]), 3)
         jobs = result["structuredContent"]["jobs"]
         equal([(one["job"], one["state"], one["output_bytes"], one["tool"]) for one in jobs],
               list(zip(ids, ("running", "failed", "done"), (6, jobs[1]["output_bytes"], 0), ["run_script"] * 3)))

@@ -95,6 +95,8 @@ job_read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
 
 	if (argument_map_read(map, 4, json, &in) < 0)
 		return -EINVAL;
+	if (!to->id && to->action == ACTION_COUNT)
+		to->action = ACTION_LIST;
 	if (!to->id && to->action != ACTION_LIST)
 		return why_say(why_r, -EINVAL, "id", "id is required: the handle of a job; action "
 			       "list needs none");
