@@ -248,6 +248,20 @@ def a_message_with_advice_is_said_once(ctx):
         equal(text.count("html99lib"), 1, text)
 
 
+@test
+def a_message_before_a_note_is_said_once(ctx):
+    """The note is said behind the frames, in scripts and in cells, with and without a display."""
+    with ctx.client() as client:
+        for script in ("input()", "print('a')\ninput()", "from IPython.display import *\ndisplay(HTML('<b>b</b>'))\ninput()"):
+            for text in (client.run(script).text, text_of(call(client, "run_repl", code=script))):
+                equal(text.count("EOF when reading a line"), 1, text)
+                equal(text.count("no user answers input() here"), 1, text)
+        # A note of the script's own has no way around the bound of a text.
+        text = client.run("e = ValueError('html' + '99')\ne.add_note('n' * 200000)\nraise e").text
+        equal(text.count("html99"), 1, text[:500])
+        assert len(text) < 40000, len(text)
+
+
 @test(private=True)
 def only_certain_names_can_be_copied(ctx):
     """A package that is called as an unknown module is may be somebody else's, and so may a slip."""

@@ -53,6 +53,8 @@ struct shown {
 	size_t cut;		/* bytes left out at its end */
 	size_t unsaid;		/* bytes behind len that the text of the answer has elsewhere */
 	bool has_frames;	/* it may have tracebacks, whose frames of libraries are folded */
+	const char *note;	/* a line behind what is unsaid that is said; NULL: there is none */
+	size_t note_len;
 };
 
 /* The content of an answer, from an outcome or from a refusal. */
@@ -76,7 +78,7 @@ struct report {
 static struct shown
 answer_shown(const char *text)
 {
-	return (struct shown){ text, text ? strlen(text) : 0, 0, 0, false };
+	return (struct shown){ text, text ? strlen(text) : 0, 0, 0, false, NULL, 0 };
 }
 
 /* ---- shortening ---- */
@@ -156,8 +158,9 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		report.stream[i] = (struct shown){ outcome->stream[i].text,
 						   outcome->stream[i].len, 0, 0,
-						   i == STREAM_STDERR };
-	report.both = (struct shown){ outcome->transcript, outcome->transcript_len, 0, 0, true };
+						   i == STREAM_STDERR, NULL, 0 };
+	report.both = (struct shown){ outcome->transcript, outcome->transcript_len, 0, 0, true,
+				      NULL, 0 };
 	if (outcome->status != OUTCOME_OK) {
 		bool raised = outcome->status == OUTCOME_ERROR && outcome->error_type;
 
@@ -367,41 +370,53 @@ script_answer_say_block(FILE *to, const struct report *report, const char *title
 	say_part(to, report, text, name, n);
 	if (text->at[text->len - 1] != '\n')
 		fputc('\n', to);
+	if (text->note) {
+		const struct shown note = { .at = text->note, .len = text->note_len };
+
+		say_part(to, report, &note, NULL, 8);
+		fputc('\n', to);
+	}
 }
 
-/* The length without a last line that the advice repeats: a note of worker/lacks.py. */
-static size_t
-without_note(const struct report *report, const char *text, size_t len)
+/* Does the text end with the message of the error, as a traceback does? */
+static bool
+ends_with_message(const struct report *report, const char *text, size_t len)
 {
-	static const char note[] = "\nthis needs the module ";
-	const char *line = *report->advice ? memrchr(text, '\n', len) : NULL;
+	const struct shown *type = &report->error_type, *message = &report->error_message;
+	size_t most = type->len + 2 + message->len;
 
-	if (line && (size_t)(text + len - line) > strlen(note) &&
-	    memcmp(line, note, strlen(note)) == 0)
-		return (size_t)(line - text);
-	return len;
+	return len > most && text[len - most - 1] == '\n' &&
+	       memcmp(text + len - message->len, message->at, message->len) == 0 &&
+	       memcmp(text + len - most, type->at, type->len) == 0;
 }
 
-/* The text without the last line of its traceback, if that says the same as the first line of the
- * answer. */
+/* The text without the message at the end of its traceback, if that says the same as the first line
+ * of the answer. A note of worker/lacks.py may follow it: it is left out too if the advice repeats
+ * it. */
 static struct shown
 without_message(const struct report *report, struct shown text)
 {
-	const struct shown *type = &report->error_type, *message = &report->error_message;
-	size_t len = text.len, most;
+	static const char repeated[] = "\nthis needs the module ";
+	const struct shown *message = &report->error_message;
+	const char *note;
+	size_t end = text.len, len;
 
-	while (len > 0 && text.at[len - 1] == '\n')
-		len--;
-	len = without_note(report, text.at, len);
-	if (report->outcome->status != OUTCOME_ERROR || message->cut ||
-	    len <= (most = type->len + 2 + message->len))
+	if (report->outcome->status != OUTCOME_ERROR || message->cut)
 		return text;
-	if (memcmp(text.at + len - message->len, message->at, message->len) == 0 &&
-	    memcmp(text.at + len - most, type->at, type->len) == 0 &&
-	    text.at[len - most - 1] == '\n') {
-		text.unsaid = text.len - (len - most);
-		text.len = len - most;
-	}
+	while (end > 0 && text.at[end - 1] == '\n')
+		end--;
+	len = end;
+	if (!ends_with_message(report, text.at, len) && (note = memrchr(text.at, '\n', len)))
+		len = (size_t)(note - text.at);
+	if (!ends_with_message(report, text.at, len))
+		return text;
+	if (len < end && !(*report->advice && end - len > strlen(repeated) &&
+			   memcmp(text.at + len, repeated, strlen(repeated)) == 0))
+		text.note_len = end - len - 1;
+	len -= report->error_type.len + 2 + message->len;
+	text.unsaid = text.len - len;
+	text.len = len;
+	text.note = text.note_len ? text.at + end - text.note_len : NULL;
 	return text;
 }
 
@@ -413,7 +428,8 @@ say_displayed(FILE *to, const struct report *report, const char *title, const st
 {
 	own_mem char *text = NULL;
 	const struct shown new = without_message(report, *both);	/* figures may follow it */
-	struct shown shown = { .has_frames = true, .unsaid = new.unsaid };
+	struct shown shown = { .has_frames = true, .unsaid = new.unsaid,
+			       .note = new.note, .note_len = new.note_len };
 	FILE *merged = xalloc_check(open_memstream(&text, &shown.len));
 	bool any = run_results_say_output(report->results, new.at, new.len, true, merged);
 
