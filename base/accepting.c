@@ -33,12 +33,10 @@ is_short(const struct accepting *a)
 }
 
 static void
-on_again(evutil_socket_t fd, short what, void *arg)
+on_again(evutil_socket_t, short, void *arg)
 {
 	struct accepting *a = arg;
 
-	(void)fd;
-	(void)what;
 	if (is_short(a))
 		evtimer_add(a->again, &pause_time);
 	else

@@ -45,12 +45,10 @@ kept_store_init(struct kept_store *store, void (*drop)(struct kept *kept))
 }
 
 static void
-kept_on_late(evutil_socket_t fd, short what, void *arg)
+kept_on_late(evutil_socket_t, short, void *arg)
 {
 	struct kept *kept = arg;
 
-	(void)fd;
-	(void)what;
 	kept->store->drop(kept);
 }
 

@@ -37,12 +37,10 @@ call_again(struct rota *rota)
 }
 
 static void
-rota_on_event(evutil_socket_t fd, short what, void *arg)
+rota_on_event(evutil_socket_t, short, void *arg)
 {
 	struct rota *rota = arg;
 
-	(void)fd;
-	(void)what;
 	rota->rests = !rota->rests;
 	/* All entries may have been forgotten. */
 	if (rota->rests && !TAILQ_EMPTY(&rota->owners)) {
