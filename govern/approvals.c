@@ -603,7 +603,7 @@ approvals_decide(struct approvals *approvals, const char *id,
 
 int
 approvals_revoke(struct approvals *approvals, const char *id,
-		 const struct policy_subject *approver, struct why *why_r)
+		 const struct policy_subject *approver, char **tenant_r, struct why *why_r)
 {
 	own_mem char *by = xstrdup(approver->principal);
 	struct approval *approval;
@@ -618,6 +618,7 @@ approvals_revoke(struct approvals *approvals, const char *id,
 					by));
 	tell_audit(approvals, AUDIT_APPROVAL_REVOKED, approval,
 		   &(struct approval_decision){ .by = by });
+	*tenant_r = xstrdup(approval->tenant);
 	approvals_changed(approvals);
 	return 0;
 }
@@ -641,10 +642,8 @@ approvals_grant_by_session(struct approvals *approvals, const struct approval_re
 /* ---- time ---- */
 
 static void
-approvals_on_expiry(evutil_socket_t fd, short what, void *arg)
+approvals_on_expiry(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	approvals_expire(arg);
 }
 

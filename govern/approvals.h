@@ -140,11 +140,11 @@ int approvals_decide(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver,
 		     const struct approval_decision *decision, struct why *why_r);
 
-/* Revokes the grants of a request that are not used up. 0. Or, with why_r, -ENOENT or -EACCES, as
- * for approvals_decide; -EALREADY: it is not granted, or nothing is left of the grant. An answer
- * waits for approvals_sync. */
+/* Revokes the grants of a request that are not used up. 0, and the tenant that had them, which the
+ * caller frees. Or, with why_r, -ENOENT or -EACCES, as for approvals_decide; -EALREADY: it is not
+ * granted, or nothing is left of the grant. An answer waits for approvals_sync. */
 int approvals_revoke(struct approvals *approvals, const char *id,
-		     const struct policy_subject *approver, struct why *why_r);
+		     const struct policy_subject *approver, char **tenant_r, struct why *why_r);
 
 /* Grants the items without a request, because the client's own user has agreed
  * (policy_asks_session). for_run: as in struct approval_decision. */

@@ -22,6 +22,7 @@
 #include "base/watched.h"
 #include "base/why.h"
 #include "base/xalloc.h"
+#include "engine/ready.h"
 #include "govern/approvals.h"
 #include "govern/gate.h"
 #include "govern/writer.h"
@@ -226,13 +227,18 @@ answer_decide(const struct asked *asked)
 								&decision, asked->why));
 }
 
+/* The tenant's ready workers may have packages that it may no longer use. */
 static json_t *
 answer_revoke(const struct asked *asked)
 {
-	struct gate *gate = asked->peer->admin->options.gate;
+	const struct admin_options *options = &asked->peer->admin->options;
+	own_mem char *tenant = NULL;
+	int r = approvals_revoke(gate_approvals(options->gate), asked->id,
+		gate_subject(options->gate, asked->peer->principal), &tenant, asked->why);
 
-	return admin_answer_noted(asked->peer, approvals_revoke(gate_approvals(gate), asked->id,
-		gate_subject(gate, asked->peer->principal), asked->why));
+	if (r == 0)
+		ready_forget(options->engine, tenant, NULL);
+	return admin_answer_noted(asked->peer, r);
 }
 
 static json_t *

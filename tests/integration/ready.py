@@ -15,13 +15,14 @@ import time
 from harness import SOMEBODY, equal, main, test, tests
 from operate import Directory, command
 from package_index import NGINX, Index
-from package_store import OPEN, config as store_config, new_store
+from package_store import OPEN, config as store_config, environments, install, new_store
 from supervisor import Supervisor, comm, descendants
 from waits import until
 
 tests.clear()	# those of operate.py
 
 SLOW = "import time\ntime.sleep(0.3)\nWHEN = time.time()\n"
+STAY = "[pool]\nidle_seconds = 3600\n"	# no ready worker ends because it was unused
 # The process in which a module was imported, and the modules that it found.
 BORN = "import os, sys\nBORN = os.getpid()\n"
 # What follows is done only in a worker that is being made ready: there the script is not known yet.
@@ -256,7 +257,7 @@ def a_zygote_of_each_tenant(ctx):
 def a_set_that_is_removed(ctx):
     """A ready worker of it does not hold it, and ends."""
     with new_store() as store, Directory() as directory, Supervisor(
-            ctx.options.build, store_config(index.url, store, OPEN, packages="store_mb = 1\n") +
+            ctx.options.build, store_config(index.url, store, OPEN + STAY, packages="store_mb = 1\n") +
             directory.config()) as service:
         service.wait_ready()
         service.directory = directory
@@ -270,6 +271,42 @@ def a_set_that_is_removed(ctx):
             equal((is_ready(o), o.stdout), (False, "700000\n"))
         service.stop()
         equal(service.leftovers(), [], "left")
+
+
+@test(private=True)
+def a_set_that_was_unused_for_too_long(ctx):
+    """A ready worker of it does not hold it, and ends: keep_days have passed since its last use."""
+    with place(ctx, STAY) as (service, client):
+        run(client, "import slow", "slow")
+        until_ready(ctx, service)
+        name, = environments(service.store)
+        os.utime(os.path.join(service.store, name), (0, 0))
+        run(client, "print(1)", "other")
+        service.wait_logged("packages-removed environment=%s why=age" % name)
+        until("it is ended", lambda: ready(ctx, service)["workers"] == 0)
+        assert name not in environments(service.store)
+        o = run(client, "import slow\nprint(slow.__file__)", "slow")
+        equal((is_ready(o), o.stdout), (False, "/environment/slow.py\n"))
+
+
+@test(root=True, private=True)
+def an_approval_that_is_revoked(ctx):
+    """The tenant's ready workers end, and no one else's."""
+    script = "import other\nprint(1)"
+    with place(ctx, STAY + "[tenant uid:%d]\npackages.others = approve\npolicy.approvers = uid:0\n" % SOMEBODY) as (
+            service, client), ctx.client(path=service.socket, uid=SOMEBODY) as asking:
+        def operator(*arguments):
+            command(ctx, *arguments, "--admin-socket", service.directory.socket)
+        asked = install(asking, "other", timeout=ctx.seconds(60))
+        equal(asked["status"], "approval_pending", asked)
+        operator("approve", asked["approval_id"])
+        for n, one in enumerate((asking, client), 1):
+            run(one, script, "other")
+            until_ready(ctx, service, n)
+        operator("approvals", "revoke", asked["approval_id"])
+        until_ready(ctx, service)
+        equal(asking.run(script, dependencies=["other"]).status, "approval_pending")
+        assert is_ready(run(client, script, "other"))
 
 
 @test(private=True)
@@ -498,7 +535,7 @@ def none_where_none_may_be(ctx):
 @test(private=True)
 def a_reload_and_a_suspended_tenant(ctx):
     script = "import slow"
-    with place(ctx) as (service, client):
+    with place(ctx, STAY) as (service, client):
         run(client, script, "slow")
         until_ready(ctx, service)
         os.kill(service.pid, signal.SIGHUP)
@@ -586,6 +623,13 @@ def what_operators_see(ctx):
         run(client, "import other\nimport fails", "other", "bad")
         until("both are counted", lambda: ready(ctx, service)["misses"] == 1
               and ready(ctx, service)["refused"] == 1)
+
+        def measured():
+            text = command(ctx, "metrics", "--admin-socket", service.directory.socket).stdout
+            return dict(re.findall(r"^mcp_python_ready_(\S+) (\d+)$", text, re.MULTILINE))
+        until("the metrics have the same", lambda: measured() == {name: str(ready(ctx, service)[key]) for name, key in (
+            ("workers", "workers"), ('scripts_total{result="hit"}', "hits"),
+            ('scripts_total{result="miss"}', "misses"), ("refused_total", "refused"))})
 
 
 if not os.path.exists(NGINX):

@@ -128,6 +128,7 @@ def a_worker_is_made_ready_within_its_limits():
     early = "import os\nif os.path.getsize('/workspace/script.py') < 2:\n    "
     with Index() as index:
         index.add("slow", "1.0", {"slow.py": "import time\ntime.sleep(0.1)\n",
+                                  "heavy.py": "x = b'x' * (200 << 20)\n",
                                   "grows.py": early + "x = b'x' * (700 << 20)\n"})
         with configured(packages_config(index) + APPROVALS + "install_package = allow\n"), \
                 client(ALICE) as c:
@@ -142,6 +143,18 @@ def a_worker_is_made_ready_within_its_limits():
             def until_ready():
                 until("one is ready", lambda: json.loads(sh("mcp-python", "status", "--json",
                       "--admin-socket", ADMIN))["ready"]["workers"] == 1, seconds(60))
+
+            # The memory of ready workers is the tenant's.
+            def seen():
+                status = json.loads(sh("mcp-python", "status", "--json", "--admin-socket", ADMIN))
+                tenant, = (one for one in status["tenants"] if one["tenant"] == "uid:%d" % ALICE)
+                return status["ready"]["workers"], tenant["memory_bytes"] >= 200 << 20
+
+            run("heavy")
+            until("its memory is counted", lambda: seen() == (1, True), seconds(60))
+            for action in "suspend", "resume":
+                sh("mcp-python", action, "uid:%d" % ALICE, "--admin-socket", ADMIN)
+            until("its memory is free", lambda: seen() == (0, False), seconds(60))
 
             run("slow")
             until_ready()

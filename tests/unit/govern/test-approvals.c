@@ -178,7 +178,7 @@ static void
 what_is_granted_is_remembered(void **state)
 {
 	struct rig *rig = *state;
-	char id[64];
+	char id[64], *tenant = NULL;
 
 	strcpy(id, ask(rig, 2, false));
 	assert_false(has(rig, "uid:1000", 1));
@@ -192,12 +192,15 @@ what_is_granted_is_remembered(void **state)
 		assert_int_equal(decide(rig, id, &root, false), -EALREADY);
 		restart(rig);
 	}
-	assert_int_equal(approvals_revoke(rig->approvals, id, &bob, NULL), -EACCES);
-	assert_int_equal(approvals_revoke(rig->approvals, id, &root, NULL), 0);
+	assert_int_equal(approvals_revoke(rig->approvals, id, &bob, &tenant, NULL), -EACCES);
+	assert_null(tenant);
+	assert_int_equal(approvals_revoke(rig->approvals, id, &root, &tenant, NULL), 0);
+	assert_string_equal(tenant, "uid:1000");
+	free(tenant);
 	assert_false(has(rig, "uid:1000", 1));
 	restart(rig);
 	assert_false(has(rig, "uid:1000", 1));
-	assert_int_equal(approvals_revoke(rig->approvals, id, &root, NULL), -EALREADY);
+	assert_int_equal(approvals_revoke(rig->approvals, id, &root, &tenant, NULL), -EALREADY);
 }
 
 static void
