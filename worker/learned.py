@@ -35,6 +35,24 @@ TRIALS = 1 << 63  # LEARNABLE_TRIALS of policy/learnable.h
 KNOWN = frozenset("numpy pandas scipy matplotlib seaborn sklearn statsmodels sympy requests "
                   "openpyxl PIL plotly networkx bs4".split())
 TRIAL_LOOK_S = 0.1
+# What many scripts do with a package, in two parts. Both run in the zygote: caches are filled there
+# once, and not by each worker, and the interpreter has adapted the functions. The first part is what
+# most scripts do first: workers also request the pages that it writes (worker/warm.h). Nothing of it
+# may be seen by a script: no output, no random numbers, no threads, no options.
+EXERCISES = {"pandas": ("""
+import pandas
+frame = pandas.DataFrame({"a": [1, 2, 3]})
+str(frame), str(frame.describe()), frame["a"].sum()
+""", """
+frame = pandas.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5], "c": ["x", "y", "x"]})
+for part in frame, frame[["a"]], frame["a"], frame[frame["a"] > 1], frame.sort_values("b"):
+    str(part), str(part.describe()), part.head(), part.index, part.shape
+frame["d"] = frame["a"] * 2 + frame["b"]
+str(frame.groupby("c")["a"].agg(["sum", "mean"])), frame.iloc[0], frame.loc[1, "a"]
+frame.merge(frame, on="a"), frame.isna().sum(), frame["a"].tolist(), frame.to_dict()
+""")}
+EXERCISED = ""  # the first parts of those that were done, for the rehearsal of a script
+EXERCISE_ROUNDS = 24  # the interpreter adapts a function after it was called a few times
 TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
@@ -213,6 +231,36 @@ def noted(name):
         os.environ.update(variables)
         warnings.filters[:] = filters
         warnings._filters_mutated()
+
+
+@contextlib.contextmanager
+def unnoted():
+    """What is imported and changed here is ascribed to no module. Changes are taken back."""
+    if Journal.stack is not None:
+        look()
+        Journal.stack.append("")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        if Journal.stack is not None:
+            Journal.stack.pop()
+            skip()
+
+
+def exercise(name):
+    """Does with a module that was just imported what most scripts do first. An exercise that fails,
+    with another release of its package, is only less use."""
+    global EXERCISED
+    first, more = EXERCISES.get(name, ("", ""))
+    if not first:
+        return
+    with unnoted(), contextlib.suppress(Exception):
+        code = compile(first + more, "<exercise>", "exec")
+        for _ in range(EXERCISE_ROUNDS):
+            exec(code, {"__name__": "__main__", "__builtins__": builtins})
+        EXERCISED += first
 
 
 # ---- imports of scripts ----------------------------------------------------------------
@@ -527,6 +575,8 @@ def import_watched(name, journal):
         try:
             with watched(unwanted), journal:
                 import_as_script(name)
+                imported = [one for one in sys.modules if one not in loaded]
+                exercise(name)
         except BaseException as e:
             return "its import fails: %.200s" % type_name(type(e)), ()
         flush_output()
@@ -542,7 +592,7 @@ def import_watched(name, journal):
         unwanted.append("leaves a child")
     except ChildProcessError:
         pass
-    return unwanted[0] if unwanted else "", [one for one in sys.modules if one not in loaded]
+    return unwanted[0] if unwanted else "", imported
 
 
 def in_trial(name):

@@ -145,6 +145,7 @@ zygote_is_alone(void)
 /* ---- getting ready ---- */
 
 #define LEARNABLE_NAMES_MAX (64 * (256 + 8))	/* "import NAME" of each learnable module */
+#define EXERCISES_MAX 4096			/* bytes of what is done with them */
 
 static int
 zygote_receive(struct frame_reader *reader, struct frame *frame)
@@ -205,11 +206,12 @@ zygote_rehearse(const void *arg)
 	frame_encode(&done, 0, &bytes);
 }
 
-/* The rehearsed script also imports what the zygote has learned. */
+/* The rehearsed script also imports what the zygote has learned, and does with it what most scripts
+ * do first. */
 static void
 learn_pages(const struct msg_configure *configure)
 {
-	static char script[LEARNABLE_NAMES_MAX + 64];
+	static char script[LEARNABLE_NAMES_MAX + EXERCISES_MAX + 64];
 	struct msg msg = { .type = MSG_RUN, .run = { .id = 1, .value_max = 4096 } };
 	struct codec_buffer run = { 0 };
 	struct msg_strs unlearned;
@@ -223,7 +225,8 @@ learn_pages(const struct msg_configure *configure)
 					(int)configure->learnable.item[i].len,
 					configure->learnable.item[i].at);
 	len += (size_t)snprintf(script + len, sizeof(script) - len,
-			"import sys\nprint('hello')\n['a value', 1]\n");
+			"%.*simport sys\nprint('hello')\n['a value', 1]\n",
+			EXERCISES_MAX, interpreter_text("EXERCISED"));
 	msg.run.script = (struct msg_bin){ script, len };
 
 	if (frame_encode(&msg, 0, &run) == 0)

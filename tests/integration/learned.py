@@ -37,6 +37,9 @@ MODULES = {
     "borrows.py": SLOW + BORN + "import colorsys, wave\n",
     "ends.py": SLOW + BORN + "import atexit, threading\natexit.register(print, 'the end')\n"
                "threading._register_atexit(print, 'of threads')\n",
+    # What the zygote does with it first (EXERCISES) fails, and imports something.
+    "pandas.py": SLOW + BORN + "import parcel\nUSED = []\ndef DataFrame(data):\n"
+                 "    import parcel.late\n    USED.append(data)\n    raise TypeError\n",
     "early.py": SLOW + BORN + "import parcel.late, colorsys\n",
     "needs_slow.py": "import slow\nBORN = slow.BORN\n",
     "threads.py": SLOW + "import threading\nthreading.Thread(target=int).start()\n",
@@ -181,6 +184,18 @@ def what_an_import_changes_comes_with_it(ctx):
         first = output(client, look)
         equal(first, "(None, False, False)\n('late', True, True) True")
         until("it is learned", lambda: output(client, look) == first.replace(") True", ") False"))
+
+
+@test(private=True)
+def an_exercise_is_done_once_and_shows_nothing(ctx):
+    with learning(ctx, learn="pandas") as (service, client):
+        look = ("import pandas, parcel, os, sys, warnings\nprint(len(pandas.USED), "
+                "'parcel.late' in sys.modules, hasattr(parcel, 'late'), os.environ.get('PARCEL'), "
+                "any('of a parcel' in str(f[1] and f[1].pattern) for f in warnings.filters))")
+        equal(output(client, look), "0 False False None False")
+        until("it was used", lambda: output(client, look) == "1 False False None False")
+        equal(output(client, "import pandas\nfrom parcel import late\nimport os\n"
+                             "print(os.environ['PARCEL'])"), "late")
 
 
 @test(private=True)
