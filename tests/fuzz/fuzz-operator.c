@@ -21,6 +21,8 @@
 
 #include "base/log.h"
 #include "base/why.h"
+#include "engine/engine_parts.h"
+#include "engine/ready.h"
 #include "govern/approvals.h"
 #include "govern/gate.h"
 #include "policy/config.h"
@@ -34,6 +36,7 @@
 
 static struct {
 	struct event_base *base;
+	struct engine engine;		/* only what a revocation asks */
 	struct gate *gate;
 	struct approvals *approvals;
 	struct admin *admin;
@@ -193,7 +196,8 @@ static struct sockaddr_un
 serve(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct admin_options options = { .base = rig.base, .gate = rig.gate, .fd = { -1, -1 } };
+	struct admin_options options = {
+		.base = rig.base, .engine = &rig.engine, .gate = rig.gate, .fd = { -1, -1 } };
 	socklen_t len = sizeof(address);
 
 	options.fd[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -215,6 +219,7 @@ begin(void)
 	if (!rig.base) {
 		log_init(LOG_CRIT);
 		rig.base = event_base_new();
+		rig.engine.ready = ready_new(&rig.engine);
 	}
 	MUST(approvals_new(NULL, NULL, &rig.approvals, NULL) == 0);
 	rig.gate = gate_new(&(struct gate_options){ .base = rig.base, .config = config,
