@@ -257,13 +257,10 @@ bind_path(int root, const char *path, uint64_t attributes, bool directory)
 	return 0;
 }
 
-/* No jail has man(1): most links in Debian's /etc/alternatives would lead nowhere. */
-static bool
-is_manual_page(const char *name)
+bool
+mounts_is_manual_page(const char *target)
 {
-	size_t len = strlen(name);
-
-	return len > 3 && strcmp(&name[len - 3], ".gz") == 0;
+	return strncmp(target, "/usr/share/man/", strlen("/usr/share/man/")) == 0;
 }
 
 /* Copies links and small files of a directory, without its subdirectories. A zygote copies hundreds
@@ -284,12 +281,11 @@ copy_entries(int root, const char *dir)
 		struct stat st;
 		ssize_t n;
 
-		if (is_manual_page(name))
-			continue;
 		n = readlinkat(dirfd(list), name, target, sizeof(target) - 1);
 		if (n >= 0) {
 			target[n] = '\0';
-			if (symlinkat(target, to, name) < 0 && errno != EEXIST)
+			if (!mounts_is_manual_page(target) &&
+			    symlinkat(target, to, name) < 0 && errno != EEXIST)
 				r = -errno;
 			continue;
 		}

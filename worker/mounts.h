@@ -21,6 +21,10 @@
 int mounts_build(const struct msg_strs *paths, bool zero, bool terminals, bool folder,
 		 struct msg_strs *missing, const char **what_r);
 
+/* Whether a link with this target is left out of copied directories: no jail has man(1), and most
+ * of Debian's /etc/alternatives are manual pages, whose links would lead nowhere. */
+bool mounts_is_manual_page(const char *target);
+
 /* Unmounts the file system for imports. 0 or -errno. */
 int mounts_settle(void);
 

@@ -17,6 +17,7 @@
 
 #include "tests/unit/worker/host.h"
 #include "worker/landlock.h"
+#include "worker/mounts.h"
 
 #define DISK_BYTES (32 << 20)
 #define DISK_INODES 512
@@ -477,6 +478,20 @@ without_its_rules_nothing_runs(void **state)
 	assert_int_equal(landlock_enter(landlock_abi(), -1), -EBADF);
 }
 
+/* A name that ends in .gz is not enough: other compressed files are data of programs. */
+static void
+only_links_to_manual_pages_are_left_out(void **state)
+{
+	(void)state;
+	assert_true(mounts_is_manual_page("/usr/share/man/man1/mawk.1.gz"));
+	assert_true(mounts_is_manual_page("/usr/share/man/de/man1/vim.1"));
+	assert_false(mounts_is_manual_page("/usr/share/manual/data.gz"));
+	assert_false(mounts_is_manual_page("/usr/share/fonts/font.pcf.gz"));
+	assert_false(mounts_is_manual_page("../certs/list.gz"));
+	assert_false(mounts_is_manual_page("/usr/bin/mawk"));
+	assert_false(mounts_is_manual_page(""));
+}
+
 int
 main(void)
 {
@@ -487,6 +502,7 @@ main(void)
 		cmocka_unit_test(terminals_are_of_the_worker),
 		cmocka_unit_test(landlock_holds_by_itself),
 		cmocka_unit_test(without_its_rules_nothing_runs),
+		cmocka_unit_test(only_links_to_manual_pages_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
