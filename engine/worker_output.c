@@ -22,6 +22,8 @@ output_read_output(struct worker *w, enum stream stream)
 	unsigned char *scratch = w->engine->scratch;
 	ssize_t n = read(w->pipe[stream], scratch, SCRATCH_BYTES);
 
+	if (n < 0 && errno != EAGAIN && errno != EINTR)	/* closed, it would fail the script */
+		n = read(w->pipe[stream], scratch, SCRATCH_BYTES);
 	if (n > 0) {
 		w->user->on_output(w, stream, scratch, (size_t)n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
