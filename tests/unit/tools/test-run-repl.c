@@ -264,6 +264,10 @@ a_look_is_answered_when_there_is_a_list(void **state)
 	structured = take(bench);
 	assert_non_null(strstr(member(structured, "state_text"), "before another call, which"));
 	expect(structured, "ok", NULL, NULL);
+	ask(bench, 5, handle, "\"close\":true");
+	expect(take(bench), "cancelled", "closed", NULL);
+	expect(take(bench), "no_session", NULL, NULL);
+	expect(take(bench), "ok", "closed", NULL);
 	end(bench);
 }
 
