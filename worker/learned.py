@@ -52,7 +52,7 @@ str(frame.groupby("c")["a"].agg(["sum", "mean"])), frame.iloc[0], frame.loc[1, "
 frame.merge(frame, on="a"), frame.isna().sum(), frame["a"].tolist(), frame.to_dict()
 """)}
 EXERCISED = ""  # the first parts of those that were done, for the rehearsal of a script
-EXERCISE_ROUNDS = 24  # the interpreter adapts a function after it was called a few times
+EXERCISE_ROUNDS = 2  # more of them, and the zygote is not ready for the fourth script
 TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
