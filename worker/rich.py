@@ -398,6 +398,7 @@ def show_object(value, is_result):
         forms[PLAIN] = about_notes(value, notes)
     if forms:
         put(forms)
+    Shown.encoded = None, None  # the script may delete the picture, and its memory is needed
 
 
 def show_figure(figure):

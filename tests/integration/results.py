@@ -423,6 +423,14 @@ def a_picture_that_is_too_large_is_scaled(ctx):
 
 
 @test
+def a_picture_that_was_shown_is_not_held(ctx):
+    with ctx.client() as client:
+        o = client.run("import weakref\nfrom PIL import Image\npicture = Image.new('RGB', (2000, 2000))\n"
+                       "there = weakref.ref(picture)\ndisplay(picture)\ndel picture\nprint(there())")
+        equal(o.stdout, "None\n")
+
+
+@test
 def pictures_are_shown_in_the_readers_size(ctx):
     """At most 1568 pixels a side, the whole one a file that outlives the script; other formats as PNG."""
     with ctx.client() as client:
