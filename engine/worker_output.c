@@ -22,7 +22,7 @@ output_read_output(struct worker *w, enum stream stream)
 	unsigned char *scratch = w->engine->scratch;
 	ssize_t n = read(w->pipe[stream], scratch, SCRATCH_BYTES);
 
-	if (n < 0 && errno != EAGAIN && errno != EINTR)	/* closed, it would fail the script */
+	if (n < 0 && errno != EAGAIN && errno != EINTR)	/* a closed pipe would fail it */
 		n = read(w->pipe[stream], scratch, SCRATCH_BYTES);
 	if (n > 0) {
 		w->user->on_output(w, stream, scratch, (size_t)n);

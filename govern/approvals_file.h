@@ -24,7 +24,7 @@ struct approvals_file {
 int approvals_file_read(const char *path, void (*on_line)(void *arg, const json_t *line),
 			void *arg, struct why *why_r);
 
-/* Replaces the file by one with this text. 0 or -errno: the file is as before. */
+/* Replaces the file by one with this text. 0; or -errno: another replacement has to follow. */
 int approvals_file_replace(struct approvals_file *file, const char *text, size_t len);
 
 /* Appends a text of whole lines, which is on the disk when this returns 0; otherwise -errno. */
