@@ -446,7 +446,7 @@ WRONG_CALLS = (
     ("run_repl", {"checkpoint": "a b"}, "1 to 64 letters, digits"), ("run_repl", {"snapshot": False, "checkpoint": "c"}, "with snapshot: false a session has none"),
     ("run_repl", {"stdin": "x"}, "stdin is not an argument of run_repl; there are code,"), ("run_repl", {"profile": "none"}, "there are basic, data"),
     ("run_repl", {"memory_mb": 1}, "an integer from 16 to 2048"), ("run_repl", {"timeout_seconds": 9999}, "at most 600 here"),
-    ("job", {"action": "wait"}, "id is required"), ("job", {"id": "x"}, "action is required: status, output, wait, cancel or list"),
+    ("job", {"action": "wait"}, "id is required"), ("job", {"id": "x"}, "no such job"),
     ("job", {"id": "x", "action": "y"}, "one of status, output, wait, cancel"), ("job", {"id": "j-x", "action": "status"}, "no such job"),
     ("validate_script", {"script": None}, "script must be a string"), ("validate_script", {"dependencies": "x"}, "an array"),
     ("check_environment", {"profile": "none"}, "there are basic, data"), ("check_environment", {"x": 1}, "there are profile, modules"),

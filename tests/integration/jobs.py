@@ -187,7 +187,11 @@ def jobs_are_listed(ctx):
         wait_output(ctx, client, ids[0])
         for id in ids[1:]:
             finish(ctx, client, id)
+        tool = {tool["name"]: tool for tool in client.ask("tools/list")["tools"]}["job"]
+        assert "required" not in tool["inputSchema"], tool["inputSchema"]
+        assert "no arguments: all jobs" in tool["description"], tool
         result = call(client)  # as with action="list"
+        equal([call(client, id=ids[0])["structuredContent"]["state"]], ["running"], "id alone is status")
         equal(len(call(client, action="list")["structuredContent"]["jobs"]), 3)
         jobs = result["structuredContent"]["jobs"]
         equal([(one["job"], one["state"], one["output_bytes"], one["tool"]) for one in jobs],
@@ -435,7 +439,7 @@ def other_tenants_see_nothing(ctx):
 def wrong_arguments_are_named(ctx):
     with ctx.client() as client:
         for arguments, text in (
-                ({"action": "wait"}, "id is required"), ({"id": "x"}, "action is required"),
+                ({"action": "wait"}, "id is required"), ({"id": "x"}, GONE),
                 ({"id": 1, "action": "wait"}, "id must be"),
                 ({"id": "a\0", "action": "wait"}, "id must be"),
                 ({"id": "x", "action": "stop"}, "action must be one of status, output, wait, cancel, list"),

@@ -95,14 +95,11 @@ job_read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
 
 	if (argument_map_read(map, 4, json, &in) < 0)
 		return -EINVAL;
-	if (!to->id && to->action == ACTION_COUNT)
-		to->action = ACTION_LIST;
+	if (to->action == ACTION_COUNT)
+		to->action = to->id ? ACTION_STATUS : ACTION_LIST;
 	if (!to->id && to->action != ACTION_LIST)
 		return why_say(why_r, -EINVAL, "id", "id is required: the handle of a job; action "
 			       "list needs none");
-	if (to->action == ACTION_COUNT)
-		return why_say(why_r, -EINVAL, "action",
-			       "action is required: status, output, wait, cancel or list");
 	return 0;
 }
 
@@ -459,7 +456,7 @@ const struct tool job_tool = {
 			"Follow a script started with background: true. status: does it still run; "
 			"output: what it wrote from offset (next_offset of the last answer), "
 			"collected for wait_seconds; wait: its answer, once it has ended; cancel: "
-			"stops it; list: all jobs.",
+			"stops it; list, or no arguments: all jobs.",
 		.input_schema = job_input_schema,
 		.output_schema = job_output_schema,
 	},
