@@ -27,6 +27,7 @@
 #define COPY_MAX (1024 * 1024) /* bytes of a built-in file; larger ones are bound */
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define PTS "/dev/pts"
+#define MANAGED "etc/externally-managed"	/* what pip says of itself (PEP 668) */
 #define TERMINALS_MAX "16"		/* of one worker; the kernel has a bound for all together */
 
 /* The directory of shared libraries, where each machine has its own. */
@@ -126,6 +127,13 @@ static const struct {
 	{ "etc/resolv.conf", "" },
 	{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"
 			       "services: files\nprotocols: files\n" },
+	{ MANAGED,
+	  "[externally-managed]\n"
+	  "Error=Packages are installed here before a script runs, not by pip inside it.\n"
+	  " Run the script again with dependencies=[\"NAME\"] or a PEP 723 block, or call\n"
+	  " install_package (for a session of run_repl: with session). check_environment\n"
+	  " says what is there and what can be installed.\n"
+	  " --break-system-packages does not help.\n" },
 };
 
 static const char *const devices[] = { "null", "full", "random", "urandom", "zero" };
@@ -234,11 +242,21 @@ copy_file(int root, const char *from, const char *to)
 	return 0;
 }
 
+/* Mounts a cloned tree on a path of the new root that exists. */
+static int
+mount_tree(int root, int tree, const char *to, uint64_t attributes)
+{
+	struct mount_attr attr = { .attr_set = attributes };
+
+	if (attributes && call_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
+		return -errno;
+	return call_move_mount(tree, "", root, to, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
 /* Mounts a clone of the host's path on the same path of the new root. */
 static int
 bind_path(int root, const char *path, uint64_t attributes, bool directory)
 {
-	struct mount_attr attr = { .attr_set = attributes };
 	const char *to = path + 1;
 	own_fd int tree = call_open_tree(AT_FDCWD, path,
 				    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
@@ -248,13 +266,7 @@ bind_path(int root, const char *path, uint64_t attributes, bool directory)
 	if (tree < 0)
 		return -errno;
 	r = directory ? make_dirs(root, to, true) : make_file(root, to, "", 0);
-	if (r < 0)
-		return r;
-	if (attributes && call_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
-		return -errno;
-	if (call_move_mount(tree, "", root, to, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return -errno;
-	return 0;
+	return r < 0 ? r : mount_tree(root, tree, to, attributes);
 }
 
 bool
@@ -682,6 +694,29 @@ bind_device(int root, const char *name)
 			 false);
 }
 
+/* Shows what pip says here in place of what the distribution lets it say, whose advice is for
+ * people at a terminal of the host. A Python that lets pip install has no such file. */
+static int
+replace_managed(int root)
+{
+	static const char *const lib[] = { "lib", "lib64" };
+	const char *tree = python_chosen()->tree;
+	char path[PATH_MAX + 64];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(lib) / sizeof(lib[0]); i++) {
+		own_fd int made = -1;
+
+		snprintf(path, sizeof(path), "%s/%s/python" PYTHON_VERSION "/EXTERNALLY-MANAGED",
+			 *tree ? &tree[1] : "usr", lib[i]);
+		if (faccessat(root, path, F_OK, 0) < 0)
+			continue;
+		made = call_open_tree(root, MANAGED, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		r = made < 0 ? -errno : mount_tree(root, made, path, READ_ONLY);
+	}
+	return r;
+}
+
 /* Makes the places on which stored files are mounted. */
 static int
 make_places(int root)
@@ -708,6 +743,9 @@ make_own(int root, bool zero, bool terminals, bool folder, const char **what_r)
 		if (r < 0)
 			return mounts_failed(what_r, "file", files[i].path, r);
 	}
+	r = replace_managed(root);
+	if (r < 0)
+		return mounts_failed(what_r, "mount", MANAGED, r);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
 		r = make_dirs(root, own[i], true);
 		if (r < 0)

@@ -241,6 +241,25 @@ def advice_is_by_what_is_missing(ctx):
 
 
 @test
+def pip_itself_says_how_packages_come(ctx):
+    """By whatever way it is called; nothing of what the distribution has people at its terminal do."""
+    with ctx.client() as client:
+        if not client.run("import os, sysconfig\nos.path.exists(sysconfig.get_path('stdlib') + '/EXTERNALLY-MANAGED')").result["json"]:
+            raise Skip("pip is not kept from installing for this Python (PEP 668)")
+        for script in ("import os\nos.system('pip install six')", "import os\nos.system('python3 -m pip install --user six >&2')",
+                       "import subprocess, sys\nprint(subprocess.run([sys.executable, '-m', 'pip', 'install', 'six'], "
+                       "capture_output=True, text=True).stderr)",
+                       "import subprocess\nsubprocess.run(['pip3', 'install', 'six'])",
+                       "import sys, runpy\nsys.argv = ['pip', 'uninstall', '-y', 'six']\nrunpy.run_module('pip', run_name='__main__')"):
+            for o in (client.run(script).structured, call(client, "run_repl", code=script)["structuredContent"]):
+                said = " ".join((o["stdout"] + o["stderr"]).split())
+                for word in ('dependencies=["NAME"]', "PEP 723", "install_package", "check_environment", "break-system-packages does not help"):
+                    assert word in said.replace("│ ", "").replace("× ", ""), (script, word, o)
+                assert "apt install" not in said and "/usr/share/doc" not in said, (script, said)
+        assert client.run("open('/etc/externally-managed', 'a')").error["type"] in ("OSError", "PermissionError")
+
+
+@test
 def a_message_with_advice_is_said_once(ctx):
     with ctx.client() as client:
         text = client.run("raise ImportError('html' + '99lib is not there:\\nkaleido is needed')").text
