@@ -543,6 +543,15 @@ def memory_is_in_force(m):
 def dependency_missing(m):
     with m.ctx.private(RUN_PYTHON + "dependencies = not-a-package\n") as service, m.ctx.client(path=service.socket) as client:
         assert "<status>install-error</status>" in run_python(client, "1")
+    assert m.run(block('requires-python = ">=3.99"') + "1").startswith("<status>install-error</status>\n<error>\n"), "a Python"
+    begins = "<status>install-error</status>\n<error>\napproval_pending: "
+    for policy, want in (("preset = strict", begins), ("run_script = deny", "")):
+        with m.ctx.private(RUN_PYTHON + "[policy]\n%s\n" % policy) as service, m.ctx.client(path=service.socket) as client:
+            text = run_python(client, "1", is_error=not want)
+            assert text.startswith(want) and ("install-error" in text) == bool(want), (policy, text)
+            assert not want or "mcp-python approve a-" in text, text
+    wrong = call(m.runs, "run_python_code", python_code=1)
+    assert wrong["isError"] and "install-error" not in repr(wrong), wrong
 
 
 def return_modes(m):
