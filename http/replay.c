@@ -5,6 +5,7 @@
 #include "http/replay.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,14 @@ struct http_replay {
 	size_t bytes;			/* bytes that its tenant is charged with */
 	struct event *late;		/* pending once it has ended */
 };
+
+static int
+compare_streams(const void *a, const void *b)
+{
+	const struct http_replay *one = a, *other = b;
+
+	return one->stream < other->stream ? -1 : one->stream > other->stream;
+}
 
 /* ---- kept events ---- */
 
@@ -82,6 +91,7 @@ replay_forget(struct http_replay *replay)
 		replay_drop(replay, TAILQ_FIRST(&replay->events));
 	replay_charge(replay, -replay->bytes);
 	TAILQ_REMOVE(&replay->all->list, replay, link);
+	tdelete(replay, &replay->all->by_stream, compare_streams);
 	if (replay->late)
 		event_free(replay->late);
 	free(replay);
@@ -217,6 +227,7 @@ http_replays_init(struct http_replays *replays, struct event_base *base,
 		  struct http_tenant *tenant, unsigned int seconds)
 {
 	TAILQ_INIT(&replays->list);
+	replays->by_stream = NULL;
 	replays->base = base;
 	replays->tenant = tenant;
 	replays->seconds = seconds;
@@ -250,6 +261,7 @@ http_replay_new(struct http_replays *replays, struct http_exchange *x,
 	replay->whole = true;
 	TAILQ_INIT(&replay->events);
 	TAILQ_INSERT_TAIL(&replays->list, replay, link);
+	xalloc_check(tsearch(replay, &replays->by_stream, compare_streams));
 	replay_charge(replay, sizeof(*replay));
 	return replay;
 }
@@ -270,18 +282,15 @@ struct http_replay *
 http_replay_find(const struct http_replays *replays, const char *event_id,
 		 uint64_t *number_r)
 {
-	struct http_replay *replay;
+	struct http_replay asked, *const *found;
 	const char *at;
-	uint64_t stream;
 
-	at = replay_read_number(event_id, &stream);
+	at = replay_read_number(event_id, &asked.stream);
 	at = at && *at == '-' ? replay_read_number(at + 1, number_r) : NULL;
 	if (!at || *at)
 		return NULL;
-	TAILQ_FOREACH(replay, &replays->list, link)
-		if (replay->stream == stream)
-			return replay->whole && *number_r <= replay->latest ? replay : NULL;
-	return NULL;
+	found = tfind(&asked, &replays->by_stream, compare_streams);
+	return found && (*found)->whole && *number_r <= (*found)->latest ? *found : NULL;
 }
 
 struct http_exchange *

@@ -34,6 +34,7 @@ struct jsonout;
 /* The buffers of one session. */
 struct http_replays {
 	TAILQ_HEAD(http_replay_list, http_replay) list;	/* the oldest first */
+	void *by_stream;		/* the same ones, in a tree (tsearch) */
 	struct event_base *base;	/* borrowed, like the tenant */
 	struct http_tenant *tenant;
 	unsigned int seconds;		/* how long a stream is kept after its end; 0: not at all */

@@ -421,7 +421,7 @@ tests_unit_tools_test_job_SOURCES = tests/unit/tools/test-job.c \
 	$(MCP_BENCH)
 tests_unit_tools_test_job_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_job_LDADD = $(MCP_TEST_LDADD)
-tests_unit_tools_test_run_repl_SOURCES = tests/unit/tools/test-run-repl.c \
+tests_unit_tools_test_run_repl_SOURCES = tests/unit/tools/test-run-repl.c tests/unit/base/effort.h \
 	$(MCP_BENCH)
 tests_unit_tools_test_run_repl_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_run_repl_LDADD = $(MCP_TEST_LDADD)
@@ -479,7 +479,7 @@ tests_unit_http_test_http_links_SOURCES = \
 	tests/unit/http/test-http-links.c $(MCP_FAKE)
 tests_unit_http_test_http_links_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_http_test_http_links_LDADD = $(MCP_TEST_LDADD)
-tests_unit_http_test_http_replay_SOURCES = tests/unit/http/test-http-replay.c
+tests_unit_http_test_http_replay_SOURCES = tests/unit/http/test-http-replay.c tests/unit/base/effort.h
 tests_unit_http_test_http_replay_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_http_test_http_replay_LDADD = $(MCP_TEST_LDADD)
 

@@ -14,6 +14,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/named.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -23,8 +24,36 @@
 #define MIB (1024 * 1024)
 #define ENDED_MAX 256		/* sessions that have ended and whose end is told */
 
-static TAILQ_HEAD(session_list, repl_session) sessions = TAILQ_HEAD_INITIALIZER(sessions);
+static void *sessions, *accounts;	/* by handle; by principal (base/named.h) */
 static LIST_HEAD(, origin) origins = LIST_HEAD_INITIALIZER(origins);
+
+/* ---- accounts ---- */
+
+/* The caller adds a session or an origin. */
+static struct repl_account *
+account_of(const struct tenant *tenant)
+{
+	struct repl_account *account = named_find(&accounts, tenant_principal(tenant));
+
+	if (!account) {
+		account = xcalloc(1, sizeof(*account));
+		account->principal = xstrdup(tenant_principal(tenant));
+		TAILQ_INIT(&account->sessions);
+		named_add(&accounts, account);
+	}
+	return account;
+}
+
+/* To be called when a session or an origin was taken from it. */
+static void
+release_account(struct repl_account *account)
+{
+	if (account->n_sessions == 0 && account->n_origins == 0) {
+		named_remove(&accounts, account);
+		free(account->principal);
+		free(account);
+	}
+}
 
 /* ---- the end of a session ---- */
 
@@ -51,6 +80,9 @@ leave_origin(struct repl_session *session)
 	if (--origin->heads == 0) {
 		repl_close(origin->repl);
 		LIST_REMOVE(origin, link);
+		origin->account->n_origins--;
+		origin->account->memory_bytes -= origin->limits.memory_bytes;
+		release_account(origin->account);
 		free(origin->profile);
 		free((char *)origin->packages.environment);
 		json_decref((json_t *)origin->packages.set);
@@ -103,7 +135,10 @@ repl_session_stop(struct repl_session *session, const char *text)
 	free(e->text);
 	*e = (struct ended){ xstrdup(session->handle),
 			     xstrdup(tenant_principal(session->tenant)), xstrdup(text) };
-	TAILQ_REMOVE(&sessions, session, link);
+	named_remove(&sessions, session);
+	TAILQ_REMOVE(&session->account->sessions, session, link);
+	session->account->n_sessions--;
+	release_account(session->account);
 	if ((turn = session->holder)) {
 		turn->session = NULL;
 		/* The session of the engine goes on if it has other heads. */
@@ -120,6 +155,7 @@ repl_session_stop(struct repl_session *session, const char *text)
 	event_free(session->next);
 	event_free(session->expiry);
 	free(session->note);
+	free(session->handle);
 	free(session);
 }
 
@@ -146,7 +182,8 @@ repl_session_set_clock(struct repl_session *session)
 struct repl_session *
 repl_session_of(const struct origin *origin, const struct repl_session *after)
 {
-	struct repl_session *session = after ? TAILQ_NEXT(after, link) : TAILQ_FIRST(&sessions);
+	struct repl_session *session = after ? TAILQ_NEXT(after, link)
+					     : TAILQ_FIRST(&origin->account->sessions);
 
 	while (session && session->origin != origin)
 		session = TAILQ_NEXT(session, link);
@@ -167,6 +204,9 @@ void
 repl_origin_add(struct origin *origin)
 {
 	LIST_INSERT_HEAD(&origins, origin, link);
+	origin->account = account_of(origin->tenant);
+	origin->account->n_origins++;
+	origin->account->memory_bytes += origin->limits.memory_bytes;
 }
 
 struct origin *
@@ -339,51 +379,26 @@ repl_session_close(struct repl_turn *turn)
 
 /* ---- new ones ---- */
 
-/* except: a session that is about to be reset; NULL: none. */
+/* May the tenant have so many more sessions, and sessions of the engine with limits of so many more
+ * bytes together? memory_more: may be negative; 0: they get no more. */
 static int
-check_number(const struct tool_host *host, const struct repl_session *except, struct why *why_r)
+check_caps(const struct tool_host *host, size_t more, uint64_t memory_more, struct why *why_r)
 {
+	const struct repl_account *account = named_find(&accounts, tenant_principal(host->tenant));
+	uint64_t total = host->config->repl.memory_total;
+	uint64_t memory = memory_more + (account ? account->memory_bytes : 0);
 	unsigned int max = host->config->repl.sessions_max;
-	const struct repl_session *session;
-	size_t n = 1;
+	size_t n = account ? account->n_sessions : 0;
 
-	TAILQ_FOREACH(session, &sessions, link)
-		n += session->tenant == host->tenant && session != except;
-	return n <= max ? 0
-		: why_say(why_r, -ENOSPC, "session",
-			  "there are %zu sessions of yours, and %u are allowed: close one, or "
-			  "go on in it; check_environment lists them", n - 1, max);
-}
-
-/* May the tenant have memory_bytes in addition to the limits of its sessions? except: the limit of
- * this session of the engine does not count, because memory_bytes replaces it; NULL: a new
- * session. */
-static int
-check_memory(const struct tool_host *host, uint64_t memory_bytes, const struct origin *except,
-	     struct why *why_r)
-{
-	uint64_t memory = memory_bytes, total = host->config->repl.memory_total;
-	const struct origin *origin;
-
-	LIST_FOREACH(origin, &origins, link)
-		if (origin->tenant == host->tenant && origin != except)
-			memory += origin->limits.memory_bytes;
-	return memory <= total ? 0
+	if (more > 0 && n + more > max)
+		return why_say(why_r, -ENOSPC, "session",
+			       "there are %zu sessions of yours, and %u are allowed: close one, or "
+			       "go on in it; check_environment lists them", n, max);
+	return memory_more == 0 || memory <= total ? 0
 		: why_say(why_r, -ENOSPC, "memory_mb",
 			  "with this one the memory limits of your sessions would add up to "
 			  "%" PRIu64 " MiB, and %" PRIu64 " are allowed: close one, or ask "
 			  "for less memory_mb", memory / MIB, total / MIB);
-}
-
-static int
-check_caps(const struct tool_host *host, const struct limits *limits,
-	   const struct repl_session *except, struct why *why_r)
-{
-	bool ends = except && except->origin && except->origin->heads == 1;
-	int r = check_number(host, except, why_r);
-
-	return r < 0 ? r : check_memory(host, limits->memory_bytes, ends ? except->origin : NULL,
-					why_r);
 }
 
 static int
@@ -439,24 +454,30 @@ take_origin(struct repl_session *session, struct origin *origin)
 }
 
 struct repl_session *
-repl_session_make(struct tenant *tenant, struct event_base *base)
+repl_session_make(struct tenant *tenant, struct event_base *base, const char *handle)
 {
 	struct repl_session *session = xcalloc(1, sizeof(*session));
 
+	session->handle = xstrdup(handle);
 	session->tenant = tenant;
+	session->account = account_of(tenant);
+	session->account->n_sessions++;
 	TAILQ_INIT(&session->waiting);
 	session->next = xalloc_check(evtimer_new(base, on_next, session));
 	session->expiry = xalloc_check(evtimer_new(base, on_expiry, session));
-	TAILQ_INSERT_TAIL(&sessions, session, link);
+	TAILQ_INSERT_TAIL(&session->account->sessions, session, link);
+	named_add(&sessions, session);
 	return session;
 }
 
 static struct repl_session *
 repl_sessions_make(const struct tool_host *host, struct repl_turn *turn)
 {
-	struct repl_session *session = repl_session_make(host->tenant, host->base);
+	char handle[HANDLE_MAX + 1];
+	struct repl_session *session;
 
-	handle_new('r', session->handle);
+	handle_new('r', handle);
+	session = repl_session_make(host->tenant, host->base, handle);
 	session->age_ms = (uint64_t)host->config->repl.age_seconds * 1000;
 	session->idle_ms = (uint64_t)host->config->repl.idle_seconds * 1000;
 	session->born_ms = session->used_ms = clock_ms();
@@ -472,7 +493,7 @@ repl_session_new(const struct tool_host *host, const char *profile,
 		 struct repl_session **session_r, struct why *why_r)
 {
 	struct origin *origin;
-	int r = check_caps(host, limits, NULL, why_r);
+	int r = check_caps(host, 1, limits->memory_bytes, why_r);
 
 	if (r == 0)
 		r = open_origin(host, profile, limits, packages, first, &origin, why_r);
@@ -490,7 +511,7 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 {
 	struct origin *origin = session->origin;
 	struct repl_session *branch;
-	int r = check_number(host, NULL, why_r), snapshot;
+	int r = check_caps(host, 1, 0, why_r), snapshot;
 
 	if (r < 0)
 		return r;
@@ -520,8 +541,10 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		environment, packages ? json_incref((json_t *)packages->set) : NULL,
 	};
 	own_mem char *new_profile = profile ? xstrdup(profile) : NULL;
-	struct origin *origin;
-	int r = check_caps(host, limits, session, why_r);
+	struct origin *origin = session->origin;
+	bool ends = origin && origin->heads == 1;
+	int r = check_caps(host, 0, limits->memory_bytes -
+			   (ends ? origin->limits.memory_bytes : 0), why_r);
 
 	if (r == 0) {
 		/* First, so that it does not count any more. */
@@ -541,24 +564,23 @@ repl_session_raise(struct repl_session *session, const struct tool_host *host,
 		   uint64_t memory_bytes, struct why *why_r)
 {
 	struct origin *origin = session->origin;
-	int r = check_memory(host, memory_bytes, origin, why_r);
+	int r = check_caps(host, 0, memory_bytes - origin->limits.memory_bytes, why_r);
 
 	if (r == 0)
 		r = repl_raise(origin->repl, memory_bytes, why_r);
-	if (r == 0)
+	if (r == 0) {
+		origin->account->memory_bytes += memory_bytes - origin->limits.memory_bytes;
 		origin->limits.memory_bytes = memory_bytes;
+	}
 	return r;
 }
 
 struct repl_session *
 repl_session_find(const struct tenant *tenant, const char *handle)
 {
-	struct repl_session *session;
+	struct repl_session *session = named_find(&sessions, handle);
 
-	TAILQ_FOREACH(session, &sessions, link)
-		if (session->tenant == tenant && strcmp(session->handle, handle) == 0)
-			break;
-	return session;
+	return session && session->tenant == tenant ? session : NULL;
 }
 
 /* ---- properties of a session ---- */
@@ -649,12 +671,9 @@ repl_session_note(const struct repl_session *session)
 struct repl_session *
 repl_session_next(const struct tenant *tenant, const struct repl_session *after)
 {
-	struct repl_session *session = after ? TAILQ_NEXT(after, link)
-					     : TAILQ_FIRST(&sessions);
+	const struct repl_account *account = named_find(&accounts, tenant_principal(tenant));
 
-	while (session && session->tenant != tenant)
-		session = TAILQ_NEXT(session, link);
-	return session;
+	return after ? TAILQ_NEXT(after, link) : account ? TAILQ_FIRST(&account->sessions) : NULL;
 }
 
 void
@@ -691,6 +710,6 @@ repl_session_look(const struct repl_session *session, struct repl_session_info *
 void
 repl_sessions_close_all(void)
 {
-	while (!TAILQ_EMPTY(&sessions))
-		repl_session_stop(TAILQ_FIRST(&sessions), "the service is ending");
+	while (sessions)	/* a node of a tree points to its object */
+		repl_session_stop(*(struct repl_session **)sessions, "the service is ending");
 }

@@ -113,10 +113,12 @@ static void
 make_handle(struct origin *origin, struct event_base *base,
 	    const struct handover_handle *handle)
 {
-	struct repl_session *session = repl_session_make(origin->tenant, base);
+	char text[HANDLE_MAX + 1];
+	struct repl_session *session;
 
+	repl_sessions_keep_copy(text, &handle->is.handle);
+	session = repl_session_make(origin->tenant, base, text);
 	session->origin = origin;
-	repl_sessions_keep_copy(session->handle, &handle->is.handle);
 	session->snapshot = handle->is.snapshot;
 	session->cells = handle->is.cells;
 	session->age_ms = handle->is.age_ms;

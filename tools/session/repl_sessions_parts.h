@@ -10,12 +10,22 @@
 
 struct event;
 
+/* The sessions and origins of a tenant: its calls walk over no other tenant's. It is freed with the
+ * last of both. */
+struct repl_account {
+	char *principal;		/* its name in a tree (base/named.h) */
+	size_t n_sessions, n_origins;
+	uint64_t memory_bytes;		/* the sum of its origins' limits */
+	TAILQ_HEAD(, repl_session) sessions;	/* oldest first */
+};
+
 /* A session of the engine, which the sessions of run_repl with this origin share, and its snapshots
  * in use. */
 struct origin {
 	LIST_ENTRY(origin) link;
 	struct repl *repl;
 	struct tenant *tenant;		/* held by repl */
+	struct repl_account *account;
 	struct limits limits;
 	char *profile;			/* NULL: the default one */
 	struct repl_packages packages;	/* environment NULL: none */
@@ -32,10 +42,11 @@ struct checkpoint {
 };
 
 struct repl_session {
-	TAILQ_ENTRY(repl_session) link;
+	char *handle;			/* its name in a tree (base/named.h) */
+	TAILQ_ENTRY(repl_session) link;	/* in its account */
 	struct origin *origin;		/* NULL: a reset failed, and the session will be closed */
 	struct tenant *tenant;
-	char handle[HANDLE_MAX + 1];
+	struct repl_account *account;
 	unsigned int snapshot, cells;
 	struct checkpoint checkpoint[REPL_SNAPSHOTS_MAX];
 	size_t n_checkpoints;
@@ -53,8 +64,9 @@ struct repl_session {
 
 /* ---- repl_sessions.c ---- */
 
-/* Adds a session to the list, without an origin, a handle or a clock. */
-struct repl_session *repl_session_make(struct tenant *tenant, struct event_base *base);
+/* Makes a session with this handle, without an origin or a clock. */
+struct repl_session *repl_session_make(struct tenant *tenant, struct event_base *base,
+				       const char *handle);
 
 /* Sets the timer that closes the session when it is old or idle. */
 void repl_session_set_clock(struct repl_session *session);
@@ -63,6 +75,7 @@ void repl_session_set_clock(struct repl_session *session);
 struct repl_session *repl_session_of(const struct origin *origin,
 				     const struct repl_session *after);
 
+/* Adds an origin whose tenant and limits are set. */
 void repl_origin_add(struct origin *origin);
 struct origin *repl_origin_next(const struct origin *after);	/* NULL: the first one */
 

@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "http/account.h"
 #include "http/replay.h"
+#include "tests/unit/base/effort.h"
 
 struct rig {
 	struct event_base *base;
@@ -235,6 +236,32 @@ none_at_all(void **state)
 	assert_null(http_replay_new(&rig->replays, somebody(rig), forget));
 }
 
+static void
+find_the_latest(void *arg)
+{
+	const struct rig *rig = arg;
+	struct http_replay *latest = TAILQ_LAST(&rig->replays.list, http_replay_list);
+	char id[HTTP_EVENT_ID_MAX];
+	uint64_t number;
+
+	http_replay_id(latest, 0, id);
+	assert_ptr_equal(http_replay_find(&rig->replays, id, &number), latest);
+}
+
+/* A walk over the streams would take some hundred times as long. */
+static void
+many_streams_are_searched_as_fast_as_one(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t one;
+
+	http_replay_new(&rig->replays, somebody(rig), forget);
+	one = effort(find_the_latest, rig);
+	for (int i = 0; i < 10000; i++)
+		http_replay_new(&rig->replays, somebody(rig), forget);
+	assert_true(effort(find_the_latest, rig) < 30 * one);
+}
+
 int
 main(void)
 {
@@ -246,6 +273,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_tenant_has_a_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_over_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(none_at_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(many_streams_are_searched_as_fast_as_one, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

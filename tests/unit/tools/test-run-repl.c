@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_repl from its arguments to its answer, and the handles of sessions, on the fake
  * engine. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,12 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <event2/event.h>
 #include <jansson.h>
 
+#include "mcp/tool.h"
+#include "policy/config.h"
+#include "tests/unit/base/effort.h"
 #include "tests/unit/mcp/bench_stream.h"
 #include "tests/unit/tools/fake_engine.h"
 #include "tools/session/repl_sessions.h"
@@ -388,6 +393,71 @@ a_handle_is_its_tenant_s(void **state)
 	end(bench);
 }
 
+/* Opens a session and leaves it idle. */
+static struct repl_session *
+idle_session(const struct tool_host *host)
+{
+	const struct repl_first first = { .alone = false };
+	const struct limits limits = { .memory_bytes = 1 << 20 };
+	struct repl_turn turn = { .arg = NULL };
+	struct repl_session *session;
+
+	assert_int_equal(repl_session_new(host, NULL, &limits, NULL, &first, &turn, &session,
+					  NULL), 0);
+	repl_session_leave(&turn, true);
+	return session;
+}
+
+/* What a call asks of the sessions: its own by its handle, all its own, and whether its tenant may
+ * have one more, which these limits refuse. */
+static void
+ask_for_its_own(void *arg)
+{
+	const struct tool_host *host = arg;
+	struct repl_session *own = repl_session_next(host->tenant, NULL);
+	const struct limits too_much = { .memory_bytes = UINT64_C(1) << 60 };
+	const struct repl_first first = { .alone = false };
+	struct repl_turn turn = { .arg = NULL };
+	struct repl_session *refused;
+
+	assert_ptr_equal(repl_session_find(host->tenant, repl_session_handle(own)), own);
+	assert_null(repl_session_next(host->tenant, own));
+	assert_null(repl_session_other_job(own));
+	assert_int_equal(repl_session_new(host, NULL, &too_much, NULL, &first, &turn, &refused,
+					  NULL), -ENOSPC);
+}
+
+/* A walk over all sessions would take some hundred times as long. */
+static void
+sessions_of_others_cost_a_call_nothing(void **state)
+{
+	struct config *config = config_new();
+	struct engine_options options = { .base = event_base_new(), .config = config };
+	struct tool_host host = { .base = options.base, .config = config }, other;
+	uint64_t alone;
+
+	(void)state;
+	config->repl.sessions_max = 20000;
+	config->repl.memory_total = UINT64_C(1) << 40;
+	assert_int_equal(engine_new(&options, &host.engine), 0);
+	other = host;
+	host.tenant = engine_tenant(host.engine, 1000);
+	other.tenant = engine_tenant(host.engine, 1001);
+	idle_session(&host);
+	alone = effort(ask_for_its_own, &host);
+	for (int i = 0; i < 10000; i++)
+		idle_session(&other);
+	assert_null(repl_session_find(host.tenant, repl_session_handle(idle_session(&other))));
+	assert_true(effort(ask_for_its_own, &host) < 30 * alone);
+	repl_sessions_close_all();
+	assert_int_equal(fake_repls_open(), 0);
+	tenant_release(host.tenant);
+	tenant_release(other.tenant);
+	engine_free(host.engine);
+	event_base_free(options.base);
+	config_free(config);
+}
+
 int
 main(void)
 {
@@ -402,6 +472,7 @@ main(void)
 		cmocka_unit_test(closing_waits_for_nobody),
 		cmocka_unit_test(the_end_is_told_to_whoever_waits),
 		cmocka_unit_test(an_operator_closes_it_while_a_call_has_the_turn),
+		cmocka_unit_test(sessions_of_others_cost_a_call_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
