@@ -5,10 +5,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -111,19 +114,42 @@ compare_rows(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
+/* The bytes of one record. */
+struct record_bytes {
+	FILE *in;
+	size_t left;			/* as many as it may still have */
+};
+
+/* As json_load_callback_t. A byte at a time, because what is behind the record is the next one. */
+static size_t
+next_byte(void *buffer, size_t, void *arg)
+{
+	struct record_bytes *bytes = arg;
+	int c = bytes->left > 0 ? getc_unlocked(bytes->in) : EOF;
+
+	if (c == EOF)
+		return 0;
+	*(char *)buffer = (char)c;
+	bytes->left--;
+	return 1;
+}
+
 static void
 read_records(struct advisory_reading *reading, FILE *in)
 {
 	for (size_t n = 1; !is_at_end(in); n++) {
+		struct record_bytes bytes = { in, ADVISORIES_RECORD_MAX };
 		json_error_t error;
-		json_t *record = json_loadf(in, JSON_DISABLE_EOF_CHECK, &error);
+		json_t *record = json_load_callback(next_byte, &bytes, JSON_DISABLE_EOF_CHECK,
+						    &error);
 		int r = record ? take_record(&reading->table, record) : 0;
 
 		json_decref(record);
 		if (record && r == 0)
 			continue;
 		snprintf(reading->trouble, sizeof(reading->trouble), "record %zu: %s", n,
-			 r < 0 ? "there are too many advisories" : error.text);
+			 r < 0 ? "there are too many advisories"
+			 : bytes.left == 0 ? "it is too long" : error.text);
 		return;
 	}
 	if (ferror(in))
@@ -140,14 +166,21 @@ static void
 advisories_read(struct writing *writing)
 {
 	struct advisory_reading *reading = (struct advisory_reading *)(void *)writing;
-	FILE *in = fopen(reading->path, "re");
+	int fd = open(reading->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
+	struct stat st;
 
-	if (!in) {
+	if (!in || fstat(fd, &st) < 0)
 		snprintf(reading->trouble, sizeof(reading->trouble), "%s", strerror(errno));
-		return;
-	}
-	read_records(reading, in);
-	fclose(in);
+	else if (!S_ISREG(st.st_mode) || st.st_size > ADVISORIES_FILE_MAX)
+		snprintf(reading->trouble, sizeof(reading->trouble),
+			 "it is no regular file of at most %" PRId64 " bytes", ADVISORIES_FILE_MAX);
+	else
+		read_records(reading, in);
+	if (in)
+		fclose(in);
+	else if (fd >= 0)
+		close(fd);
 }
 
 /* ---- in the loop ---- */
@@ -217,12 +250,6 @@ advisories_trouble(const struct advisories *advisories)
 	if (*advisories->trouble)
 		return advisories->trouble;
 	return advisories->was_read ? NULL : "they are still being read; try again in some seconds";
-}
-
-size_t
-advisories_count(const struct advisories *advisories)
-{
-	return advisories ? advisories->table.n : 0;
 }
 
 /* The first row of a name, or where it would be. */

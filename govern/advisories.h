@@ -17,6 +17,8 @@ struct event_base;
 
 #define ADVISORIES_MAX 500000			/* about one package each */
 #define ADVISORIES_BYTES_MAX (UINT64_C(256) << 20)	/* of memory */
+#define ADVISORIES_FILE_MAX (INT64_C(1) << 30)		/* bytes of the file */
+#define ADVISORIES_RECORD_MAX ((size_t)4 << 20)		/* bytes of a record */
 
 struct advisories *advisories_new(void);
 void advisories_free(struct advisories *advisories);	/* NULL is fine */
@@ -35,8 +37,5 @@ const char *advisories_trouble(const struct advisories *advisories);
 /* What is known of a version of a package (normalised name): a new list of advisory_affects
  * (policy/advisory.h); NULL: nothing. */
 json_t *advisories_of(const struct advisories *advisories, const char *name, const char *version);
-
-/* How many were read. */
-size_t advisories_count(const struct advisories *advisories);
 
 #endif

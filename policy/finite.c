@@ -98,7 +98,7 @@ static const struct finite rows[] = {
 	    "the sets unused for longest are dropped",
 	    "unit/tools/test-owned"),
 	ROW("advisories about packages",
-	    "ADVISORIES_MAX, ADVISORIES_BYTES_MAX", SERVICE,
+	    "ADVISORIES_MAX, ADVISORIES_BYTES_MAX, ADVISORIES_FILE_MAX, ADVISORIES_RECORD_MAX", SERVICE,
 	    "the file is refused, and what was read before counts",
 	    "unit/govern/test-advisories"),
 	ROW("background jobs",

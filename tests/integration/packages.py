@@ -7,6 +7,8 @@ mcp-python-egress from within the installer's worker.
 """
 
 import contextlib
+import http.server
+import io
 import json
 import os
 import random
@@ -960,10 +962,64 @@ def packages_with_advisories_are_refused(ctx):
             assert "cannot be compared: No such file" in answer["message"], answer
 
 
+ADVISORIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "advisories.py")
+
+
+def dump(*records, **more):
+    """A zip file as osv.dev has one for an ecosystem: a JSON file for each record."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as z:
+        for i, record in enumerate(records):
+            z.writestr("GHSA-%d.json" % i, json.dumps(record))
+        for name, text in more.items():
+            z.writestr(name + ".json", text)
+    return data.getvalue()
+
+
+@contextlib.contextmanager
+def serving(pages):
+    """A server of {path: (bytes, Content-Length; None: theirs)}; waits forever before the end of a page whose
+    length is -1. Its URL."""
+    done = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            data, length = pages.get(self.path, (None, None))
+            if data is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            if length != -1:
+                self.send_header("Content-Length", str(len(data) if length is None else length))
+            self.end_headers()
+            self.wfile.write(data)
+            if length == -1:
+                self.wfile.flush()
+                done.wait()
+
+        def log_message(self, *words):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield "http://127.0.0.1:%d" % server.server_address[1]
+    finally:
+        done.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def make_list(ctx, source, to, *options):
+    return subprocess.run([sys.executable, ADVISORIES, "--from", source, *options, to], capture_output=True,
+                          text=True, timeout=ctx.seconds(120))
+
+
 @test
 def a_dump_of_osv_becomes_the_list(ctx):
     """examples/advisories.py takes a zip file, a folder or a file, by itself or from a server."""
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "advisories.py")
     vector = "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"
     scored = {**advisory("PYSEC-1", "alpha", fixed="2"), "database_specific": {},
               "severity": [{"type": "CVSS_V3", "score": vector}]}
@@ -982,8 +1038,7 @@ def a_dump_of_osv_becomes_the_list(ctx):
             f.write(" ".join(json.dumps(record) for record in dump))
         found = []
         for source in "folder", "all.zip", "stream":
-            done = subprocess.run([sys.executable, program, "--from", os.path.join(d, source), to],
-                                  capture_output=True, text=True, timeout=ctx.seconds(60))
+            done = make_list(ctx, os.path.join(d, source), to)
             equal((done.returncode, done.stdout), (0, "2 advisories\n"), done.stderr)
             with open(to) as f:
                 found.append([json.loads(line) for line in f])
@@ -994,11 +1049,60 @@ def a_dump_of_osv_becomes_the_list(ctx):
         for wrong in "nowhere", "bad":
             with open(os.path.join(d, "bad"), "w") as f:
                 f.write("{}")
-            done = subprocess.run([sys.executable, program, "--from", os.path.join(d, wrong), to],
-                                  capture_output=True, text=True, timeout=ctx.seconds(60))
+            done = make_list(ctx, os.path.join(d, wrong), to)
             equal((done.returncode, done.stdout), (1, ""))
             assert wrong in done.stderr and "Traceback" not in done.stderr, done.stderr
         equal(sorted(os.listdir(d)), ["all.zip", "bad", "folder", "stream", "to.jsonl"])
+
+
+@test
+def a_dump_has_bounds(ctx):
+    """What is missing, broken, cut off, late or too large is one clear line, and the list stays."""
+    good = advisory("GHSA-1", "alpha")
+    whole = dump(good, advisory("GHSA-2", "alpha"), good)
+    with zipfile.ZipFile(io.BytesIO(whole)) as z:
+        at = z.infolist()[0].header_offset + 60
+    encrypted, unknown = bytearray(whole), bytearray(whole)
+    central = whole.index(b"PK\1\2")
+    encrypted[6] |= 1
+    encrypted[central + 8] |= 1
+    unknown[8] = unknown[central + 10] = 77
+    pages = {
+        "/whole": (whole, None), "/cut": (whole, len(whole) + 9), "/lines-cut": (json.dumps(good).encode(), 9999),
+        "/half": (whole[:len(whole) // 2], None), "/waits": (whole, -1), "/empty": (b"", None), "/none": (dump(), None),
+        "/flipped": (whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:], None),
+        "/encrypted": (bytes(encrypted), None), "/unknown": (bytes(unknown), None),
+        "/large-record": (dump(good, big='{"id": "%s"}' % ("x" * (4 << 20))), None),
+        "/deep": (dump(good, deep='{"a": %s' % ("[" * 1000000)), None),
+        "/deep-lines": (b"[" * 1000000, None),
+        "/no-json": (dump(good, bad="{"), None), "/no-text": (dump(good, bad=b"\xff\xfe{}"), None),
+        "/no-osv": (dump(good, bad='{"affected": [7]}'), None), "/html": (b"<html>", None),
+        "/others": (dump({"id": "N-1", "affected": [{"package": {"ecosystem": "npm", "name": "x"}}]}), None),
+    }
+    rows = (("nowhere", "404", ()), ("cut", "cut off after", ()), ("lines-cut", "cut off after", ()),
+            ("half", "not a zip file", ()), ("waits", "too long", ("--seconds", "1")), ("empty", "no advisory", ()),
+            ("none", "no advisory", ()), ("flipped", "", ()), ("encrypted", "encrypted", ()), ("unknown", "compression", ()),
+            ("large-record", "'big.json' has more than 4194304 bytes", ()), ("deep", "'deep.json': ", ()),
+            ("deep-lines", "", ()), ("no-json", "'bad.json': ", ()), ("no-text", "'bad.json': ", ()),
+            ("no-osv", "record 2 is not in the format of OSV", ()), ("html", "", ()), ("others", "no advisory", ()),
+            ("whole", "more than 2 records", ("--records", "2")),
+            ("whole", "more than %d bytes" % (len(whole) - 1), ("--bytes", str(len(whole) - 1))))
+    with tempfile.TemporaryDirectory() as d, serving(pages) as url:
+        to = os.path.join(d, "to.jsonl")
+        done = make_list(ctx, url + "/whole", to, "--records", "3", "--bytes", str(len(whole)))
+        equal((done.returncode, done.stdout), (0, "3 advisories\n"), done.stderr)
+        with open(to, "rb") as f:
+            before = f.read()
+        for name, text, options in rows:
+            done = make_list(ctx, "%s/%s" % (url, name), to, *options)
+            equal((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), done.stderr)
+            assert done.stderr.startswith("advisories.py: %s/%s: " % (url, name)), done.stderr
+            assert text in done.stderr, (name, done.stderr)
+        with open(to, "rb") as f:
+            equal(f.read(), before)
+        equal(os.listdir(d), ["to.jsonl"])
+        done = make_list(ctx, url + "/whole", os.path.join(d, "nowhere", "to"))
+        equal((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), done.stderr)
 
 
 # ---- an index that fails --------------------------------------------------------------

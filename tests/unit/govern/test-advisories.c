@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -120,6 +121,8 @@ versions_are_compared(void **state)
 
 /* ---- a file ---- */
 
+#define FIFO "test-advisories-fifo"
+
 static const char records[] =
 	"{\"id\": \"GHSA-1\", \"aliases\": [\"CVE-1\", \"PYSEC-1\"], \"summary\": \"one\\nmore\",\n"
 	" \"database_specific\": {\"severity\": \"HIGH\"}, \"affected\": [\n"
@@ -175,6 +178,27 @@ load(struct advisories *advisories, const char *text)
 	unlink(path);
 }
 
+/* A record with a summary of so many bytes, and lists so deep. */
+static void
+load_deep(struct advisories *advisories, size_t bytes, size_t depth)
+{
+	size_t len;
+	char *text;
+	FILE *memory = open_memstream(&text, &len);
+
+	assert_non_null(memory);
+	fputs("{\"summary\": \"", memory);
+	for (size_t i = 0; i < bytes; i++)
+		putc('s', memory);
+	fputs("\", \"a\": ", memory);
+	for (size_t i = 0; i < 2 * depth; i++)
+		putc(i < depth ? '[' : ']', memory);
+	fputs(depth ? "}" : "0}", memory);
+	assert_int_equal(fclose(memory), 0);
+	load(advisories, text);
+	free(text);
+}
+
 static void
 a_file_is_read(void **state)
 {
@@ -186,7 +210,6 @@ a_file_is_read(void **state)
 	is_known(advisories, "alpha-beta", "1.0", "");
 	load(advisories, records);
 	assert_null(advisories_trouble(advisories));
-	assert_int_equal(advisories_count(advisories), 4);
 	/* the two names of one advisory are one, with the severity; names are normalised */
 	is_known(advisories, "alpha-beta", "1.0", "GHSA-1 high 2");
 	is_known(advisories, "alpha-beta", "2.0", "");
@@ -216,6 +239,17 @@ what_cannot_be_read_replaces_nothing(void **state)
 	load(advisories, "{\"id\": \"GHSA-1\"} {\"id\": ");
 	assert_non_null(strstr(advisories_trouble(advisories), "record 2: "));
 	is_known(advisories, "alpha-beta", "1.0", "GHSA-1 high 2");
+	/* the bounds: of a record's bytes and nesting; a FIFO and a device are not waited for */
+	load_deep(advisories, ADVISORIES_RECORD_MAX + 1, 0);
+	assert_string_equal(advisories_trouble(advisories), "record 1: it is too long");
+	load_deep(advisories, 0, 100000);
+	assert_non_null(strstr(advisories_trouble(advisories), "record 1: maximum parsing depth"));
+	assert_int_equal(mkfifo(FIFO, 0600), 0);
+	advisories_load(advisories, FIFO);
+	unlink(FIFO);
+	assert_non_null(strstr(advisories_trouble(advisories), "no regular file"));
+	advisories_load(advisories, "/dev/zero");
+	assert_non_null(strstr(advisories_trouble(advisories), "no regular file"));
 	load(advisories, " \n");
 	assert_non_null(strstr(advisories_trouble(advisories), "no advisory"));
 	is_known(advisories, "alpha-beta", "1.0", "GHSA-1 high 2");
