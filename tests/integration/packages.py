@@ -1055,6 +1055,55 @@ def a_dump_of_osv_becomes_the_list(ctx):
         equal(sorted(os.listdir(d)), ["all.zip", "bad", "folder", "stream", "to.jsonl"])
 
 
+def checked(client):
+    """What check_environment answers: the members, and the lines of the text."""
+    answer = client.ask("tools/call", {"name": "check_environment", "arguments": {}})
+    return answer["structuredContent"], answer["content"][0]["text"].split("\n")
+
+
+@test
+def check_environment_names_advisories(ctx):
+    """About the packages of the profile, from a zip file that a server has; the worst first. A list that is not
+    there is reported, and one that cannot be renewed stays."""
+    with ctx.client() as client:
+        here, lines = checked(client)
+        assert "advisories" not in here and not any("advisor" in line for line in lines), lines
+    one = here["packages"][0]
+    many = [advisory("GHSA-%d" % i, one["name"], "LOW") for i in range(21)]
+    pages = {"/all.zip": (dump(*many, advisory("MAL-1", one["name"].upper(), fixed="9999"),
+                               advisory("GHSA-old", one["name"], fixed="0.0.0.dev0"),
+                               advisory("GHSA-alpha", "alpha")), None)}
+    with new_store() as store, advisories() as (path, _), serving(pages) as url:
+        packages = "advisories = %s\n" % path
+        os.unlink(path)
+        with ctx.private(config(index.url, store, OPEN, packages)) as s, ctx.client(path=s.socket) as client:
+            s.wait_logged("advisories-failed ")
+            here, lines = checked(client)
+            equal((here["advisories"], here["advisories_trouble"]), ([], "No such file or directory"))
+            assert "advisories: not all is known: No such file or directory" in lines, lines
+            done = make_list(ctx, url + "/all.zip", path)
+            equal((done.returncode, done.stdout), (0, "24 advisories\n"), done.stderr)
+            s.reload()
+            wait_read(s)
+            here, lines = checked(client)
+            assert "advisories_trouble" not in here, here
+            equal(sorted(a["id"] for a in here["advisories"]), sorted([a["id"] for a in many] + ["MAL-1"]))
+            equal({(a["package"], a["version"]) for a in here["advisories"]},
+                  {(here["advisories"][0]["package"], one["version"])})
+            about = [line for line in lines if line.startswith("advisory about ")]
+            equal((len(about), lines[-2:]), (20, ["and 2 further advisories", ""]), lines)
+            assert " %s: MAL-1, critical: Summary of \\x1b[2JMAL-1; fixed in 9999" % one["version"] in about[0], about
+            failed = make_list(ctx, url + "/nowhere.zip", path)
+            equal((failed.returncode, "404" in failed.stderr), (1, True), failed.stderr)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('{"id": ')
+            s.reload()
+            s.wait_logged("advisories-failed ", times=2)
+            here, lines = checked(client)
+            equal(len(here["advisories"]), 22)
+            assert here["advisories_trouble"].startswith("record 1: "), here
+
+
 @test
 def a_dump_has_bounds(ctx):
     """What is missing, broken, cut off, late or too large is one clear line, and the list stays."""

@@ -13,12 +13,16 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "govern/advisories.h"
+#include "govern/gate.h"
+#include "mcp/jsonrpc.h"
 #include "policy/advisory.h"
 #include "policy/config.h"
 #include "policy/packages.h"
 #include "policy/rules.h"
 #include "tools/check/schema/check_environment_input.h"
 #include "tools/check/schema/check_environment_output.h"
+#include "tools/packages/consent.h"
 #include "tools/session/repl_sessions.h"
 #include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
@@ -26,6 +30,7 @@
 
 #define MIB (1024 * 1024)
 #define JSON_INTEGER_MAX ((UINT64_C(1) << 53) - 1)
+#define ADVISORIES_SHOWN 20	/* in the text */
 #define RULES_SHOWN 32		/* of [network] allow */
 #define VERSIONS_TEXT_MAX 1400	/* bytes: a longer list of packages has no versions in the text */
 
@@ -83,6 +88,7 @@ struct state {
 	bool modules;
 	struct engine_enforcement how;
 	struct tenant_counts counts;
+	const json_t *advisories;	/* NULL: none are known */
 };
 
 /* Tools whose calls policy may want approved; of other tool sets, those that run code by them. */
@@ -366,6 +372,60 @@ sorted_packages(const json_t *packages)
 	return name;
 }
 
+/* Those about the packages that are there; NULL: none are known. */
+static json_t *
+advisories_about(const struct tool_host *host, const json_t *environment)
+{
+	json_auto_t *set = xalloc_check(json_array());
+	const char *name;
+	json_t *package;
+
+	json_object_foreach(json_object_get(environment, "packages"), name, package)
+		json_array_append_new(set, json_pack("{s:s,s:O}", "name", name, "version",
+						     json_object_get(package, "version")));
+	return consent_advisories(host, set);
+}
+
+static const char *
+advisories_missing(const struct tool_host *host)
+{
+	return host->gate ? advisories_trouble(gate_advisories(host->gate)) : NULL;
+}
+
+static void
+write_advisories(struct jsonout *out, const struct state *state)
+{
+	const char *trouble = advisories_missing(state->host);
+
+	if (!state->host->config->packages.advisories)
+		return;
+	jsonout_key(out, "advisories");
+	if (state->advisories)
+		jsonrpc_write_value(out, state->advisories);
+	else
+		jsonout_raw(out, "[]", 2);
+	if (trouble)
+		jsonout_member_text(out, "advisories_trouble", trouble);
+}
+
+/* The worst first. */
+static void
+say_advisories(FILE *to, const struct state *state)
+{
+	const char *trouble = advisories_missing(state->host);
+	size_t n = 0, i;
+	const json_t *one;
+
+	for (unsigned int severity = ADVISORY_CRITICAL; severity > ADVISORY_NEVER; severity--)
+		json_array_foreach(state->advisories, i, one)
+			if (advisory_severity(one) == severity && n++ < ADVISORIES_SHOWN)
+				consent_say_advisory(to, one);
+	if (n > ADVISORIES_SHOWN)
+		fprintf(to, "and %zu further advisories\n", n - ADVISORIES_SHOWN);
+	if (trouble)
+		fprintf(to, "advisories: not all is known: %s\n", trouble);
+}
+
 static void
 write_packages(struct jsonout *out, const json_t *environment)
 {
@@ -452,6 +512,7 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 	jsonout_member_text(out, "tenant", tenant_principal(state->host->tenant));
 	write_profiles(out, state->host, state->modules);
 	write_packages(out, environment);
+	write_advisories(out, state);
 	write_reach(out, state->host);
 	jsonout_member_open(out, "limits", '{');
 	write_limits(out, "default", &limits->standard);
@@ -552,6 +613,7 @@ write_environment(FILE *to, const struct state *state, const json_t *environment
 		state->counts.running_max, state->counts.queued, state->counts.queued_max);
 	say_repl_sessions(to, state->host);
 	say_packages(to, json_object_get(environment, "packages"), state->modules);
+	say_advisories(to, state);
 }
 
 /* ---- the run ---- */
@@ -560,7 +622,9 @@ static void
 check_environment_give(const struct tool_host *host, const char *profile, bool modules,
 		       const json_t *environment)
 {
-	struct state state = { .host = host, .profile = profile, .modules = modules };
+	json_auto_t *advisories = advisories_about(host, environment);
+	struct state state = { .host = host, .profile = profile, .modules = modules,
+			       .advisories = advisories };
 	struct tool_writer w;
 
 	tool_write(&w, host);

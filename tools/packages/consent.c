@@ -67,6 +67,20 @@ consent_advisories(const struct tool_host *host, const json_t *set)
 	return all;
 }
 
+void
+consent_say_advisory(FILE *to, const json_t *advisory)
+{
+	const char *summary = member_text(advisory, "summary");
+	const char *fixed = member_text(advisory, "fixed");
+	char line[1024];
+
+	quote_line(line, sizeof(line), summary, strlen(summary));
+	fprintf(to, "advisory about %s %s: %s, %s: %s%s%s\n", member_text(advisory, "package"),
+		member_text(advisory, "version"), member_text(advisory, "id"),
+		member_text(advisory, "severity"), line,
+		fixed ? "; fixed in " : "", fixed ? fixed : "");
+}
+
 /* A set that cannot be compared is refused, too. */
 static int
 check_advisories(const struct tool_host *host, const json_t *advisories, struct why *why_r)

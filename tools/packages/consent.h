@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <jansson.h>
 
@@ -19,6 +20,9 @@ struct consent;
 /* The advisories about the packages of a set: [{"package", "version", "id", "aliases", "severity",
  * "summary", "fixed"}]; NULL: none are known. */
 json_t *consent_advisories(const struct tool_host *host, const json_t *set);
+
+/* Writes a line about one of them: its words are those of whoever wrote the advisory, quoted. */
+void consent_say_advisory(FILE *to, const json_t *advisory);
 
 /* May the tenant have exactly this set, by the rules of [packages]? each_r and why_r: as for
  * packages_decide. advisories: those of consent_advisories. */

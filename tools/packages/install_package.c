@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "base/member.h"
-#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
 #include "policy/requirement.h"
+#include "tools/packages/consent.h"
 #include "tools/packages/delivery.h"
 #include "tools/packages/install.h"
 #include "tools/packages/schema/install_package_input.h"
@@ -44,21 +44,6 @@ struct arguments {
 
 /* ---- the answer ---- */
 
-/* Its words are those of whoever wrote the advisory. */
-static void
-say_advisory(FILE *to, const json_t *advisory)
-{
-	const char *summary = member_text(advisory, "summary");
-	const char *fixed = member_text(advisory, "fixed");
-	char line[1024];
-
-	quote_line(line, sizeof(line), summary, strlen(summary));
-	fprintf(to, "advisory about %s %s: %s, %s: %s%s%s\n", member_text(advisory, "package"),
-		member_text(advisory, "version"), member_text(advisory, "id"),
-		member_text(advisory, "severity"), line,
-		fixed ? "; fixed in " : "", fixed ? fixed : "");
-}
-
 static void
 answer_result(const struct install_result *result, const struct tool_host *host)
 {
@@ -77,7 +62,7 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 			member_text(package, "hash"),
 			json_object_get(package, "built") ? ", built from source" : "");
 	json_array_foreach(result->advisories, i, package)
-		say_advisory(w.text, package);
+		consent_say_advisory(w.text, package);
 	if (w.for_programs) {
 		jsonout_open(&w.structured, '{');
 		jsonout_member_text(&w.structured, "status", install_status_name(result->status));
