@@ -372,19 +372,19 @@ launcher_on_made(void *arg)
 	struct log_quoted quoted;
 
 	launcher_open(l);
-	while (l->n_again < l->n_learned && l->helper.socket >= 0) {
+	while (l->n_again < l->n_learned) {
 		struct learned *learned = &l->learned[l->n_again++];
 		struct why why = { .text = "" };
 		unsigned int number = 0;
 		int r = launcher_learn_again(l, learned->name, &number, &why);
 
+		if (l->helper.socket < 0)
+			return;		/* it was lost meanwhile */
 		learned->number = r < 0 ? r : (int)number;
 		if (r < 0)
 			log_line(LOG_ERR, "profile-not-learned", "profile=%s text=%s",
 				 learned->name, log_quote(&quoted, why.text, strlen(why.text)));
 	}
-	if (l->helper.socket < 0)
-		return;
 	helper_is_back(&l->helper);
 	if (l->on_back)
 		l->on_back(l->arg);

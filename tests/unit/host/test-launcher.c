@@ -37,17 +37,28 @@
 #include "../engine/engine_rig.h"
 #include "../proto/few_fds.h"
 
+/* What becomes of a launcher that reads the configuration again. It has this in common with the
+ * test. */
+enum reading { READS_ALL, READS_NO_MORE, IS_KILLED };
+
+static _Atomic enum reading *reading;
+
 /* What the launcher finds when it reads the configuration again. */
 static const struct config *
 read_again(void *arg)
 {
-	static const char text[] = "[profile more]\nmodules = json is_missing\n[interpreter x]\n"
-				   "worker = /nowhere\n[profile lost]\ninterpreter = x\n";
+	static const char all[] = "[profile more]\nmodules = json is_missing\n[interpreter x]\n"
+				  "worker = /nowhere\n[profile lost]\ninterpreter = x\n";
+	const char *text = *reading == READS_NO_MORE ? "[profile other]\nmodules = json\n" : all;
 	own_fd int fd = memfd_create("config", MFD_CLOEXEC);
 	struct config *config = config_new();
 	char path[64];
 
 	(void)arg;
+	if (*reading == IS_KILLED) {
+		*reading = READS_ALL;
+		raise(SIGKILL);
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
 	    config_read(config, path, stderr) == 0)
@@ -65,6 +76,9 @@ set_up(void **state)
 	rig.base = event_base_new();
 	rig.config = config_new();
 	rig.programs.read = read_again;
+	reading = mmap(NULL, sizeof(*reading), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	assert_ptr_not_equal(reading, MAP_FAILED);
 	if (startup_privilege(rig.config, false, &rig.programs, &rig.launcher, &rig.cgroups,
 			      &why) == 0)
 		return 0;
@@ -274,29 +288,58 @@ only_children_are_adopted(void **state)
 	assert_int_equal(launcher_adopt(rig.launcher, child), -ESRCH);
 }
 
+static bool back;
+
 static void
 on_back(void *arg)
 {
 	*(bool *)arg = true;
 }
 
-/* Last: from now on the loop watches it. The next launcher starts what the one before it was told
- * to learn, by the same number. */
+/* The loop watches it from now on. A new launcher cannot learn again what has left the
+ * configuration: that profile has no zygotes, and all others have. One that is lost while it learns
+ * is replaced like any other. */
 static void
-it_is_made_again(void **state)
+what_it_cannot_learn_again(void **state)
 {
 	struct why why = { .text = "" };
 	unsigned int profile = 0;
-	bool back = false;
 	struct launch launch;
 
 	(void)state;
 	assert_int_equal(launcher_learn(rig.launcher, "more", &profile, &why), 0);
 	forkers_watch(rig.base, NULL, NULL);
 	launcher_watch(rig.launcher, rig.base, on_back, &back);
+	*reading = READS_NO_MORE;
 	assert_int_equal(kill(launcher_pid(rig.launcher), SIGKILL), 0);
 	rig_turn_until(&back);
-	assert_int_equal(helper_state(HELPER_LAUNCHER).lost, 1);
+	assert_int_equal(start(LAUNCH_ZYGOTE, profile, &launch), -ENOENT);
+	zygote_starts(0);
+	back = false;
+	*reading = IS_KILLED;
+	assert_int_equal(kill(launcher_pid(rig.launcher), SIGKILL), 0);
+	rig_turn_until(&back);
+	assert_int_equal(*reading, READS_ALL);
+	assert_int_equal(helper_state(HELPER_LAUNCHER).lost, 2);
+	assert_int_equal(helper_state(HELPER_LAUNCHER).away, 0);
+	zygote_starts(profile);
+}
+
+/* Last: the loop watches it. The next launcher starts what the one before it was told
+ * to learn, by the same number. */
+static void
+it_is_made_again(void **state)
+{
+	struct why why = { .text = "" };
+	unsigned int profile = 0;
+	struct launch launch;
+
+	(void)state;
+	assert_int_equal(launcher_learn(rig.launcher, "more", &profile, &why), 0);
+	back = false;
+	assert_int_equal(kill(launcher_pid(rig.launcher), SIGKILL), 0);
+	rig_turn_until(&back);
+	assert_int_equal(helper_state(HELPER_LAUNCHER).lost, 3);
 	zygote_starts(0);
 	assert_int_equal(zygote_misses(profile, 0), 1);
 	assert_int_equal(zygote_misses(profile, LEARNABLE_BARE), 0);
@@ -400,6 +443,7 @@ run_group(void)
 		cmocka_unit_test(no_more_than_four_live),
 		cmocka_unit_test(only_children_are_adopted),
 		cmocka_unit_test(what_is_learned_is_configured),
+		cmocka_unit_test(what_it_cannot_learn_again),
 		cmocka_unit_test(it_is_made_again),
 	};
 
