@@ -4,6 +4,7 @@
 #ifndef BASE_OWNERFILE_H
 #define BASE_OWNERFILE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -13,14 +14,17 @@
 int ownerfile_open(const char *path, struct stat *stat_r);
 
 /* Is an open file still the one at its path? False: it was removed, renamed or replaced. A link at
- * path is another file. */
+ * path is another file. Where this process may not look, a file that has a name is the same. */
 static inline bool
 samefile(int fd, const char *path)
 {
 	struct stat own, there;
 
-	return fstat(fd, &own) == 0 && lstat(path, &there) == 0 && own.st_dev == there.st_dev &&
-	       own.st_ino == there.st_ino;
+	if (fstat(fd, &own) < 0)
+		return false;
+	if (lstat(path, &there) < 0)
+		return errno == EACCES && own.st_nlink > 0;
+	return own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
 #endif

@@ -241,8 +241,6 @@ engine_free(struct engine *engine)
 	if (engine->options.cgroups != NULL)
 		cgroup_root_unwatch(engine->options.cgroups);
 	learning_save(engine);
-	if (engine->options.learned)
-		fclose(engine->options.learned);
 	free(engine->learning);
 	free(engine->ready_text);
 	free(engine);

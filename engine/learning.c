@@ -3,15 +3,13 @@
  * Reads:   the text of scripts, and times that scripts report: both only choose a zygote. */
 #include "engine/learning.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/xalloc.h"
 #include "engine/engine_parts.h"
 #include "engine/pool.h"
 #include "engine/share.h"
@@ -99,24 +97,28 @@ learning_load(struct engine *engine)
 
 	while (file && fscanf(file, "%64s %255s %15" SCNd64, profile, module, &named_s) == 3)
 		load_one(engine, profile, module, named_s);
+	if (file)
+		fclose(file);
 }
 
 void
 learning_save(struct engine *engine)
 {
 	const struct config *config = engine->config;
-	FILE *file = engine->options.learned;
+	char *text;
+	size_t len;
+	FILE *file;
 
-	if (file == NULL)
+	if (!engine->options.on_learned)
 		return;
-	rewind(file);
+	file = xalloc_check(open_memstream(&text, &len));
 	for (size_t p = 0; p < config->n_profiles; p++)
 		for (size_t i = 0; i < learnable_count(config); i++)
 			if (engine->learning[p].kept & UINT64_C(1) << i)
 				fprintf(file, "%s %s %" PRId64 "\n", config->profile[p].name,
 					learnable_name(config, i), engine->learning[p].named_s[i]);
-	if (fflush(file) != 0 || ftruncate(fileno(file), ftello(file)) < 0)
-		log_line(LOG_WARNING, "learned-not-kept", "err=%s", strerrorname_np(errno));
+	xassert(fclose(file) == 0);
+	engine->options.on_learned(engine->options.learned_arg, text);
 }
 
 /* ---- choosing ---- */

@@ -24,8 +24,11 @@ struct engine_options {
 	bool early;				/* the first zygotes are bare (learnable.h), and are
 						 * replaced soon */
 	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
-	FILE *learned;				/* the engine's from now on: learning.h. NULL: what
-						 * is learned is not kept over a restart */
+	FILE *learned;				/* engine_new reads and closes it: learning.h.
+						 * NULL: nothing was learned before */
+	void (*on_learned)(void *arg, char *text);	/* takes over what the next service reads
+							 * as learned. NULL: it is not kept */
+	void *learned_arg;
 	struct rota *rota;			/* borrowed; for long answers. NULL: they wait for
 						 * no turn */
 };

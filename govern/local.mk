@@ -17,5 +17,6 @@ libgovern_a_SOURCES = \
 	govern/metrics.c govern/metrics.h \
 	govern/openmetrics.c govern/openmetrics.h \
 	govern/subject.c govern/subject.h \
+	govern/whole_file.c govern/whole_file.h \
 	govern/writer.c govern/writer.h
 libgovern_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

@@ -38,6 +38,7 @@ add_all(struct fence_files *files, const struct fences_of *of)
 		{ config->audit.file, FENCE_WRITE },
 		{ config->admin.approvals, FENCE_WRITE },
 		{ config->mcp.repeat_file, FENCE_WRITE },
+		{ config->pool.learned_file, FENCE_WRITE },
 		{ config->admin.socket, FENCE_REMOVE },
 		{ socketfile_path(of->endpoints->file), FENCE_REMOVE },
 		{ socketfile_path(of->endpoints->http_file), FENCE_REMOVE },

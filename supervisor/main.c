@@ -43,6 +43,7 @@
 #include "engine/upstream.h"
 #include "govern/gate.h"
 #include "govern/metrics.h"
+#include "govern/whole_file.h"
 #include "host/directory.h"
 #include "host/filestore.h"
 #include "host/forker.h"
@@ -575,11 +576,13 @@ on_slow_turn(unsigned int milliseconds)
 static int
 supervisor_build(struct supervisor *s)
 {
+	struct whole_file *learned = governance_learned(s->governance);
 	struct engine_options engine = { .config = s->config,
 					 .early = s->stdio,
 					 .launcher = s->launcher,
 					 .filestore = s->filestore,
-					 .learned = governance_give_learned(s->governance),
+					 .on_learned = learned ? whole_file_write : NULL,
+					 .learned_arg = learned,
 					 .cgroups = s->cgroups };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
@@ -612,6 +615,7 @@ supervisor_build(struct supervisor *s)
 	s->metrics = metrics_new();
 	mcp.gate = streams.gate = http.gate = governance_gate(s->governance);
 	engine.observer = metrics_observer(s->metrics, gate_observer(mcp.gate));
+	engine.learned = whole_file_read(learned);
 	r = engine_new(&engine, &s->engine);
 	if (r < 0)
 		return r;

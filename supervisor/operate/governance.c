@@ -3,7 +3,6 @@
 #include "supervisor/operate/governance.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +22,7 @@
 #include "govern/audit.h"
 #include "govern/gate.h"
 #include "govern/ledger.h"
+#include "govern/whole_file.h"
 #include "host/fence_files.h"
 #include "policy/config.h"
 #include "policy/id_range.h"
@@ -39,7 +39,7 @@ struct governance {
 	struct ledger *ledger;
 	struct gate *gate;
 	struct event_base *base;	/* borrowed */
-	FILE *learned;			/* until the engine gets it */
+	struct whole_file *learned;	/* NULL: it is not kept */
 	struct governance_reloads reloads;
 };
 
@@ -59,17 +59,6 @@ static const char *
 in_records(bool as_service, const char *path)
 {
 	return as_service && access(GOVERNANCE_RECORDS, W_OK) == 0 ? path : NULL;
-}
-
-/* An error is no reason not to serve. */
-static FILE *
-open_learned(const char *path)
-{
-	int fd = path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
-
-	if (path && fd < 0)
-		log_line(LOG_WARNING, "learned-not-kept", "err=%s", strerrorname_np(errno));
-	return fd < 0 ? NULL : xalloc_check(fdopen(fd, "r+"));
 }
 
 int
@@ -99,7 +88,7 @@ governance_new(const struct config *config, bool as_service,
 	}
 	file = config->pool.learned_file ? config->pool.learned_file
 					 : in_records(as_service, GOVERNANCE_RECORDS "/learned");
-	g->learned = open_learned(file);
+	g->learned = whole_file_new(file, "learned");
 	*governance_r = g;
 	return 0;
 }
@@ -181,6 +170,8 @@ governance_start_threads(void *arg)
 
 	if (r == 0)
 		r = approvals_start_thread(g->approvals);
+	if (r == 0)
+		r = whole_file_start(g->learned, g->base);
 	if (r == 0 && g->started->packages.advisories)
 		r = advisories_start(g->advisories, g->base);
 	if (r == 0)
@@ -203,8 +194,7 @@ governance_free(struct governance *g)
 	if (ran)
 		audit_write(g->audit, AUDIT_STOPPED, NULL, NULL, NULL);
 	audit_free(g->audit);
-	if (g->learned)
-		fclose(g->learned);
+	whole_file_free(g->learned);
 	config_free(g->started);
 	config_free(g->config);
 	free(g->reloads.text);
@@ -217,10 +207,10 @@ governance_gate(struct governance *g)
 	return g->gate;
 }
 
-FILE *
-governance_give_learned(struct governance *g)
+struct whole_file *
+governance_learned(struct governance *g)
 {
-	return give_ptr(g->learned);
+	return g->learned;
 }
 
 struct ledger *

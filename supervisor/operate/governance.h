@@ -17,6 +17,7 @@ struct gate;
 struct ledger;
 struct governance;
 struct socketfile;
+struct whole_file;
 struct why;
 
 #define ADMIN_SOCKETS 2		/* one from systemd, and one of the service's own */
@@ -50,7 +51,7 @@ struct gate *governance_gate(struct governance *governance);
 struct ledger *governance_ledger(struct governance *governance);
 
 /* The file of what is learned (engine/learning.h), for the engine. NULL: there is none. */
-FILE *governance_give_learned(struct governance *governance);
+struct whole_file *governance_learned(struct governance *governance);
 
 /* Calls of governance_reload to its owner. */
 struct governance_watcher {

@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from harness import Skip, equal, main, test, tests
+from inside import thread_held
 from operate import Directory, command
 from package_index import NGINX, Index
 from package_store import config as store_config, install, new_store
@@ -529,6 +530,23 @@ def a_service_that_starts_again_has_learned(ctx):
             client.run("print(1)")
             until("one is learned", lambda: profile_of(ctx, service)["learned"] == ["binds"])
         equal([one.split()[:2] for one in read_text(path).splitlines()], [["basic", "binds"]])
+
+
+@test(private=True)
+def nobody_waits_for_the_disk_of_what_is_learned(ctx):
+    """What writes the file is held, as by a disk that does not answer. Meanwhile somebody removes the
+    file, and it is made again."""
+    with tempfile.TemporaryDirectory(prefix="mcp-learned-") as directory:
+        path = directory + "/learned"
+        os.chmod(directory, 0o777)
+        with learning(ctx, "learned_file = %s\n" % path) as (service, client):
+            with thread_held(service.pid, "files"):
+                until_learned(client)
+                until("status says so", lambda: profile_of(ctx, service)["learned"] == ["slow"])
+                equal(read_text(path), "")
+                os.unlink(path)
+            until("it is written down", lambda: "basic slow " in (read_text(path) or ""))
+            service.wait_logged("file-replaced what=learned")
 
 
 @test(private=True)
