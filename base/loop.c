@@ -47,10 +47,8 @@ loop_free_now(struct loop *loop)
 }
 
 static void
-on_free_event(evutil_socket_t fd, short what, void *arg)
+on_free_event(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	loop_free_now(arg);
 }
 
@@ -108,11 +106,10 @@ loop_free_later(struct loop *loop, void (*free_fn)(void *object), void *object)
 }
 
 static void
-on_signal_event(evutil_socket_t number, short what, void *arg)
+on_signal_event(evutil_socket_t number, short, void *arg)
 {
 	struct signal_watch *watch = arg;
 
-	(void)what;
 	watch->on_signal((int)number, watch->arg);
 }
 

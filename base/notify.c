@@ -38,22 +38,17 @@ notify_say(const char *state)
 }
 
 static void
-on_watchdog(evutil_socket_t fd, short what, void *arg)
+on_watchdog(evutil_socket_t, short, void *)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	notify_say("WATCHDOG=1");
 }
 
 static void
-on_status(evutil_socket_t fd, short what, void *arg)
+on_status(evutil_socket_t, short, void *arg)
 {
 	struct notify *n = arg;
 	char now[NOTIFY_STATUS_MAX], state[sizeof("STATUS=") + NOTIFY_STATUS_MAX];
 
-	(void)fd;
-	(void)what;
 	n->describe(n->arg, now, sizeof(now));
 	if (strcmp(now, n->last) == 0)
 		return;
@@ -99,11 +94,10 @@ notify_ready(struct notify *n)
 }
 
 void
-notify_reloading(struct notify *n)
+notify_reloading(struct notify *)
 {
 	char state[64];
 
-	(void)n;
 	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_us());
 	notify_say(state);
 }

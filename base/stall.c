@@ -75,12 +75,10 @@ stall_arm(unsigned int ms)
 /* If the signal comes while the loop rests, the timer was armed in the turn before. It is not armed
  * again, so it wakes the loop only once. */
 static void
-stall_on_signal(int number, siginfo_t *info, void *context)
+stall_on_signal(int, siginfo_t *info, void *)
 {
 	int error = errno;
 
-	(void)number;
-	(void)context;
 	/* Other processes may send the same signal. */
 	if (info->si_code != SI_TIMER)
 		return;
@@ -117,9 +115,8 @@ stall_guard(void (*slow)(unsigned int milliseconds))
 }
 
 static void
-stall_on_continued(int number)
+stall_on_continued(int)
 {
-	(void)number;
 	guard.stops++;
 }
 

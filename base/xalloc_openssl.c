@@ -5,18 +5,14 @@
 #include <openssl/crypto.h>
 
 static void *
-openssl_malloc(size_t size, const char *file, int line)
+openssl_malloc(size_t size, const char *, int)
 {
-	(void)file;
-	(void)line;
 	return xmalloc(size);
 }
 
 static void *
-openssl_realloc(void *mem, size_t size, const char *file, int line)
+openssl_realloc(void *mem, size_t size, const char *, int)
 {
-	(void)file;
-	(void)line;
 	if (size > 0)
 		return xrealloc(mem, size);
 	free(mem);
@@ -24,10 +20,8 @@ openssl_realloc(void *mem, size_t size, const char *file, int line)
 }
 
 static void
-openssl_free(void *mem, const char *file, int line)
+openssl_free(void *mem, const char *, int)
 {
-	(void)file;
-	(void)line;
 	free(mem);
 }
 

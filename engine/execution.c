@@ -278,13 +278,11 @@ execution_id(const struct execution *e)
 static void end_run(struct execution *e, enum stop_reason reason);
 
 static void
-on_deadline(evutil_socket_t fd, short what, void *arg)
+on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct execution *e = arg;
 	uint64_t used;
 
-	(void)fd;
-	(void)what;
 	if (e->stopping == INTERRUPTED) {
 		end_run(e, e->facts.stop);
 		return;

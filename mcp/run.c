@@ -282,12 +282,10 @@ on_tool_task(void *arg, const char *status)
 
 /* Does the steps that were impossible while a function of the tool was on the stack. */
 static void
-run_on_soon(evutil_socket_t fd, short what, void *arg)
+run_on_soon(evutil_socket_t, short, void *arg)
 {
 	struct mcp_run *run = arg;
 
-	(void)fd;
-	(void)what;
 	if (run->holders == 0)
 		run_free_run(run);
 	else
@@ -353,14 +351,12 @@ wind_clock(struct mcp_run *run, uint32_t seconds)
 /* The run takes longer than a client should wait: it becomes a task now. Most runs end before, so
  * their clients need not ask for the result. */
 static void
-on_long(evutil_socket_t fd, short what, void *arg)
+on_long(evutil_socket_t, short, void *arg)
 {
 	struct mcp_run *run = arg;
 	uint32_t seconds = run->config->mcp.task_after_seconds;
 	char text[TOOL_WAITS_MAX];
 
-	(void)fd;
-	(void)what;
 	/* No client can be told of a task now. The clock starts again, for the client that will
 	 * bring the answers. */
 	if (run->parked)

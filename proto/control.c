@@ -46,21 +46,18 @@ control_flush(struct control *control)
 }
 
 static void
-control_on_writable(evutil_socket_t fd, short what, void *arg)
+control_on_writable(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	control_flush(arg);
 }
 
 static void
-control_on_readable(evutil_socket_t fd, short what, void *arg)
+control_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct control *control = arg;
 	struct frame frame = { 0 };
 	int r = frame_reader_read(&control->reader, fd, &frame);
 
-	(void)what;
 	if (r > 0) {
 		control->on_frame(control->arg, &frame);
 		frame_done(&frame);

@@ -188,9 +188,8 @@ read_again(void *arg)
 
 /* A token was revoked: somebody else may have known it, and have asked for links by it. */
 static void
-end_links(void *arg, const char *principal)
+end_links(void *, const char *principal)
 {
-	(void)arg;
 	links_end(principal);
 }
 
@@ -268,12 +267,10 @@ set_deadline(struct supervisor *s, unsigned int seconds)
 }
 
 static void
-main_on_deadline(evutil_socket_t fd, short what, void *arg)
+main_on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct supervisor *s = arg;
 
-	(void)fd;
-	(void)what;
 	log_line(LOG_WARNING, "stop-deadline", "sessions=%zu http=%zu engine=%s",
 		 stream_set_count(s->streams), http_server_count(s->http),
 		 s->engine_done ? "done" : "busy");

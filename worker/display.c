@@ -53,14 +53,13 @@ await_output(void)
 
 /* The interpreter's lock is kept: two threads must not write frames at once. */
 static PyObject *
-send_display(PyObject *self, PyObject *args)
+send_display(PyObject *, PyObject *args)
 {
 	struct msg msg = { .type = MSG_DISPLAY, .display.id = display_run_id };
 	unsigned int object, kind;
 	Py_ssize_t len;
 	int r;
 
-	(void)self;
 	if (!PyArg_ParseTuple(args, "IIy#", &object, &kind, &msg.display.data.at, &len))
 		return NULL;
 	msg.display.object = object;

@@ -20,9 +20,8 @@ static bool is_born;
 
 /* Calls self, the function that a module has registered. Does nothing before hooks_born(). */
 static PyObject *
-at_fork(PyObject *self, PyObject *none)
+at_fork(PyObject *self, PyObject *)
 {
-	(void)none;
 	return is_born ? PyObject_CallNoArgs(self) : Py_NewRef(Py_None);
 }
 
@@ -68,11 +67,10 @@ wrap_all(PyObject *kwargs)
 }
 
 static PyObject *
-hooks_register(PyObject *self, PyObject *args, PyObject *kwargs)
+hooks_register(PyObject *, PyObject *args, PyObject *kwargs)
 {
 	PyObject *wrapped, *result;
 
-	(void)self;
 	if (!kwargs || !is_about_threads())
 		return PyObject_Call(real, args, kwargs);
 	wrapped = wrap_all(kwargs);
@@ -111,10 +109,8 @@ hooks_watch(void)
 }
 
 static PyObject *
-hooks_settle(PyObject *self, PyObject *none)
+hooks_settle(PyObject *, PyObject *)
 {
-	(void)self;
-	(void)none;
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(in_child); i++) {
 		PyObject *result = PyObject_CallNoArgs(PyList_GET_ITEM(in_child, i));
 
@@ -142,12 +138,10 @@ static PyObject *watcher;	/* called with the name of an event; NULL: nobody is *
 /* An audit hook stays for as long as the process lives. Only events of sockets, threads and
  * new audit hooks go to Python. */
 static int
-on_event(const char *event, PyObject *args, void *arg)
+on_event(const char *event, PyObject *, void *)
 {
 	PyObject *call = watcher, *result;
 
-	(void)args;
-	(void)arg;
 	if (!call || (strncmp(event, "socket.", 7) != 0 && strncmp(event, "_thread.", 8) != 0 &&
 		      strcmp(event, "sys.addaudithook") != 0))
 		return 0;
@@ -159,11 +153,10 @@ on_event(const char *event, PyObject *args, void *arg)
 }
 
 static PyObject *
-watch_events(PyObject *self, PyObject *call)
+watch_events(PyObject *, PyObject *call)
 {
 	static bool is_hooked;
 
-	(void)self;
 	if (!is_hooked && PySys_AddAuditHook(on_event, NULL) < 0)
 		return NULL;
 	is_hooked = true;

@@ -206,11 +206,10 @@ is_private(PyObject *key)
 /* Clears the names of a module at its end, in the order of CPython: those with one underscore
  * first, __builtins__ never. No key is removed, so destructors that run meanwhile do no harm. */
 static PyObject *
-clear_dict(PyObject *self, PyObject *dict)
+clear_dict(PyObject *, PyObject *dict)
 {
 	PyObject *key, *value;
 
-	(void)self;
 	if (!PyDict_Check(dict))
 		return PyErr_Format(PyExc_TypeError, "names have to be a dictionary");
 	for (int all = 0; all < 2; all++)

@@ -178,9 +178,8 @@ static bool has_host_name;
 
 /* The filter of a container refuses the call in most default settings. */
 static int
-host_name(const struct jail_birth *b)
+host_name(const struct jail_birth *)
 {
-	(void)b;
 	has_host_name = sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) == 0;
 	return has_host_name || errno == EPERM ? 0 : -errno;
 }
@@ -220,18 +219,16 @@ jail_capabilities(const struct jail_birth *b)
 }
 
 static int
-no_new_privs(const struct jail_birth *b)
+no_new_privs(const struct jail_birth *)
 {
-	(void)b;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
 /* Ends the worker with the supervisor. Set after the last change of credentials, which would
  * clear it. If the supervisor ended before this, the worker finds its control socket closed. */
 static int
-end_with_supervisor(const struct jail_birth *b)
+end_with_supervisor(const struct jail_birth *)
 {
-	(void)b;
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }

@@ -90,22 +90,19 @@ put_on_huge_pages(const struct run *run)
 static size_t before;			/* objects */
 
 static int
-count_object(struct dl_phdr_info *info, size_t size, void *n)
+count_object(struct dl_phdr_info *, size_t, void *n)
 {
-	(void)info;
-	(void)size;
 	++*(size_t *)n;
 	return 0;
 }
 
 /* Objects come in the order in which they were loaded; the first is the program. */
 static int
-join_object(struct dl_phdr_info *info, size_t size, void *n)
+join_object(struct dl_phdr_info *info, size_t, void *n)
 {
 	size_t number = (*(size_t *)n)++;
 	struct run run = join_read_only(info);
 
-	(void)size;
 	if (number == 0)
 		put_on_huge_pages(&run);
 	if (number >= before)

@@ -19,10 +19,8 @@ modules_begin(uint32_t modules)
 }
 
 static PyObject *
-may_ask(PyObject *self, PyObject *none)
+may_ask(PyObject *, PyObject *)
 {
-	(void)self;
-	(void)none;
 	return PyBool_FromLong(modules_left > 0 && ask_run() != 0);
 }
 
@@ -49,12 +47,11 @@ modules_exchange(const char *name, size_t len)
 }
 
 static PyObject *
-ask_module(PyObject *self, PyObject *name)
+ask_module(PyObject *, PyObject *name)
 {
 	const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
 	bool mounted = false;
 
-	(void)self;
 	if (!text && !PyErr_Occurred())
 		return PyErr_Format(PyExc_TypeError, "a module's name has to be a string");
 	if (text && strlen(text) > 0 && strlen(text) <= MODULE_NAME_MAX && ask_enter() == 0) {

@@ -90,12 +90,11 @@ struct names {
 };
 
 static int
-on_object(struct dl_phdr_info *info, size_t size, void *arg)
+on_object(struct dl_phdr_info *info, size_t, void *arg)
 {
 	struct names *names = arg;
 	char *name;
 
-	(void)size;
 	if (info->dlpi_name[0] == '\0')
 		return 0;
 	if (names->n == names->room) {
@@ -137,9 +136,8 @@ visit_libraries(void (*visit)(void *library, void *arg), void *arg)
  * that a library needs. A library that needs both runtimes is skipped, but its libgomp is visited,
  * too. */
 static void
-look_for_libgomp(void *library, void *arg)
+look_for_libgomp(void *library, void *)
 {
-	(void)arg;
 	if (!dlsym(library, "__kmpc_fork_call"))
 		add_function(&pauses, dlsym(library, "omp_pause_resource_all"));
 }
@@ -154,9 +152,8 @@ look_for_openblas(void *library, void *arg)
 /* ---- their threads ---- */
 
 static int
-count_changes(struct dl_phdr_info *info, size_t size, void *arg)
+count_changes(struct dl_phdr_info *info, size_t, void *arg)
 {
-	(void)size;
 	*(unsigned long long *)arg = info->dlpi_adds + info->dlpi_subs;
 	return 1;
 }

@@ -15,22 +15,20 @@ typedef int start_function(main_function *run, int argc, char **argv, void (*ini
 start_function __libc_start_main;
 
 static int
-run_worker(int argc, char **argv, char **envp)
+run_worker(int argc, char **argv, char **)
 {
-	(void)envp;
 	title_keep(argv);
 	return program_is_sealed() ? program_run(argc, argv) : EXIT_FAILURE;
 }
 
 /* A program's first instructions call this function of the C library with the program's main. */
 int
-__libc_start_main(main_function *run, int argc, char **argv, void (*init)(void),
+__libc_start_main(main_function *, int argc, char **argv, void (*init)(void),
 		  void (*fini)(void), void (*unload)(void), void *stack_end)
 {
 	void *at = dlsym(RTLD_NEXT, "__libc_start_main");
 	start_function *start;
 
-	(void)run;
 	if (!at)
 		abort();
 	memcpy(&start, &at, sizeof(start));

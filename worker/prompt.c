@@ -102,11 +102,10 @@ reads_given_input(void)
 }
 
 static PyObject *
-prompt_input(PyObject *self, PyObject *const *args, Py_ssize_t n)
+prompt_input(PyObject *, PyObject *const *args, Py_ssize_t n)
 {
 	PyObject *prompt = NULL, *line;
 
-	(void)self;
 	if (n != 1 && n != 0)
 		return PyObject_Vectorcall(native_input, args, (size_t)n, NULL);
 	if (n == 1 && !(prompt = PyObject_Str(args[0])))

@@ -196,9 +196,8 @@ session_on_message(const struct operation *now, struct frame *frame)
 /* ---- the loop ---- */
 
 static void
-on_child(int signal)
+on_child(int)
 {
-	(void)signal;
 }
 
 /* The time to wait for events. When it has passed without an event, session_on_quiet is to be

@@ -74,12 +74,11 @@ tools_take_text(PyObject *text, struct msg_str *str_r, size_t most)
 }
 
 static PyObject *
-ask_tool(PyObject *self, PyObject *args)
+ask_tool(PyObject *, PyObject *args)
 {
 	struct msg_tool_call call = { .has_tool = false };
 	PyObject *server, *tool, *arguments;
 
-	(void)self;
 	if (!PyArg_ParseTuple(args, "UOO", &server, &tool, &arguments) ||
 	    !tools_take_text(server, &call.server, TOOL_SERVER_MAX))
 		return NULL;

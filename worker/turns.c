@@ -216,12 +216,11 @@ buffer_write(PyObject *self, PyObject *data)
 }
 
 static PyObject *
-buffer_flush(PyObject *self, PyObject *none)
+buffer_flush(PyObject *self, PyObject *)
 {
 	unsigned int entered;
 	PyObject *flushed;
 
-	(void)none;
 	if (divided && elsewhere(descriptor_of(self)))
 		Py_RETURN_NONE;
 	entered = turns_enter();

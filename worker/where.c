@@ -168,9 +168,8 @@ on_crash(int signal)
 }
 
 static void
-on_ask(int signal, siginfo_t *info, void *context)
+on_ask(int signal, siginfo_t *info, void *)
 {
-	(void)context;
 	if (info->si_code != SI_USER || info->si_pid != 1) {
 		/* A signal of the script itself has its default effect: it ends the process, but
 		 * not init. */

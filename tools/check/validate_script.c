@@ -171,12 +171,11 @@ validate_script_say(FILE *to, const struct tool_host *host, const struct finding
 }
 
 static void
-validate_script_answer_findings(const struct tool_host *host, const char *profile,
+validate_script_answer_findings(const struct tool_host *host, const char *,
 				const struct findings *findings)
 {
 	struct tool_writer w;
 
-	(void)profile;
 	tool_write(&w, host);
 	validate_script_say(w.text, host, findings);
 	if (w.for_programs)

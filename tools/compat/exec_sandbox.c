@@ -131,7 +131,7 @@ say_outcome(FILE *to, const struct outcome *outcome, const char *advice,
 
 /* As in that server, a script that fails is a normal answer: not isError. */
 static void
-exec_sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+exec_sandbox_answer(const struct outcome *outcome, unsigned int, const struct tool_host *host)
 {
 	const struct reader reader = { host, outcome->id, host->config->exec_sandbox.text_tokens };
 	bool ran = outcome_ran(outcome->status);
@@ -141,7 +141,6 @@ exec_sandbox_answer(const struct outcome *outcome, unsigned int flags, const str
 	FILE *to;
 	size_t len;
 
-	(void)flags;
 	missing_advise(host, outcome, false, advice);
 	to = xalloc_check(open_memstream(&whole, &len));
 	say_outcome(to, outcome, advice, NULL);
@@ -283,7 +282,7 @@ const struct tool execute_python_tool = {
 /* ---- check_environment ---- */
 
 static void
-answer_environment(const struct tool_host *host, const char *profile, bool modules,
+answer_environment(const struct tool_host *host, const char *profile, bool,
 		   const json_t *environment)
 {
 	const struct config *config = host->config;
@@ -292,7 +291,6 @@ answer_environment(const struct tool_host *host, const char *profile, bool modul
 	struct tool_writer w;
 	json_t *package;
 
-	(void)modules;
 	engine_enforcement(host->engine, &how);
 	tool_write(&w, host);
 	fprintf(w.text, "Python version: %s\nuv: not used\nPlatform: %s %s\n"
@@ -388,12 +386,11 @@ say_warnings(FILE *to, const struct tool_host *host, const struct findings *find
 }
 
 static void
-answer_findings(const struct tool_host *host, const char *profile,
+answer_findings(const struct tool_host *host, const char *,
 		const struct findings *findings)
 {
 	struct tool_writer w;
 
-	(void)profile;
 	tool_write(&w, host);
 	if (findings->n_errors) {
 		say_errors(w.text, findings);
