@@ -412,6 +412,34 @@ def cancelling_stops_it(ctx):
         ctx.healthy(client)
 
 
+@test(private=True)
+def a_job_has_the_time_of_the_operator(ctx):
+    """Without timeout_seconds not that of a call, behind which somebody waits. The answer names it."""
+    with ctx.private("[limits]\ntimeout_seconds = 1\ncpu_seconds = 1\ntimeout_max = 600\n") as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        slow = "import time\nend = time.time() + 2.5\nwhile time.time() < end: pass\n'whole'"
+        for more, seconds, state in (({}, 600, "done"), ({"timeout_seconds": 1.5}, 1.5, "failed")):
+            o = client.run(slow, background=True, **more)
+            assert "It may run for %g s." % seconds in o.text, o.text
+            s, _ = finish(ctx, client, o.structured["job"])
+            equal((s["state"], s["answer"]["status"]), (state, "ok" if state == "done" else "timeout"))
+
+
+@test
+def who_waits_sees_what_it_writes(ctx):
+    """As progress of the call of the tool job, line by line, and never that there is no output."""
+    with ctx.client(timeout=ctx.seconds(60)) as client:
+        id = start(client, "import time\nn = 0\nwhile True:\n    n += 1\n    print('line', n, flush=True)\n"
+                           "    time.sleep(0.1)", timeout_seconds=300)
+        waits = client.request("tools/call", {"name": "job", "arguments": {
+            "id": id, "action": "wait", "wait_seconds": 300}, "_meta": {"progressToken": "a"}})
+        client.flush()
+        notes = notes_of(client, 3)
+        assert all(re.fullmatch(r"line \d+", note) for note in notes), notes
+        call(client, id=id, action="cancel")
+        equal(client.wait(waits, ctx.seconds(60))["structuredContent"]["state"], "cancelled")
+
+
 @test
 def limits_hold_as_ever(ctx):
     with ctx.client() as client:

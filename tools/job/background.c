@@ -31,6 +31,7 @@ struct job {
 	const struct tool_host *caller;		/* set while it starts */
 	enum job_state state;
 	uint64_t started_ms, ended_ms;
+	double most_seconds;			/* it may run so long; 0: as its call might */
 	struct evbuffer *output;		/* its newest output */
 	uint64_t written, passed;
 	size_t output_most;
@@ -154,12 +155,11 @@ come_to_end(struct job *job, enum job_state state)
 /* ---- events of the run ---- */
 
 static void
-background_on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+background_on_output(void *arg, enum stream, const char *bytes, size_t len)
 {
 	struct job *job = arg;
 	size_t kept;
 
-	(void)stream;
 	job->written += len;
 	if (len > job->output_most) {
 		bytes += len - job->output_most;
@@ -173,42 +173,30 @@ background_on_output(void *arg, enum stream stream, const char *bytes, size_t le
 }
 
 static void
-background_on_progress(void *arg, const struct tool_progress *progress)
+background_on_progress(void *, const struct tool_progress *)
 {
-	(void)arg;
-	(void)progress;
 }
 
 static void
-on_log(void *arg, const struct tool_log *log)
+on_log(void *, const struct tool_log *)
 {
-	(void)arg;
-	(void)log;
 }
 
 static int
-background_on_ask(void *arg, const struct tool_question *question, size_t n, const char *state)
+background_on_ask(void *, const struct tool_question *, size_t, const char *)
 {
-	(void)arg;
-	(void)question;
-	(void)n;
-	(void)state;
 	return -EOPNOTSUPP;		/* no user can be asked */
 }
 
 static bool
-background_on_withdraw(void *arg, const char *key)
+background_on_withdraw(void *, const char *)
 {
-	(void)arg;
-	(void)key;
 	return false;
 }
 
 static int
-on_task(void *arg, const char *status)
+on_task(void *, const char *)
 {
-	(void)arg;
-	(void)status;
 	return -EOPNOTSUPP;
 }
 
@@ -296,6 +284,11 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 
 	take_host(job, &self);
 	json_object_del(own, BACKGROUND_ARGUMENT);
+	/* Nobody waits for it: it has the time that the operator allows, not that of a call. */
+	if (!json_object_get(own, "timeout_seconds"))
+		json_object_set_new(own, "timeout_seconds",
+				    json_real(host->config->limits.cap.wall_ms / 1000.0));
+	job->most_seconds = json_number_value(json_object_get(own, "timeout_seconds"));
 	job->caller = host;
 	job->run = job->tool->start(&self, own);
 	json_decref(own);
@@ -416,7 +409,9 @@ background_view(const struct job *job, struct job_view *view_r)
 		.handle = job->handle,
 		.tool = job->tool->name,
 		.state = job->state,
+		.state_name = state_names[job->state],
 		.elapsed_ms = now - job->started_ms,
+		.most_seconds = job->most_seconds,
 		.written = job->written,
 		.oldest = job->written - evbuffer_get_length(job->output),
 		.passed = job->passed,

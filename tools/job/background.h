@@ -63,7 +63,9 @@ void background_cancel(struct job *job);
 struct job_view {
 	const char *handle, *tool;
 	enum job_state state;
+	const char *state_name;
 	uint64_t elapsed_ms;			/* the duration of its run so far */
+	double most_seconds;			/* it may run so long; 0: as its call might */
 	uint64_t kept_seconds;			/* how much longer a job that has ended is kept */
 	uint64_t written;			/* bytes of output so far, both streams */
 	uint64_t oldest;			/* offset of the first kept byte */

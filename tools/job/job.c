@@ -23,6 +23,7 @@
 #define JOB_WAIT_MAX 300		/* seconds */
 #define JOB_WAIT_STANDARD 20
 #define JOB_OUTPUT_MAX 65536		/* bytes of output in one answer */
+#define NEWS_BYTES 1024			/* bytes of output that are looked at for its newest line */
 
 enum action { ACTION_STATUS, ACTION_OUTPUT, ACTION_WAIT, ACTION_CANCEL, ACTION_LIST, ACTION_COUNT };
 
@@ -44,7 +45,7 @@ struct tool_run {
 	struct event *timer;		/* at the end of the wait, or at once for news */
 	char *id;
 	enum action action;
-	uint64_t offset, until_ms;
+	uint64_t offset, until_ms, shown;	/* shown: output up to there was progress */
 };
 
 /* ---- arguments ---- */
@@ -116,28 +117,12 @@ struct look {
 	const struct tool_answer *answer;	/* included too; NULL: not now */
 };
 
-static const char *
-state_name(enum job_state state)
-{
-	switch (state) {
-	case JOB_RUNNING:
-		return "running";
-	case JOB_DONE:
-		return "done";
-	case JOB_FAILED:
-		return "failed";
-	case JOB_CANCELLED:
-		break;
-	}
-	return "cancelled";
-}
-
 static void
 write_view(struct jsonout *out, const struct job_view *view)
 {
 	jsonout_member_text(out, "job", view->handle);
 	jsonout_member_text(out, "tool", view->tool);
-	jsonout_member_text(out, "state", state_name(view->state));
+	jsonout_member_text(out, "state", view->state_name);
 	if (*view->waits)
 		jsonout_member_text(out, "waits", view->waits);
 	jsonout_member_uint(out, "elapsed_ms", view->elapsed_ms);
@@ -201,7 +186,7 @@ say_line(FILE *to, const struct job_view *view)
 	if (*view->waits)
 		fprintf(to, "(it %s)\n", view->waits);
 	fprintf(to, "[job %s: %s, %llu ms, %llu bytes of output", view->handle,
-		state_name(view->state), (unsigned long long)view->elapsed_ms,
+		view->state_name, (unsigned long long)view->elapsed_ms,
 		(unsigned long long)view->written);
 }
 
@@ -378,15 +363,34 @@ on_news(struct job_watch *watch)
 	wake_in((struct tool_run *)((char *)watch - offsetof(struct tool_run, watch)), 0);
 }
 
+/* The newest output of the job is the progress of the call that waits for it. */
+static void
+show_news(struct tool_run *run)
+{
+	const struct job *job = background_find(run->host.tenant, run->id);
+	char news[NEWS_BYTES];
+	struct job_view view;
+	uint64_t from;
+
+	if (!job || !run->host.on_output)
+		return;
+	background_view(job, &view);
+	from = view.written > run->shown + NEWS_BYTES ? view.written - NEWS_BYTES : run->shown;
+	if (from < view.oldest)
+		from = view.oldest;
+	run->host.on_output(run->host.arg, STREAM_STDOUT, news,
+			    background_output(job, from, news, NEWS_BYTES));
+	run->shown = view.written;
+}
+
 /* There is news, or the time is over. */
 static void
-job_on_timer(evutil_socket_t fd, short what, void *arg)
+job_on_timer(evutil_socket_t, short, void *arg)
 {
 	struct tool_run *run = arg;
 	uint64_t left = job_left_ms(run);
 
-	(void)fd;
-	(void)what;
+	show_news(run);
 	if (answer_now(&run->host, run->id, run->action, run->offset, left == 0))
 		job_free_run(run);
 	else
@@ -398,6 +402,7 @@ wait_for_news(const struct tool_host *host, const struct arguments *arguments,
 	      double seconds)
 {
 	struct tool_run *run = xcalloc(1, sizeof(*run));
+	struct job_view view;
 
 	run->host = *host;
 	run->id = xstrdup(arguments->id);
@@ -407,6 +412,8 @@ wait_for_news(const struct tool_host *host, const struct arguments *arguments,
 	run->watch.on_news = on_news;
 	run->timer = xalloc_check(evtimer_new(host->base, job_on_timer, run));
 	background_watch(background_find(host->tenant, run->id), &run->watch);
+	background_view(run->watch.job, &view);
+	run->shown = view.written;
 	wake_in(run, job_left_ms(run));
 	return run;
 }
@@ -440,9 +447,8 @@ job_start(const struct tool_host *host, const json_t *json)
 }
 
 static void
-job_cancel(struct tool_run *run, enum cancel_reason reason)
+job_cancel(struct tool_run *run, enum cancel_reason)
 {
-	(void)reason;
 	job_free_run(run);
 }
 

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
+#include "tools/job/background.h"
 #include "tools/packages/found.h"
 #include "tools/packages/missing.h"
 #include "tools/script/readable.h"
@@ -62,6 +63,7 @@ struct report {
 	const struct outcome *outcome;	/* NULL: nothing was run */
 	const char *status;
 	const char *job;	/* the job that it runs as; NULL: none */
+	double job_seconds;	/* and may run so long */
 	const char *waits;	/* what the job waits for; NULL: for nothing */
 	struct shown stream[STREAM_COUNT];
 	struct shown both;	/* the streams in the order of arrival */
@@ -588,8 +590,8 @@ script_answer_say(FILE *to, const struct report *report, struct tool_answer *ans
 		fprintf(to, "The call %s. Tell your user. It goes on as job %s: follow it with the tool "
 			"job.\n", report->waits, report->job);
 	else if (report->job)
-		fprintf(to, "Running in the background as job %s: follow it with the tool job.\n",
-			report->job);
+		fprintf(to, "Running in the background as job %s: follow it with the tool job. It may "
+			"run for %.10g s.\n", report->job, report->job_seconds);
 	if (report->supplement && !report->outcome)
 		report->supplement->say(report->supplement->arg, to);
 	if (!report->outcome)
@@ -681,7 +683,10 @@ run_script_answer_job(const char *job, const char *waits, const struct run_suppl
 {
 	struct report report = { .status = RUN_RUNNING, .job = job, .waits = waits,
 				 .supplement = supplement };
+	struct job_view view;
 
+	background_view(background_find(host->tenant, job), &view);
+	report.job_seconds = view.most_seconds;
 	report.results = run_results_new(NULL, host, &report.results_cost);
 	script_answer_give(&report, host);
 }
