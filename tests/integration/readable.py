@@ -589,8 +589,9 @@ def tools_are_listed_in_few_tokens(ctx):
 @test
 def inputs_may_be_named_as_scripts_name_them(ctx):
     with ctx.client() as client:
-        o = client.run("open('/workspace/data/x').read()", files=[{"path": "/workspace/data/x", "text": "in"}])
-        equal(o.result["json"], "in")
+        for path in ("/workspace/data/x", "/mnt/data/data/x"):
+            o = client.run("open(%r).read()" % path, files=[{"path": path, "text": "in"}])
+            equal(o.result["json"], "in", path)
 
 
 @test
