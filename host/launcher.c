@@ -21,6 +21,7 @@
 #include "host/forker.h"
 #include "host/helper.h"
 #include "host/launch.h"
+#include "policy/learnable.h"
 #include "proto/frame.h"
 
 #define LAUNCH_PATIENCE_S 3	/* for the first order; then the launcher counts as lost */
@@ -49,6 +50,8 @@ struct launcher {
 	void (*on_back)(void *arg);
 	void *arg;
 	char what[257];			/* the step that failed last */
+	struct launch_order ahead;	/* of launcher_ahead() */
+	struct launch ahead_launch;	/* its answer, which nobody has asked for yet */
 };
 
 /* Reserves descriptors for the answers to all orders and to so many more; for one at least, so that
@@ -185,6 +188,44 @@ find_learned(const struct launcher *l, unsigned int profile)
 	return NULL;
 }
 
+/* The launcher counts as lost if it does not answer in time. */
+static void
+be_patient(struct launcher *l)
+{
+	if (l->base && !event_pending(&l->late, EV_TIMEOUT, NULL))
+		event_add(&l->late, &launch_patience);
+}
+
+static void
+launcher_on_ahead(void *arg, int error, const char *, struct launch *launch)
+{
+	struct launcher *l = arg;
+
+	if (error == 0)		/* otherwise the one who asks for it orders it again */
+		l->ahead_launch = *launch;
+}
+
+/* Gives the process of launcher_ahead(), or its place in the queue, to this order. False: there is
+ * none. */
+static bool
+take_ahead(struct launcher *l, struct launch_order *order)
+{
+	struct launch launch = l->ahead_launch;
+
+	if (l->ahead.launcher) {
+		TAILQ_INSERT_BEFORE(&l->ahead, order, link);
+		TAILQ_REMOVE(&l->orders, &l->ahead, link);
+		l->ahead.launcher = NULL;
+		be_patient(l);
+		return true;
+	}
+	launch_init(&l->ahead_launch);
+	order->launcher = NULL;
+	if (launch.pid != 0)
+		order->on_launched(order->arg, 0, "", &launch);
+	return launch.pid != 0;
+}
+
 void
 launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
 	       uint64_t modules, struct launch_order *order,
@@ -199,16 +240,26 @@ launcher_start(struct launcher *l, enum launch_kind kind, unsigned int profile,
 	int r = l->helper.socket < 0 || l->n_again < l->n_learned ? -ENOTCONN
 		: number < 0 ? number : spare_fds(l, 1);
 
+	*order = (struct launch_order){ .launcher = l, .on_launched = on_launched, .arg = arg };
+	if (kind == LAUNCH_ZYGOTE && profile == 0 && modules == LEARNABLE_BARE &&
+	    order != &l->ahead && take_ahead(l, order))
+		return;
+	order->launcher = l;
 	if (r == 0)
 		r = frame_send_now(l->helper.socket, &msg);
-	*order = (struct launch_order){ .launcher = l, .on_launched = on_launched, .arg = arg };
 	TAILQ_INSERT_TAIL(&l->orders, order, link);
 	if (r < 0)
 		order_end(l, order, r, number < 0 ? "learn the profile again"
 			  : r == -ENOTCONN ? "ask the launcher, which is away"
 					   : "ask the launcher", NULL);
-	else if (l->base && !event_pending(&l->late, EV_TIMEOUT, NULL))
-		event_add(&l->late, &launch_patience);
+	else
+		be_patient(l);
+}
+
+void
+launcher_ahead(struct launcher *l)
+{
+	launcher_start(l, LAUNCH_ZYGOTE, 0, LEARNABLE_BARE, &l->ahead, launcher_on_ahead, l);
 }
 
 void
@@ -234,6 +285,7 @@ launcher_new(const struct launcher_options *options, struct launcher **launcher_
 				.has_egress = options->egress_fd >= 0,
 				.helper = { .pidfd = -1, .socket = -1 } };
 	TAILQ_INIT(&l->orders);
+	launch_init(&l->ahead_launch);
 	frame_reader_init(&l->reader, FROM_LAUNCHER);
 	helper_plan(HELPER_LAUNCHER, launcher_live, options);
 	r = helper_fork(&l->helper, HELPER_LAUNCHER);
@@ -256,6 +308,7 @@ launcher_free(struct launcher *l)
 		event_del(&l->late);
 	}
 	helper_done(&l->helper);
+	launch_done(&l->ahead_launch);
 	frame_reader_done(&l->reader);
 	for (size_t i = 0; i < l->n_learned; i++)
 		free(l->learned[i].name);

@@ -118,6 +118,11 @@ void launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned i
 					struct launch *launch),
 		    void *arg);
 
+/* Starts the first, bare zygote of profile 0 before the engine is there. The first launcher_start()
+ * that asks for just that gets it. To be called once. If nobody asks for it, it ends with this
+ * process. */
+void launcher_ahead(struct launcher *launcher);
+
 /* Waits until on_launched was called, at most LAUNCHER_PATIENCE_MS. Does nothing if there is no
  * order. */
 void launcher_finish(struct launch_order *order);

@@ -288,6 +288,38 @@ only_children_are_adopted(void **state)
 	assert_int_equal(launcher_adopt(rig.launcher, child), -ESRCH);
 }
 
+/* Whether the launcher has answered already or not, its process goes to who asks for that one, and
+ * to nobody else; and only once. */
+static void
+one_is_started_ahead(void **state)
+{
+	struct launched launched;
+	struct launch first, usual, second;
+	struct launch_order order;
+	pid_t pid = launcher_pid(rig.launcher);
+
+	(void)state;
+	launcher_ahead(rig.launcher);
+	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &usual), 0);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(start_with(LAUNCH_ZYGOTE, 0, LEARNABLE_BARE, &first), 0);
+	assert_int_not_equal(first.pid, usual.pid);
+	end(&first);
+	end(&usual);
+	launcher_ahead(rig.launcher);
+	launched = (struct launched){ &first, 1 };
+	launcher_start(rig.launcher, LAUNCH_ZYGOTE, 0, LEARNABLE_BARE, &order, on_launched,
+		       &launched);
+	assert_int_equal(launched.error, 1);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	launcher_finish(&order);
+	assert_int_equal(launched.error, 0);
+	assert_int_equal(start_with(LAUNCH_ZYGOTE, 0, LEARNABLE_BARE, &second), 0);
+	assert_int_not_equal(first.pid, second.pid);
+	end(&first);
+	end(&second);
+}
+
 static bool back;
 
 static void
@@ -442,6 +474,7 @@ run_group(void)
 		cmocka_unit_test(only_what_it_knows_is_started),
 		cmocka_unit_test(no_more_than_four_live),
 		cmocka_unit_test(only_children_are_adopted),
+		cmocka_unit_test(one_is_started_ahead),
 		cmocka_unit_test(what_is_learned_is_configured),
 		cmocka_unit_test(what_it_cannot_learn_again),
 		cmocka_unit_test(it_is_made_again),
