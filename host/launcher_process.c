@@ -380,10 +380,11 @@ say_first(const struct launcher_process *l, const struct row *row, uint64_t lear
 	if (row == &l->egress)
 		return send_with_secrets(l->options->config, &row->first, socket);
 	/* Names come from the configuration alone. */
-	if (first.type == MSG_CONFIGURE && learned == LEARNABLE_BARE)
-		first.configure.modules.n = 0;
-	else if (first.type == MSG_CONFIGURE)
-		first.configure.learned = learned;
+	if (first.type == MSG_CONFIGURE) {
+		first.configure.bare = learned == LEARNABLE_BARE;
+		first.configure.learned = learned & (first.configure.bare ? 0 : UINT64_MAX);
+		first.configure.modules.n *= !first.configure.bare;
+	}
 	return frame_send(socket, &first, NULL, 0);
 }
 

@@ -89,7 +89,7 @@ def well_known():
     return ", ".join(found[:PACKAGES_MAX])
 
 
-def prepare(modules, remove_env, learnable, learned):
+def prepare(modules, remove_env, learnable, learned, rounds):
     """Imports modules, and learns others. Returns the names of those that cannot be imported,
     well_known(), and the result of learn()."""
     missing, packages = [], well_known()
@@ -145,7 +145,7 @@ def prepare(modules, remove_env, learnable, learned):
     gc.enable()
     gc.collect()
     gc.freeze()
-    for _ in range(16):  # lets the interpreter specialise the code that every run executes
+    for _ in range(rounds):  # lets the interpreter specialise the code that every run executes
         rehearse()
     gc.collect()
     gc.freeze()

@@ -7,7 +7,6 @@
 
 #include "worker/heap.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -79,13 +78,15 @@ heap_gather(void)
 }
 
 void
-heap_settle(void)
+heap_settle(bool in_haste)
 {
-	heap_collapse(heap, huge_down((uintptr_t)sbrk(0)));
+	if (!in_haste)
+		heap_collapse(heap, huge_down((uintptr_t)sbrk(0)));
 	if (!region)
 		return;
 	PyObject_SetArenaAllocator(&usual);
-	heap_collapse(region, huge_up(next));
+	if (!in_haste)
+		heap_collapse(region, huge_up(next));
 	heap_unmap(huge_up(next), region + REGION);
 }
 

@@ -9,13 +9,15 @@
 #ifndef WORKER_HEAP_H
 #define WORKER_HEAP_H
 
+#include <stdbool.h>
+
 /* Before Python starts: from now on Python and libc allocate from one area, which can be on huge
  * pages. If there is no memory for it, the heap is where it is by default. */
 void heap_gather(void);
 
 /* After the last import: puts the area on huge pages (MADV_COLLAPSE, since Linux 6.1; older kernels
- * leave it as it is), and lets both allocators continue as in any Python. */
-void heap_settle(void);
+ * leave it as it is) unless it is in haste, and lets both allocators continue as in any Python. */
+void heap_settle(bool in_haste);
 
 /* In a session, which is copied for each cell: from now on large blocks, and areas of many small
  * ones, are on huge pages. If the kernel does not give them to programs (transparent_hugepage:

@@ -448,8 +448,9 @@ interpreter_preload(const struct msg_configure *configure, struct msg_strs *miss
 		Py_XDECREF(item);
 	}
 	args = names && unset && learnable
-		? Py_BuildValue("(OOOK)", names, unset, learnable,
-				(unsigned long long)configure->learned) : NULL;
+		? Py_BuildValue("(OOOKi)", names, unset, learnable,
+				(unsigned long long)configure->learned, configure->bare ? 1 : 16)
+		: NULL;
 	result = interpreter_call_python("prepare", args);
 	Py_XDECREF(args);
 	Py_XDECREF(names);
@@ -461,7 +462,7 @@ interpreter_preload(const struct msg_configure *configure, struct msg_strs *miss
 	}
 	Py_DECREF(result);
 	leave_room();
-	heap_settle();
+	heap_settle(configure->bare);
 	return 0;
 }
 

@@ -303,7 +303,8 @@ zygote_prepare(const struct msg_configure *configure, struct jail *jail,
 	*what = "an import has started a thread";
 	if (!zygote_is_alone())
 		return -EDEADLK;
-	libraries_join();
+	if (!configure->bare)
+		libraries_join();
 	*what = "file system of imports";
 	return mounts_settle();
 }
@@ -453,7 +454,8 @@ zygote_main(void)
 	}
 	if (r == 0) {
 		interpreter_before_fork();
-		learn_pages(&frame.msg.configure);
+		if (!frame.msg.configure.bare)
+			learn_pages(&frame.msg.configure);
 		what = "syscall filter";
 		r = jail_fence_zygote(&jail);
 	}

@@ -101,7 +101,7 @@ settle(void **state)
 	Py_InitializeEx(0);
 	if (PyRun_SimpleString(fill) < 0)
 		return -1;
-	heap_settle();
+	heap_settle(false);
 	return 0;
 }
 
