@@ -99,6 +99,10 @@ jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 	};
 	int r;
 
+	*what_r = "syscall filter";
+	r = seccomp_begin(&host);
+	if (r < 0)
+		return r;
 	jail_r->memory_counted = configure->memory_counted;
 	jail_r->terminals = configure->terminals;
 	jail_r->memory_bytes = configure->memory_bytes;
@@ -116,8 +120,13 @@ jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		if (r < 0)
 			return r;
 	}
-	r = seccomp_compile(&host, &jail_r->filter, what_r);
-	return r < 0 ? r : seccomp_compile_for_zygote(&host, &jail_r->zygote_filter, what_r);
+	return 0;
+}
+
+int
+jail_prepared(struct jail *jail, const char **what_r)
+{
+	return seccomp_end(&jail->filter, &jail->zygote_filter, what_r);
 }
 
 int

@@ -46,10 +46,12 @@ struct jail_birth {
 					 */
 };
 
-/* Fills *jail_r for the profile and sets the limits that every worker inherits. 0, or
- * -errno with *what_r (static). */
+/* Fills *jail_r for the profile, without the filters, and sets the limits that every worker
+ * inherits. The filters are compiled in a child meanwhile: jail_prepared() waits for them, and
+ * comes before Python starts. 0, or -errno with *what_r (static). */
 int jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		 const char **what_r);
+int jail_prepared(struct jail *jail, const char **what_r);
 
 /* In the zygote, before each worker: 0 if the limit of core files is 1, or if no program of the
  * host receives cores; otherwise -EPERM and *what_r (static). A limit of 0 remains where the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the zygote (compile) and every worker (enter).   Owns: nothing.
+/* Runs in: the zygote (begin, end), a child of it (compile) and every worker (enter).
+ * Owns:    the child and what it shares with it.
  * The table lists the system calls that a script's process may make, and why. */
 #include "worker/seccomp.h"
 
@@ -16,6 +17,7 @@
 #include <netinet/udp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/sockios.h>
@@ -26,6 +28,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -756,6 +759,72 @@ seccomp_compile_for_zygote(const struct seccomp_host *host, struct sock_fprog *p
 			   const char **what_r)
 {
 	return seccomp_compile_rows(host, true, program_r, what_r);
+}
+
+/* ---- both filters, in a child ---- */
+
+struct compiled {
+	int error;			/* -errno: of the row what */
+	char what[32];
+	size_t n[2];			/* instructions: of the worker's filter, of the zygote's */
+	struct sock_filter filter[2][BPF_MAXINSNS];
+};
+
+static struct compiled *compiled;	/* shared with the child, and with no worker */
+static pid_t compiler;
+
+static void
+compile_both(const struct seccomp_host *host, struct compiled *to)
+{
+	struct sock_fprog program[2];
+	const char *what = "";
+
+	to->error = seccomp_compile(host, &program[0], &what);
+	if (to->error == 0)
+		to->error = seccomp_compile_for_zygote(host, &program[1], &what);
+	snprintf(to->what, sizeof(to->what), "%s", what);
+	for (int i = 0; to->error == 0 && i < 2; i++) {
+		to->n[i] = program[i].len;
+		memcpy(to->filter[i], program[i].filter, to->n[i] * sizeof(*program[i].filter));
+	}
+}
+
+int
+seccomp_begin(const struct seccomp_host *host)
+{
+	compiled = mmap(NULL, sizeof(*compiled), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	compiler = compiled == MAP_FAILED ? -1 : fork();
+	if (compiler < 0)
+		return -errno;
+	if (compiler == 0) {
+		compile_both(host, compiled);
+		_exit(0);
+	}
+	return 0;
+}
+
+int
+seccomp_end(struct sock_fprog *worker_r, struct sock_fprog *zygote_r, const char **what_r)
+{
+	static char what[sizeof(compiled->what)];
+	struct sock_fprog *to[] = { worker_r, zygote_r };
+	int status = -1, r;
+
+	r = waitpid(compiler, &status, 0) < 0 ? -errno : status != 0 ? -EIO : compiled->error;
+	memcpy(what, compiled->what, sizeof(what));
+	*what_r = r == compiled->error ? what : "syscall filter";
+	for (int i = 0; r == 0 && i < 2; i++) {
+		to[i]->len = (unsigned short)compiled->n[i];
+		to[i]->filter = calloc(compiled->n[i], sizeof(*to[i]->filter));
+		if (!to[i]->filter)
+			r = -ENOMEM;
+		else
+			memcpy(to[i]->filter, compiled->filter[i],
+			       compiled->n[i] * sizeof(*to[i]->filter));
+	}
+	munmap(compiled, sizeof(*compiled));
+	return r;
 }
 
 int

@@ -273,6 +273,8 @@ zygote_prepare(const struct msg_configure *configure, struct jail *jail,
 		r = mounts_build(&configure->paths,
 				 configure->memory_counted || jail->landlock_abi > 0,
 				 configure->terminals, configure->folder, missing, what);
+	if (r == 0)
+		r = jail_prepared(jail, what);
 	if (r < 0)
 		return r;
 	workspace_bounds = (struct workspace_bounds){

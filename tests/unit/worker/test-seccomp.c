@@ -68,6 +68,47 @@ compile_all(void **state)
 	return 0;
 }
 
+/* As a zygote does it, beside other work. */
+static void
+a_child_compiles_the_same(void **state)
+{
+	struct sock_fprog worker, zygote;
+	const char *what = NULL;
+
+	(void)state;
+	for (int i = 0; i < HOSTS; i++) {
+		const struct seccomp_host host = HOST(i);
+
+		assert_int_equal(seccomp_begin(&host), 0);
+		assert_int_equal(seccomp_end(&worker, &zygote, &what), 0);
+		assert_int_equal(worker.len, program[i].worker.len);
+		assert_int_equal(zygote.len, program[i].zygote.len);
+		assert_memory_equal(worker.filter, program[i].worker.filter,
+				    worker.len * sizeof(*worker.filter));
+		assert_memory_equal(zygote.filter, program[i].zygote.filter,
+				    zygote.len * sizeof(*zygote.filter));
+		free(worker.filter);
+		free(zygote.filter);
+	}
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);	/* no child is left */
+	assert_int_equal(errno, ECHILD);
+}
+
+/* Without its verdict there is no filter, and no zygote. */
+static void
+a_lost_child_is_an_error(void **state)
+{
+	const struct seccomp_host host = HOST(BEST);
+	struct sock_fprog worker, zygote;
+	const char *what = NULL;
+
+	(void)state;
+	assert_int_equal(seccomp_begin(&host), 0);
+	assert_true(waitpid(-1, NULL, 0) > 0);
+	assert_int_equal(seccomp_end(&worker, &zygote, &what), -ECHILD);
+	assert_string_equal(what, "syscall filter");
+}
+
 static int
 free_all(void **state)
 {
@@ -999,6 +1040,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_answers_as_written),
+		cmocka_unit_test(a_child_compiles_the_same),
+		cmocka_unit_test(a_lost_child_is_an_error),
 		cmocka_unit_test(a_zygote_has_scripts_calls_and_the_walls),
 		cmocka_unit_test(conditions_are_exact),
 		cmocka_unit_test(shared_anonymous_memory_needs_a_controller),
