@@ -273,6 +273,33 @@ make_launcher(const struct config *config, const struct outer_namespace *outer,
 		     : 0;
 }
 
+/* Erases the variables that the service and its helpers do not read: whoever started it, such as an
+ * MCP client, may have secrets in them. */
+static void
+forget_environment(void)
+{
+	static const char *const read[] = {
+		"EXIT_STATUS=", "FDSTORE=", "GCOV_", "HOME=", "JOURNAL_STREAM=", "LISTEN_", "MCP_",
+		"NOTIFY_SOCKET=", "PATH=", "SANDBOX_", "SERVICE_RESULT=", "STATE_DIRECTORY=",
+		"SYSTEMD_EXEC_PID=", "TMPDIR=", "TZ=", "WATCHDOG_", "XDG_",
+	};
+	char **kept = environ;
+
+	for (char **variable = environ; variable && *variable; variable++) {
+		size_t i = 0;
+
+		while (i < sizeof(read) / sizeof(read[0]) &&
+		       strncmp(*variable, read[i], strlen(read[i])) != 0)
+			i++;
+		if (i < sizeof(read) / sizeof(read[0]))
+			*kept++ = *variable;
+		else
+			explicit_bzero(*variable, strlen(*variable));
+	}
+	if (kept)
+		*kept = NULL;
+}
+
 int
 startup_privilege(const struct config *config, bool as_service,
 		  const struct startup_programs *programs, struct launcher **launcher_r,
@@ -310,6 +337,7 @@ startup_privilege(const struct config *config, bool as_service,
 	}
 	if (r == 0)
 		r = privilege_prove(identity.uid, identity.gid, why_r);
+	forget_environment();
 	if (r == 0)
 		r = make_launcher(config, outer, programs, cgroups, launcher_r, why_r);
 	outer_namespace_free(outer);

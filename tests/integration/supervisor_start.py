@@ -164,6 +164,23 @@ def no_capability_is_left(directory):
 
 
 @alone
+def the_environment_of_who_starts_it_is_forgotten(directory):
+    """Also by what is forked from it, and in the memory where it was."""
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"),
+                            extra={"API_KEY": "secret-of-a-client"}).ready()
+    check_works(supervisor.connect())
+    pid, seen = supervisor.process.pid, {}
+    for one in (pid, *(child for child, _ in descendants(pid))):
+        with contextlib.suppress(OSError), open(f"/proc/{one}/environ", "rb") as f:
+            seen.setdefault((read_text(f"/proc/{one}/comm") or "").strip(), []).append(f.read())
+    assert not [name for name, texts in seen.items() if any(b"secret-of-a-client" in t for t in texts)], seen
+    if os.getuid() == 0:	# who else may not read them
+        assert {"mcp-pythond", "mcp-launcher", "mcp-forker"} <= set(seen), seen
+        assert b"XDG_STATE_HOME=" in seen["mcp-pythond"][0], seen
+    assert supervisor.end() == 0
+
+
+@alone
 def shutdown_answers_what_runs(directory):
     for number in (signal.SIGTERM, signal.SIGINT):
         supervisor = Supervisor(directory, "--socket",
