@@ -251,7 +251,7 @@ def pip_itself_says_how_packages_come(ctx):
                        "capture_output=True, text=True).stderr)",
                        "import subprocess\nsubprocess.run(['pip3', 'install', 'six'])",
                        "import sys, runpy\nsys.argv = ['pip', 'uninstall', '-y', 'six']\nrunpy.run_module('pip', run_name='__main__')"):
-            for o in (client.run(script).structured, call(client, "run_repl", code=script)["structuredContent"]):
+            for o in (client.run(script).structured, call(client, "run_repl", code=script, close=True)["structuredContent"]):
                 said = " ".join((o["stdout"] + o["stderr"]).split())
                 for word in ('dependencies=["NAME"]', "PEP 723", "install_package", "check_environment", "break-system-packages does not help"):
                     assert word in said.replace("│ ", "").replace("× ", ""), (script, word, o)
