@@ -668,6 +668,8 @@ def a_tool_that_has_changed_is_asked_about_again(ctx):
 def answer_form(client, content):
     """Answers the next form; its message."""
     form = client.recv()
+    while form.get("method") == "notifications/tools/list_changed":	# a server has begun to serve
+        form = client.recv()
     equal(form.get("method"), "elicitation/create", form)
     client.send({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "accept", "content": content}})
     return form["params"]["message"]
