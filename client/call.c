@@ -36,6 +36,8 @@ call_number(double value)
 void
 call_add_limits(json_t *arguments, const struct options *options)
 {
+	/* Whoever waits at a terminal wants the answer, not a job that waits for an approval. */
+	call_set(arguments, "background", json_false());
 	if (options->timeout_seconds > 0)
 		call_set(arguments, "timeout_seconds", call_number(options->timeout_seconds));
 	if (options->cpu_seconds > 0)

@@ -82,6 +82,9 @@ class Calls:
                 "io.github.mcp-pythond/client-tools": {"tools": client_tools}}
         if arguments.get("session"):
             headers["Mcp-Param-Session"] = arguments["session"]
+        if tool in ("run_script", "run_repl"):
+            # A call that has to be approved is refused, and does not become a job.
+            arguments = {"background": False, **arguments}
         params = {"name": tool, "arguments": arguments}
         while True:
             result = await self.request("tools/call", params, token, tool, on_output,

@@ -88,6 +88,16 @@ struct completion {
 	bool has_more;
 };
 
+/* ---- jobs ---- */
+
+struct mcp_audience;
+struct mcp_run;
+
+/* Makes a job that joins a run of its tool as an audience. 0, *audience_r and *handle_r, borrowed
+ * as long as the audience has not left; or -EBUSY. */
+typedef int adopt_run(struct mcp_run *run, const struct tool_host *host, const struct tool *tool,
+		      struct mcp_audience **audience_r, const char **handle_r);
+
 /* ---- the catalog ---- */
 
 struct catalog {
@@ -99,6 +109,7 @@ struct catalog {
 	 * argument. NULL: not offered. */
 	bool (*complete)(struct tenant *tenant, const struct completion_request *request,
 			 struct completion *completion_r);
+	adopt_run *adopt;				/* NULL: there are no jobs */
 	bool logging;					/* whether tools write log lines */
 	bool quiet;					/* log lines are sent only to a client that
 							 * has set a level */

@@ -21,7 +21,7 @@
 #include "policy/shown.h"
 
 /* Arguments that are not part of the item: they change how a call is made, not what it does. */
-static const char *const not_approved[] = { "idempotency_key" };
+static const char *const not_approved[] = { "idempotency_key", BACKGROUND_ARGUMENT };
 
 /* The profile that the arguments name; NULL: none. A call in a session uses the session's profile,
  * and a version of Python is looked for in all profiles. */

@@ -6,12 +6,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <event2/event.h>
 
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "mcp/catalog.h"
 #include "mcp/client_tools.h"
 #include "mcp/context.h"
 #include "mcp/outcome.h"
@@ -78,6 +81,7 @@ run_free_run(struct mcp_run *run)
 	run_forget_permission(run);
 	config_free(run->config);
 	mcp_outcome_free(run->outcome);
+	free(run->waits);
 	mcp_ask_clear(&run->ask);
 	json_decref(run->early);
 	client_tools_release(run->client_tools);
@@ -85,12 +89,16 @@ run_free_run(struct mcp_run *run)
 	free(run);
 }
 
+static void run_take_out(struct mcp_audience *audience);
+
 void
 mcp_runs_free(struct mcp_runs *runs)
 {
 	struct mcp_run *run;
 
 	while ((run = LIST_FIRST(runs))) {
+		if (run->job)
+			run_take_out(run->job);
 		run->reason = CANCEL_SHUTDOWN;
 		run_free_run(run);
 	}
@@ -150,7 +158,7 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 	audience->run = run;
 	/* The client tools of a run are those of the client that has started it, not of this one.
 	 */
-	run->abilities = audience->abilities |
+	run->abilities = run->job ? 0 : audience->abilities |
 			 (run->client_tools ? CLIENT_HAS_TOOLS : 0);
 	LIST_INSERT_HEAD(&run->audience, audience, link);
 	mcp_run_hold(run);
@@ -159,6 +167,8 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 static void
 run_take_out(struct mcp_audience *audience)
 {
+	if (audience->run->job == audience)
+		audience->run->job = NULL;
 	if (audience->run->asked == audience)
 		audience->run->asked = NULL;
 	LIST_REMOVE(audience, link);
@@ -280,6 +290,12 @@ on_tool_task(void *arg, const char *status)
 	return mcp_run_become_task(arg, status);
 }
 
+static int
+on_tool_job(void *arg, const char *waits)
+{
+	return mcp_run_become_job(arg, waits);
+}
+
 /* Does the steps that were impossible while a function of the tool was on the stack. */
 static void
 run_on_soon(evutil_socket_t, short, void *arg)
@@ -388,25 +404,38 @@ mcp_run_set_client_tools(struct mcp_run *run, struct client_tools *tools)
 }
 
 void
+run_make_host(struct mcp_run *run, bool wants_output, struct tool_host *host_r)
+{
+	const struct config *config = run->config;
+
+	mcp_host(run->mcp, run->tenant, host_r);
+	if (config)
+		config_free(host_r->config);
+	run->config = host_r->config = config ? config : host_r->config;
+	host_r->job = run->job ? run->job_handle : NULL;
+	host_r->client = run->abilities;
+	host_r->client_tools = run->job ? NULL : client_tools_server(run->client_tools);
+	host_r->on_output = wants_output ? on_tool_output : NULL;
+	host_r->on_progress = on_tool_progress;
+	host_r->on_log = on_tool_log;
+	host_r->on_ask = on_tool_ask;
+	host_r->on_withdraw = on_tool_withdraw;
+	host_r->on_task = on_tool_task;
+	host_r->on_job = on_tool_job;
+	host_r->wants_structured = on_tool_wants_structured;
+	host_r->on_answer = on_tool_answer;
+	host_r->on_fail = on_tool_fail;
+	host_r->arg = run;
+}
+
+void
 mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 {
 	struct why why = { .field = "" };
 	struct tool_host host;
 
-	mcp_host(run->mcp, run->tenant, &host);
-	run->config = host.config;
-	host.client = run->abilities;
-	host.client_tools = client_tools_server(run->client_tools);
-	host.on_output = wants_output ? on_tool_output : NULL;
-	host.on_progress = on_tool_progress;
-	host.on_log = on_tool_log;
-	host.on_ask = on_tool_ask;
-	host.on_withdraw = on_tool_withdraw;
-	host.on_task = on_tool_task;
-	host.wants_structured = on_tool_wants_structured;
-	host.on_answer = on_tool_answer;
-	host.on_fail = on_tool_fail;
-	host.arg = run;
+	run->stays = json_is_false(json_object_get(arguments, BACKGROUND_ARGUMENT));
+	run_make_host(run, wants_output, &host);
 	run_enter(run);
 	switch (permission_verdict(&host, run->tool, arguments, &why)) {
 	case POLICY_UNSAID:
@@ -421,6 +450,72 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 		break;
 	}
 	run_leave(run);
+}
+
+/* ---- it becomes a job ---- */
+
+/* The answer of a run that goes on: it is for the calls, the audiences that can be asked. */
+static void
+on_job_answer(void *arg, const struct tool_answer *answer)
+{
+	struct mcp_run *run = arg;
+	struct mcp_audience *audience;
+
+	do {
+		LIST_FOREACH(audience, &run->audience, link)
+			if (audience->type->on_ask)
+				break;
+		if (!audience)
+			return;
+		run_take_out(audience);
+		audience->type->on_end(audience, answer, NULL);
+		mcp_run_release(run, CANCEL_BY_CLIENT);
+	} while (true);
+}
+
+bool
+mcp_run_answer_job(struct mcp_run *run)
+{
+	struct tool_host job, caller;
+
+	if (!run->job)
+		return false;
+	run_make_host(run, true, &job);
+	caller = job;
+	caller.job = NULL;
+	caller.on_answer = on_job_answer;
+	run_enter(run);
+	run->tool->answer_job(run->tool_run, &job, run->waits, &caller);
+	run_leave(run);
+	return true;
+}
+
+int
+mcp_run_become_job(struct mcp_run *run, const char *waits)
+{
+	adopt_run *adopt = mcp_catalog(run->mcp)->adopt;
+	bool is_new = !run->job;
+	struct tool_host host;
+	int r;
+
+	if (is_new) {
+		if (!waits || run->stays || run->task || !run->tool->answer_job || !adopt)
+			return -EOPNOTSUPP;
+		if (run->parked)
+			return -EAGAIN;
+		run_make_host(run, true, &host);
+		r = adopt(run, &host, run->tool, &run->job, &run->job_handle);
+		if (r < 0)
+			return r;
+		run->abilities = 0;
+		run_stop_clock(run);
+		mcp_ask_clear(&run->ask);
+	}
+	free(run->waits);
+	run->waits = waits ? xstrdup(waits) : NULL;
+	if (is_new)
+		(void)mcp_run_answer_job(run);
+	return 0;
 }
 
 /* ---- small things ---- */
@@ -447,8 +542,11 @@ mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r)
 bool
 mcp_run_waits(const struct mcp_run *run, char *text_r, size_t size)
 {
-	return run->tool_run && run->tool->waits &&
-	       run->tool->waits(run->tool_run, text_r, size);
+	if (run->tool_run && run->tool->waits && run->tool->waits(run->tool_run, text_r, size))
+		return true;
+	if (run->waits)
+		snprintf(text_r, size, "%s", run->waits);
+	return run->waits != NULL;
 }
 
 bool

@@ -104,6 +104,12 @@ void mcp_run_set_early(struct mcp_run *run, const json_t *responses);
 /* Makes the run a task, as if the tool had called on_task. The result is as for on_task. */
 int mcp_run_become_task(struct mcp_run *run, const char *status);
 
+/* Makes the run a job, as if the tool had called on_job. The result is as for on_job. */
+int mcp_run_become_job(struct mcp_run *run, const char *waits);
+
+/* Answers the calls of a run that has become a job, which goes on. False: it is no job. */
+bool mcp_run_answer_job(struct mcp_run *run);
+
 /* The resources that the script of the run uses now. False: no script runs. */
 bool mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r);
 

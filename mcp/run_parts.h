@@ -42,6 +42,10 @@ struct mcp_run {
 	const struct config *config;	/* held since it started; NULL: not started */
 	struct permission *permission;	/* the permission that it waits for; NULL: none */
 	struct client_tools *client_tools;	/* held; NULL: none */
+	struct mcp_audience *job;	/* the job that it has become; NULL: none */
+	const char *job_handle;		/* borrowed from the job */
+	char *waits;			/* what the job waits for; NULL: see the tool */
+	bool stays;			/* it is not to become a job */
 	struct event *soon;
 	struct event *long_now;		/* the time when it becomes a task; NULL: it does not */
 };
@@ -56,6 +60,9 @@ void run_leave(struct mcp_run *run);
 /* Makes the next turn of the loop look at the run, for steps that cannot be done while a function
  * of the tool is on the stack. */
 void run_wake(struct mcp_run *run);
+
+/* Fills in the host for the tool of the run. */
+void run_make_host(struct mcp_run *run, bool wants_output, struct tool_host *host_r);
 
 /* Starts the tool. To be called when no permission is needed any more. on_end may be called from
  * within. */

@@ -16,6 +16,7 @@
 #include "govern/audit.h"
 #include "govern/gate.h"
 #include "govern/writer.h"
+#include "mcp/context.h"
 #include "mcp/permission.h"
 #include "mcp/run.h"
 #include "policy/rules.h"
@@ -90,6 +91,7 @@ run_permission_settle(struct mcp_run *run, bool granted, const char *text)
 	int r = 0;
 
 	permission->waits = false;
+	(void)mcp_run_become_job(run, NULL);
 	permission->noted = (struct writing_wait){ .on_written = run_permission_on_noted,
 						   .arg = run };
 	if (granted && approvals)
@@ -164,8 +166,43 @@ run_permission_ask_session(struct mcp_run *run)
 	return true;
 }
 
-/* Asks an operator. A task waits for the decision; any other call is answered at once, and must
- * be repeated later. */
+/* Is there a job that waits for the approval of this very call? Then the call is answered as that
+ * one was. The run may be gone afterwards. */
+static bool
+run_permission_waits_already(struct mcp_run *run)
+{
+	struct permission *permission = run->permission;
+	struct tool_host job;
+	struct mcp_run *other;
+
+	LIST_FOREACH(other, mcp_runs(run->mcp), link)
+		if (other->job && other->permission && other->tenant == run->tenant &&
+		    strcmp(other->permission->item, permission->item) == 0)
+			break;
+	if (!other || run->stays)
+		return false;
+	run_make_host(other, true, &job);
+	run->tool->answer_job(NULL, &job, other->waits, &permission->host);
+	return true;
+}
+
+/* Waits for the decision as a task or a job. False: neither can be. */
+static bool
+run_permission_can_wait(struct mcp_run *run, const char *id, const char *text)
+{
+	char waits[TOOL_WAITS_MAX];
+
+	if (mcp_run_become_task(run, text) == 0)
+		return true;
+	if (!policy_waits_for(run->permission->host.config, id, waits, sizeof(waits)) ||
+	    mcp_run_become_job(run, waits) < 0)
+		return false;
+	run_make_host(run, true, &run->permission->host);
+	return true;
+}
+
+/* Asks an operator. A task or a job waits for the decision; any other call is answered at once, and
+ * must be repeated later. */
 static void
 run_permission_ask_operator(struct mcp_run *run)
 {
@@ -182,7 +219,9 @@ run_permission_ask_operator(struct mcp_run *run)
 	}
 	policy_say_who_approves(permission->host.config, approval_id(approval), who, sizeof(who));
 	snprintf(text, sizeof(text), "approval_pending: %s", who);
-	if (mcp_run_become_task(run, text) == 0) {
+	if (run_permission_waits_already(run))
+		return;
+	if (run_permission_can_wait(run, approval_id(approval), text)) {
 		permission->waits = true;
 		(void)permission_ask(&permission->host, run->tool, permission->item,
 				     permission->arguments, run_permission_on_decided, run,

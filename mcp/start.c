@@ -231,6 +231,7 @@ start_attach(const struct request *request, const struct wanted *wanted, struct 
 		answer_with_outcome(call, run);
 	} else {
 		mcp_call_join(call, run, request);
+		(void)mcp_run_answer_job(run);
 	}
 }
 

@@ -212,6 +212,7 @@ struct tool_host {
 	struct gate *gate;		/* NULL: everything is allowed */
 	const struct config *config;	/* of the tenant; call config_hold to keep it */
 	struct event_base *base;
+	const char *job;		/* the handle of the job that the run is; NULL: none */
 	unsigned int client;		/* the client's abilities: enum client_ability */
 	const struct upstream_server *client_tools;	/* the tools that the client has declared;
 						 * NULL: none */
@@ -240,6 +241,12 @@ struct tool_host {
 	 * an error, after which the run continues without a task: -EOPNOTSUPP: this client cannot
 	 * have tasks; -EBUSY: the tenant has too many. */
 	int (*on_task)(void *arg, const char *status);
+	/* Lets a run that waits for a person go on as a job: its client is answered now, by the
+	 * tool's answer_job. waits: what for, as in struct tool, copied. A run that is a job gets
+	 * the text; NULL: it waits no more. 0; or an error, and nothing has changed: -EOPNOTSUPP:
+	 * this call is to have no job; -EBUSY: the tenant has too many; -EAGAIN: no client can be
+	 * told now. */
+	int (*on_job)(void *arg, const char *waits);
 	/* Will anybody get the structured content of an answer that is given now? NULL: yes. */
 	bool (*wants_structured)(void *arg);
 	/* Exactly one of these two is called, once. */
@@ -266,6 +273,11 @@ struct tool {
 	 * was done. reason: a status such as TOOL_DENIED. If this member is NULL, the answer is
 	 * only the text. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
+	/* Answers the caller that the run waits for a person, and goes on as a job. job: the host
+	 * of the run from now on; the tool takes it over. run NULL: it has not started. If this
+	 * member is NULL, runs do not become jobs by themselves. */
+	void (*answer_job)(struct tool_run *run, const struct tool_host *job, const char *waits,
+			   const struct tool_host *caller);
 	/* A run that takes longer than task_after_seconds becomes a task with this status text, if
 	 * its client takes tasks. NULL: it does not. */
 	const char *long_status;
@@ -328,6 +340,9 @@ void tool_write(struct tool_writer *writer, const struct tool_host *host);
 /* Answers with what was written: calls host->on_answer once. An empty text means that the
  * structured form is the text, too. */
 void tool_give(struct tool_writer *writer);
+
+/* An argument of tools with answer_job; false: the call is not to become a job. */
+#define BACKGROUND_ARGUMENT "background"
 
 /* Statuses of calls that policy did not allow. */
 #define TOOL_DENIED "denied"

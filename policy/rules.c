@@ -77,10 +77,24 @@ policy_asks_session(const struct config *config)
 	return has_word(&config->policy.approvers, "self");
 }
 
+/* Nobody but the session's user may approve. */
+static bool
+policy_only_session(const struct config *config)
+{
+	return policy_asks_session(config) && config->policy.approvers.n == 1;
+}
+
+bool
+policy_waits_for(const struct config *config, const char *id, char *text_r, size_t size)
+{
+	snprintf(text_r, size, "waits for an approval: mcp-python approve %s", id);
+	return !policy_only_session(config);
+}
+
 void
 policy_say_who_approves(const struct config *config, const char *id, char *text_r, size_t size)
 {
-	if (policy_asks_session(config) && config->policy.approvers.n == 1)
+	if (policy_only_session(config))
 		snprintf(text_r, size, "%s has to be approved by the session's user, who cannot be "
 			 "asked here; make the call where that is possible, such as by mcp-python "
 			 "run at a terminal", id);

@@ -59,6 +59,10 @@ bool policy_may_approve(const struct config *config, const struct policy_subject
 /* May the client's own user approve a request, in a form? */
 bool policy_asks_session(const struct config *config);
 
+/* Writes what a call waits for until the request with this id is approved, such as "waits for ...".
+ * False: nobody but the session's user may approve, so it would wait in vain. */
+bool policy_waits_for(const struct config *config, const char *id, char *text_r, size_t size);
+
 /* Writes who has to approve the request with this id, and what to do: a sentence without its point,
  * for models and people. */
 void policy_say_who_approves(const struct config *config, const char *id, char *text_r,

@@ -116,6 +116,7 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 				catalog_add_tool(catalog, *tool);
 	if (toolsets_wants(config, "run-python"))
 		catalog->logging = catalog->quiet = true;
+	catalog->adopt = background_adopt;
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
 	/* Some clients ask for every list, and leave a server that answers with an error. */

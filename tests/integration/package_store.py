@@ -54,6 +54,7 @@ def plain(answer, name, like):
     """An answer about a package as one about another that is like it would be."""
     text = json.dumps(answer, sort_keys=True).replace(name, like)
     text = re.sub(r"sha256:[0-9a-f]{64}", "HASH", text)
+    text = re.sub(r"\bj-[a-z0-9]{10}\b", "JOB", text)
     text = re.sub(r"\ba-[0-9a-z]{10}\b", "ID", text)
     return re.sub(r'("name": "%s".*?"size": )\d+' % like, r"\1N", text)
 

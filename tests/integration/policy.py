@@ -21,8 +21,9 @@ from terminal import Terminal
 from waits import until, until_equal
 
 def call(client, script, **arguments):
-    return client.ask("tools/call", {"name": "run_script",
-                                     "arguments": dict(arguments, script=script)})
+    """A call that does not become a job: the answer is what there is to say now."""
+    arguments = {"script": script, "background": False, **arguments}
+    return client.ask("tools/call", {"name": "run_script", "arguments": arguments})
 
 
 def status_of(result):
@@ -320,6 +321,138 @@ def nobody_waits_for_the_disk_of_approvals(ctx):
         deciding.join()
         assert answers[0]["ok"], answers
         equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+
+
+# ---- a call that waits for an operator is a job ----
+
+def ask_tool(client, tool, idle=None, **arguments):
+    """The answer of a call that has to be approved; a client without forms."""
+    return client.ask("tools/call", {"name": tool, "arguments": arguments}, idle)
+
+
+def job(client, told, action, seconds=None, **more):
+    """What the tool job says of the job that an answer has named."""
+    return ask_tool(client, "job", seconds, id=told["job"], action=action, **more)["structuredContent"]
+
+
+def ended(ctx, client, told, state):
+    """The answer of that job, once it has this state."""
+    s = job(client, told, "wait", ctx.seconds(120), wait_seconds=min(300, ctx.seconds(60)))
+    equal(s["state"], state, s)
+    return s["answer"]
+
+
+@test(private=True, root=True)
+def what_waits_for_an_approval_is_a_job(ctx):
+    """The answer comes at once, and names the job, the request and the command; a decision ends it."""
+    with Directory() as directory, ctx.private(approving(directory, "run_repl = approve\n")) as s, \
+            Admin(directory + "/admin") as admin:
+        with ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            for tool, name in (("run_script", "script"), ("run_repl", "code")):
+                code = "import time\nprint('out', flush=True)\n6 * 7 #" + tool
+                result = ask_tool(c, tool, **{name: code})
+                told, waiting = result["structuredContent"], admin.ask("list")["approvals"][-1]
+                waits = "waits for an approval: mcp-python approve " + waiting["id"]
+                equal((told["status"], told["waits"], result["isError"]), ("approval_pending", waits, False))
+                assert waits in text_of(result) and told["job"] in text_of(result), text_of(result)
+                seen = job(c, told, "status")
+                equal((seen["state"], seen["waits"], seen["tool"]), ("running", waits, tool))
+                # The same call is the same job, until it has run.
+                again = ask_tool(c, tool, **{name: code})["structuredContent"]
+                equal((again["job"], again["waits"]), (told["job"], waits))
+                assert admin.ask("approve", id=waiting["id"])["ok"]
+                answer = ended(ctx, c, told, "done")
+                equal((answer["status"], answer["stdout"], answer["result"]["repr"]), ("ok", "out\n", "42"))
+                equal(job(c, told, "output")["output"]["text"], "out\n", "its output is kept")
+                another = ask_tool(c, tool, **{name: code})["structuredContent"]
+                assert another["job"] != told["job"] and another["waits"] != waits, another
+            told = ask_tool(c, "run_script", script="print(1)")["structuredContent"]
+        # Its client may leave meanwhile; a denial says why.
+        waiting = admin.ask("list")["approvals"][-1]
+        assert admin.ask("deny", id=waiting["id"], reason="not today")["ok"]
+        with ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            answer = ended(ctx, c, told, "failed")
+            equal((answer["status"], answer["stdout"]), ("denied", ""))
+            assert "not today" in answer["error"]["message"], answer
+
+
+@test(private=True, root=True)
+def a_job_that_waits_for_an_approval_can_be_stopped(ctx):
+    """It counts as a job, and its request stays for the next call; too many of them are no jobs."""
+    with Directory() as directory, ctx.private(approving(directory) + "[mcp]\njobs_per_tenant = 2\n") as s, \
+            Admin(directory + "/admin") as admin, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        told = [ask_tool(c, "run_script", script="print(%d)" % n)["structuredContent"] for n in range(3)]
+        equal([one["status"] for one in told], ["approval_pending"] * 3)
+        equal(["job" in one for one in told], [True, True, False])
+        assert "once it is" in told[2]["error"]["message"], told[2]
+        listed = ask_tool(c, "job")["structuredContent"]["jobs"]
+        equal([(one["job"], one["waits"]) for one in listed], [(one["job"], one["waits"]) for one in told[:2]])
+        equal(job(c, told[0], "cancel")["state"], "cancelled")
+        first = admin.ask("list")["approvals"][0]
+        assert admin.ask("approve", id=first["id"])["ok"]
+        equal(job(c, told[0], "status")["state"], "cancelled")
+        o = c.run("print(0)")
+        equal((o.status, o.stdout), ("ok", "0\n"), "the approval is for the next call")
+        # In the background from the beginning: one job, before and after.
+        told = ask_tool(c, "run_script", script="print('back')", background=True)["structuredContent"]
+        equal(told["status"], "approval_pending")
+        assert admin.ask("approve", id=admin.ask("list")["approvals"][-1]["id"])["ok"]
+        equal(ended(ctx, c, told, "done")["stdout"], "back\n")
+
+
+@test(private=True, root=True)
+def what_holds_of_a_job_that_waits_over_a_restart(ctx):
+    """The job is over and its request stays, as doc/agents.md has it."""
+    with Directory() as directory:
+        config = approving(directory)
+        with ctx.private(config) as s, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            told = ask_tool(c, "run_script", script="print(6 * 7)")["structuredContent"]
+            equal(job(c, told, "status")["state"], "running")
+        with ctx.private(config) as s, ctx.client(path=s.socket, uid=SOMEBODY) as c, \
+                Admin(directory + "/admin") as admin:
+            assert "there is no such job" in text_of(ask_tool(c, "job", id=told["job"], action="status"))
+            waiting, = admin.ask("list")["approvals"]
+            assert waiting["id"] in told["waits"], (waiting, told)
+            assert admin.ask("approve", id=waiting["id"])["ok"]
+            equal(c.run("print(6 * 7)").stdout, "42\n")
+
+
+@test(private=True, root=True)
+def a_key_has_one_job_that_waits(ctx):
+    """A call that is sent again is answered at once, too, and has the answer of the job in the end."""
+    with Directory() as directory, ctx.private(approving(directory)) as s, \
+            Admin(directory + "/admin") as admin, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        def send():
+            return ask_tool(c, "run_script", script="print(6 * 7)", idempotency_key="k")["structuredContent"]
+        told = send()
+        equal(send(), told)
+        waiting, = admin.ask("list")["approvals"]
+        assert admin.ask("approve", id=waiting["id"])["ok"]
+        answer = ended(ctx, c, told, "done")
+        equal(send(), answer)
+        told = ask_tool(c, "run_script", script="1", idempotency_key="l")["structuredContent"]
+        equal(job(c, told, "cancel")["state"], "cancelled")
+        again = ask_tool(c, "run_script", script="1", idempotency_key="l")["structuredContent"]
+        assert again["job"] != told["job"], "a cancelled call may be made again"
+
+
+@test(private=True, root=True)
+def a_session_that_has_ended_ends_the_job_of_its_cell(ctx):
+    with Directory() as directory, ctx.private(approving(directory, "run_repl = approve\n")) as s, \
+            Admin(directory + "/admin") as admin, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        def approve():
+            waiting = admin.ask("list")["approvals"][-1]
+            assert admin.ask("approve", id=waiting["id"])["ok"]
+        begun = ask_tool(c, "run_repl", code="x = 1")["structuredContent"]
+        approve()
+        session = ended(ctx, c, begun, "done")["session"]
+        cell = ask_tool(c, "run_repl", session=session, code="x")["structuredContent"]
+        of_cell = admin.ask("list")["approvals"][-1]["id"]
+        closing = ask_tool(c, "run_repl", session=session, close=True)["structuredContent"]
+        approve()
+        equal(ended(ctx, c, closing, "done")["state"], "closed")
+        assert admin.ask("approve", id=of_cell)["ok"]
+        equal(ended(ctx, c, cell, "failed")["status"], "no_session")
 
 
 @test(private=True)

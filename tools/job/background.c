@@ -5,6 +5,8 @@
 #include "tools/job/background.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <event2/buffer.h>
@@ -17,7 +19,10 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/output.h"
+#include "mcp/context.h"
 #include "mcp/outcome.h"
+#include "mcp/repeat.h"
+#include "mcp/run.h"
 #include "policy/config.h"
 
 struct job {
@@ -27,7 +32,9 @@ struct job {
 	const struct config *config;		/* held: the configuration in force for its
 						 * tenant */
 	const struct tool *tool;
-	struct tool_run *run;			/* NULL: not started, or ended */
+	struct tool_run *run;			/* NULL: not started, or ended, or an audience */
+	struct mcp_audience audience;		/* of a run that has begun as a call */
+	char *waits;				/* what it waits for; NULL: see the run */
 	const struct tool_host *caller;		/* set while it starts */
 	enum job_state state;
 	uint64_t started_ms, ended_ms;
@@ -84,6 +91,7 @@ free_job(struct job *job)
 		watch->on_news(watch);
 	}
 	mcp_outcome_free(job->outcome);
+	free(job->waits);
 	evbuffer_free(job->output);
 	tenant_release(job->tenant);
 	config_free(job->config);
@@ -91,15 +99,27 @@ free_job(struct job *job)
 }
 
 static void
+background_stop(struct job *job, enum cancel_reason reason)
+{
+	struct mcp_run *begun = job->audience.run;
+	struct tool_run *run = job->run;
+
+	job->run = NULL;
+	if (run)
+		job->tool->cancel(run, reason);
+	if (!begun)
+		return;
+	mcp_repeat_drop(mcp_repeats(mcp_run_mcp(begun)), begun);
+	mcp_run_leave(&job->audience, reason);
+}
+
+static void
 background_drop(struct kept *kept)
 {
 	struct job *job = (struct job *)kept;
-	struct tool_run *run = job->run;
 
 	kept_remove(&job->kept);
-	job->run = NULL;
-	if (run)
-		job->tool->cancel(run, CANCEL_SHUTDOWN);
+	background_stop(job, CANCEL_SHUTDOWN);
 	free_job(job);
 }
 
@@ -200,6 +220,16 @@ on_task(void *, const char *)
 	return -EOPNOTSUPP;
 }
 
+static int
+background_on_job(void *arg, const char *waits)
+{
+	struct job *job = arg;
+
+	free(job->waits);
+	job->waits = waits ? xstrdup(waits) : NULL;
+	return 0;
+}
+
 static void
 background_on_end(struct job *job, const struct tool_answer *answer,
 		  const struct tool_failure *failure)
@@ -261,6 +291,7 @@ new_job(const struct tool_host *host, const struct tool *tool)
 static void
 take_host(struct job *job, struct tool_host *host)
 {
+	host->job = job->handle;
 	host->client = 0;
 	host->client_tools = NULL;
 	host->on_output = background_on_output;
@@ -269,25 +300,34 @@ take_host(struct job *job, struct tool_host *host)
 	host->on_ask = background_on_ask;
 	host->on_withdraw = background_on_withdraw;
 	host->on_task = on_task;
+	host->on_job = background_on_job;
 	host->wants_structured = NULL;
 	host->on_answer = background_on_answer;
 	host->on_fail = on_fail;
 	host->arg = job;
 }
 
-/* Starts the run without its caller. False: the caller has its answer already. */
-static bool
-start_run(struct job *job, const struct tool_host *host, const json_t *arguments)
+json_t *
+background_arguments(const struct tool_host *host, const json_t *arguments)
 {
 	json_t *own = xalloc_check(json_copy((json_t *)arguments));
-	struct tool_host self = *host;
 
-	take_host(job, &self);
 	json_object_del(own, BACKGROUND_ARGUMENT);
 	/* Nobody waits for it: it has the time that the operator allows, not that of a call. */
 	if (!json_object_get(own, "timeout_seconds"))
 		json_object_set_new(own, "timeout_seconds",
 				    json_real(host->config->limits.cap.wall_ms / 1000.0));
+	return own;
+}
+
+/* Starts the run without its caller. False: the caller has its answer already. */
+static bool
+start_run(struct job *job, const struct tool_host *host, const json_t *arguments)
+{
+	json_t *own = background_arguments(host, arguments);
+	struct tool_host self = *host;
+
+	take_host(job, &self);
 	job->most_seconds = json_number_value(json_object_get(own, "timeout_seconds"));
 	job->caller = host;
 	job->run = job->tool->start(&self, own);
@@ -296,14 +336,6 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 		return false;
 	job->caller = NULL;
 	return true;
-}
-
-const char *
-background_handle(const struct tool_host *host)
-{
-	const struct job *job = host->arg;
-
-	return host->on_answer == background_on_answer ? job->handle : NULL;
 }
 
 static int
@@ -319,20 +351,44 @@ background_make_room(const struct tool_host *host, struct why *why_r)
 		       "for one with the tool job, or cancel one");
 }
 
-int
-background_adopt(struct tool_host *host, const struct tool *tool, struct tool_run *run,
-		 struct tool_host *caller_r, const char **handle_r, struct why *why_r)
+/* ---- a run that has begun as a call ---- */
+
+static struct job *
+job_of(struct mcp_audience *audience)
 {
-	int r = background_make_room(host, why_r);
+	return (struct job *)((char *)audience - offsetof(struct job, audience));
+}
+
+static void
+adopted_on_output(struct mcp_audience *audience, enum stream stream, const char *bytes, size_t len)
+{
+	background_on_output(job_of(audience), stream, bytes, len);
+}
+
+static void
+adopted_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
+	       const struct tool_failure *failure)
+{
+	background_on_end(job_of(audience), answer, failure);
+}
+
+int
+background_adopt(struct mcp_run *run, const struct tool_host *host, const struct tool *tool,
+		 struct mcp_audience **audience_r, const char **handle_r)
+{
+	static const struct mcp_audience_type adopted = { .on_output = adopted_on_output,
+							  .on_end = adopted_on_end };
+	struct why why = { .field = "" };
+	int r = background_make_room(host, &why);
 	struct job *job;
 
 	if (r < 0)
 		return r;
 	job = new_job(host, tool);
-	job->run = run;
-	*caller_r = *host;
-	take_host(job, host);
+	job->audience.type = &adopted;
+	mcp_run_join(run, &job->audience);
 	kept_add(&jobs, &job->kept, job->tenant, host->base);
+	*audience_r = &job->audience;
 	*handle_r = job->handle;
 	return 0;
 }
@@ -392,12 +448,9 @@ background_run(const struct job *job)
 void
 background_cancel(struct job *job)
 {
-	struct tool_run *run = job->run;
-
 	if (job->state != JOB_RUNNING)
 		return;
-	job->run = NULL;
-	job->tool->cancel(run, CANCEL_BY_CLIENT);
+	background_stop(job, CANCEL_BY_CLIENT);
 	come_to_end(job, JOB_CANCELLED);
 }
 
@@ -425,8 +478,11 @@ background_view(const struct job *job, struct job_view *view_r)
 	if (job->outcome)
 		mcp_outcome_read(job->outcome, &view.answer, &view.failure, NULL);
 	*view_r = view;
-	if (job->run && job->tool->waits)
-		(void)job->tool->waits(job->run, view_r->waits, sizeof(view_r->waits));
+	if (job->audience.run)
+		(void)mcp_run_waits(job->audience.run, view_r->waits, sizeof(view_r->waits));
+	else if ((!job->run || !job->tool->waits ||
+		  !job->tool->waits(job->run, view_r->waits, sizeof(view_r->waits))) && job->waits)
+		snprintf(view_r->waits, sizeof(view_r->waits), "%s", job->waits);
 }
 
 void

@@ -18,9 +18,8 @@
 #include <jansson.h>
 
 #include "base/why.h"
+#include "mcp/catalog.h"
 #include "mcp/tool.h"
-
-#define BACKGROUND_ARGUMENT "background"
 
 enum job_state {
 	JOB_RUNNING,
@@ -34,8 +33,8 @@ struct job;
 /* Is the argument given and true? The tool refuses a value that is not a boolean. */
 bool background_wanted(const json_t *arguments);
 
-/* The handle of the job whose host this is. NULL: it is the host of no job. */
-const char *background_handle(const struct tool_host *host);
+/* The arguments for a run that is a job from its beginning; for the caller to release. */
+json_t *background_arguments(const struct tool_host *host, const json_t *arguments);
 
 /* Starts the tool with the arguments, except "background". 0 and *handle_r, borrowed until the next
  * turn of the loop; 1: the tool has answered host at once, and there is no job; -EBUSY with why_r:
@@ -43,11 +42,8 @@ const char *background_handle(const struct tool_host *host);
 int background_start(const struct tool_host *host, const struct tool *tool,
 		     const json_t *arguments, const char **handle_r, struct why *why_r);
 
-/* Makes a job of a run that has begun as a call, because the run waits for a person. host: of the
- * run; it becomes the host of the job. 0, *caller_r, which the caller answers at once, and
- * *handle_r, as in background_start. -EBUSY with why_r: nothing has changed. */
-int background_adopt(struct tool_host *host, const struct tool *tool, struct tool_run *run,
-		     struct tool_host *caller_r, const char **handle_r, struct why *why_r);
+/* Makes a job of a run that has begun as a call, and that waits for a person: mcp/catalog.h. */
+adopt_run background_adopt;
 
 /* The tenant's job with this handle; NULL: there is none. Valid until the next turn of the loop. */
 struct job *background_find(const struct tenant *tenant, const char *handle);

@@ -459,7 +459,8 @@ const struct tool job_tool = {
 		.icon = ICON_JOB,
 		.hint = "What takes minutes is started with background: true and followed by job.",
 		.description =
-			"Follow a script started with background: true. status: does it still run; "
+			"Follow a call that is a job: one with background: true, or that waits for an "
+			"approval. status: does it still run; "
 			"output: what it wrote from offset (next_offset of the last answer), "
 			"collected for wait_seconds; wait: its answer, once it has ended; cancel: "
 			"stops it; list, or no arguments: all jobs.",

@@ -35,6 +35,7 @@ struct install_result {
 	const json_t *advisories;	/* about these (consent_advisories); NULL: none */
 	const char *environment;	/* with INSTALL_OK: its name in the store */
 	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
+	const char *job;		/* the job that waits for the approval; NULL: none does */
 	/* With INSTALL_ERROR: the outcome of a worker that ended abnormally; NULL: none did. */
 	const struct outcome *trouble;
 };
@@ -58,6 +59,10 @@ int install_is_configured(const struct config *config, struct why *why_r);
 int install_start(const struct tool_host *host, const struct install_request *request,
 		  install_done *done, void *arg, struct install **install_r,
 		  struct why *why_r);
+
+/* The installation while it waits for an approval: INSTALL_APPROVAL_PENDING, without a message.
+ * Valid until the next turn of the loop. */
+void install_waiting(const struct install *install, struct install_result *result_r);
 
 /* Takes the reply to a question that the installation has asked by its host. May call done. */
 void install_reply(struct install *install, const struct tool_reply *reply);

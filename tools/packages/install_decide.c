@@ -46,8 +46,10 @@ decide_on_decided(void *arg, const struct approval_decision *decision)
 {
 	const char *reason = decision->why;
 	struct install *install = arg;
+	const struct tool_host *host = &install->host;
 	char message[INSTALL_MESSAGE_MAX], said[INSTALL_MESSAGE_MAX / 4];
 
+	(void)host->on_job(host->arg, NULL);
 	if (decision->state == APPROVAL_GRANTED) {
 		install_decide_proceed(install);
 		return;
@@ -59,14 +61,33 @@ decide_on_decided(void *arg, const struct approval_decision *decision)
 	install_deny(install, message);
 }
 
-/* Asks operators. A task waits for them; any other call is answered at once, and must be
+void
+install_waiting(const struct install *install, struct install_result *result_r)
+{
+	*result_r = (struct install_result){ .status = INSTALL_APPROVAL_PENDING,
+					     .packages = install->set,
+					     .advisories = install->advisories,
+					     .approval_id = approval_id(install->approval) };
+}
+
+/* Waits for the decision as a task or a job. False: neither can be. */
+static bool
+decide_can_wait(const struct install *install, const char *text)
+{
+	const struct tool_host *host = &install->host;
+	char waits[TOOL_WAITS_MAX];
+
+	return host->on_task(host->arg, text) == 0 ||
+	       (policy_waits_for(host->config, approval_id(install->approval), waits,
+				 sizeof(waits)) && host->on_job(host->arg, waits) == 0);
+}
+
+/* Asks operators. A task or a job waits for them; any other call is answered at once, and must be
  * repeated later. */
 static void
 decide_ask_operator(struct install *install, const char *why)
 {
-	struct install_result result = { .status = INSTALL_APPROVAL_PENDING,
-					 .packages = install->set,
-					 .advisories = install->advisories };
+	struct install_result result;
 	const struct approval *approval;
 	char message[INSTALL_MESSAGE_MAX], who[INSTALL_MESSAGE_MAX / 2];
 	struct why trouble = { .text = "" };
@@ -76,13 +97,14 @@ decide_ask_operator(struct install *install, const char *why)
 		install_deny(install, message);
 		return;
 	}
+	install->approval = approval;
 	policy_say_who_approves(install->host.config, approval_id(approval), who, sizeof(who));
 	snprintf(message, sizeof(message), "%s: %s", why, who);
-	if (install->host.on_task(install->host.arg, message) == 0 &&
+	if (decide_can_wait(install, message) &&
 	    consent_ask(install->consent, decide_on_decided, install, &approval, &trouble) == 0)
 		return;
+	install_waiting(install, &result);
 	result.message = message;
-	result.approval_id = approval_id(approval);
 	install_finish(install, &result);
 }
 

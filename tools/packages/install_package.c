@@ -68,6 +68,8 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 		jsonout_member_text(&w.structured, "status", install_status_name(result->status));
 		if (result->approval_id)
 			jsonout_member_text(&w.structured, "approval_id", result->approval_id);
+		if (result->job)
+			jsonout_member_text(&w.structured, "job", result->job);
 		jsonout_key(&w.structured, "packages");
 		if (result->packages)
 			jsonrpc_write_value(&w.structured, result->packages);
@@ -251,6 +253,22 @@ package_begin(struct tool_run *run, const json_t *json, struct why *why_r)
 	return r;
 }
 
+static void
+package_tell_job(struct tool_run *run, const struct tool_host *job, const char *waits,
+		 const struct tool_host *caller)
+{
+	struct install_result result;
+	char message[TOOL_WAITS_MAX + 128];
+
+	run->host = *job;
+	install_waiting(run->install, &result);
+	snprintf(message, sizeof(message), "the call %s. Tell your user. It goes on as job %s, which "
+		 "the tool job follows", waits, job->job);
+	result.message = message;
+	result.job = job->job;
+	answer_result(&result, caller);
+}
+
 static struct tool_run *
 package_start(const struct tool_host *host, const json_t *json)
 {
@@ -289,6 +307,7 @@ const struct tool install_package_tool = {
 	.name = "install_package",
 	.policy = "install_package",
 	.refuse = package_refuse,
+	.answer_job = package_tell_job,
 	.long_status = "the packages are being installed",
 	.says = {
 		.title = "Install Python packages",

@@ -35,6 +35,7 @@ struct install {
 	char *reason;
 	bool fills;			/* as in the request */
 	struct consent *consent;	/* NULL: no consent is needed */
+	const struct approval *approval;	/* valid while it is asked for */
 	const char *profile;
 	struct event *begin;
 	struct environment_ask *ask;	/* ask and program: at most one of them is not NULL */

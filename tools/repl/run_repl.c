@@ -161,7 +161,7 @@ repl_run_turn(struct tool_run *run)
 {
 	return (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone,
 				   .on_hurry = on_hurry, .on_seen = on_seen, .arg = run,
-				   .job = background_handle(&run->host) };
+				   .job = run->host.job };
 }
 
 /* ---- waits ---- */
@@ -273,7 +273,7 @@ on_impatient(evutil_socket_t, short, void *arg)
 	char text[TOOL_WAITS_MAX];
 	uint64_t waited = clock_ms() - run->waits_since_ms, most = most_wait_ms(run);
 
-	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
+	if (run->orphan || run->host.job || !run_repl_waits(run, text, sizeof(text)))
 		return;
 	if (run->arguments.inspect && run->step == STEP_TURN &&
 	    answer_seen(run, run->turn.session))
@@ -299,7 +299,7 @@ repl_run_say_wait(struct tool_run *run)
 		return;
 	if (run->host.on_progress)
 		run->host.on_progress(run->host.arg, &note);
-	if (background_handle(&run->host))
+	if (run->host.job)
 		return;
 	if (!run->patience) {
 		run->patience = xalloc_check(evtimer_new(run->host.base, on_impatient, run));
@@ -308,25 +308,20 @@ repl_run_say_wait(struct tool_run *run)
 	repl_run_wait(run, most_wait_ms(run) < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
 }
 
-/* ---- an approval of a call of a tool ---- */
+/* ---- an approval ---- */
 
-bool
-repl_run_detach(void *arg)
+static void
+run_repl_tell_job(struct tool_run *run, const struct tool_host *job, const char *waits,
+		  const struct tool_host *caller)
 {
-	struct tool_run *run = arg;
-	char waits[TOOL_WAITS_MAX];
-	struct why why = { .field = "" };
 	struct repl_told told;
-	struct tool_host caller;
-	const char *job;
 
-	if (background_adopt(&run->host, &run_repl_tool, run, &caller, &job, &why) < 0 ||
-	    !script_tools_waits(&run->tools, waits, sizeof(waits)))
-		return false;
-	run->turn.job = job;
-	repl_tell(run->turn.session, &told);
-	run_repl_answer_job(job, waits, &told, &caller);
-	return true;
+	repl_tell(run ? run->turn.session : NULL, &told);
+	if (run) {
+		run->host = *job;
+		run->turn.job = job->job;
+	}
+	run_repl_answer_job(job->job, waits, run && run->execution, &told, caller);
 }
 
 /* ---- start ---- */
@@ -439,7 +434,7 @@ answer_started(const struct tool_host *host, const char *handle)
 	struct repl_told told;
 
 	repl_tell(run ? run->turn.session : NULL, &told);
-	run_repl_answer_job(handle, NULL, &told, host);
+	run_repl_answer_job(handle, NULL, true, &told, host);
 }
 
 static struct tool_run *
@@ -451,6 +446,11 @@ run_repl_start(const struct tool_host *host, const json_t *json)
 
 	if (!background_wanted(json))
 		return start_here(host, json);
+	if (host->job) {
+		json_auto_t *own = background_arguments(host, json);
+
+		return start_here(host, own);
+	}
 	r = background_start(host, &run_repl_tool, json, &job, &why);
 	if (r == 0)
 		answer_started(host, job);
@@ -510,6 +510,7 @@ const struct tool run_repl_tool = {
 	.cancel = run_repl_cancel,
 	.uses = run_repl_uses,
 	.waits = run_repl_waits,
+	.answer_job = run_repl_tell_job,
 	.reply = run_repl_reply,
 	.once = run_script_once,
 	.bind = run_script_bind,

@@ -49,7 +49,8 @@ void run_repl_answer(const struct outcome *outcome, struct repl_told *told,
 void run_repl_refuse(const char *reason, const char *text, const struct repl_told *told,
 		     const struct tool_host *host);
 /* waits, told: may be NULL. */
-void run_repl_answer_job(const char *job, const char *waits, const struct repl_told *told,
+void run_repl_answer_job(const char *job, const char *waits, bool begun,
+			 const struct repl_told *told,
 			 const struct tool_host *host);
 
 #endif

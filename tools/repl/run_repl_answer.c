@@ -176,11 +176,11 @@ run_repl_refuse(const char *reason, const char *text, const struct repl_told *to
 }
 
 void
-run_repl_answer_job(const char *job, const char *waits, const struct repl_told *told,
+run_repl_answer_job(const char *job, const char *waits, bool begun, const struct repl_told *told,
 		    const struct tool_host *host)
 {
 	const struct repl_told none = { .state = NULL };
 	const struct run_supplement supplement = { write_told, say_told, told ? told : &none };
 
-	run_script_answer_job(job, waits, &supplement, host);
+	run_script_answer_job(job, waits, begun, &supplement, host);
 }

@@ -156,7 +156,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 	const char *job = repl_session_other_job(session);
 
 	/* A copy cannot be taken back while it waits, so it is not begun. */
-	if (job && !background_handle(&run->host) && (arguments->restore || arguments->branch))
+	if (job && !run->host.job && (arguments->restore || arguments->branch))
 		return why_say(why_r, -EBUSY, "session", REPL_BUSY_WITH_JOB, job);
 	if (arguments->restore)
 		from = repl_session_checkpoint(session, arguments->restore);

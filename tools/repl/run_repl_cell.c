@@ -339,7 +339,7 @@ static bool
 is_to_be_looked_at(const struct tool_run *run)
 {
 	return !run->seen && run->arguments.script_len > 0 &&
-	       (background_handle(&run->host) || (run->limits.wall_ms > LONG_MS && !run->began)) &&
+	       (run->host.job || (run->limits.wall_ms > LONG_MS && !run->began)) &&
 	       !repl_session_is_alone(run->turn.session);
 }
 
@@ -383,8 +383,6 @@ offer_cell(struct tool_run *run, struct execution_request *request)
 	script_input_offer(&run->host, request);
 	found_offer(&run->host, request);
 	script_tools_offer(&run->tools, &run->host, &run->input, request);
-	run->tools.detach = repl_run_detach;
-	run->tools.run = run;
 }
 
 /* 0, or negative with why_r: then nothing runs. */

@@ -78,9 +78,6 @@ void repl_run_say_wait(struct tool_run *run);
 /* Ends the run, because it would have to wait too long for other calls. */
 void repl_run_refuse_busy(struct tool_run *run);
 
-/* As detach in struct script_tools. */
-bool repl_run_detach(void *run);
-
 /* Does the call only close the session? */
 bool repl_run_only_closes(const struct run_script_arguments *arguments);
 

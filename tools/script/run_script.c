@@ -182,23 +182,6 @@ run_script_on_tool(void *arg, const struct execution_tool *tool)
 		script_tools_call(&run->tools, run->execution, tool);
 }
 
-/* A call of the script waits for an operator. */
-static bool
-run_script_detach(void *arg)
-{
-	struct tool_run *run = arg;
-	char waits[TOOL_WAITS_MAX];
-	struct why why = { .field = "" };
-	struct tool_host caller;
-	const char *job;
-
-	if (background_adopt(&run->host, &run_script_tool, run, &caller, &job, &why) < 0 ||
-	    !script_tools_waits(&run->tools, waits, sizeof(waits)))
-		return false;
-	run_script_answer_job(job, waits, NULL, &caller);
-	return true;
-}
-
 static int
 start_execution(struct tool_run *run, struct why *why_r)
 {
@@ -244,8 +227,6 @@ start_execution(struct tool_run *run, struct why *why_r)
 		script_input_offer(&run->host, &request);
 	found_offer(&run->host, &request);
 	script_tools_offer(&run->tools, &run->host, &run->input, &request);
-	run->tools.detach = run->kind->asks ? run_script_detach : NULL;
-	run->tools.run = run;
 	if (r == 0)
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
@@ -480,7 +461,7 @@ start_in_background(const struct tool_host *host, const json_t *json)
 	int r = background_start(host, &run_script_tool, json, &job, &why);
 
 	if (r == 0)
-		run_script_answer_job(job, NULL, NULL, host);
+		run_script_answer_job(job, NULL, true, NULL, host);
 	else if (r < 0)
 		run_script_refuse_as(RUN_TOO_MANY_JOBS, why.text, NULL, host);
 }
@@ -491,11 +472,25 @@ run_script_start_run(const struct tool_host *host, const json_t *json)
 	static const struct script_tool kind = {
 		run_script_read_arguments, run_script_answer_run, run_script_refuse, "run_script" };
 
+	if (background_wanted(json) && host->job) {
+		json_auto_t *own = background_arguments(host, json);
+
+		return run_script_start(&kind, host, own);
+	}
 	if (background_wanted(json)) {
 		start_in_background(host, json);
 		return NULL;
 	}
 	return run_script_start(&kind, host, json);
+}
+
+static void
+run_script_tell_job(struct tool_run *run, const struct tool_host *job, const char *waits,
+		    const struct tool_host *caller)
+{
+	if (run)
+		run->host = *job;
+	run_script_answer_job(job->job, waits, run && run->execution, NULL, caller);
 }
 
 static bool
@@ -532,6 +527,7 @@ const struct tool run_script_tool = {
 	.cancel = run_script_cancel,
 	.uses = run_script_uses,
 	.waits = run_script_waits,
+	.answer_job = run_script_tell_job,
 	.reply = run_script_reply,
 	.once = run_script_once,
 	.bind = run_script_bind,

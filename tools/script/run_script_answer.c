@@ -587,8 +587,8 @@ script_answer_say(FILE *to, const struct report *report, struct tool_answer *ans
 
 	say_error(to, report);
 	if (report->waits)
-		fprintf(to, "The call %s. Tell your user. It goes on as job %s: follow it with the tool "
-			"job.\n", report->waits, report->job);
+		fprintf(to, "The call %s. Tell your user, and do not make the call again: it goes on as "
+			"job %s, which the tool job follows.\n", report->waits, report->job);
 	else if (report->job)
 		fprintf(to, "Running in the background as job %s: follow it with the tool job. It may "
 			"run for %.10g s.\n", report->job, report->job_seconds);
@@ -678,11 +678,11 @@ run_script_refuse_as(const char *reason, const char *text,
 }
 
 void
-run_script_answer_job(const char *job, const char *waits, const struct run_supplement *supplement,
-		      const struct tool_host *host)
+run_script_answer_job(const char *job, const char *waits, bool begun,
+		      const struct run_supplement *supplement, const struct tool_host *host)
 {
-	struct report report = { .status = RUN_RUNNING, .job = job, .waits = waits,
-				 .supplement = supplement };
+	struct report report = { .status = begun ? RUN_RUNNING : TOOL_APPROVAL_PENDING, .job = job,
+				 .waits = waits, .supplement = supplement };
 	struct job_view view;
 
 	background_view(background_find(host->tenant, job), &view);

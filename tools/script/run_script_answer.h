@@ -47,8 +47,9 @@ void run_script_refuse_as(const char *reason, const char *text,
 			  const struct tool_host *host);
 
 /* Answers that the script continues in the background: calls host->on_answer once. job: the job's
- * handle. waits: what it waits for, for people; NULL: for nothing. supplement: may be NULL. */
-void run_script_answer_job(const char *job, const char *waits,
+ * handle. waits: what it waits for, for people; NULL: for nothing. begun: the script runs already.
+ * supplement: may be NULL. */
+void run_script_answer_job(const char *job, const char *waits, bool begun,
 			   const struct run_supplement *supplement, const struct tool_host *host);
 
 #endif

@@ -621,19 +621,31 @@ script_tools_waits(const struct script_tools *t, char *text_r, size_t size)
 static void
 on_impatient(evutil_socket_t, short, void *arg)
 {
+	static const struct timeval again = { .tv_sec = PATIENCE_S };
 	struct script_tools *t = arg;
 	struct script_call *c, *next;
 	char text[TOOL_WAITS_MAX];
+	int r;
 
-	if (!script_tools_waits(t, text, sizeof(text)) || (t->detach && t->detach(t->run)))
+	if (!script_tools_waits(t, text, sizeof(text)))
 		return;
+	r = t->host->on_job(t->host->arg, text);
+	if (r == 0) {
+		/* What it waits for from now on is asked by script_tools_waits. */
+		(void)t->host->on_job(t->host->arg, NULL);
+		return;
+	}
+	if (r == -EAGAIN) {
+		evtimer_add(t->patience, &again);
+		return;
+	}
 	for (c = LIST_FIRST(&t->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
 		if (!c->waits)
 			continue;
 		snprintf(text, sizeof(text), "the call has to be approved (mcp-python approve %s), "
 			 "and %s; make it again once it is", c->approval,
-			 t->detach ? "as many jobs run as may" : "this tool cannot wait for that");
+			 r == -EBUSY ? "as many jobs run as may" : "this call cannot wait for that");
 		script_tools_refuse(c, text);
 	}
 	look_at_consents(t);
@@ -647,8 +659,7 @@ have_patience(struct script_tools *t)
 	static const struct timeval wait = { .tv_sec = PATIENCE_S };
 	char text[TOOL_WAITS_MAX];
 
-	if ((t->host->client & CLIENT_ELICITS) ||
-	    !script_tools_waits(t, text, sizeof(text)) || t->host->on_task(t->host->arg, text) == 0)
+	if (!script_tools_waits(t, text, sizeof(text)) || t->host->on_task(t->host->arg, text) == 0)
 		return;
 	if (!t->patience)
 		t->patience = xalloc_check(evtimer_new(t->host->base, on_impatient, t));

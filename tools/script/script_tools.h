@@ -31,12 +31,8 @@ struct script_tools {
 					 * 0: none */
 	size_t n_sent;			/* open calls of the client's own tools that were sent to it
 					 */
-	/* A call of the script waits for an operator for a while, and the run's client can neither
-	 * be asked nor follow a task: makes a job of the run, and tells its client. False: there
-	 * are too many jobs. NULL: the run cannot become one. */
-	bool (*detach)(void *run);
-	void *run;
-	struct event *patience;		/* until detach is called; NULL: it is not to be called */
+	struct event *patience;		/* a call waits for an operator, and the run is to become a
+					 * job; NULL: it is not */
 	LIST_HEAD(, script_call) calls;	/* calls without an answer */
 	LIST_HEAD(, script_grant) grants;	/* tools that were approved for the rest of the run */
 };

@@ -360,7 +360,9 @@ class Session:
 
 
 def _arguments(given, files):
-    arguments = {name: value for name, value in given.items() if value is not None}
+    # A call that has to be approved is refused, and does not become a job.
+    arguments = {"background": False,
+                 **{name: value for name, value in given.items() if value is not None}}
     if files:
         arguments["files"] = [
             {"path": path, **({"uri": data.uri} if isinstance(data, File) else
