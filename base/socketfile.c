@@ -20,11 +20,13 @@
 
 #define ROOT_DIRECTORY "/run/mcp-pythond"
 #define UNFINISHED ".new"
+#define SPARE ".spare"
 #define PATH_BYTES_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(UNFINISHED))
 
 struct socketfile {
-	char *path, *lock_path;
-	int lock_fd;
+	char *path, *lock_path, *spare;
+	int lock_fd;		/* -1: systemd has made it */
+	struct stat is;
 };
 
 /* May the file be used as the lock? Its owner is changed later, so it must not be another name of a
@@ -147,6 +149,58 @@ say_failure(struct why *why_r, int r, const char *path)
 	return why_say(why_r, r, "socket", "%s: %s", path, strerror(-r));
 }
 
+static bool
+is_at(const struct socketfile *file, const char *path)
+{
+	struct stat there;
+
+	return lstat(path, &there) == 0 && there.st_dev == file->is.st_dev &&
+	       there.st_ino == file->is.st_ino;
+}
+
+static void
+make_spare(const struct socketfile *file)
+{
+	(void)unlink(file->spare);
+	(void)!link(file->path, file->spare);
+}
+
+int
+socketfile_look(const struct socketfile *file)
+{
+	own_mem char *half = NULL;
+
+	if (is_at(file, file->path)) {
+		if (file->lock_fd >= 0 && !is_at(file, file->spare))
+			make_spare(file);
+		return 0;
+	}
+	if (file->lock_fd < 0)
+		return -EEXIST;
+	if (access(file->lock_path, F_OK) == 0 && !samefile(file->lock_fd, file->lock_path))
+		return -EADDRINUSE;
+	half = xasprintf("%s" UNFINISHED, file->path);
+	(void)unlink(half);
+	return !is_at(file, file->spare) ? -ENOENT
+	       : link(file->spare, half) < 0 || rename(half, file->path) < 0 ? -errno : 1;
+}
+
+struct socketfile *
+socketfile_of(int fd)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNSPEC };
+	socklen_t len = sizeof(address) - 1;
+	struct socketfile *file;
+	struct stat is;
+
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||
+	    address.sun_family != AF_UNIX || lstat(address.sun_path, &is) < 0)
+		return NULL;
+	file = xcalloc(1, sizeof(*file));
+	*file = (struct socketfile){ .path = xstrdup(address.sun_path), .lock_fd = -1, .is = is };
+	return file;
+}
+
 int
 socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
 		int *listen_fd_r, struct why *why_r)
@@ -175,6 +229,9 @@ socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
 	file->path = xstrdup(path);
 	file->lock_path = give_ptr(lock_path);
 	file->lock_fd = give_fd(lock_fd);
+	file->spare = xasprintf("%s" SPARE, path);
+	if (lstat(path, &file->is) == 0)
+		make_spare(file);
 	*file_r = file;
 	return 0;
 }
@@ -214,16 +271,26 @@ socketfile_path(const struct socketfile *file)
 	return file ? file->path : NULL;
 }
 
+bool
+socketfile_is_own(const struct socketfile *file)
+{
+	return file->lock_fd >= 0;
+}
+
 void
 socketfile_close(struct socketfile *file)
 {
 	if (!file)
 		return;
 	/* No other process may take these names while the lock is held. */
-	(void)unlink(file->path);
-	(void)unlink(file->lock_path);
-	close(file->lock_fd);
+	if (file->lock_fd >= 0) {
+		(void)unlink(file->path);
+		(void)unlink(file->spare);
+		(void)unlink(file->lock_path);
+		close(file->lock_fd);
+	}
 	free(file->path);
+	free(file->spare);
 	free(file->lock_path);
 	free(file);
 }

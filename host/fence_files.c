@@ -90,8 +90,8 @@ fence_rights(const struct fence_files *files, enum fence_access access, bool dir
 		      LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
 		      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REFER;
 		break;
-	case FENCE_REMOVE:
-		all = LANDLOCK_ACCESS_FS_REMOVE_FILE;
+	case FENCE_SOCKETS:
+		all = LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_SOCK;
 		break;
 	}
 	return all & files->handled & (directory ? UINT64_MAX : OF_FILES);

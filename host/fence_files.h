@@ -16,7 +16,7 @@ struct fence_files;
 enum fence_access {
 	FENCE_READ,
 	FENCE_WRITE,	/* read, write, make, rename and remove */
-	FENCE_REMOVE,	/* only remove files */
+	FENCE_SOCKETS,	/* only remove files, and give sockets names */
 };
 
 /* Begins a list of folders. Folders that do not exist are left out. NULL: this kernel has no

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <event2/event.h>
 #include <systemd/sd-daemon.h>
 
 #include "base/log.h"
@@ -19,6 +20,52 @@
 #include "http/server.h"
 #include "policy/config.h"
 #include "supervisor/handover.h"
+
+void
+endpoints_add_file(struct endpoints *endpoints, struct socketfile *file)
+{
+	if (file)
+		endpoints->file[endpoints->n_files++] = file;
+}
+
+static void
+endpoints_look_at(const struct socketfile *file, int *trouble)
+{
+	const char *path = socketfile_path(file);
+	struct log_quoted quoted;
+	int r = socketfile_look(file);
+
+	if (r == 1)
+		log_line(LOG_ERR, "socket-replaced", "socket=%s made-again=yes text=\"it was removed "
+			 "or replaced by somebody else\"", log_quote(&quoted, path, strlen(path)));
+	else if (r < 0 && r != *trouble)
+		log_line(LOG_ERR, "socket-replaced", "socket=%s made-again=no err=%s text=\"it was "
+			 "removed or replaced by somebody else, and nobody can connect: restart %s\"",
+			 log_quote(&quoted, path, strlen(path)), strerrorname_np(-r),
+			 r == -EEXIST ? "the socket unit that has made it" : "the service");
+	*trouble = r < 0 ? r : 0;
+}
+
+static void
+endpoints_on_look(evutil_socket_t, short, void *arg)
+{
+	struct endpoints *endpoints = arg;
+
+	for (size_t i = 0; i < endpoints->n_files; i++)
+		endpoints_look_at(endpoints->file[i], &endpoints->trouble[i]);
+}
+
+void
+endpoints_watch(struct endpoints *endpoints, struct event_base *base)
+{
+	static const struct timeval second = { .tv_sec = 1 };
+
+	if (endpoints->n_files == 0)
+		return;
+	endpoints->look = xalloc_check(event_new(base, -1, EV_PERSIST, endpoints_on_look,
+						 endpoints));
+	event_add(endpoints->look, &second);
+}
 
 static void
 add_endpoint(struct endpoints *endpoints, int fd, bool http)
@@ -62,6 +109,7 @@ endpoints_take_handed_socket(struct endpoints *endpoints, const struct config *c
 		return take_metrics_socket(endpoints, fd, why_r);
 	if (http && http_check_socket(fd, may_be_open(config), why_r) < 0)
 		return -EPERM;
+	endpoints_add_file(endpoints, socketfile_of(fd));
 	add_endpoint(endpoints, fd, http);
 	return 0;
 }
@@ -152,12 +200,14 @@ open_http(struct endpoints *endpoints, const struct config *config,
 	const char *address = asked->http ? asked->http : config->http.listen;
 	const char *path = asked->http_socket ? asked->http_socket : config->http.socket;
 	int fd, r = address ? open_http_address(endpoints, config, address, why_r) : 0;
+	struct socketfile *file;
 
 	if (r < 0 || !path)
 		return r;
-	r = socketfile_open(path, owner, &endpoints->http_file, &fd, why_r);
+	r = socketfile_open(path, owner, &file, &fd, why_r);
 	if (r < 0)
 		return r;
+	endpoints_add_file(endpoints, file);
 	add_endpoint(endpoints, fd, true);
 	log_line(LOG_NOTICE, "listening", "http_socket=%s", path);
 	return 0;
@@ -168,6 +218,7 @@ open_socket(struct endpoints *endpoints, const struct config *config, const char
 	    uid_t owner, struct why *why_r)
 {
 	own_mem char *path = NULL;
+	struct socketfile *file;
 	int fd, r;
 
 	if (asked || config->service.socket)
@@ -176,9 +227,10 @@ open_socket(struct endpoints *endpoints, const struct config *config, const char
 		path = socketfile_default(owner, why_r);
 	if (!path)
 		return -ENOENT;
-	r = socketfile_open(path, owner, &endpoints->file, &fd, why_r);
+	r = socketfile_open(path, owner, &file, &fd, why_r);
 	if (r < 0)
 		return r;
+	endpoints_add_file(endpoints, file);
 	add_endpoint(endpoints, fd, false);
 	log_line(LOG_NOTICE, "listening", "socket=%s", path);
 	return 0;
@@ -262,7 +314,9 @@ endpoints_free(struct endpoints *endpoints)
 		free(endpoints->stored[i].name);
 	}
 	free(endpoints->stored);
-	socketfile_close(endpoints->http_file);
-	socketfile_close(endpoints->file);
+	if (endpoints->look)
+		event_free(endpoints->look);
+	while (endpoints->n_files > 0)
+		socketfile_close(endpoints->file[--endpoints->n_files]);
 	free(endpoints);
 }

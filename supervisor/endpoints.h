@@ -10,10 +10,13 @@
 #include <sys/types.h>
 
 struct config;
+struct event;
+struct event_base;
 struct socketfile;
 struct why;
 
 #define ENDPOINTS_MAX 8
+#define ENDPOINTS_FILES (ENDPOINTS_MAX + 2)	/* with the operators' sockets */
 #define PLACE_ADMIN "admin"	/* FileDescriptorName= of the operators' socket */
 
 struct endpoint {
@@ -31,7 +34,10 @@ struct endpoints_stored {
 struct endpoints {
 	struct endpoint endpoint[ENDPOINTS_MAX];
 	size_t n;
-	struct socketfile *file, *http_file;
+	struct socketfile *file[ENDPOINTS_FILES];
+	int trouble[ENDPOINTS_FILES];	/* of the last look; 0: none */
+	size_t n_files;
+	struct event *look;		/* NULL: nobody looks */
 	struct endpoints_stored *stored;
 	size_t n_stored;
 };
@@ -47,6 +53,13 @@ struct endpoints_asked {
  * *endpoints_r is set in both cases, and the caller releases it by endpoints_free. */
 int endpoints_open(const struct endpoints_asked *asked, const struct config *config, uid_t owner,
 		struct endpoints **endpoints_r, struct why *why_r);
+
+/* file: of a socket that is looked after, and closed by endpoints_free. NULL is fine. */
+void endpoints_add_file(struct endpoints *endpoints, struct socketfile *file);
+
+/* Looks each second whether the sockets are still at their paths: logs it if one is not, and gives
+ * the service's own its name again. base: borrowed until endpoints_free. */
+void endpoints_watch(struct endpoints *endpoints, struct event_base *base);
 
 bool endpoints_have_http(const struct endpoints *endpoints);
 

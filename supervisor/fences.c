@@ -39,9 +39,6 @@ add_all(struct fence_files *files, const struct fences_of *of)
 		{ config->admin.approvals, FENCE_WRITE },
 		{ config->mcp.repeat_file, FENCE_WRITE },
 		{ config->pool.learned_file, FENCE_WRITE },
-		{ config->admin.socket, FENCE_REMOVE },
-		{ socketfile_path(of->endpoints->file), FENCE_REMOVE },
-		{ socketfile_path(of->endpoints->http_file), FENCE_REMOVE },
 	};
 	own_mem char *own = of->source->with_own ? configuration_own_folder() : NULL;
 	int r = fence_files_add(files, GOVERNANCE_RECORDS, FENCE_WRITE);
@@ -50,6 +47,11 @@ add_all(struct fence_files *files, const struct fences_of *of)
 		r = fence_files_add(files, own, FENCE_READ);
 	for (size_t i = 0; r == 0 && i < sizeof(around) / sizeof(around[0]); i++)
 		r = fence_files_add_around(files, around[i].file, around[i].access);
+	for (size_t i = 0; r == 0 && i < of->endpoints->n_files; i++)
+		if (socketfile_is_own(of->endpoints->file[i]))
+			r = fence_files_add_around(files,
+						   socketfile_path(of->endpoints->file[i]),
+						   FENCE_SOCKETS);
 	if (r == 0)
 		r = fence_files_add(files, config->packages.store, FENCE_WRITE);
 	if (r == 0 && of->cgroups)

@@ -208,6 +208,8 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	asked.none = s->stdio;
 	asked.by_hand = !s->as_service;
 	r = endpoints_open(&asked, s->config, startup_service_uid(s->config), &s->endpoints, why_r);
+	endpoints_add_file(s->endpoints, give_ptr(s->admin_file));
+	endpoints_add_file(s->endpoints, socketfile_of(s->admin_fd[0]));
 	if (r < 0)
 		return r;
 	r = open_seal(s, why_r);
@@ -606,6 +608,7 @@ supervisor_build(struct supervisor *s)
 		r = loop_signal(s->loop, signals[i], main_on_signal, s);
 	if (r < 0)
 		return r;
+	endpoints_watch(s->endpoints, engine.base);
 	forkers_watch(engine.base, on_forkers_lost, s);
 	directory_watch(s->directory, engine.base);
 	usage_watch(engine.base);
@@ -696,8 +699,8 @@ tear_down(struct supervisor *s)
 	cgroup_root_free(s->cgroups);
 	launcher_free(s->launcher);
 	forkers_stop();
-	loop_free(s->loop);	/* after all that has an event in it */
 	endpoints_free(s->endpoints);
+	loop_free(s->loop);	/* after all that has an event in it */
 	config_free(s->config);
 }
 

@@ -24,6 +24,7 @@
 #include "govern/ledger.h"
 #include "govern/whole_file.h"
 #include "host/fence_files.h"
+#include "host/startup.h"
 #include "policy/config.h"
 #include "policy/id_range.h"
 #include "supervisor/configuration.h"
@@ -139,7 +140,7 @@ governance_listen(const struct config *config, struct socketfile **file_r,
 	/* The permissions of an existing socket are its unit's decision. */
 	if (r < 0 || !path || is_at(fd_r[0], path))
 		return r;
-	r = socketfile_open(path, geteuid(), file_r, &fd_r[1], why_r);
+	r = socketfile_open(path, startup_service_uid(config), file_r, &fd_r[1], why_r);
 	if (r == 0 && chmod(path, 0666) < 0)
 		r = why_say(why_r, -errno, "socket", "[admin] socket = %s: %s", path,
 			    strerror(errno));

@@ -247,6 +247,7 @@ def the_file_is_followed_while_serving(ctx):
         os.unlink(files.tokens)
         until_answered(place, bearer(kept), 401)
         equal(service.log().count("tokens-kept"), 1, "lines in the log")
+        equal(service.log().count("tokens-gone"), 1, "lines in the log")
 
 
 @test(private=True)

@@ -362,6 +362,52 @@ def stdio_ends_with_its_client(directory):
 
 
 @alone
+def sockets_that_vanish(directory):
+    """Whoever removes or replaces a socket of the service cuts nobody off: it has its name again, and
+    the log says so. Without its second name it cannot, and the log says that."""
+    os.chmod(directory, 0o777)
+    paths = [os.path.join(directory, name) for name in ("mcp.sock", "http.sock", "admin.sock")]
+    with open(directory + "/conf", "w", encoding="ascii") as f:
+        f.write("[admin]\nsocket = %s\n[http]\nsocket = %s\n" % (paths[2], paths[1]))
+    supervisor = Supervisor(directory, "--socket", paths[0], "--config", directory + "/conf").ready()
+    early = Connection(paths[0])
+    handshake(early, "2025-11-25")
+
+    def is_served(path):
+        with socket.socket(socket.AF_UNIX) as s:
+            try:
+                s.connect(path)
+            except (FileNotFoundError, ConnectionRefusedError):
+                return False
+            return True
+
+    def replace(path):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(path + ".other")
+        os.rename(path + ".other", path)
+
+    for path in paths:
+        for vanish in (os.unlink, replace, lambda path: os.rename(path, path + ".aside")):
+            start = len(supervisor.log)
+            vanish(path)
+            supervisor.wait_log(b"socket-replaced socket=\"%s\" made-again=yes" % path.encode(), start)
+            until("it is served again", lambda path=path: is_served(path))
+        os.unlink(path + ".spare")
+        until("it has a second name", lambda path=path: os.path.exists(path + ".spare"))
+    check_works(early)
+    late = Connection(paths[0])
+    handshake(late, "2025-11-25")
+    check_works(late)
+    os.rename(directory, directory + ".aside")
+    try:
+        supervisor.wait_log(b"socket-replaced socket=\"%s\" made-again=no err=ENOENT" % paths[0].encode())
+        check_works(late)
+    finally:
+        os.rename(directory + ".aside", directory)
+    assert supervisor.end() == 0, supervisor.log
+
+
+@alone
 def systemd_hands_over_and_is_told(directory):
     path, told = os.path.join(directory, "mcp.sock"), os.path.join(directory, "notify")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -390,6 +436,11 @@ def systemd_hands_over_and_is_told(directory):
     hears("READY=1")
     assert not any("STOPPING" in message for message in said)
     handshake(early, "2025-11-25")
+    check_works(early)
+    os.rename(path, path + ".aside")	# nobody but systemd can make it again
+    supervisor.wait_log(b"made-again=no err=EEXIST")
+    assert b"restart the socket unit" in supervisor.log, supervisor.log
+    os.rename(path + ".aside", path)
     check_works(early)
     hears("WATCHDOG=1")
     said.clear()

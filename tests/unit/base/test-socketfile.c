@@ -22,7 +22,7 @@
 #include "base/why.h"
 
 static char directory[] = "/tmp/test-socketfile-XXXXXX";
-static char path[64], lock_path[72];
+static char path[64], lock_path[72], spare[72];
 
 static int
 set_up(void **state)
@@ -32,6 +32,7 @@ set_up(void **state)
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/s", directory);
 	snprintf(lock_path, sizeof(lock_path), "%s.lock", path);
+	snprintf(spare, sizeof(spare), "%s.spare", path);
 	return 0;
 }
 
@@ -41,6 +42,7 @@ tear_down(void **state)
 	(void)state;
 	unlink(path);
 	unlink(lock_path);
+	unlink(spare);		/* of a process that was killed */
 	return rmdir(directory);
 }
 
@@ -75,6 +77,55 @@ it_is_made_and_removed(void **state)
 	socketfile_close(file);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(lock_path, F_OK), -1);
+}
+
+/* Its name comes back from the second one, and that one from the first. Another service that has
+ * taken the path keeps it. */
+static void
+a_name_that_vanishes_comes_back(void **state)
+{
+	struct socketfile *file, *handed;
+	struct why why;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, other, plain;
+
+	(void)state;
+	assert_int_equal(socketfile_open(path, geteuid(), &file, &fd, &why), 0);
+	assert_int_equal(socketfile_look(file), 0);
+	assert_true(socketfile_is_own(file));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(socketfile_look(file), 1);
+	assert_int_equal(try_connect(), 0);
+	assert_int_equal(unlink(spare), 0);
+	assert_int_equal(socketfile_look(file), 0);
+	assert_int_equal(rename(spare, path), 0);	/* the same file: rename(2) does nothing */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(lock_path), 0);
+	assert_int_equal(socketfile_look(file), 1);
+	assert_int_equal(try_connect(), 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s.handed", path);
+	plain = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_null(socketfile_of(plain));
+	assert_int_equal(bind(plain, (struct sockaddr *)&address, sizeof(address)), 0);
+	handed = socketfile_of(plain);
+	close(plain);
+	assert_non_null(handed);
+	assert_false(socketfile_is_own(handed));
+	assert_int_equal(socketfile_look(handed), 0);
+	assert_int_equal(unlink(address.sun_path), 0);
+	assert_int_equal(socketfile_look(handed), -EEXIST);
+	socketfile_close(handed);
+	/* The lock is another file now. */
+	assert_int_equal(unlink(path), 0);
+	other = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(other >= 0);
+	assert_int_equal(socketfile_look(file), -EADDRINUSE);
+	close(other);
+	assert_int_equal(unlink(lock_path), 0);
+	assert_int_equal(unlink(spare), 0);
+	assert_int_equal(socketfile_look(file), -ENOENT);
+	close(fd);
+	socketfile_close(file);
 }
 
 /* Its name comes when it listens already: by a move, never by being made there. */
@@ -307,6 +358,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_made_and_removed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_name_that_vanishes_comes_back, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(whoever_finds_it_can_connect, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(one_that_is_served_is_refused, set_up,
