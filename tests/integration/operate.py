@@ -307,7 +307,7 @@ def jobs_and_approvals_are_counted(ctx):
             ctx.private(d.config("[policy]\nrun_repl = approve\n")) as s, \
             ctx.client(path=s.socket) as c:
         job = tool(c, "run_script", script="import time; time.sleep(600)", background=True)["job"]
-        c.ask("tools/call", {"name": "run_repl", "arguments": {"code": "1"}})
+        c.ask("tools/call", {"name": "run_repl", "arguments": {"code": "1", "background": False}})
         seen = status(ctx, d)
         equal((seen["jobs"], seen["approvals"]["pending"]), ({"running": 1, "kept": 0}, 1))
         equal([t["jobs"] for t in seen["tenants"] if t["tenant"] == ME], [1])

@@ -793,7 +793,7 @@ def every_tool_answers_while_others_wait(ctx):
                 for _ in range(2):	# the second one, while the first one's approval is waited for
                     text = "".join(block.get("text", "") for block in call(name, calls[name])["content"])
                     if "alpha" in str(calls[name]):
-                        assert "has to be approved" in text, (names_, name, text)
+                        assert "mcp-python approve a-" in text, (names_, name, text)
                     if name == "run_repl":
                         assert begun["job"] in text and "nothing was run" in text, text
             if hang:

@@ -22,7 +22,7 @@ def asked_by(uid):
     """The id of a request for an approval."""
     with client(uid) as c:
         answer = c.ask("tools/call", {"name": "run_script", "arguments": {
-            "script": "print('of %d')" % uid}}, seconds(60))
+            "script": "print('of %d')" % uid, "background": False}}, seconds(60))
         equal(answer["structuredContent"]["status"], "approval_pending")
         return re.search(r"\ba-[a-z0-9]+", json.dumps(answer["content"]))[0]
 

@@ -65,7 +65,7 @@ class Operators:
 def request_approval(uid):
     with client(uid) as c:
         answer = c.ask("tools/call", {"name": "run_script", "arguments": {
-            "script": "print('of %d')" % uid}}, seconds(60))
+            "script": "print('of %d')" % uid, "background": False}}, seconds(60))
         equal(answer["structuredContent"]["status"], "approval_pending")
         return re.search(r"\ba-[a-z0-9]+", json.dumps(answer["content"]))[0]
 
