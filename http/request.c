@@ -447,6 +447,10 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 	const char *wrong = http_head_read(evhttp_request_get_input_headers(request), &s.head);
 
 	http_connection_serves(c, evbuffer_get_length(evhttp_request_get_input_buffer(request)));
+	if (request->minor > 1) {	/* evhttp ignores it, and answers with it */
+		request->minor = 1;
+		wrong = "HTTP can only be 1.0 or 1.1";
+	}
 	if (wrong) {
 		http_reply_header(request, "Connection", "close");
 		request_refuse(&s, 400, wrong);

@@ -333,7 +333,8 @@ upload_take_head(struct http_upload *u, char *text)
 	char *path = line ? line + strlen(VERB) : NULL, *version = path ? strchr(path, ' ') : NULL;
 
 	TAILQ_INIT(&headers);
-	if (!version || strncmp(version, " HTTP/1.", 8) != 0 || !read_headers(rest, &headers)) {
+	if (!version || (strcmp(version, " HTTP/1.1") != 0 && strcmp(version, " HTTP/1.0") != 0) ||
+	    !read_headers(rest, &headers)) {
 		upload_refuse(u, 400, "this is no request");
 	} else {
 		*version = '\0';

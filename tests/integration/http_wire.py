@@ -38,6 +38,7 @@ def garbage(ctx):
         "NUL": bytes(64) + b"\r\n\r\n",
         "version": b"POST /mcp HTTP/9.9\r\nHost: localhost\r\n\r\n",
         "version 2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "version 1.2": start.replace(b"HTTP/1.1", b"HTTP/1.2") + length + b"\r\n" + body,
         "no version": b"GET /mcp\r\n\r\n",
         "header without colon": b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nnonsense\r\n\r\n",
         "no Host": b"POST /mcp HTTP/1.1\r\n" + head + length + b"\r\n" + body,
