@@ -75,7 +75,15 @@ keeper_on_message(void *arg, struct frame *frame)
 {
 	struct keeper *k = arg;
 	const struct msg_keeping *keeping = &frame->msg.keeping;
+	struct log_quoted quoted;
 
+	if (frame->msg.type == MSG_KEEPING && k->child.state == CHILD_SERVING) {
+		log_line(LOG_ERR, "store-replaced", "directory=%s made-again=%s text=\"it was "
+			 "removed or replaced by somebody else\"",
+			 log_quote(&quoted, keeping->what.at, keeping->what.len),
+			 keeping->error ? strerrorname_np((int)keeping->error) : "yes");
+		return 0;
+	}
 	if (frame->msg.type != MSG_KEEPING || k->child.state != CHILD_STARTING)
 		return -EBADMSG;
 	if (!child_is_of_build(&k->child, &keeping->build))

@@ -12,13 +12,15 @@
 #include <openssl/evp.h>
 
 #include "base/own.h"
+#include "base/ownerfile.h"
 #include "host/fence.h"
 #include "host/helper.h"
 #include "host/jobs.h"
 
 struct filestore_process {
 	struct jobs jobs;
-	int root;
+	const char *directory;
+	int root;		/* its descriptor */
 	bool roots;		/* may open files outside of the store */
 };
 
@@ -90,6 +92,9 @@ filestore_process_obey(struct jobs *jobs, struct frame *order)
 	const struct filestore_process *process = jobs->arg;
 	const struct msg *msg = &order->msg;
 
+	/* Somebody has removed or replaced the store. The next helper makes it again. */
+	if (!samefile(process->root, process->directory))
+		return -ESTALE;
 	if (msg->type == MSG_STORE_FILE)
 		return jobs_begin(jobs, order, msg->store_file.job, msg->store_file.seconds);
 	if (msg->type == MSG_FETCH_FILE)
@@ -167,6 +172,7 @@ filestore_live(const void *arg, int socket, pid_t supervisor)
 	process.jobs = (struct jobs){ .calls = &calls, .arg = &process, .answer = MSG_FILE_ENDED,
 				      .socket = socket, .most = FILESTORE_JOBS };
 	process.roots = place->roots;
+	process.directory = place->directory;
 	if (r == 0)
 		r = jobs_serve(&process.jobs);
 	helper_exit("files-end", r);

@@ -32,6 +32,7 @@
 
 #include "base/mount_calls.h"
 #include "base/own.h"
+#include "base/ownerfile.h"
 #include "base/quote.h"
 #include "base/remove.h"
 #include "base/stall.h"
@@ -48,9 +49,15 @@
 
 #define STORE_SHOWN 240		/* bytes of a message about the store, with its path */
 
+/* A directory in the keeper's mount namespace. */
+struct keeper_place {
+	char path[PATH_MAX];
+	int fd;
+};
+
 struct keeper {
-	int store;		/* a directory in the keeper's mount namespace; -1: no packages */
-	int files;		/* the store of files; or -errno: why there is none */
+	struct keeper_place store;	/* fd -1: no packages */
+	struct keeper_place files;	/* fd -errno: why there is none */
 	int home;		/* the keeper's mount namespace */
 	struct volumes *volumes;	/* NULL: there are none, because of the -errno in */
 	int no_volumes;
@@ -86,14 +93,14 @@ is_half(const char *name)
 static int
 keeper_sweep(const struct keeper *keeper)
 {
-	int fd = openat(keeper->store, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(keeper->store.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	int removed = 0, r = list ? 0 : -errno;
 
 	while (r == 0 && (entry = readdir(list)))
 		if (is_half(entry->d_name)) {
-			r = remove_tree(keeper->store, entry->d_name, SET_DEPTH_MAX);
+			r = remove_tree(keeper->store.fd, entry->d_name, SET_DEPTH_MAX);
 			removed++;
 		}
 	if (list)
@@ -134,7 +141,7 @@ keeper_attach_set(const struct keeper *keeper, const char *name, int worker)
 	int r = 0;
 
 	snprintf(path, sizeof(path), "%s/tree", name);
-	tree = clone_tree(keeper->store, path);
+	tree = clone_tree(keeper->store.fd, path);
 	if (tree < 0)
 		return tree;
 	if (setns(worker, CLONE_NEWNS) < 0)
@@ -195,7 +202,7 @@ clone_file(const struct keeper *keeper, const struct msg_str *directory,
 
 	snprintf(path, sizeof(path), "%.*s/%.*s", (int)directory->len, directory->at,
 		 (int)name->len, name->at);
-	tree = clone_tree(keeper->files, path);
+	tree = clone_tree(keeper->files.fd, path);
 	if (tree < 0)
 		return tree;
 	if (fstat(tree, &st) < 0)
@@ -215,7 +222,7 @@ place_file(int tree, unsigned int place)
 static int
 attach_files(const struct keeper *keeper, const struct msg_attach_files *asked, int worker)
 {
-	int tree[FILE_PLACES], r = keeper->files < 0 ? keeper->files : 0;
+	int tree[FILE_PLACES], r = keeper->files.fd < 0 ? keeper->files.fd : 0;
 	size_t n = 0;
 
 	while (r >= 0 && n < asked->names.n) {
@@ -257,7 +264,7 @@ live_as_taker(const struct keeper *keeper, const struct frame *frame)
 	struct why why = { .text = "giving up capabilities" };
 	char half[64], what[sizeof(why.text)];
 	struct take asked = {
-		.store = keeper->store, .half = half, .asked = &frame->msg.take,
+		.store = keeper->store.fd, .half = half, .asked = &frame->msg.take,
 		.wheels = frame->fds.fd[0], .compiler = frame->fds.fd[1],
 	};
 	int r;
@@ -307,12 +314,12 @@ on_discard(struct keeper *keeper, const struct frame *frame)
 	if (r < 0)
 		return r;
 	snprintf(half, sizeof(half), HALF_OLD "%llu", (unsigned long long)++keeper->serial);
-	if (renameat2(keeper->store, name, keeper->store, half, RENAME_NOREPLACE) < 0)
+	if (renameat2(keeper->store.fd, name, keeper->store.fd, half, RENAME_NOREPLACE) < 0)
 		return 0;
 	if (fork() == 0) {
 		stall_forget();
 		if (walls_enter(WALLS_STORE) == 0)
-			remove_tree(keeper->store, half, SET_DEPTH_MAX);
+			remove_tree(keeper->store.fd, half, SET_DEPTH_MAX);
 		_exit(EXIT_SUCCESS);
 	}
 	return 0;
@@ -326,22 +333,20 @@ make_directories(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		(void)mkdir(path, 0700);
+		(void)mkdirat(AT_FDCWD, path, 0700);
 		*slash = '/';
 	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	return mkdirat(AT_FDCWD, path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 /* Opens a store. It must belong to the keeper's user, and no other user may write to it. A
  * descriptor or -errno. */
 static int
-open_store(const struct msg_str *store, const char **what_r)
+open_store(char *path, const char **what_r)
 {
-	char path[PATH_MAX];
 	own_fd int fd = -1;
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%.*s", (int)store->len, store->at);
 	if (make_directories(path) < 0)
 		return -errno;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -351,15 +356,47 @@ open_store(const struct msg_str *store, const char **what_r)
 	return st.st_uid != 0 || (st.st_mode & 022) ? -EPERM : give_fd(fd);
 }
 
+static int
+open_place(struct keeper_place *place, const struct msg_str *path, const char **what_r)
+{
+	snprintf(place->path, sizeof(place->path), "%.*s", (int)path->len, path->at);
+	place->fd = open_store(place->path, what_r);
+	return place->fd;
+}
+
+/* Makes a store again that somebody has removed or replaced, and tells the supervisor. A failure is
+ * that of what is done with the old one. */
+static void
+renew_store(int *store, char *path, bool locks)
+{
+	const char *what;
+	own_fd int fd = -1;
+	struct msg msg = { .type = MSG_KEEPING, .keeping = { .build = msg_str(PROTO_BUILD),
+							     .what = msg_str(path) } };
+
+	if (*store < 0 || samefile(*store, path))
+		return;
+	fd = open_store(path, &what);
+	if (fd >= 0 && locks && flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return;
+	msg.keeping.error = fd < 0 ? (uint32_t)-fd : 0;
+	if (fd >= 0) {
+		close(*store);
+		*store = give_fd(fd);
+	}
+	frame_send(KEEPER_CONTROL, &msg, NULL, 0);
+}
+
 /* If volumes cannot be mounted, the keeper still serves packages and files. */
 static void
 open_volumes(struct keeper *keeper, const struct msg_str *directory)
 {
 	const char *what;
 	char path[PATH_MAX];
-	int fd = open_store(directory, &what);
+	int fd;
 
 	snprintf(path, sizeof(path), "%.*s", (int)directory->len, directory->at);
+	fd = open_store(path, &what);
 	keeper->no_volumes = fd < 0 ? fd : volumes_new(path, fd, keeper->home, &keeper->volumes);
 }
 
@@ -388,7 +425,7 @@ keeper_begin(struct keeper *keeper, const struct msg_keep *keep, const char **wh
 		return -errno;
 	/* If this fails, the file helper reports why: it uses the same directory. */
 	if (keep->has_files)
-		keeper->files = open_store(&keep->files, what_r);
+		open_place(&keeper->files, &keep->files, what_r);
 	if (keep->has_volumes)
 		open_volumes(keeper, &keep->volumes);
 	if (keep->has_folder)
@@ -398,11 +435,10 @@ keeper_begin(struct keeper *keeper, const struct msg_keep *keep, const char **wh
 	snprintf(directory, sizeof(directory), "the directory of the store, %.*s",
 		 (int)keep->store.len, keep->store.at);
 	*what_r = directory;
-	keeper->store = open_store(&keep->store, what_r);
-	if (keeper->store < 0)
-		return keeper->store;
+	if (open_place(&keeper->store, &keep->store, what_r) < 0)
+		return keeper->store.fd;
 	*what_r = "the store is in use by another service";
-	if (flock(keeper->store, LOCK_EX | LOCK_NB) < 0)
+	if (flock(keeper->store.fd, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	*what_r = "what was left half made";
 	return keeper_sweep(keeper);
@@ -451,6 +487,10 @@ keeper_serve(struct keeper *keeper, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 
+	renew_store(&keeper->store.fd, keeper->store.path, true);
+	renew_store(&keeper->files.fd, keeper->files.path, false);
+	if (keeper->volumes)
+		volumes_renew(keeper->volumes, renew_store);
 	if (type == MSG_ATTACH_FILES)
 		return on_attach_files(keeper, frame);
 	if (type == MSG_VOLUME)
@@ -459,7 +499,7 @@ keeper_serve(struct keeper *keeper, struct frame *frame)
 		folder_on_message(keeper->folder, keeper->no_folder, frame);
 		return 0;
 	}
-	if (keeper->store < 0)
+	if (keeper->store.fd < 0)
 		return -EBADMSG;
 	switch ((unsigned int)type) {
 	case MSG_ATTACH:
@@ -476,7 +516,7 @@ keeper_serve(struct keeper *keeper, struct frame *frame)
 int
 keeper_main(void)
 {
-	struct keeper keeper = { .store = -1, .files = -ENOENT, .home = -1,
+	struct keeper keeper = { .store.fd = -1, .files.fd = -ENOENT, .home = -1,
 				 .no_volumes = -ENOENT, .no_folder = -ENOENT };
 	struct frame_reader reader;
 	struct frame frame = { 0 };

@@ -54,7 +54,7 @@ struct folder {
 };
 
 struct volumes {
-	const char *directory;
+	char *directory;
 	int fd, home;
 	struct row *row;
 	size_t n;
@@ -512,6 +512,24 @@ volumes_new(const char *directory, int fd, int home, struct volumes **volumes_r)
 		return -ENOMEM;
 	**volumes_r = (struct volumes){ .directory = strdup(directory), .fd = fd, .home = home };
 	return (*volumes_r)->directory ? 0 : -ENOMEM;
+}
+
+void
+volumes_renew(struct volumes *volumes, void (*renew)(int *fd, char *path, bool locks))
+{
+	const int fd = volumes->fd;
+	struct stat was, is;
+
+	if (fstat(fd, &was) < 0)
+		return;
+	renew(&volumes->fd, volumes->directory, false);
+	if (fstat(volumes->fd, &is) < 0 || (is.st_dev == was.st_dev && is.st_ino == was.st_ino))
+		return;
+	for (size_t i = 0; i < volumes->n; i++) {
+		close(volumes->row[i].served.mount);
+		close(volumes->row[i].served.alive);
+	}
+	volumes->n = 0;
 }
 
 /* ---- FOLDER ---- */

@@ -25,6 +25,10 @@ struct volumes;
  * namespace, borrowed. 0, or -errno: why volumes cannot be mounted here. */
 int volumes_new(const char *directory, int fd, int home, struct volumes **volumes_r);
 
+/* renew looks at the directory and its path, and may open another one instead. The servers of the
+ * one before end with their leaves. */
+void volumes_renew(struct volumes *volumes, void (*renew)(int *fd, char *path, bool locks));
+
 /* Obeys the message VOLUME, and takes its descriptors. volumes NULL: there are no volumes, and the
  * answer is trouble, a -errno. 0 or -EBADMSG. Returns only in the keeper, not in a child that it
  * makes. */

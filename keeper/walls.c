@@ -78,7 +78,7 @@ static const struct {
 	{ "fsopen", WALLS_MOUNTER, "a volume's file system" },
 	{ "fsconfig", WALLS_MOUNTER, "a volume's file system" },
 	{ "fsmount", WALLS_MOUNTER, "a volume's file system" },
-	{ "flock", WALLS_MOUNTER, "the server of a volume, before its own walls" },
+	{ "flock", WALLS_KEEPER | WALLS_MOUNTER, "a store that is made again; a volume" },
 	{ "fchdir", WALLS_MOUNTER, "the server of a volume, before its own walls" },
 	{ "pivot_root", WALLS_MOUNTER, "the server of a volume, before its own walls" },
 	{ "chdir", WALLS_MOUNTER, "the server of a volume, before its own walls" },

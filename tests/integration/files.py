@@ -1132,6 +1132,21 @@ def a_lost_helper(ctx):
         assert "helper-lost helper=files" in s.log(), s.log()
 
 
+@test
+def a_store_that_vanishes(ctx):
+    """Somebody removes, then renames the directory of all files: it is made again."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        os.chmod(os.path.dirname(store), 0o777)		# as a unit's state directory is the service's
+        for number, vanish in enumerate((shutil.rmtree, lambda d: os.rename(d, d + ".aside")), 1):
+            uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
+            vanish(store)
+            # Whoever comes first may be told to call again.
+            until("files are kept again", lambda: "uri" in files_of(client.run(WRITE % ("more.bin", 9)))["more.bin"])
+            s.wait_logged("helper-lost helper=files", times=number)
+            more = files_of(client.run(WRITE % ("last.bin", 9)))["last.bin"]["uri"]
+            assert is_there(client, more) and not is_there(client, uri), (more, uri)
+
+
 # ---- of a service for one client ----
 
 

@@ -269,6 +269,24 @@ def requests_are_forgotten(ctx):
         equal(install(client, "alpha")["message"], "2 packages, already installed")
 
 
+@test(private=True)
+def a_store_that_vanishes(ctx):
+    """Somebody removes, then renames it: it is named and made again, and packages are installed and
+    imported as before."""
+    with new_store() as store, ctx.private(config(index.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        os.chmod(os.path.dirname(store), 0o777)		# as a unit's state directory is the service's
+        for number, vanish in enumerate((shutil.rmtree, lambda d: os.rename(d, d + ".aside")), 1):
+            equal(install(client, "alpha")["status"], "ok")
+            vanish(store)
+            for _ in range(2):
+                o = client.run("import alpha\nprint(alpha.VERSION)", 60, dependencies=["alpha"])
+                equal((o.status, o.stdout), ("ok", "1.0\n"), o)
+            s.wait_logged('store-replaced directory="%s" made-again=yes' % store, times=number)
+            equal(install(client, "delta")["status"], "ok")
+            verify(store)
+
+
 # ---- what is refused -----------------------------------------------------------------
 
 

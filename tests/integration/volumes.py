@@ -105,6 +105,20 @@ def kill_servers(s):
 # ---- what it is for ----
 
 @test(private=True)
+def a_directory_that_vanishes(ctx):
+    """Somebody removes, then renames the directory of all volumes: it is named and made again."""
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        for number, vanish in enumerate((shutil.rmtree, lambda d: os.rename(d, d + ".aside")), 1):
+            run(c, "open('/volume/data/n', 'w').write('x')")
+            vanish(store)
+            o = run(c, "import os\nprint(os.path.exists('/volume/data/n'))")
+            equal(o.stdout, "False\n")
+            s.wait_logged('store-replaced directory="%s" made-again=yes' % store, times=number)
+        run(c, "open('/volume/data/n', 'w').write('y')")
+        equal(run(c, "print(open('/volume/data/n').read())").stdout, "y\n")
+
+
+@test(private=True)
 def a_keeper_that_is_away(ctx):
     """Nothing is wrong with a call that is made meanwhile: it is to be made again."""
     with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
