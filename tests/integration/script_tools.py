@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import tempfile
 import time
 
@@ -16,6 +17,7 @@ from audit_log import Log
 from forged import FRAMES
 from harness import FEW_MODULES, SOMEBODY, TOP, equal, main, test
 from mcpclient import Client
+from package_store import new_store
 from person import Person
 from supervisor import read_text
 from terminal import Terminal
@@ -632,6 +634,81 @@ def approvals_are_told_in_every_set(ctx):
                     assert "approve" not in text and (code == tools or "one" in text), (names, text)
                 if code == tools:
                     until("the call is made", lambda: s.servers.lines() == ["one"])
+
+
+TOLD = """[tenant uid:%d]
+tool-calls.seconds = 1
+packages.timeout_seconds = 2
+[tenant uid:%d]
+policy.preset = strict
+policy.approvers = uid:0
+[packages]
+index = http://127.0.0.1:%d/simple
+store = %s
+"""
+
+
+@test(private=True, root=True)
+def no_answer_takes_longer_than_was_told(ctx):
+    """What each call waits for never comes; its answer does, in the time that the call, the tool or a key says."""
+    strict = SOMEBODY + 1
+    with Log(ctx) as log, new_store() as store, socket.create_server(("127.0.0.1", 0)) as index, \
+            approving(ctx, log, TOLD % (SOMEBODY, strict, index.getsockname()[1], store)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, ctx.client(path=s.socket, uid=SOMEBODY) as other, \
+            ctx.client(path=s.socket, uid=strict) as waits:
+        def answer(client, told, name, **arguments):
+            """told: seconds; a worker may have to start before they count, and be ended after them."""
+            began = time.monotonic()
+            result = client.ask("tools/call", {"name": name, "arguments": arguments}, ctx.seconds(told + 60))
+            took = time.monotonic() - began
+            assert took <= ctx.seconds(told + 20), (name, arguments, took)
+            return result["structuredContent"]
+        forever = "import time\nx = 1\nwhile True: time.sleep(60)"
+        # Long code.
+        for name, code in (("run_script", "script"), ("run_repl", "code")):
+            equal(answer(c, 1, name, **{code: forever, "timeout_seconds": 1})["status"], "timeout")
+            # A tool of another server, a person, and who cannot be asked.
+            hang = answer(c, 1, name, **{code: "import tools\ntools.legacy.hang()"})
+            assert hang["error"]["type"].endswith("ToolError") and hang["tool_calls"][0]["status"] == "failed", hang
+            told = answer(c, 5, name, **{code: "import tools\ntools.legacy.write(line='1')"})
+            equal(told["status"], "running")
+            assert "mcp-python approve a-" in told["waits"], told
+            told = answer(c, 5, name, **{code: "import tools\ntools.legacy.write(line='2')", "background": False})
+            equal(told["status"], "error")
+            told = answer(waits, 0, name, **{code: "1"})
+            equal((told["status"], "job" in told), ("approval_pending", True))
+            told = answer(waits, 0, name, **{code: "1", "background": False})
+            equal((told["status"], "job" in told), ("approval_pending", False))
+        # An index that says nothing.
+        equal(answer(c, 2, "install_package", packages=["alpha"])["status"], "error")
+        for name, code in (("run_script", "script"), ("run_repl", "code")):
+            told = answer(c, 2, name, dependencies=["alpha"], **{code: "1"})
+            equal(told["status"], "dependency_unavailable", told)
+            assert "timeout of 2 s" in told["error"]["message"] and "Nothing was run" in told["error"]["message"], told
+        # Jobs, and sessions behind them and behind calls.
+        job = answer(c, 0, "run_repl", code=forever, background=True)
+        equal(answer(c, 5, "run_repl", session=job["session"], code="1")["status"], "session_busy")
+        assert "before job " + job["job"] in answer(c, 0, "run_repl", session=job["session"], inspect=True)["state_text"]
+        equal(answer(c, 5, "install_package", session=job["session"], packages=["alpha"])["status"], "error")
+        for action in "wait", "output":
+            equal(answer(c, 1, "job", id=job["job"], action=action, wait_seconds=1)["state"], "running")
+        equal(answer(c, 0, "job", id=job["job"], action="cancel")["state"], "cancelled")
+        session = answer(c, 0, "run_repl", code="1")["session"]
+        for seconds in 60, 600:	# a short call, and one that is looked at before
+            id = other.request("tools/call", {"name": "run_repl", "arguments": {
+                "session": session, "code": "print('in', flush=True)\n" + forever, "timeout_seconds": seconds},
+                "_meta": {"progressToken": seconds}})
+            other.until("its output", lambda: "in" in repr(other.notices))
+            equal(answer(c, 2, "run_repl", session=session, code="1", timeout_seconds=4)["status"], "session_busy")
+            look = answer(c, 5, "run_repl", session=session, inspect=True)
+            equal(look["status"], "session_busy" if seconds == 60 else "ok", look)
+            del other.notices[:]
+            other.cancel(id)
+            other.flush()
+        for name, arguments in (("check_environment", {}), ("validate_script", {"script": "import json"}),
+                                ("search_tools", {"query": "write"}), ("job", {})):
+            answer(c, 0, name, **arguments)
+        assert not {"1", "2"} & set(s.servers.lines()), "nobody has approved anything: %s" % s.servers.lines()
 
 
 @test(private=True, root=True)

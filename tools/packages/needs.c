@@ -97,7 +97,7 @@ on_installed(void *arg, const struct install_result *installed)
 
 	if (installed->status == INSTALL_OK) {
 		needs_tell(needs, &met);
-	} else if (installed->trouble) {
+	} else if (installed->trouble && installed->trouble->status != OUTCOME_TIMEOUT) {
 		needs_tell_trouble(needs, installed->trouble);
 	} else {
 		text = xasprintf("%s. Nothing was run", installed->message);
