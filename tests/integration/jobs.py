@@ -297,6 +297,30 @@ def a_look_waits_for_the_list_of_a_job(ctx):
 
 
 @test
+def a_session_that_is_watched_is_seen_behind_short_calls(ctx):
+    """Who looks for the first time behind a short call waits for it; then the variables are listed before cells."""
+    with ctx.client() as client, ctx.client() as watcher:
+        def cell(client, **arguments):
+            id = client.request("tools/call", {"name": "run_repl", "arguments": {"timeout_seconds": 60, **arguments}})
+            client.flush()
+            return id
+        session = client.wait(cell(client, code="import time\nx = 1"), ctx.seconds(60))["structuredContent"]["session"]
+        for n in range(3):
+            held = client.request("tools/call", {"name": "run_repl", "_meta": {"progressToken": n}, "arguments": {
+                "code": "print('BEGUN', flush=True)\ntime.sleep(300)", "session": session, "timeout_seconds": 60}})
+            client.until("its output", lambda: "BEGUN" in repr(client.notices))
+            if n == 0:
+                look = watcher.wait(cell(watcher, session=session, inspect=True), ctx.seconds(60))
+                equal(look["structuredContent"]["status"], "session_busy")
+            else:
+                inspects_at_once(ctx, watcher, session, "another call")
+            client.cancel(held)
+            client.notices.clear()
+        call_repl = client.wait(cell(client, session=session, code="x", close=True), ctx.seconds(60))
+        equal(call_repl["structuredContent"]["result"]["repr"], "1")
+
+
+@test
 def who_waits_behind_a_cell_is_told(ctx):
     """At once, and each ten seconds, if there is a token; in both eras."""
     def cell(client, token=None, **arguments):

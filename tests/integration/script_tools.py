@@ -696,9 +696,9 @@ def no_answer_takes_longer_than_was_told(ctx):
         session = answer(c, 0, "run_repl", code="1")["session"]
         for seconds in 60, 600:	# a short call, and one that is looked at before
             id = other.request("tools/call", {"name": "run_repl", "arguments": {
-                "session": session, "code": "print('in', flush=True)\n" + forever, "timeout_seconds": seconds},
+                "session": session, "code": "print('BEGUN', flush=True)\n" + forever, "timeout_seconds": seconds},
                 "_meta": {"progressToken": seconds}})
-            other.until("its output", lambda: "in" in repr(other.notices))
+            other.until("its output", lambda: "BEGUN" in repr(other.notices))
             equal(answer(c, 2, "run_repl", session=session, code="1", timeout_seconds=4)["status"], "session_busy")
             look = answer(c, 5, "run_repl", session=session, inspect=True)
             equal(look["status"], "session_busy" if seconds == 60 else "ok", look)

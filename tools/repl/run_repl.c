@@ -381,6 +381,8 @@ find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
 		repl_session_enter_to_close(session, &run->turn);
 		return 0;
 	}
+	if (arguments->inspect)
+		repl_session_watch(session);
 	if (arguments->inspect && answer_seen(run, session))
 		return 0;
 	r = repl_session_enter(session, &run->turn);

@@ -334,12 +334,16 @@ on_looked(void *arg, const struct outcome *outcome)
 		repl_run_refuse(run, repl_run_reason(r), why.text);
 }
 
-/* Is the cell one that others may have to wait for, so that they want to see its session? */
+/* Is the cell one that others may have to wait for, so that they want to see its session? A list
+ * takes longer than a short cell: for that, somebody has to have looked behind the cell before. */
 static bool
 is_to_be_looked_at(const struct tool_run *run)
 {
+	bool watched = repl_session_was_watched(run->turn.session);
+
 	return !run->seen && run->arguments.script_len > 0 &&
-	       (run->host.job || (run->limits.wall_ms > LONG_MS && !run->began)) &&
+	       (run->host.job || ((watched || run->limits.wall_ms > LONG_MS) &&
+						!run->began)) &&
 	       !repl_session_is_alone(run->turn.session);
 }
 

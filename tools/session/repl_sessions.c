@@ -256,6 +256,21 @@ repl_session_enter(struct repl_session *session, struct repl_turn *turn)
 	return 0;
 }
 
+void
+repl_session_watch(struct repl_session *session)
+{
+	session->watched |= session->holder != NULL;
+}
+
+bool
+repl_session_was_watched(struct repl_session *session)
+{
+	bool was = session->watched;
+
+	session->watched = false;
+	return was;
+}
+
 size_t
 repl_session_before(const struct repl_turn *turn, const char **job_r)
 {

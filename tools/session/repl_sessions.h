@@ -101,6 +101,11 @@ size_t repl_session_before(const struct repl_turn *turn, const char **job_r);
  * to the calls that wait. */
 void repl_session_show(struct repl_turn *turn, const struct outcome *seen);
 
+/* A call that wants to see the variables came while another one had the turn: the next cell is to
+ * have them listed before. The second one returns that, and forgets it. */
+void repl_session_watch(struct repl_session *session);
+bool repl_session_was_watched(struct repl_session *session);
+
 /* The session's variables before the call that has the turn, as they were listed then, and its job
  * (NULL: it is none). NULL: no call has the turn, or they were not listed. */
 const struct outcome *repl_session_seen(const struct repl_session *session, const char **job_r);

@@ -55,6 +55,7 @@ struct repl_session {
 	uint64_t age_ms, idle_ms;	/* how old, and how long idle, it may become */
 	uint64_t born_ms, used_ms;
 	char *note;
+	bool watched;			/* somebody wanted to see it while a call had the turn */
 	struct repl_turn *holder;	/* NULL: the turn is free */
 	TAILQ_HEAD(, repl_turn) waiting;
 	size_t n_waiting;
