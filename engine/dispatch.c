@@ -67,8 +67,10 @@ dispatch_workers(struct tenant *tenant, unsigned int kind)
 	while ((w = share_warm_worker(share)) != NULL && !TAILQ_EMPTY(&share->opening))
 		repl_lease(TAILQ_FIRST(&share->opening), w);
 	share_update(share);
-	if (sched_queue_useful(&tenant->queue, kind) > 0)
+	if (sched_queue_useful(&tenant->queue, kind) > 0) {
 		ready_yield(tenant->engine);
+		pool_disturb(tenant->engine);	/* its record is being written, for example */
+	}
 	pool_pump(tenant->engine);
 }
 

@@ -473,11 +473,18 @@ await_quiet(struct engine *engine)
 }
 
 void
+pool_disturb(struct engine *engine)
+{
+	if (!evtimer_pending(&engine->pool->quiet, NULL))
+		await_quiet(engine);
+}
+
+void
 pool_pump(struct engine *engine)
 {
 	bool wait = evtimer_pending(&engine->pool->quiet, NULL);
 
-	if (engine->n_running == 0 && !wait) {
+	if (engine->n_running == 0 && !wait && !pool_somebody_waits(engine)) {
 		top_up(engine);
 		return;
 	}

@@ -118,9 +118,12 @@ void pool_renew_zygotes(struct engine *engine);
 void pool_change_profile(struct engine *engine, unsigned int profile);
 
 /* Asks zygotes for workers, within the bounds. Workers for executions that wait are asked for at
- * once. Workers that are only kept warm are asked for after a pause if something runs, because
- * making them would slow it down. */
+ * once. Workers that are only kept warm are asked for after a pause if something runs or waits for
+ * a worker, because making them would slow it down. */
 void pool_pump(struct engine *engine);
+
+/* The same pause begins now: a call has its worker, and is about to run. */
+void pool_disturb(struct engine *engine);
 
 /* To be called when an execution has been answered and its worker is spent. To end that worker and
  * make another takes longer than a small script runs, and would delay the client's next call. So

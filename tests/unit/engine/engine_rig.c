@@ -231,7 +231,7 @@ rig_set_up(void **state)
 	launcher_watch(rig.launcher, rig.base, NULL, NULL);
 	options = (struct engine_options){
 		.base = rig.base, .config = rig.config, .launcher = rig.launcher,
-		.cgroups = rig.cgroups,
+		.cgroups = rig.cgroups, .observer = rig.observer,
 	};
 	if (engine_new(&options, &rig.engine) < 0)
 		return -1;

@@ -22,6 +22,7 @@ struct rig {
 	struct cgroup_root *cgroups;
 	struct engine *engine;
 	struct tenant *tenant;
+	const struct engine_observer *observer;	/* set before rig_set_up(); NULL: none */
 	unsigned int fds_before;
 	struct startup_programs programs;
 };

@@ -396,7 +396,7 @@ await_ends(struct execution *const *e, const struct rig_result *r, size_t n)
 		if (r[i].over || e[i]->worker == NULL)	/* it was read already */
 			continue;
 		control = (struct pollfd){ .fd = e[i]->worker->control, .events = POLLIN };
-		assert_int_equal(poll(&control, 1, RIG_PATIENCE_MS), 1);
+		assert_int_equal(TEMP_FAILURE_RETRY(poll(&control, 1, RIG_PATIENCE_MS)), 1);
 	}
 }
 
@@ -619,6 +619,80 @@ settle(unsigned int n)
 	assert_int_equal(counts.running, 0);
 	assert_int_equal(counts.queued, 0);
 	assert_int_equal(counts.tenants, n);
+}
+
+/* ---- an observer that makes an execution wait ---- */
+
+static bool holds;
+static struct engine_hold *held;
+
+static void
+release(struct engine_hold *hold)
+{
+	hold->what = NULL;
+}
+
+static int
+on_start(void *arg, const struct engine_event *event, struct why *why_r)
+{
+	(void)arg;
+	(void)why_r;
+	if (!holds)
+		return 0;
+	held = event->hold;
+	held->what = &holds;
+	held->release = release;
+	return 0;
+}
+
+static void
+on_event(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	(void)arg;
+	(void)event;
+	(void)outcome;
+}
+
+static bool
+on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+{
+	(void)arg;
+	(void)tenant;
+	(void)cpu_ms;
+	return true;
+}
+
+static const struct engine_observer observer = {
+	.on_start = on_start, .on_end = on_event, .on_answered = on_event,
+	.on_background = on_background,
+};
+
+/* While its record is written, a call has its warm worker. The next one would be made at the very
+ * moment at which the call may run. */
+static void
+a_held_call_makes_no_worker(void **state)
+{
+	struct execution_request request = rig_request();
+	struct engine_counts before, after;
+	struct rig_result r;
+
+	(void)state;
+	rig_run(&r, "1");
+	settle(1);
+	engine_count(rig.engine, &before);
+	holds = true;
+	rig_start(&r, "print('x')", &request);
+	holds = false;
+	engine_count(rig.engine, &after);
+	assert_int_equal(after.queued, 1);
+	assert_int_equal(after.workers, before.workers);
+	held->on_over(held, 0);
+	engine_count(rig.engine, &after);
+	assert_int_equal(after.running, 1);
+	assert_int_equal(after.workers, before.workers);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_OK);
+	settle(1);
 }
 
 static void
@@ -845,6 +919,7 @@ run_group(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_is_answered),
+		cmocka_unit_test(a_held_call_makes_no_worker),
 		cmocka_unit_test(failures_are_told_apart),
 		cmocka_unit_test(input_and_arguments_arrive),
 		cmocka_unit_test(unknown_profile_is_refused),
@@ -876,5 +951,6 @@ run_group(void)
 int
 main(void)
 {
+	rig.observer = &observer;
 	return rig_main(run_group, LOG_WARNING, true);
 }
