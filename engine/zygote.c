@@ -391,7 +391,7 @@ zygote_on_message(void *arg, struct frame *frame)
 	case MSG_LEARN: case MSG_LEARNED: case MSG_MAKE: case MSG_MADE:
 	case MSG_WHO: case MSG_PERSON: case MSG_OFFER: case MSG_PULL: case MSG_PULLED:
 	case MSG_STORE_FILE: case MSG_FETCH_FILE: case MSG_DROP_FILE: case MSG_DROP_JOB:
-	case MSG_FILE_ENDED: case MSG_STORED_FILE: case MSG_STORE_READY:
+	case MSG_GIVE_FILE: case MSG_FILE_ENDED: case MSG_STORED_FILE: case MSG_STORE_READY:
 		break;
 	}
 	return -EBADMSG;

@@ -63,6 +63,8 @@ enum audit_event {
 	AUDIT_PACKAGE_BUILT,		/* from source, or its build failed */
 	AUDIT_CONNECTION,		/* a connection from a worker to the outside was made */
 	AUDIT_CONNECTION_REFUSED,
+	AUDIT_LOCAL_FILE_DECIDED,	/* may a file of the user's machine be read or written? */
+	AUDIT_LOCAL_FILE_ENDED,		/* it was, or not */
 	/* About the file itself. */
 	AUDIT_ROTATED,
 	AUDIT_MENDED,			/* an incomplete line, after a crash, was removed */

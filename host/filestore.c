@@ -94,6 +94,8 @@ struct filestore_job {
 	char name[FILE_NAME + 1];	/* of the file that goes out */
 	uint64_t offset, len;
 	char *root, *from;		/* of a file outside of the store; NULL: none */
+	bool gives;			/* that one is written */
+	int source;			/* of its bytes; -1: the file that goes out */
 	unsigned int seconds;
 	int error;			/* passed to the owner by due */
 	struct event *due;		/* until it is ACTIVE also: it has waited too long */
@@ -393,6 +395,8 @@ job_free(struct filestore_job *job)
 		stored_free(job->coming);
 	free(job->root);
 	free(job->from);
+	if (job->source >= 0)
+		close(job->source);
 	free(job);
 }
 
@@ -663,6 +667,11 @@ put_order(struct filestore_job *job, int fd)
 			.size = file->size, .until = file->until_s, .seconds = job->seconds,
 			.has_root = job->root, .root = msg_str(job->root),
 			.has_from = job->from, .from = msg_str(job->from) } };
+	if (job->gives)
+		msg = (struct msg){ .type = MSG_GIVE_FILE, .give_file = {
+			.job = job->number, .has_name = *job->name, .name = msg_str(job->name),
+			.principal = principal, .size = job->len, .seconds = job->seconds,
+			.root = msg_str(job->root), .to = msg_str(job->from) } };
 	return frame_writer_put(&job->store->writer, &msg, &fd, 1);
 }
 
@@ -690,6 +699,10 @@ filestore_start(struct filestore_job *job)
 	if (r < 0)
 		return r;
 	helpers = job->coming ? 0 : 1;
+	if (job->source >= 0) {
+		close(pipe[helpers]);
+		pipe[helpers] = give_fd(job->source);
+	}
 	r = put_order(job, pipe[helpers]);
 	if (r < 0) {
 		close(pipe[!helpers]);
@@ -756,8 +769,10 @@ filestore_on_pace(evutil_socket_t, short, void *arg)
 	filestore_start_waiting(arg);
 }
 
+/* local: a file outside of the store; NULL: none. */
 static struct filestore_job *
-job_new(struct filestore *store, const char *principal, const struct filestore_calls *calls)
+job_new(struct filestore *store, const char *principal, const struct filestore_local *local,
+	unsigned int seconds, const struct filestore_calls *calls)
 {
 	const struct timeval patience = { .tv_sec = store->bounds.place_seconds };
 	struct filestore_job *job = xcalloc(1, sizeof(*job));
@@ -767,6 +782,12 @@ job_new(struct filestore *store, const char *principal, const struct filestore_c
 	job->shelf->n_jobs++;
 	job->number = ++store->last_number;
 	job->calls = *calls;
+	job->seconds = seconds;
+	job->source = -1;
+	if (local) {
+		job->root = xstrdup(local->root);
+		job->from = xstrdup(local->path);
+	}
 	job->due = xalloc_check(evtimer_new(store->base, filestore_on_due, job));
 	evtimer_add(job->due, &patience);
 	TAILQ_INSERT_TAIL(&store->jobs, job, link);
@@ -787,14 +808,8 @@ keep(struct filestore *store, const char *principal, const char *uri, const char
      size_t path_len, uint64_t size, const struct filestore_local *local,
      const struct filestore_calls *calls)
 {
-	struct filestore_job *job = job_new(store, principal, calls);
+	struct filestore_job *job = job_new(store, principal, local, keep_seconds(size), calls);
 
-	if (local) {
-		job->root = xstrdup(local->root);
-		job->from = xstrdup(local->path);
-	}
-
-	job->seconds = keep_seconds(size);
 	job->coming = xcalloc(1, sizeof(*job->coming));
 	job->coming->uri = xstrdup(uri);
 	job->coming->path = xmemdup0(path, path_len);
@@ -823,13 +838,26 @@ struct filestore_job *
 filestore_look(struct filestore *store, const char *principal, const struct filestore_local *local,
 	       unsigned int seconds, const struct filestore_calls *calls)
 {
-	struct filestore_job *job = job_new(store, principal, calls);
+	struct filestore_job *job = job_new(store, principal, local, seconds, calls);
 
-	job->seconds = seconds;
-	job->root = xstrdup(local->root);
-	job->from = xstrdup(local->path);
 	id_new(job->name);
 	filestore_start_waiting(store);
+	return job;
+}
+
+/* Starts a job for a part of the tenant's file. */
+static struct filestore_job *
+send_part(struct filestore_job *job, const char *uri, uint64_t offset, uint64_t len)
+{
+	const struct stored *file = find_stored(job->shelf, uri);
+
+	job->offset = offset;
+	job->len = len;
+	if (file && file->until_s > now_s() && offset <= file->size && len <= file->size - offset)
+		memcpy(job->name, file->name, sizeof(job->name));
+	else
+		filestore_fail_later(job, -ESTALE);
+	filestore_start_waiting(job->store);
 	return job;
 }
 
@@ -837,16 +865,21 @@ struct filestore_job *
 filestore_fetch(struct filestore *store, const char *principal, const char *uri, uint64_t offset,
 		uint64_t len, unsigned int seconds, const struct filestore_calls *calls)
 {
-	struct filestore_job *job = job_new(store, principal, calls);
-	const struct stored *file = find_stored(job->shelf, uri);
+	return send_part(job_new(store, principal, NULL, seconds, calls), uri, offset, len);
+}
 
-	job->offset = offset;
-	job->len = len;
-	job->seconds = seconds;
-	if (file && file->until_s > now_s() && offset <= file->size && len <= file->size - offset)
-		memcpy(job->name, file->name, sizeof(job->name));
-	else
-		filestore_fail_later(job, -ESTALE);
+struct filestore_job *
+filestore_give(struct filestore *store, const char *principal, const char *uri, int source,
+	       uint64_t size, const struct filestore_local *local,
+	       const struct filestore_calls *calls)
+{
+	struct filestore_job *job = job_new(store, principal, local, keep_seconds(size), calls);
+
+	job->gives = true;
+	if (source < 0)
+		return send_part(job, uri, 0, size);
+	job->source = source;
+	job->len = size;
 	filestore_start_waiting(store);
 	return job;
 }

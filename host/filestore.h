@@ -130,6 +130,15 @@ filestore_keep_local(struct filestore *store, const char *principal, const char 
 		     const char *path, uint64_t size, const struct filestore_local *local,
 		     const struct filestore_calls *calls);
 
+/* Begins to write a file to a new local file, all or nothing. source: a descriptor of a file in
+ * memory with its size bytes, which the job takes over; -1: it is the tenant's file at uri. end
+ * gets -EEXIST if the local file is there already; -EOPNOTSUPP: its file system has no unnamed
+ * files; -ELOOP, -EXDEV and -EPERM: as filestore_look. What begin gets has no meaning. */
+struct filestore_job *
+filestore_give(struct filestore *store, const char *principal, const char *uri, int source,
+	       uint64_t size, const struct filestore_local *local,
+	       const struct filestore_calls *calls);
+
 /* Ends a job: end is not called, and an incomplete file is dropped. Not to be called from within a
  * callback of the job. */
 void filestore_cancel(struct filestore_job *job);

@@ -233,25 +233,38 @@ filestore_disk_keep(int root, const struct msg_store_file *file, int in,
 
 /* ---- a file outside of the store ---- */
 
-int
-filestore_disk_open_local(const struct msg_str *root, const struct msg_str *path, uint64_t *size_r)
+/* Opens what lies below a directory, which is named by its real path. O_PATH: to open a device may
+ * have effects. A descriptor, or -errno. */
+static int
+open_below(const char *top, const char *below)
 {
-	/* Without opening it: to open a device may have effects. */
+	struct open_how whole = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
 	struct open_how how = {
 		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
 			   RESOLVE_NO_XDEV,
 	};
+	own_fd int dir = (int)syscall(SYS_openat2, AT_FDCWD, top, &whole, sizeof(whole));
+	int fd = dir < 0 ? -1 : (int)syscall(SYS_openat2, dir, below, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
+int
+filestore_disk_open_local(const struct msg_str *root, const struct msg_str *path, uint64_t *size_r)
+{
 	own_mem char *top = xmemdup0(root->at, root->len), *below = xmemdup0(path->at, path->len);
-	own_fd int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC), found = -1;
+	own_fd int found = open_below(top, below);
 	char again[32];
 	struct stat st;
 	int fd;
 
-	if (dir < 0)
-		return -errno;
-	found = (int)syscall(SYS_openat2, dir, below, &how, sizeof(how));
-	if (found < 0 || fstat(found, &st) < 0)
+	if (found < 0)
+		return found;
+	if (fstat(found, &st) < 0)
 		return -errno;
 	/* What O_PATH finds at a link is the link. */
 	if (!S_ISREG(st.st_mode))
@@ -266,13 +279,13 @@ filestore_disk_open_local(const struct msg_str *root, const struct msg_str *path
 
 /* ---- out ---- */
 
-int
-filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out)
+static int
+open_stored(int root, const struct msg_str *principal, const struct msg_str *file)
 {
-	own_fd int dir = open_tenant(root, &part->principal, false), fd = -1;
+	own_fd int dir = open_tenant(root, principal, false), fd = -1;
 	struct file_name name;
 	struct stat st;
-	int r = dir < 0 ? dir : name_file(&part->name, "", &name);
+	int r = dir < 0 ? dir : name_file(file, "", &name);
 
 	if (r < 0)
 		return r;
@@ -281,11 +294,66 @@ filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out)
 		return errno == ENOENT ? -ESTALE : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ESTALE;
+	return S_ISREG(st.st_mode) ? give_fd(fd) : -ESTALE;
+}
+
+int
+filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out)
+{
+	own_fd int fd = open_stored(root, &part->principal, &part->name);
+
+	if (fd < 0)
+		return fd;
 	if (lseek(fd, (off_t)part->offset, SEEK_SET) < 0)
 		return -errno;
 	return filestore_disk_copy(fd, out, part->len, NULL);
+}
+
+/* Fills a new file that has no name yet, and then gives it one that nothing has: nobody sees a part
+ * of it, and nothing is left if this process is killed. */
+static int
+give_bytes(int dir, const char *name, int in, uint64_t size,
+	   unsigned char sha256_r[FILESTORE_SHA256])
+{
+	own_fd int out = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	char made[32];
+	int r;
+
+	if (out < 0)
+		return errno == EISDIR ? -EOPNOTSUPP : -errno;
+	r = copy_summed(in, out, size, sha256_r);
+	snprintf(made, sizeof(made), "/proc/self/fd/%d", out);
+	if (r == 0 && (fdatasync(out) < 0 ||
+		       linkat(AT_FDCWD, made, dir, name, AT_SYMLINK_FOLLOW) < 0))
+		r = -errno;
+	return r;
+}
+
+int
+filestore_disk_give(int root, const struct msg_give_file *file, int in,
+		    unsigned char sha256_r[FILESTORE_SHA256])
+{
+	own_mem char *top = xmemdup0(file->root.at, file->root.len);
+	own_mem char *to = xmemdup0(file->to.at, file->to.len);
+	char *slash = strrchr(to, '/');
+	const char *name = slash ? slash + 1 : to;
+	own_fd int dir = -1, stored = -1;
+	struct stat st;
+
+	if (slash)
+		*slash = '\0';
+	dir = open_below(top, slash ? to : ".");
+	if (dir < 0)
+		return dir;
+	/* Early, because the bytes may be many. */
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	if (file->has_name) {
+		in = stored = open_stored(root, &file->principal, &file->name);
+		if (stored < 0)
+			return stored;
+	}
+	return give_bytes(dir, name, in, file->size, sha256_r);
 }
 
 void

@@ -35,6 +35,11 @@ int filestore_disk_keep(int root, const struct msg_store_file *file, int in,
 /* Writes a part of the file to out. 0 or -errno; -EPIPE: the reader has closed it. */
 int filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out);
 
+/* Writes a file of the store, or the bytes of in, to a new file outside. 0 or -errno, as
+ * filestore_give. */
+int filestore_disk_give(int root, const struct msg_give_file *file, int in,
+			unsigned char sha256_r[FILESTORE_SHA256]);
+
 /* Opens a regular file below a directory, for reading. A descriptor with *size_r, or -errno, as
  * filestore_look. */
 int filestore_disk_open_local(const struct msg_str *root, const struct msg_str *path,

@@ -28,7 +28,8 @@ static uint64_t
 filestore_process_number_of(const struct frame *order)
 {
 	return order->msg.type == MSG_STORE_FILE ? order->msg.store_file.job
-						 : order->msg.fetch_file.job;
+	       : order->msg.type == MSG_GIVE_FILE ? order->msg.give_file.job
+	       : order->msg.fetch_file.job;
 }
 
 /* ---- a child ---- */
@@ -43,6 +44,8 @@ open_local(const struct filestore_process *process, const struct frame *order, i
 	const bool keeps = order->msg.type == MSG_STORE_FILE;
 	int r;
 
+	if (order->msg.type == MSG_GIVE_FILE)
+		return process->roots ? 0 : -EPERM;
 	if (!(keeps ? store->has_root : fetch->has_root))
 		return 0;
 	if (!process->roots)
@@ -73,13 +76,15 @@ filestore_process_work(void *arg, struct frame *order, struct msg *answer_r)
 		;
 	else if (order->msg.type == MSG_STORE_FILE)
 		r = filestore_disk_keep(process->root, &order->msg.store_file, fd, sha256);
+	else if (order->msg.type == MSG_GIVE_FILE)
+		r = filestore_disk_give(process->root, &order->msg.give_file, fd, sha256);
 	else
 		r = filestore_disk_fetch(process->root, &order->msg.fetch_file, fd);
 	ended->job = filestore_process_number_of(order);
 	ended->error = (uint32_t)-r;
 	ended->has_size = looks;
 	ended->size = size;
-	ended->has_sha256 = r == 0 && order->msg.type == MSG_STORE_FILE;
+	ended->has_sha256 = r == 0 && order->msg.type != MSG_FETCH_FILE;
 	ended->sha256 = (struct msg_bin){ (const char *)sha256, FILESTORE_SHA256 };
 	/* The reader of a part gets its end here, before the supervisor learns of it. */
 }
@@ -99,6 +104,8 @@ filestore_process_obey(struct jobs *jobs, struct frame *order)
 		return jobs_begin(jobs, order, msg->store_file.job, msg->store_file.seconds);
 	if (msg->type == MSG_FETCH_FILE)
 		return jobs_begin(jobs, order, msg->fetch_file.job, msg->fetch_file.seconds);
+	if (msg->type == MSG_GIVE_FILE)
+		return jobs_begin(jobs, order, msg->give_file.job, msg->give_file.seconds);
 	/* If the job is over, the supervisor has not read that yet. */
 	if (msg->type == MSG_DROP_JOB)
 		return jobs_cancel(jobs, msg->drop_job.job);

@@ -181,6 +181,8 @@ SCHEMAS = \
 	tools/compat/schema/validate_input.json \
 	tools/files/schema/local_file_input.json \
 	tools/files/schema/local_file_output.json \
+	tools/files/schema/save_file_input.json \
+	tools/files/schema/save_file_output.json \
 	tools/job/schema/job_input.json \
 	tools/job/schema/job_output.json \
 	tools/packages/schema/install_package_input.json \
@@ -196,7 +198,8 @@ SUFFIXES = .json .h
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON3) $(srcdir)/tools/shared/embed.py $< $@
 $(SCHEMA_STRINGS): tools/shared/embed.py
 tools/files/libtools_files_a-local_file.$(OBJEXT): tools/files/schema/local_file_input.h \
-	tools/files/schema/local_file_output.h
+	tools/files/schema/local_file_output.h tools/files/schema/save_file_input.h \
+	tools/files/schema/save_file_output.h
 tools/job/libtools_job_a-job.$(OBJEXT): tools/job/schema/job_input.h \
 	tools/job/schema/job_output.h
 tools/check/libtools_check_a-validate_script.$(OBJEXT): tools/check/schema/validate_script_input.h \

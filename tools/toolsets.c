@@ -36,7 +36,7 @@ static const struct {
 } sets[] = {
 	{ "native", { &run_script_tool, &run_repl_tool, &validate_script_tool,
 		      &install_package_tool, &check_environment_tool, &job_tool,
-		      &search_tools_tool, &local_file_tool } },
+		      &search_tools_tool, &local_file_tool, &save_file_tool } },
 	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
 			    &exec_sandbox_validate_tool } },
 	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,
@@ -100,7 +100,7 @@ toolsets_is_offered(const struct tool *tool, const struct config *config)
 {
 	struct why why;
 
-	if (tool == &local_file_tool)
+	if (tool == &local_file_tool || tool == &save_file_tool)
 		return config->files.roots;
 	return tool != &install_package_tool || install_is_configured(config, &why) == 0;
 }

@@ -160,12 +160,8 @@ install_record(const struct install *install, enum audit_event event, const char
 void
 install_record_more(const struct install *install, enum audit_event event, json_t *more)
 {
-	xalloc_check(more);
-	if (install->host.gate)
-		(void)audit_write(gate_audit(install->host.gate), event,
-				  tenant_principal(install->host.tenant), NULL, more);
-	else
-		json_decref(more);
+	(void)audit_write(gate_audit(install->host.gate), event,
+			  tenant_principal(install->host.tenant), NULL, xalloc_check(more));
 }
 
 /* Lists the names that are easily mistaken for well-known ones. */

@@ -64,17 +64,11 @@ script_input_write_message(const struct script_input *input, const char *id, con
 
 /* ---- records ---- */
 
-static struct audit *
-script_input_audit_of(const struct tool_host *host)
-{
-	return host->gate ? gate_audit(host->gate) : NULL;
-}
-
 static int
 record_asked(struct script_input *input, const struct tool_host *host, const char *id,
 	     unsigned int number, const char *prompt, size_t len)
 {
-	struct audit *audit = script_input_audit_of(host);
+	struct audit *audit = gate_audit(host->gate);
 	json_t *more = xalloc_check(json_pack("{s:s,s:i}", "tool", input->tool, "number",
 					      (int)number));
 
@@ -93,7 +87,7 @@ script_input_record_end(struct script_input *input, const struct tool_host *host
 
 	input->number = 0;
 	engine_tell_input(host->engine, result);
-	audit_write(script_input_audit_of(host), AUDIT_INPUT_ENDED,
+	audit_write(gate_audit(host->gate), AUDIT_INPUT_ENDED,
 		    tenant_principal(host->tenant), id, xalloc_check(more));
 }
 

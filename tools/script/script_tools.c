@@ -126,12 +126,6 @@ script_tools_offer(struct script_tools *t, const struct tool_host *host,
 
 /* ---- records ---- */
 
-static struct audit *
-audit_of(const struct script_tools *t)
-{
-	return t->host->gate ? gate_audit(t->host->gate) : NULL;
-}
-
 /* The members that all records of a call have. */
 static json_t *
 script_tools_about(const struct script_call *c, json_t *more)
@@ -151,7 +145,7 @@ script_tools_record(const struct script_call *c, enum audit_event event, json_t 
 {
 	const struct script_tools *t = c->tools;
 
-	audit_write(audit_of(t), event, tenant_principal(t->host->tenant),
+	audit_write(gate_audit(t->host->gate), event, tenant_principal(t->host->tenant),
 		    execution_id(t->execution), script_tools_about(c, more));
 }
 
@@ -431,9 +425,9 @@ script_tools_make(struct script_call *c)
 	c->made = true;
 	c->since_us = clock_us();
 	c->recorded = (struct writing_wait){ .on_written = script_tools_on_recorded, .arg = c };
-	r = audit_write_first(audit_of(t), AUDIT_TOOL_CALLED, tenant_principal(t->host->tenant),
-			      execution_id(t->execution), script_tools_about(c, json_object()),
-			      &c->recorded);
+	r = audit_write_first(gate_audit(t->host->gate), AUDIT_TOOL_CALLED,
+			      tenant_principal(t->host->tenant), execution_id(t->execution),
+			      script_tools_about(c, json_object()), &c->recorded);
 	if (r != -EINPROGRESS)
 		make_recorded(c, r);
 }

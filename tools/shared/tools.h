@@ -21,6 +21,7 @@ extern const struct tool search_tools_tool;
  * tenant, whose uri scripts can name. Only in a service of one client, where the user of the client
  * is the user of the service, and only with the option --roots. The user is asked each time. */
 extern const struct tool local_file_tool;
+extern const struct tool save_file_tool;	/* a kept file becomes a new one there */
 
 /* The set of tools "exec-sandbox". It replaces the server mcp-python-exec-sandbox: it has the same
  * names, arguments, defaults and texts, so that clients need no change. Answers are texts; the
