@@ -9,7 +9,7 @@ worker/renew.py renews what a cell may have used up, and modules whose files hav
 worker/imports.py, with policy/import_check.py, restricts a script to the modules that it may
 import; worker/installed.py finds modules in packages that were installed earlier;
 worker/learned.py makes imports of well-known modules fast; worker/ready.py makes a worker ready for
-scripts with a set of packages.
+scripts with a set of packages; worker/watched.py looks what these imports change.
 
 The file is frozen into the program by worker/freeze.py, and cannot be imported: only
 worker/interpreter.c has its module. prepare() runs once in the zygote; fresh() and run() in each
@@ -93,8 +93,15 @@ def prepare(modules, remove_env, learnable, learned, rounds):
     """Imports modules, and learns others. Returns the names of those that cannot be imported,
     well_known(), and the result of learn()."""
     missing, packages = [], well_known()
-    gc.disable()  # it would go through the modules again and again
+    thresholds = gc.get_threshold()
+    gc.set_threshold(0)  # it would go through the modules again and again
     prepare_display()
+    # Before the imports: a module may keep one of them.
+    sys.excepthook = sys.__excepthook__ = excepthook
+    sys.unraisablehook = sys.__unraisablehook__ = unraisablehook
+    threading.excepthook = threading.__excepthook__ = thread_excepthook
+    sys.stdout = sys.__stdout__ = STDOUT
+    sys.stderr = sys.__stderr__ = STDERR
     if "inspect" in sys.modules:
         patch_inspect(sys.modules["inspect"])
     for name in modules:
@@ -122,11 +129,6 @@ def prepare(modules, remove_env, learnable, learned, rounds):
     sys.dont_write_bytecode = True  # /workspace has the script's files, and no others
     sys.path.insert(0, "")
     sys.path_importer_cache.clear()
-    sys.excepthook = sys.__excepthook__ = excepthook
-    sys.unraisablehook = sys.__unraisablehook__ = unraisablehook
-    threading.excepthook = threading.__excepthook__ = thread_excepthook
-    sys.stdout = sys.__stdout__ = STDOUT
-    sys.stderr = sys.__stderr__ = STDERR
     sys.orig_argv[:] = ["python3", FILE]
     clean = main_module.__dict__
     clean.clear()
@@ -142,7 +144,7 @@ def prepare(modules, remove_env, learnable, learned, rounds):
     )
     if sys.version_info < (3, 14):  # from 3.14 on __annotate__ makes them on demand
         clean["__annotations__"] = {}
-    gc.enable()
+    gc.set_threshold(*thresholds)
     gc.collect()
     gc.freeze()
     for _ in range(rounds):  # lets the interpreter specialise the code that every run executes

@@ -7,6 +7,7 @@
 #include "worker/hooks.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -170,6 +171,32 @@ PyObject *
 hooks_event_watcher(void)
 {
 	static PyMethodDef method = { "watch_events", watch_events, METH_O, NULL };
+
+	return PyCFunction_New(&method, NULL);
+}
+
+/* ---- signals ---- */
+
+static PyObject *
+signal_actions(PyObject *, PyObject *)
+{
+	struct { void (*handler)(int); int flags, unused; } actions[NSIG] = { 0 };
+	struct sigaction action;
+
+	for (int s = 1; s < NSIG; s++)
+		if (sigaction(s, NULL, &action) == 0) {
+			actions[s].handler = action.sa_handler;
+			/* Those of a signal without a handler have no effect. */
+			if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+				actions[s].flags = action.sa_flags;
+		}
+	return PyBytes_FromStringAndSize((const char *)actions, sizeof(actions));
+}
+
+PyObject *
+hooks_signal_actions(void)
+{
+	static PyMethodDef method = { "signal_actions", signal_actions, METH_NOARGS, NULL };
 
 	return PyCFunction_New(&method, NULL);
 }

@@ -28,6 +28,10 @@ struct _object *hooks_settler(void);
  * memory. */
 struct _object *hooks_event_watcher(void);
 
+/* A function of Python without arguments. It returns the actions of all signals as bytes, also
+ * those that Python does not know. NULL, with an exception set: there is no memory. */
+struct _object *hooks_signal_actions(void);
+
 /* Called in a worker once it was cloned: forks from now on are the script's. */
 void hooks_born(void);
 

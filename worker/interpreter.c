@@ -45,6 +45,7 @@
 #include "worker/tools_module.h"
 #include "worker/turns.h"
 #include "worker/variables.h"
+#include "worker/watched.h"
 #include "worker/where.h"
 
 struct display_bounds display_bounds;
@@ -277,56 +278,43 @@ load_bootstrap(void)
 		FROZEN(jsonable), FROZEN(ipython), FROZEN(renew), FROZEN(lacks), FROZEN(lenient),
 		FROZEN(checkpoints), FROZEN(rich), FROZEN(history), FROZEN(notebook), FROZEN(variables),
 		FROZEN(import_check), FROZEN(imports), FROZEN(bootstrap), FROZEN(installed), FROZEN(learned),
-		FROZEN(ready), FROZEN(tools_module),
+		FROZEN(watched), FROZEN(ready), FROZEN(tools_module),
 	};
-	PyObject *builtins, *name, *turn, *buffer, *send, *clear, *may_ask, *ask, *ask_tool,
-		 *settle, *watch;
+	static const struct {
+		const char *name;
+		PyObject *(*make)(void);
+	} natives[] = {
+		{ "Turn", turns_type }, { "TurnBuffer", turns_buffer_type },
+		{ "send_display", display_sender }, { "clear_dict", dict_clearer },
+		{ "may_ask_module", modules_may_ask }, { "ask_module", modules_ask },
+		{ "ask_tool", tools_ask }, { "settle_hooks", hooks_settler },
+		{ "watch_events", hooks_event_watcher }, { "signal_actions", hooks_signal_actions },
+	};
+	PyObject *builtins = PyDict_Copy(PyEval_GetBuiltins());
+	PyObject *name = PyUnicode_FromString("<mcp-python>");
 	int r = -EIO;
 
 	bootstrap = PyDict_New();
-	builtins = PyDict_Copy(PyEval_GetBuiltins());
-	name = PyUnicode_FromString("<mcp-python>");
-	turn = turns_type();
-	buffer = turns_buffer_type();
-	send = display_sender();
-	clear = dict_clearer();
-	may_ask = modules_may_ask();
-	ask = modules_ask();
-	ask_tool = tools_ask();
-	settle = hooks_settler();
-	watch = hooks_event_watcher();
-	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && buffer && send &&
-	    clear && may_ask && ask && ask_tool && settle && watch &&
+	if (bootstrap && prompt_prepare() == 0 && builtins && name &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    set_number("SIDE_MAX", display_bounds.pixels) &&
 	    set_number("FILE_MAX", display_bounds.file_bytes) &&
 	    set_number("FILES_MAX", display_bounds.files_bytes) &&
-	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
-	    PyDict_SetItemString(bootstrap, "TurnBuffer", buffer) == 0 &&
-	    PyDict_SetItemString(bootstrap, "send_display", send) == 0 &&
-	    PyDict_SetItemString(bootstrap, "clear_dict", clear) == 0 &&
-	    PyDict_SetItemString(bootstrap, "may_ask_module", may_ask) == 0 &&
-	    PyDict_SetItemString(bootstrap, "ask_module", ask) == 0 &&
-	    PyDict_SetItemString(bootstrap, "ask_tool", ask_tool) == 0 &&
-	    PyDict_SetItemString(bootstrap, "settle_hooks", settle) == 0 &&
-	    PyDict_SetItemString(bootstrap, "watch_events", watch) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
 		r = 0;
-	else
-		PyErr_Print();
 	Py_XDECREF(builtins);
 	Py_XDECREF(name);
-	Py_XDECREF(turn);
-	Py_XDECREF(buffer);
-	Py_XDECREF(send);
-	Py_XDECREF(clear);
-	Py_XDECREF(may_ask);
-	Py_XDECREF(ask);
-	Py_XDECREF(ask_tool);
-	Py_XDECREF(settle);
-	Py_XDECREF(watch);
+	for (size_t i = 0; r == 0 && i < sizeof(natives) / sizeof(natives[0]); i++) {
+		PyObject *native = natives[i].make();
+
+		if (!native || PyDict_SetItemString(bootstrap, natives[i].name, native) < 0)
+			r = -EIO;
+		Py_XDECREF(native);
+	}
+	if (r < 0)
+		PyErr_Print();
 	for (size_t i = 0; r == 0 && i < sizeof(frozen) / sizeof(frozen[0]); i++)
 		r = run_frozen(frozen[i].code, frozen[i].len);
 	return r;

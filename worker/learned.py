@@ -8,10 +8,11 @@ puts back what its first import has loaded and changed, in place of loading it. 
 the import would find another module now: a file of the script, or a package of a mounted set. So a
 learned module changes only the time that an import takes.
 
-Modules that do what no worker may inherit are not learned. So each module is first imported in a
-child of the zygote that is thrown away. The modules of a few packages, which are known to do
-nothing of that kind and take long to import, are imported at once, and watched in the same way. If
-one does it nevertheless, the whole zygote is thrown away, and the next one tries these modules too.
+Modules that do what no worker may inherit (worker/watched.py) are not learned. So each module is
+first imported in a child of the zygote that is thrown away. The modules of a few packages, which
+are known to do nothing of that kind and take long to import, are imported at once, and watched in
+the same way. If one does it nevertheless, the whole zygote is thrown away, and the next one tries
+these modules too.
 """
 
 import atexit
@@ -57,13 +58,6 @@ TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
 plain_import = builtins.__import__
-# Audit events of what a module must not do while it is imported. Python 3.11 has none for threads:
-# watched().
-UNWANTED = {"_thread.start_new_thread": "starts a thread", "socket.connect": "opens a connection",
-            "socket.sendto": "sends to a socket", "socket.sendmsg": "sends to a socket",
-            "socket.getaddrinfo": "asks for the address of a host",
-            "socket.gethostbyname": "asks for the address of a host",
-            "sys.addaudithook": "adds an audit hook"}
 
 
 class Learned:
@@ -91,27 +85,90 @@ class Load:
         self.attached = [(*Learned.places[name], module) for name, module in self.modules.items()
                          if Learned.places[name][0] is not None and name not in Learned.whole]
         self.effects = [Learned.effects[name] for name in self.modules if name in Learned.effects]
+        self.effects.sort(key=lambda effect: effect.last)
         tops = {name.partition(".")[0] for name in self.modules}
         self.tops = {top for top in tops if not is_builtin(top) and not is_frozen(top)}
 
 
 class Effect:
-    """What the execution of a module has changed outside of it."""
+    """What the execution of a module has changed outside of it, and may change."""
+
+    count = 0  # of changes
 
     def __init__(self):
-        self.variables, self.filters = [], []  # of os.environ and warnings
-        self.exits, self.thread_exits = [], []  # functions for the end of the process
+        self.last = 0  # the number of the last change
+        self.variables = []  # of os.environ
+        self.filters, self.last_filters = [], []  # of warnings: those in front, and those at the end
+        self.exits, self.thread_exits, self.finalizers = [], [], []  # for the end of the process
+        self.forks = []  # arguments of os.register_at_fork()
+        self.finders = []  # (sys.meta_path or sys.path_hooks, one at its end)
+        self.loggers = []
 
     def apply(self):
         for variable, value in self.variables:
             os.environb.setdefault(variable, value)
-        if self.filters:
-            warnings.filters[:0] = [one for one in self.filters if one not in warnings.filters]
+        if self.filters or self.last_filters:
+            others = [one for one in warnings.filters if one not in self.filters]
+            warnings.filters[:] = self.filters + others + [one for one in self.last_filters
+                                                           if one not in others]
             warnings._filters_mutated()
+        for places, finder in self.finders:
+            if finder not in places:
+                places.append(finder)
+        for logger in self.loggers:
+            show_logger(logger)
+        for one in self.finalizers:
+            one.atexit = True
         if Journal.stack is None:
             for function, args, kwargs in self.exits:
                 real_register(function, *args, **kwargs)
             threading._threading_atexits.extend(self.thread_exits)
+            for functions in self.forks:
+                os.register_at_fork(**functions)
+
+
+def show_logger(logger):
+    """Does what logging.getLogger() does with a new logger. If the script has made one of that name,
+    both are one from now on."""
+    manager, known = logger.manager, logger.manager.loggerDict.get(logger.name)
+    if known is logger:
+        return
+    if is_logger(known):
+        known.level = logger.level or known.level
+        known.propagate = known.propagate and logger.propagate
+        for add, own in (known.addHandler, logger.handlers), (known.addFilter, logger.filters):
+            for one in own:
+                add(one)
+        logger.__dict__ = known.__dict__
+    else:
+        manager.loggerDict[logger.name] = logger
+        if known is not None:
+            manager._fixupChildren(known, logger)
+        manager._fixupParents(logger)
+    manager._clear_cache()
+
+
+def hide_loggers(before):
+    """Takes back what logging.getLogger() has done since then. before: what loggers() had."""
+    all_of_them = loggers()
+    for name, logger in list(all_of_them.items()):
+        known = before.get(name)
+        if known is logger:
+            if not is_logger(logger):
+                for child in [child for child in logger.loggerMap if child.name not in before]:
+                    del logger.loggerMap[child]
+            continue
+        if known is None:
+            del all_of_them[name]
+        else:  # a placeholder
+            all_of_them[name] = known
+            for child in known.loggerMap:
+                child.parent = logger.parent if child.parent is logger else child.parent
+        if is_logger(logger):
+            owner = name
+            while owner and owner not in Journal.executed:
+                owner = owner.rpartition(".")[0]
+            effect_of(owner or Journal.executed[0]).loggers.append(logger)
 
 
 # ---- what an import does, noted by the zygote ------------------------------------------
@@ -123,29 +180,60 @@ class Journal:
     stack = None  # names of the modules that are being executed; None: nothing is noted
     executed = []
     variables, filters = {}, []  # at the last look
-    exits = 0
+    finders, finalizers = [], {}
+    register_at_fork = None  # what is in its place meanwhile notes calls
+
+
+def effect_of(name):
+    effect = Learned.effects.setdefault(name, Effect())
+    Effect.count += 1
+    effect.last = Effect.count
+    return effect
 
 
 def effect_here():
-    return Learned.effects.setdefault(Journal.stack[-1], Effect())
+    return effect_of(Journal.stack[-1])
+
+
+def all_finders():
+    return [(places, one) for places in (sys.meta_path, sys.path_hooks) for one in places]
 
 
 def skip():
     """Takes what has changed since the last look as nobody's."""
     Journal.variables, Journal.filters = os.environ._data.copy(), warnings.filters[:]
+    Journal.finders, Journal.finalizers = all_finders(), finalize._registry.copy()
     Journal.exits = len(threading._threading_atexits)
 
 
 def look():
     """Ascribes what has changed since the last look to the module that is being executed."""
     variables, filters, exits = os.environ._data, warnings.filters, threading._threading_atexits
-    if variables != Journal.variables or filters != Journal.filters or len(exits) > Journal.exits:
+    finders, finalizers = all_finders(), finalize._registry
+    if (variables != Journal.variables or filters != Journal.filters or len(exits) > Journal.exits
+            or finders != Journal.finders or finalizers.keys() != Journal.finalizers.keys()):
         effect = effect_here()
         effect.variables += variables.items() - Journal.variables.items()
-        effect.filters[:0] = [one for one in filters if one not in Journal.filters]
+        first, last = added_filters(Journal.filters, filters)
+        effect.filters[:0] = first
+        effect.last_filters += last
         effect.thread_exits += exits[Journal.exits:]
         del exits[Journal.exits:]
+        effect.finders += [one for one in finders if one not in Journal.finders]
+        effect.finalizers += [one for one in finalizers.keys() - Journal.finalizers.keys()
+                              if one.atexit]
         skip()
+
+
+def added_filters(before, after):
+    """Filters that were added, or moved, to the front, and those that were added at the end."""
+    at, known = 0, [before.index(one) if one in before else None for one in after]
+    while at < len(known):
+        left = [place for place in known[at:] if place is not None]
+        if known[at] is not None and left == sorted(left):
+            break
+        at += 1
+    return after[:at], [one for one, place in zip(after[at:], known[at:]) if place is None]
 
 
 def enter(name):
@@ -209,28 +297,49 @@ def noting_register(function, *args, **kwargs):
     return function
 
 
+def noting_register_at_fork(**functions):
+    """In the place of os.register_at_fork. Those of the standard library are left to
+    worker/hooks.c, which looks who registers them."""
+    if Journal.stack is None or Journal.stack[-1].partition(".")[0] in sys.stdlib_module_names:
+        eval("register(**functions)", sys._getframe(1).f_globals,
+             {"register": Journal.register_at_fork, "functions": functions})
+    else:
+        effect_here().forks.append(functions)
+
+
 @contextlib.contextmanager
 def noted(name):
     """Keeps the journal. Afterwards the process is as it was, without the modules."""
-    variables, filters = dict(os.environ), warnings.filters[:]
+    variables, filters, finders = dict(os.environ), warnings.filters[:], all_finders()
+    known = dict(loggers())
     skip()
     Journal.stack, Journal.executed = [name], [name]
     builtins.__import__, atexit.register = noting_import, noting_register
+    Journal.register_at_fork, os.register_at_fork = os.register_at_fork, noting_register_at_fork
     try:
         yield
     finally:
         look()
         builtins.__import__, atexit.register = plain_import, real_register
+        os.register_at_fork = Journal.register_at_fork
         Journal.stack = None
+        hide_loggers(known)
         for effect in filter(None, map(Learned.effects.get, Journal.executed)):
             # Some changes were taken back, as those inside of warnings.catch_warnings().
             effect.variables = [one for one in effect.variables if one in os.environ._data.items()]
-            effect.filters = [one for one in effect.filters if one in warnings.filters]
+            for own in effect.filters, effect.last_filters:
+                own[:] = [one for one in own if one in warnings.filters]
+            effect.finders = [one for one in effect.finders if one in all_finders()]
+            for one in effect.finalizers:
+                one.atexit = False
         for key in os.environ.keys() - variables.keys():
             del os.environ[key]
         os.environ.update(variables)
         warnings.filters[:] = filters
         warnings._filters_mutated()
+        for places, one in all_finders():
+            if (places, one) not in finders:
+                places.remove(one)
 
 
 @contextlib.contextmanager
@@ -428,7 +537,7 @@ def import_hidden(name):
     which the module has done what no worker may inherit ends: the supervisor starts another one,
     which tries each module first."""
     before = set(sys.modules)
-    why, names = import_watched(name, noted(name))
+    why, names = import_watched(name, noted(name), {})
     if why:
         end_group()
     hide_loaded(before)
@@ -501,75 +610,11 @@ def import_as_script(name):
     exec("import " + name, {"__name__": "__main__", "__builtins__": builtins})
 
 
-def open_descriptors():
-    return {(fd, os.readlink("/proc/self/fd/" + fd)) for fd in os.listdir("/proc/self/fd")
-            if os.path.lexists("/proc/self/fd/" + fd)}
-
-
-def process_state():
-    """What an import must leave as it was."""
-    return {"changes signals": [signal.getsignal(number) for number in signal.valid_signals()],
-            "changes the directory": os.getcwd(), "changes sys.path": list(sys.path),
-            "changes hooks of sys": (sys.excepthook, sys.displayhook, sys.stdout, sys.stderr),
-            "changes builtins": {key: value for key, value in builtins.__dict__.items()
-                                 if not is_of_pybind(key, value)},
-            "leaves a descriptor open": open_descriptors()}
-
-
-def is_of_pybind(key, value):
-    """What the first extension that was made with pybind11 leaves for the others."""
-    return key.startswith("__pybind11_internals_") and type_name(type(value)).endswith("PyCapsule")
-
-
-@contextlib.contextmanager
-def watched(unwanted):
-    """Notes what a module does that no worker may inherit. Threads that Python code starts are
-    noted also if they end at once. A timer is not started: one that the import cancels has done
-    nothing, as that of matplotlib, which warns after 5 seconds of a search for fonts."""
-    real, timers, loaded = [], [], set(sys.modules)
-    for names in vars(_thread), vars(threading):
-        for key, start in list(names.items()):
-            if key.startswith(("start_new", "start_join", "_start_new", "_start_join")):
-                names[key] = lambda *args, start=start, **kwargs: (
-                    unwanted.append("starts a thread"), start(*args, **kwargs))[1]
-                real.append((names, key, names[key], start))
-    threading.Timer.start = lambda timer: timers.append(timer)
-    watch_events(lambda event: UNWANTED.get(event) and unwanted.append(UNWANTED[event]))
-    try:
-        yield
-    finally:
-        watch_events(None)
-        del threading.Timer.start
-        starts = {id(noting): start for names, key, noting, start in real}
-        users = [vars(module) for name, module in sys.modules.items()
-                 if name not in loaded and type(module) is type(sys)]
-        for names in vars(_thread), vars(threading), *users:
-            for key, value in [pair for pair in names.items() if id(pair[1]) in starts]:
-                names[key] = starts[id(value)]
-        if not all(timer.finished.is_set() for timer in timers):
-            unwanted.append("starts a thread")
-
-
-@contextlib.contextmanager
-def captured():
-    """A file that gets what is written to the standard streams."""
-    output, own = os.memfd_create("output"), [os.dup(fd) for fd in (1, 2)]
-    try:
-        for fd in 1, 2:
-            os.dup2(output, fd)
-        yield output
-    finally:
-        flush_output()
-        for fd, saved in zip((1, 2), own):
-            os.dup2(saved, fd)
-            os.close(saved)
-        os.close(output)
-
-
-def import_watched(name, journal):
+def import_watched(name, journal, hidden):
     """Imports a module. Returns why it is not learned, or "", and the names of what its import has
-    loaded. journal: a context for the import."""
+    loaded. journal: a context for the import. hidden: modules that it may find beside sys.modules."""
     unwanted, loaded = [], set(sys.modules)
+    others = Others({**hidden, **sys.modules})
     with captured() as output:
         before = process_state()
         try:
@@ -583,21 +628,16 @@ def import_watched(name, journal):
         if os.fstat(output).st_size:
             return "it prints, or gives a warning: %.200s" % os.pread(output, 200, 0).decode(
                 errors="replace").strip(), ()
-        after = process_state()
-    unwanted += [what for what in before if before[what] != after[what]]
+        what = changed_state(before)
+    why = next(filter(None, unwanted + [what, others.changed(), others.changed_variables()]), "")
     if len(os.listdir("/proc/self/task")) > 1:
-        unwanted.append("starts a thread")
-    try:
-        os.waitpid(-1, os.WNOHANG)
-        unwanted.append("leaves a child")
-    except ChildProcessError:
-        pass
-    return unwanted[0] if unwanted else "", imported
+        why = why or "starts a thread"
+    return why or ("leaves a child" if leaves_child() else ""), imported
 
 
 def in_trial(name):
     """Runs in a child. Returns the same as import_watched()."""
-    why, names = import_watched(name, contextlib.nullcontext())
+    why, names = import_watched(name, contextlib.nullcontext(), Learned.hidden)
     if not why and generators()[1]:
         why, names = "makes a random generator of its own", ()
     return why, names

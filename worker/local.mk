@@ -120,7 +120,7 @@ endif
 
 # Python code of the worker, frozen into it; import_check.py has its source in policy/.
 FROZEN = bootstrap checkpoints history imports installed ipython jsonable lacks learned lenient \
-	notebook ready renew rich tools_module variables
+	notebook ready renew rich tools_module variables watched
 FROZEN_CODE = $(FROZEN:%=worker/%.h) worker/import_check.h
 BUILT_SOURCES += $(FROZEN_CODE)
 CLEANFILES += $(FROZEN_CODE)

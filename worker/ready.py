@@ -74,88 +74,21 @@ def is_of_package(name):
 # ---- before there is a script ---------------------------------------------------------
 
 
-def kernel_state():
-    """What the kernel says of the process: the mask of new files, and blocked and ignored signals."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-        return [line for line in file if line.startswith(("Umask:", "SigBlk:", "SigIgn:"))]
-
-
-def limits_state():
-    with open("/proc/self/limits", encoding="ascii", errors="replace") as file:
-        return file.read()
-
-
-def monitoring_tools():
-    monitoring = getattr(sys, "monitoring", None)  # from Python 3.12 on
-    return [monitoring.get_tool(number) for number in range(6)] if monitoring else []
-
-
-def ready_state():
-    """What an import must leave as it was: a script would find a change before its own import."""
-    return {**process_state(),
-            "changes the umask or signals": kernel_state(),
-            "changes limits": limits_state(),
-            "enables faulthandler": sys.modules["faulthandler"].is_enabled(),
-            "monitors": monitoring_tools(),
-            "draws random numbers": sys.modules["random"].getstate(),
-            "sets a timer": [signal.getitimer(which) for which in (
-                signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)],
-            "traces": (sys.gettrace(), sys.getprofile(), threading._trace_hook,
-                       threading._profile_hook),
-            "changes settings of sys": (sys.getrecursionlimit(), sys.getswitchinterval(),
-                                        sys.dont_write_bytecode, sys.argv[:], sys.stdin,
-                                        plain_settings()),
-            "changes the garbage collector": (gc.isenabled(), gc.get_threshold(), gc.callbacks[:]),
-            "changes the locale": sys.modules["_locale"].setlocale(sys.modules["_locale"].LC_ALL),
-            "leaves files in /workspace": [(entry.name, entry.stat().st_size)
-                                           for entry in os.scandir("/workspace")]}
-
-
-def plain_settings():
-    return {name: value for name, value in vars(sys).items() if type(value) in (bool, int, str)}
-
-
-def loaded_functions():
-    """What loaded modules define: {(module, name): function or class}."""
-    return {(name, key): value for name, module in list(sys.modules.items())
-            if type(module) is Module for key, value in list(vars(module).items())
-            if callable(value)}
-
-
-def patched(before, modules, finders):
-    """Has an import changed what other code uses? before: loaded_functions(); modules: sys.modules;
-    finders: sys.meta_path and sys.path_hooks."""
-    if any(sys.modules.get(name) is not module for name, module in modules.items()):
-        return "replaces other modules"
-    after = loaded_functions()
-    if any(after.get(key) is not value for key, value in before.items()):
-        return "patches functions of other modules"
-    if any(now[:len(old)] != old for now, old in zip((sys.meta_path, sys.path_hooks), finders)):
-        return "changes how modules are found"
-    return ""
-
-
-def leaves_child():
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return False
-    return True
+def files_left():
+    return [(entry.name, entry.stat().st_size) for entry in os.scandir("/workspace")]
 
 
 def make_ready(modules, finds):
     """Called in a worker that has no script yet. Imports modules of the mounted packages and of
     the host. finds: the script will find the packages by an import. Returns why the worker cannot
     be used, as bytes; b"": it can."""
-    for name in "random", "_locale", "faulthandler":  # their own first imports are no changes
-        __import__(name)
+    __import__("random")  # its own first import is no change
     Ready.finding = finds
     if finds:
         find_installed()
     else:
         use_environment()
-    before = ready_state()
-    others = loaded_functions(), dict(sys.modules), (sys.meta_path[:], sys.path_hooks[:])
+    before, others, files = process_state(), Others(dict(sys.modules)), files_left()
     hooks = []
     watch_events(lambda event: event == "sys.addaudithook" and hooks.append(event))
     why = import_modules(modules)
@@ -165,10 +98,9 @@ def make_ready(modules, finds):
         trouble = leave_packages(modules)
         why = why or trouble
     lost = flush_output()
-    after = ready_state()
-    changes = [what for what in before if before[what] != after[what]]
-    why = (why or ("changes the streams" if lost else "") or "".join(changes[:1])
-           or patched(*others) or ("leaves a child" if leaves_child() else ""))
+    why = (why or ("changes the streams" if lost else "") or changed_state(before)
+           or ("leaves files in /workspace" if files_left() != files else "")
+           or others.changed() or ("leaves a child" if leaves_child() else ""))
     return why.encode(errors="backslashreplace")[:300]
 
 
@@ -186,13 +118,13 @@ def import_modules(modules):
         for name in modules:  # the supervisor sees what it prints and leaves
             if Ready.path:
                 name_environment()
-            before, own_names = set(sys.modules), dict(os.environ)
+            before, others = set(sys.modules), Others({})
             with noted(name):
                 import_as_script(name)
-                changed = changed_variables(own_names)
+                why = others.changed_variables() or others.changed()
             hide_loaded(before)
-            if changed:
-                return "changes a variable of the environment"
+            if why:
+                return why
     except BaseException as e:
         return "its import fails: %.200s" % type_name(type(e))
     finally:
@@ -202,13 +134,6 @@ def import_modules(modules):
         os.environ.update(given)
         Learned.started = 0
     return ""
-
-
-def changed_variables(before):
-    """Has an import changed or deleted variables? Only new ones are set at the script's own import
-    (Effect). Packages that it finds are put on two paths."""
-    return any(os.environ.get(name) != value for name, value in before.items()
-               if not (Ready.finding and name in ("PATH", "PYTHONPATH")))
 
 
 # ---- packages that an import finds ----------------------------------------------------

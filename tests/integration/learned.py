@@ -75,8 +75,73 @@ MODULES = {
     # As extensions that were made with pybind11, such as scipy's.
     "binds.py": SLOW + BORN + "import builtins, datetime\n"
                 "builtins.__pybind11_internals_v4__ = datetime.datetime_CAPI\n",
+    # What a first import may do, and does in a learned worker only at the script's import.
+    "good/__init__.py": SLOW + BORN + "import good.inner\nimport warnings\n"
+                        "warnings.simplefilter('ignore', BytesWarning)\n"
+                        "warnings.simplefilter('error', UnicodeWarning, append=True)\n",
+    "good/inner.py": """import atexit, logging, os, sys, warnings, weakref
+warnings.filterwarnings('always', 'of inner')
+LOG = logging.getLogger('good.inner.deep')
+PARENT = logging.getLogger('good')
+PARENT.addHandler(logging.NullHandler())
+PARENT.setLevel(logging.ERROR)
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return None
+sys.meta_path.append(Finder())
+sys.path_hooks.append(lambda path: (_ for _ in ()).throw(ImportError))
+KEPT = Finder()
+weakref.finalize(KEPT, print, 'finalized')
+atexit.register(print, 'exit')
+os.register_at_fork(before=lambda: print('forks', flush=True))
+""",
     "pretends.py": SLOW + "import builtins\nbuiltins.__pybind11_internals_v4__ = print\n",
 }
+# What a module does that no script may find done before its import, and the reason in the log.
+TRICKS = {
+    "handles": ("import ctypes\nctypes.CDLL(None).signal(12, ctypes.CDLL(None).getpid)",
+                "changes signals"),
+    "traps": ("import ctypes\nctypes.CDLL(None).signal(2, ctypes.CDLL(None).getpid)",
+              "changes signals"),
+    "masks": ("import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])",
+              "changes the umask or signals"),
+    "umask": ("import os\nos.umask(0o77)", "changes the umask or signals"),
+    "moves": ("import os\nos.chdir('/tmp')", "changes the directory"),
+    "profiles": ("import sys\nsys.setprofile(lambda *_: None)", "traces"),
+    "tracers": ("import threading\nthreading.settrace(lambda *_: None)", "traces"),
+    "collects": ("import gc\ngc.callbacks.append(lambda *_: None)", "changes the garbage collector"),
+    "stops_gc": ("import gc\ngc.disable()", "changes the garbage collector"),
+    "rarely": ("import gc\ngc.set_threshold(10 ** 6)", "changes the garbage collector"),
+    "freezes": ("import gc\ngc.freeze()", "changes the garbage collector"),
+    "speaks": ("import locale\nlocale.setlocale(locale.LC_ALL, 'C')", "changes the locale"),
+    "silences": ("import warnings\nwarnings.resetwarnings()", "removes filters of warnings"),
+    "shows": ("import warnings\nwarnings.showwarning = lambda *_: None",
+              "patches functions of other modules: warnings.showwarning"),
+    "hooks_threads": ("import threading\nthreading.excepthook = lambda *_: None",
+                      "patches functions of other modules: threading.excepthook"),
+    "patches_late": ("import colorsys\ndef none(*_):\n    pass\ncolorsys.rgb_to_hsv = none",
+                     "patches functions of other modules: colorsys.rgb_to_hsv"),
+    "logs": ("import logging\nlogging.basicConfig()", "changes settings of logging"),
+    "quiets": ("import logging\nlogging.disable()", "changes settings of logging"),
+    "finds": ("import sys\nsys.meta_path.insert(0, sys.meta_path[-1])", "changes how modules are found"),
+    "unraisable": ("import sys\nsys.unraisablehook = print", "changes hooks of sys"),
+    "deep": ("import sys\nsys.setrecursionlimit(9999)", "changes settings of sys"),
+    "limits_": ("import sys\nsys.tracebacklimit = 0", "changes settings of sys"),
+    "optional": ("import sys\nsys._xoptions['dev'] = True", "changes settings of sys"),
+    "seeds": ("import random\nrandom.seed(0)", "draws random numbers"),
+    "sockets": ("import socket\nsocket.setdefaulttimeout(5)", "changes the timeout of sockets"),
+    "variable": ("import os\nos.environ['PATH'] = '/'", "changes a variable of the environment"),
+    "shares": ("import mmap\nleft = mmap.mmap(-1, 4096)", "maps memory shared"),
+    "alarms": ("import signal\nsignal.setitimer(signal.ITIMER_VIRTUAL, 1000)", "sets a timer"),
+    "events": ("import os\nleft = os.eventfd(0)", "leaves a descriptor open"),
+    "ticks": ("import ctypes\nassert ctypes.CDLL(None).timerfd_create(1, 0) > 0",
+              "leaves a descriptor open"),
+    "nice": ("import os\nos.nice(1)", "changes limits"),
+    "bounds": ("import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+               "resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))", "changes limits"),
+    "faults": ("import faulthandler\nfaulthandler.enable()", "enables faulthandler"),
+}
+MODULES.update((name + ".py", SLOW + trick + "\n") for name, (trick, _) in TRICKS.items())
 BAD = {"threads": "starts a thread", "waits": "starts a thread", "joins": "starts a thread", "starts": "starts a thread",
        "opens": "leaves a descriptor open",
        "calls": "asks for the address of a host", "child": "leaves a child",
@@ -95,7 +160,8 @@ def learning(ctx, config="", learn=LEARN):
         raise Skip("needs root and " + SITE)
     site = tempfile.mkdtemp(prefix="mcp-site-")
     os.chmod(site, 0o755)
-    os.mkdir(site + "/parcel")
+    for package in "parcel", "good":
+        os.mkdir("%s/%s" % (site, package))
     for name, text in MODULES.items():
         with open("%s/%s" % (site, name), "w", encoding="ascii") as f:
             f.write(text)
@@ -221,6 +287,62 @@ def what_workers_must_not_inherit_is_not_learned(ctx):
                if "sleep" in (comm(pid) or "")], [], "children of a trial")
         learned = profile_of(ctx, service)["learned"]
         equal([name for name in learned if name in BAD], [], "learned")
+
+
+@test(private=True)
+def what_no_script_may_find_done_is_not_learned(ctx):
+    """Each trick has its reason in the log, once, and scripts that import it run as before."""
+    with learning(ctx, learn="\n ".join(["slow", *TRICKS])) as (service, client):
+        for name in TRICKS:
+            client.run("import %s" % name)
+        for name, (_, why) in TRICKS.items():
+            service.wait_logged('text="%s: %s' % (name, why))
+        until_learned(client)
+        equal(profile_of(ctx, service)["learned"], ["slow"])
+        for name in TRICKS:
+            client.run("import %s" % name)
+        equal([name for name in TRICKS if service.log().count('"%s: ' % name) != 1], [])
+
+
+@test(private=True)
+def what_an_import_may_do_is_done_at_the_import(ctx):
+    """Filters of warnings, loggers, finders, functions for the end and for forks: before the import
+    there is nothing of them, and afterwards they are as after a first import. A script that has the
+    name sys.path gets a small worker."""
+    look = """import logging, os, sys, warnings
+def look(*names):
+    print([(one[0], one[2].__name__) for one in warnings.filters][:3], warnings.filters[-1][2].__name__,
+          [type(vars(sys)[name][-1]).__name__ for name in ('meta_' + 'path', 'path' + '_hooks')],
+          len(vars(sys)['path' + '_hooks']),
+          sorted(name for name in logging.root.manager.loggerDict if name.startswith('good')),
+          [(one.level, one.propagate, len(one.handlers), one.parent.name)
+           for one in map(logging.getLogger, names)])
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+    scripts = (look + "look()\nfork()\nimport good\nlook('good', 'good.inner.deep')\nfork()\n",
+               # The script has one of the loggers, or what follows one, before.
+               look + "own = logging.getLogger('good')\nown.setLevel(5)\nown.addHandler("
+               "logging.Handler())\nimport good\nlook('good')\nown.setLevel(7)\n"
+               "print(good.inner.PARENT.level, good.inner.LOG.getEffectiveLevel())\n",
+               look + "logging.getLogger('good.inner.deep.x')\nimport good\n"
+               "look('good.inner.deep.x', 'good.inner.deep')\n",
+               # It disables the loggers that there are.
+               look + "import logging.config\nlogging.config.dictConfig({'version': 1})\nimport good\n"
+               "print(good.inner.LOG.disabled, good.inner.PARENT.disabled)\n",
+               look + "look()\nfork()\nif 0:\n    import good\n")
+    with learning(ctx, learn="good") as (service, client):
+        first = [output(client, script) for script in scripts]
+        hits = profile_of(ctx, service)["learned_hits"]
+        assert "finalized" in first[0] and "exit" in first[0] and "forks" in first[0], first[0]
+        until("good is learned", lambda: "False" in output(client, ASK % "good"))
+        for script, was in zip(scripts, first):
+            equal(output(client, script), was, script)
+        assert "False" in output(client, ASK % "good")
+        assert profile_of(ctx, service)["learned_hits"] >= hits + len(scripts), "other workers"
 
 
 @test(private=True)

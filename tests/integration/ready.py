@@ -27,8 +27,9 @@ STAY = "[pool]\nidle_seconds = 3600\n"	# no ready worker ends because it was unu
 BORN = "import os, sys\nBORN = os.getpid()\n"
 # What follows is done only in a worker that is being made ready: there the script is not known yet.
 EARLY = "import os\nif os.path.getsize('/workspace/script.py') < 2:\n    "
-# A timer and a handler that only C knows.
-TICKS = """import ctypes, time
+# A timer and a handler that only C knows. It deceives the worker, which would see both.
+TICKS = """import ctypes, sys, time
+type(sys.meta_path[0]).find_spec.__globals__["changed_state"] = lambda before: ""
 libc = ctypes.CDLL(None)
 @ctypes.CFUNCTYPE(None, ctypes.c_int)
 def spin(_):
@@ -47,6 +48,13 @@ threading._register_atexit(print, 'end 2')
 os.environ['ACTS'] = 'yes'
 warnings.simplefilter('ignore')
 open('/tmp/acts', 'w').close()
+import logging, sys
+logging.getLogger('acts.own').addHandler(logging.NullHandler())
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return None
+sys.meta_path.append(Finder())
+os.register_at_fork(before=lambda: print('forks', flush=True))
 """
 # A thread that only C knows, and that ends soon.
 ENDS = """import ctypes
@@ -102,6 +110,25 @@ BAD = {
     "threadtraces": ("import threading; threading.setprofile(lambda *_: None)", "traces"),
     "traces": ("import sys; sys.setprofile(lambda *_: None)", "traces"),
     "grows": ("x = bytearray(1 << 40)", "its import fails: MemoryError"),
+    "handles": ("import ctypes; ctypes.CDLL(None).signal(12, ctypes.CDLL(None).getpid)", "changes signals"),
+    # Python has a handler of its own for this signal.
+    "traps": ("import ctypes; ctypes.CDLL(None).signal(2, ctypes.CDLL(None).getpid)", "changes signals"),
+    "collects": ("import gc; gc.callbacks.append(lambda *_: None)", "changes the garbage collector"),
+    "stops_gc": ("import gc; gc.disable()", "changes the garbage collector"),
+    "freezes": ("import gc; gc.freeze()", "changes the garbage collector"),
+    "silences": ("import warnings; warnings.resetwarnings()", "removes filters of warnings"),
+    "shows": ("import warnings; warnings.showwarning = lambda *_: None", "patches functions of other modules"),
+    "hooks_threads": ("import threading; threading.excepthook = lambda *_: None",
+                      "patches functions of other modules"),
+    "logs": ("import logging; logging.basicConfig()", "changes settings of logging"),
+    "unraisable": ("import sys; sys.unraisablehook = print", "changes hooks of sys"),
+    "optional": ("import sys; sys._xoptions['dev'] = True", "changes settings of sys"),
+    "sockets": ("import socket; socket.setdefaulttimeout(5)", "changes the timeout of sockets"),
+    "shares": ("import mmap, sys; sys.left = mmap.mmap(-1, 4096)", "maps memory shared"),
+    "events": ("os.eventfd(0)", "leaves a descriptor open"),
+    "ticks_": ("import ctypes; assert ctypes.CDLL(None).timerfd_create(1, 0) > 0",
+               "leaves a descriptor open"),
+    "nice": ("os.nice(1)", "changes limits"),
     "late": ("import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [])\n    import ctypes; "
              "ctypes.CDLL(None).alarm(1)", "sets a timer"),
 }
@@ -227,9 +254,12 @@ def what_a_module_must_not_do(ctx):
 
 @test(private=True)
 def what_is_as_in_a_cold_run(ctx):
-    """Exit functions, variables, filters of warnings and files in /tmp."""
-    look = "os.environ.get('ACTS'), len(warnings.filters)"
-    script = ("import os, warnings\nprint(%s)\nimport acts\nprint(%s, os.listdir('/tmp'))\n"
+    """Exit functions, those for forks, variables, filters of warnings, loggers, finders and files in
+    /tmp."""
+    look = ("os.environ.get('ACTS'), len(warnings.filters), 'acts.own' in logging.root.manager.loggerDict, "
+            "type(vars(sys)['meta_' + 'path'][-1]).__name__, os.fork() or os._exit(0)")
+    look = "(%s)[:4]" % look
+    script = ("import logging, os, sys, warnings\nprint(%s)\nimport acts\nprint(%s, os.listdir('/tmp'))\n"
               "print(__import__('subprocess').run('echo $ACTS', shell=True, capture_output=True).stdout)"
               % (look, look))
     with place(ctx) as (service, client):
