@@ -89,14 +89,12 @@ is_nothing(const json_t *value, const json_t *property)
 	return json_is_null(value) && !takes(property, "null");
 }
 
-/* The value that a string stands for where the property takes no strings: the JSON value in it, or
- * the one string of a list of strings. Otherwise NULL. *values: the values that the strings of one
- * call may still hold. */
+/* The JSON value in a string, if the property takes values of its type and no strings; otherwise
+ * NULL. *values: the values that the strings of one call may still hold. */
 static json_t *
-read_string(json_t *value, const json_t *property, size_t *values)
+read_string(const json_t *value, const json_t *property, size_t *values)
 {
 	const char *text = json_string_value(value);
-	const json_t *items = json_object_get(property, "items");
 	size_t len = json_string_length(value), n;
 	json_t *held;
 
@@ -111,31 +109,21 @@ read_string(json_t *value, const json_t *property, size_t *values)
 	if (held && is_of_type(held, property))
 		return held;
 	json_decref(held);
-	return takes(property, "array") && items && takes(items, "string") &&
-	       len > 0 && !strpbrk(text, " ,[{\n\t") ? json_pack("[O]", value) : NULL;
+	return NULL;
 }
 
-/* What models call arguments, and what the schemas do. */
-static const char *const synonyms[][2] = {
-	{ "code", "script" }, { "script", "code" }, { "timeout", "timeout_seconds" },
-	{ "session_id", "session" }, { "job", "id" }, { "job_id", "id" }, { "package", "packages" },
-	{ "packages", "dependencies" }, { "requirements", "dependencies" },
-};
-
-/* The name of an argument in the schema. */
+/* The name of an argument in the schema. Some tools have an argument "code" and others "script",
+ * and models confuse them. */
 static const char *
-known_as(const char *name, const json_t *given, const json_t *settled, const json_t *properties)
+known_as(const char *name, const json_t *given, const json_t *properties)
 {
-	if (json_object_get(properties, name))
-		return name;
-	for (size_t i = 0; i < sizeof(synonyms) / sizeof(*synonyms); i++) {
-		const char *other = synonyms[i][1];
+	const char *other = strcmp(name, "code") == 0 ? "script"
+			  : strcmp(name, "script") == 0 ? "code" : NULL;
 
-		if (strcmp(name, synonyms[i][0]) == 0 && json_object_get(properties, other) &&
-		    !json_object_get(given, other) && !json_object_get(settled, other))
-			return other;
-	}
-	return name;
+	if (!other || json_object_get(properties, name) || !json_object_get(properties, other) ||
+	    json_object_get(given, other))
+		return name;
+	return other;
 }
 
 json_t *
@@ -148,7 +136,7 @@ arguments_settle(const json_t *given, const json_t *schema)
 	json_t *value;
 
 	json_object_foreach((json_t *)given, said, value) {
-		const char *name = known_as(said, given, settled, properties);
+		const char *name = known_as(said, given, properties);
 		const json_t *property = json_object_get(properties, name);
 		json_t *held;
 

@@ -424,11 +424,9 @@ WRONG_CALLS = (
     ("run_script", {"timeout_seconds": 601}, "at most 600 here; 601 was asked for"),
     ("run_script", {"memory_mb": 1}, "an integer from 16 to 2048"), ("run_script", {"memory_mb": 99999}, "at most 2048 here; 99999 was asked for"),
     ("run_script", {"cpu_seconds": 0}, "a number from 0.1 to 600"), ("run_script", {"pids": 0}, "an integer from 1 to 512"),
-    ("run_script", {"stdin": 1}, "stdin must be a string"), ("run_script", {"args": "x y"}, "args must be an array of strings"),
-    ("run_script", {"args": [1]}, "args: item 0 must be a string"), ("run_script", {"files": "x"}, 'files must be an array, such as [{"path": "a.csv", "text": "x,y\\n1,2"}]'),
-    ("run_script", {"files": [{}]}, 'files: item 0: it must be an object such as {"path": "a.csv", '),
-    ("run_script", {"files": [{"name": "a", "content": "x"}]}, 'it must be an object such as {"path": "a.csv", "text": '),
-    ("run_script", {"files": [{"path": "a", "uri": "a.csv"}]}, "uri must be that of a file in an earlier answer (mcp-python://"),
+    ("run_script", {"stdin": 1}, "stdin must be a string"), ("run_script", {"args": "x"}, "args must be an array of strings"),
+    ("run_script", {"args": [1]}, "args: item 0 must be a string"), ("run_script", {"files": "x"}, "an array of objects with path and text, base64 or uri"),
+    ("run_script", {"files": [{}]}, "files: item 0: it must be an object with a string path"),
     ("run_script", file(path="/abs"), "relative to /workspace"), ("run_script", file(path="../x"), "path may not have . or .. in it"),
     ("run_script", {"files": file()["files"] * 2}, "files: item 1: path is that of another item"),
     ("run_script", file(base64="eA=="), "exactly one of text, base64 and uri"), ("run_script", {"files": [{"path": "a", "base64": "!"}]}, "is not base64"),
@@ -450,7 +448,7 @@ WRONG_CALLS = (
     ("run_repl", {"memory_mb": 1}, "an integer from 16 to 2048"), ("run_repl", {"timeout_seconds": 9999}, "at most 600 here"),
     ("job", {"action": "wait"}, "id is required"), ("job", {"id": "x"}, "no such job"),
     ("job", {"id": "x", "action": "y"}, "one of status, output, wait, cancel"), ("job", {"id": "j-x", "action": "status"}, "no such job"),
-    ("validate_script", {"script": None}, "script must be a string"), ("validate_script", {"dependencies": "x y"}, "an array"),
+    ("validate_script", {"script": None}, "script must be a string"), ("validate_script", {"dependencies": "x"}, "an array"),
     ("check_environment", {"profile": "none"}, "there are basic, data"), ("check_environment", {"x": 1}, "there are profile, modules"),
 )
 

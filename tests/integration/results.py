@@ -1049,8 +1049,6 @@ def wrong_files_are_refused_by_name(ctx):
         ([{"path": "/etc/passwd", "text": ""}], "path is absolute"),
         ([{"path": "/workspace", "text": ""}], "path is absolute"),
         ([{"path": "/workspace/../x", "text": ""}], "path may not have . or .. in it"),
-        ([{"path": "/mnt/data/../x", "text": ""}], "path may not have . or .. in it"),
-        ([{"path": "/mnt/data", "text": ""}], "path is absolute"),
         ([{"path": "/workspace//etc/x", "text": ""}], "path is absolute"),
         ([{"path": "", "text": ""}], "path is empty"),
         ([{"path": "a//b", "text": ""}], "path has an empty name"),

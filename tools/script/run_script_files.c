@@ -15,8 +15,6 @@
 #include "policy/config.h"
 #include "tools/shared/resources.h"
 
-#define EXAMPLE "{\"path\": \"a.csv\", \"text\": \"x,y\\n1,2\"}"
-
 static int
 script_files_refuse(struct why *why_r, size_t i, const char *text)
 {
@@ -34,14 +32,13 @@ refuse_size(struct why *why_r, size_t i, const char *text, size_t most)
 
 /* The bytes before a path below /workspace, by which models know the files of a script. */
 static size_t
-root_len(const char *path)
+root_len(const json_t *path)
 {
-	static const char *const roots[] = { "/workspace/", "/mnt/data/" };
+	static const char root[] = "/workspace/";
+	const size_t len = sizeof(root) - 1;
 
-	for (size_t i = 0; i < 2; i++)
-		if (strncmp(path, roots[i], strlen(roots[i])) == 0)
-			return strlen(roots[i]);
-	return 0;
+	return json_string_length(path) > len &&
+	       memcmp(json_string_value(path), root, len) == 0 ? len : 0;
 }
 
 static const char *
@@ -141,7 +138,7 @@ read_item(const json_t *json, size_t i, size_t most, struct run_script_files *fi
 	unsigned int contents = 0;
 
 	if (!json_is_object(json) || !json_is_string(path))
-		return script_files_refuse(why_r, i, "it must be an object such as " EXAMPLE);
+		return script_files_refuse(why_r, i, "it must be an object with a string path");
 	json_object_foreach((json_t *)json, key, value) {
 		if (strcmp(key, "path") == 0)
 			continue;
@@ -159,8 +156,8 @@ read_item(const json_t *json, size_t i, size_t most, struct run_script_files *fi
 		content = value;
 		kind = key;
 	}
-	item->path = json_string_value(path) + root_len(json_string_value(path));
-	item->path_len = json_string_length(path) - root_len(json_string_value(path));
+	item->path = json_string_value(path) + root_len(path);
+	item->path_len = json_string_length(path) - root_len(path);
 	fault = fault_of_path(item->path, item->path_len);
 	if (fault)
 		return script_files_refuse(why_r, i, fault);
@@ -198,8 +195,7 @@ run_script_files_read(const json_t *json, const struct config *config,
 	memset(files_r, 0, sizeof(*files_r));
 	if (!json_is_array(json))
 		return why_say(why_r, -EINVAL, FILES_ARGUMENT,
-			       "files must be an array, such as [" EXAMPLE "]; instead of text "
-			       "there may be base64 or uri");
+			       "files must be an array of objects with path and text, base64 or uri");
 	if (files.n > config->results.inputs)
 		return why_say(why_r, -EINVAL, FILES_ARGUMENT,
 			       "files has %zu items; at most %u are allowed", files.n,
@@ -237,10 +233,7 @@ resolve_uri(const struct run_script_files *files, size_t i, const struct tenant 
 		item->uri = uri;
 		return 0;
 	}
-	return script_files_refuse(why_r, i, strncmp(uri, "mcp-python:", 11) == 0
-		? "there is no file to be read at its uri (any more)"
-		: "uri must be that of a file in an earlier answer (mcp-python://...); a file that "
-		  "you have is sent as text or base64");
+	return script_files_refuse(why_r, i, "there is no file to be read at its uri (any more)");
 }
 
 int
