@@ -126,7 +126,7 @@ def code_and_script_are_the_same(ctx):
             assert result["isError"] and "is not an argument" in result["content"][0]["text"], result
 
 
-TOKENS = 1600
+TOKENS = 1650
 SERVER_TOKENS = 90  # what another MCP server adds: its name, and the tool search_tools
 BYTES_OF_A_TOKEN = 4.2  # a little less than measured: o200k_base has 4.30 to 4.37 of the whole list
 OTHER_ARGUMENTS = {"run_script": {"script_name", "args", "cpu_seconds", "pids", "python_version", "allowed_imports",
