@@ -179,25 +179,37 @@ repl_session_set_clock(struct repl_session *session)
 	evtimer_add(session->expiry, &wait);
 }
 
-struct repl_session *
-repl_session_of(const struct origin *origin, const struct repl_session *after)
+/* The next session of the account that is a head of the origin, which is only compared. */
+static struct repl_session *
+next_head(const struct repl_account *account, const void *origin, const struct repl_session *after)
 {
 	struct repl_session *session = after ? TAILQ_NEXT(after, link)
-					     : TAILQ_FIRST(&origin->account->sessions);
+					     : TAILQ_FIRST(&account->sessions);
 
 	while (session && session->origin != origin)
 		session = TAILQ_NEXT(session, link);
 	return session;
 }
 
+struct repl_session *
+repl_session_of(const struct origin *origin, const struct repl_session *after)
+{
+	return next_head(origin->account, origin, after);
+}
+
 void
 repl_origin_ended(void *origin, const char *text)
 {
+	struct repl_account *account = ((struct origin *)origin)->account;
 	struct repl_session *session;
 
+	/* The last session to stop frees the origin, and with it perhaps the account. */
+	account->n_origins++;
 	/* Begins at the first session each time: the callback for its end may close another. */
-	while ((session = repl_session_of(origin, NULL)))
+	while ((session = next_head(account, origin, NULL)))
 		repl_session_stop(session, text);
+	account->n_origins--;
+	release_account(account);
 }
 
 void
