@@ -5,6 +5,7 @@ what other code finds that looks for a file with the cells: inspect, multiproces
 Frozen into the program like worker/bootstrap.py, and run in the same namespace.
 """
 
+import functools
 import importlib
 import io
 import os
@@ -109,7 +110,7 @@ def changed_modules():
 
 
 def reload_changed():
-    """Called before each cell: imports modules again whose files have changed. New files are found
+    """Called before each cell, and before pytest: imports modules again whose files have changed. New files are found
     even if their directory was listed in the same tick of the clock."""
     if not Session.sources:
         return
@@ -141,6 +142,25 @@ def reload_module(name, module):
             if id(value) in old:
                 names[key] = getattr(module, old[id(value)][0], value)
     return True
+
+
+def patch_pytest(module):
+    """Makes main() find each file below /workspace as it is now, also if an earlier cell, or an
+    earlier line of this one, has run its tests: pytest itself looks for a test module among those
+    that are imported. Its own loader notes no sources."""
+    run = module.main
+
+    @functools.wraps(run)
+    def main(args=None, plugins=None):
+        for name, one in list(sys.modules.items()):
+            loader = type(getattr(getattr(one, "__spec__", None), "loader", None))
+            if loader.__module__.startswith("_pytest.") \
+                    and str(getattr(one, "__file__", "")).startswith(WORKSPACE + "/"):
+                del sys.modules[name]
+        reload_changed()
+        return run(args, plugins)
+
+    module.main = main
 
 
 # ---- the source of cells ---------------------------------------------------------------

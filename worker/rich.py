@@ -545,6 +545,7 @@ def patch_bokeh(module):
 
 PATCHES = {"matplotlib.backend_bases": patch_managers,
            "inspect": patch_inspect, "multiprocessing.spawn": patch_spawn,
+           "_pytest.config": patch_pytest,
            "plotly.basedatatypes": patch_plotly, "plotly.io._renderers": patch_plotly_show,
            "altair.vegalite.v4.api": patch_altair, "altair.vegalite.v5.api": patch_altair,
            "altair.vegalite.v6.api": patch_altair, "bokeh.io.showing": patch_bokeh,

@@ -1019,5 +1019,24 @@ def edited_modules_are_new(ctx):
              ("open('/tmp/t.py', 'w').write('a = 333')", "7"), ("t.a", "333"))
 
 
+@test
+def tests_are_run_as_they_are_now(ctx):
+    """By pytest in a session: the tests and what they test, also if the same cell has written them."""
+    test = "from m import f\ndef test_f(): assert f() == %d\n"
+    with begun(ctx, "1") as s:
+        o = s.call("try: import pytest\nexcept ImportError: pytest = None\npytest is None", **SOON)
+        if o.result["json"]:
+            raise Skip("pytest is not installed", missing=True)
+        run = "int(pytest.main(['-q', '-p', 'no:cacheprovider']))"
+        write = "_ = open('m.py', 'w').write('def f(): return %d\\n')\n"
+        o = s.call(run, files=[{"path": "m.py", "text": "def f(): return 1\n"},
+                               {"path": "test_m.py", "text": test % 2}], **SOON)
+        equal(o.result["repr"], "1", o.stdout)
+        for code, value in ((write % 22 + run, "1"), (write % 2 + run, "0"), (write % 333, None), (run, "1"),
+                            ("_ = open('test_m.py', 'w').write(%r)\n%s" % (test % 333, run), "0")):
+            o = s.call(code, **SOON)
+            equal((o.status, o.result and o.result["repr"]), ("ok", value), (code, o.stdout))
+
+
 if __name__ == "__main__":
     main(__doc__)
