@@ -1163,7 +1163,9 @@ def format_exception(kind, e, tb):
         if e.text is None and type(e.lineno) is int:
             e.text = linecache.getline(FILE, e.lineno) or None
         if tb is None and e.__context__ is None:
-            return native_text(e)
+            text = native_text(e)  # the hook does not print the notes of each syntax error
+            return text + "".join(note + "\n" for note in getattr(e, "__notes__", ())
+                                  if type(note) is str and note + "\n" not in text)
     limit = None if hasattr(sys, "tracebacklimit") else -ENTRIES_MAX
     text = "".join(format_lines(kind, e, last_entries(tb), limit))
     if isinstance(e, (NameError, AttributeError)):

@@ -10,6 +10,7 @@ Frozen into the program like worker/bootstrap.py, and run in the same namespace.
 """
 
 import builtins
+import linecache
 import os
 import re
 import sys
@@ -42,6 +43,11 @@ INSTALLS = re.compile(r"\b(?:pip3?|uv|conda|mamba|micromamba|pipx|easy_install|e
 # Where other services and people's own machines have the files of a conversation.
 PLACES_ELSEWHERE = ("/mnt/", "/home/", "/root/", "/Users/", "/data/", "/content/", "/kaggle/",
                     "/files/", "/sandbox/", "/workspaces/")
+# A line that is more likely a command of the shell than Python.
+COMMAND = re.compile(r"\s*([a-z][\w.+-]*)\s+(?:--?\w|[\w./~\"'$]).*$", re.S)
+COMMANDS = frozenset("apt apt-get brew cargo curl docker git make node npm npx pip python python3 sudo wget".split())
+RUN_AS_MODULES = ("pytest", "unittest", "black", "ruff", "mypy", "flake8")
+NAMES_MOST = 8  # of files
 NATIVE_INPUT = input
 NO_INPUT = "no user answers input() here: write the value into the code, or give run_script its stdin"
 
@@ -110,7 +116,56 @@ def lacks_notebook(one, error, has_stdin):
 
 
 def no_program(name):
-    return "there is no program %s here; ls /usr/bin lists those that are there" % name
+    return "there is no program %s here; %s" % (name, (
+        "python -m %s runs the module of that name" % name if name.isidentifier() and is_there(name)
+        else "ls /usr/bin lists those that are there"))
+
+
+def lacks_mark(one, error, has_stdin):
+    """A line that is a command of the shell."""
+    import keyword
+    import shutil
+
+    if type(one) is SyntaxError and type(one.lineno) is int:
+        line = one.text or linecache.getline(str(one.filename), one.lineno)
+    elif type(one) is NameError and one.__traceback__ is not None:
+        tb = one.__traceback__
+        while tb.tb_next is not None:
+            tb = tb.tb_next
+        line = linecache.getline(tb.tb_frame.f_code.co_filename, tb.tb_lineno)
+    else:
+        return None
+    found = COMMAND.match(line or "")
+    if not found or keyword.iskeyword(found[1]) or keyword.issoftkeyword(found[1]) \
+            or hasattr(builtins, found[1]) or getattr(one, "name", None) not in (None, found[1]):
+        return None
+    if found[1] in COMMANDS or shutil.which(found[1]):
+        return "a command of the shell begins with !, such as !%s" % line.strip()[:80]
+    if found[1] in RUN_AS_MODULES and is_there(found[1]):
+        return "a command of the shell begins with !, such as !python -m %s" % line.strip()[:80]
+
+
+def lacks_display(one, error, has_stdin):
+    if type(one).__name__ == "TclError" and "display" in str(one) \
+            or isinstance(one, ImportError) and "headless" in str(one):
+        return ("there is no display here: draw with matplotlib (without matplotlib.use), PIL or plotly; "
+                "the answer has the figures")
+
+
+def lacks_file(one, error, has_stdin):
+    """A file that may be one of an earlier call, or have another name."""
+    path = one.filename if type(one) is FileNotFoundError else None
+    if type(path) is not str or not path or is_from(one, "subprocess"):
+        return None
+    path = os.path.normpath(os.path.join(WORKSPACE, path))
+    if not path.startswith(WORKSPACE + "/") or not os.path.isdir(os.path.dirname(path)):
+        return None
+    names = sorted(name for name in os.listdir(os.path.dirname(path)) if name[0] != "." and name != "script.py")
+    if names:
+        return "beside it there are %s%s" % (", ".join(names[:NAMES_MOST]), ", ..." * (len(names) > NAMES_MOST))
+    if not Session.parent:
+        return ("/workspace is empty when a script begins: hand its files in by files, those of an "
+                "earlier answer by their uri, or use run_repl")
 
 
 def command_text(command):
@@ -185,7 +240,8 @@ def like_module(name):
     return "did you mean %s%s?" % (package and package + ".", near[0]) if near else None
 
 
-FINDERS = (lacks_user, lacks_notebook, lacks_program, lacks_folder, lacks_module)
+FINDERS = (lacks_user, lacks_notebook, lacks_mark, lacks_program, lacks_folder, lacks_file,
+           lacks_display, lacks_module)
 
 
 def tell_installs(value):

@@ -313,6 +313,22 @@ def what_is_missing_is_named(ctx):
                  "(/tmp/report.docx, /home/python/b.csv: not in /workspace, so lost with the script)")):
             o = client.run(script)
             assert want in o.text, (script, o.text)
+        for script, want in (
+                ("git init && git add -A", "a command of the shell begins with !, such as !git init && git add -A\n"),
+                ("x = 1\npython -V", "a command of the shell begins with !, such as !python -V\n"),
+                ("import subprocess\nsubprocess.run(['unittest'])", "there is no program unittest here; python -m unittest runs"),
+                ("!unittest", "python -m NAME runs that of a Python package"),
+                ("raise ImportError(\"Cannot load backend 'TkAgg', as 'headless' is currently running\")", "there is no display here"),
+                ("class TclError(Exception): pass\nraise TclError('no display name')", "there is no display here"),
+                ("open('data.csv')", "/workspace is empty when a script begins: hand its files in by files"),
+                ("open('b.txt', 'w')\nopen('a.txt')", "beside it there are b.txt\n")):
+            o = client.run(script)
+            assert want in o.text, (script, o.text)
+        for script in ("test", "x = = 1", "foo -bar", "import foo bar", "print 'x'", "open('nowhere/x', 'w')"):
+            o = client.run(script)
+            assert "begins with" not in o.text and "/workspace is" not in o.text and "beside" not in o.text, o.text
+        o = cell_of(client, "open('data.csv')")[1]
+        assert "/workspace is empty" not in o, o
         for script in ("open('missing.csv')", "import tempfile\nf = tempfile.NamedTemporaryFile(delete=False)",
                        "raise ValueError('pip install')"):
             o = client.run(script)

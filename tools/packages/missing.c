@@ -339,7 +339,8 @@ advise_others(const struct tool_host *host, const struct outcome *outcome, bool 
 					"install_package if it is listed.");
 	else if (!lacked_network(&error) && read_program(outcome, program))
 		snprintf(advice_r, MISSING_ADVICE, "There is no program %s here, and none can be "
-			 "installed: ls /usr/bin lists those that are there.", program);
+			 "installed: python -m NAME runs that of a Python package, "
+			 "and ls /usr/bin lists the others.", program);
 	else if (lacked_network(outcome) && host->config->network.allow.n == 0)
 		snprintf(advice_r, MISSING_ADVICE, "Scripts have no network here: the operator "
 			 "allows no host ([network] allow). Files can be handed in.");
