@@ -18,7 +18,12 @@ def text_of(result):
 
 
 def call(client, name, **arguments):
+    """A session that is left open counts, until it is idle, for all tests of the suite: close=True, or close()."""
     return client.ask("tools/call", {"name": name, "arguments": arguments})
+
+
+def close(client, session):
+    call(client, "run_repl", session=session, close=True)
 
 
 def advice_in(text):
@@ -52,7 +57,7 @@ def a_missing_module_says_what_to_do(ctx):
                 assert unsaid not in advice, o.text
                 equal(o.error["message"], "No module named 'not_a_module_anywhere'")
                 listed = {tool["name"] for tool in client.ask("tools/list")["tools"]}
-                cell = advice_in(text_of(call(client, "run_repl", code=MISSING)))
+                cell = advice_in(text_of(call(client, "run_repl", code=MISSING, close=True)))
                 if "dependencies=" in advice:
                     assert "packages=[...]" in cell and "not-a-module" not in cell, cell
                     assert "install_package" in cell and "install_package" in listed, cell
@@ -161,7 +166,7 @@ def scripts_are_as_lenient_as_cells(ctx):
             o, (cell, text) = client.run(script), cell_of(client, script)
             equal((o.status, o.stdout), ("ok", stdout), repr(o))
             equal((cell["status"], cell["stdout"]), ("ok", stdout), text)
-            call(client, "run_repl", session=cell["session"], close=True)
+            close(client, cell["session"])
         # A process that it spawns gets the same text.
         o = client.run("```python\nimport multiprocessing as m\ndef f(n): return n + 1\nif __name__ == '__main__':\n"
                        "    with m.get_context('spawn').Pool(1) as p: v = p.map_async(f, [1]).get(20)\n    print(v)\n```")
@@ -234,6 +239,7 @@ def advice_is_by_what_is_missing(ctx):
         for script, want in FORMS[::3]:
             text = text_of(call(client, "run_repl", session=session, code=script))
             assert want in text, (script, text)
+        close(client, session)
         for script in PLAIN:
             text = client.run(script).text
             for said in ("advice", "did you mean", "there is no", "needs the module"):
@@ -272,7 +278,7 @@ def a_message_before_a_note_is_said_once(ctx):
     """The note is said behind the frames, in scripts and in cells, with and without a display."""
     with ctx.client() as client:
         for script in ("input()", "print('a')\ninput()", "from IPython.display import *\ndisplay(HTML('<b>b</b>'))\ninput()"):
-            for text in (client.run(script).text, text_of(call(client, "run_repl", code=script))):
+            for text in (client.run(script).text, text_of(call(client, "run_repl", code=script, close=True))):
                 equal(text.count("EOF when reading a line"), 1, text)
                 equal(text.count("no user answers input() here"), 1, text)
         # A note of the script's own has no way around the bound of a text.
@@ -327,7 +333,7 @@ def what_is_missing_is_named(ctx):
         for script in ("test", "x = = 1", "foo -bar", "import foo bar", "print 'x'", "open('nowhere/x', 'w')"):
             o = client.run(script)
             assert "begins with" not in o.text and "/workspace is" not in o.text and "beside" not in o.text, o.text
-        o = cell_of(client, "open('data.csv')")[1]
+        o = cell_of(client, "open('data.csv')", close=True)[1]
         assert "/workspace is empty" not in o, o
         for script in ("open('missing.csv')", "import tempfile\nf = tempfile.NamedTemporaryFile(delete=False)",
                        "raise ValueError('pip install')"):
@@ -381,7 +387,7 @@ def a_timeout_says_where(ctx):
                     assert word in said or word == "in join", said
                 assert "<mcp-python>" not in error["traceback"], error
                 assert len(error["traceback"]) <= 8192, error
-        equal(cell_of(client, "7", session=s)[0]["result"]["json"], 7)
+        equal(cell_of(client, "7", session=s, close=True)[0]["result"]["json"], 7)
 
 
 @test
@@ -409,7 +415,7 @@ def a_message_before_a_figure_is_said_once(ctx):
     with ctx.client() as client:
         if not client.run("import importlib.util as u\nbool(u.find_spec('matplotlib'))").result["json"]:
             raise Skip("matplotlib is not installed", missing=True)
-        cell, text = cell_of(client, code, timeout_seconds=120)
+        cell, text = cell_of(client, code, timeout_seconds=120, close=True)
         equal(cell["error"]["message"], "told once", text)
         assert "display-0.png" in text, text
         equal(text.count("ValueError: told once"), 1, text)
@@ -440,6 +446,7 @@ def a_crash_says_where(ctx):
                 if line is not None:
                     equal(error["line"], line, said)
             equal(cell["state"], "rolled_back")
+        close(client, s)
 
 
 @test
@@ -481,6 +488,7 @@ def signals_are_those_of_python(ctx):
         cell, text = cell_of(client, blocked, session=s, timeout_seconds=1)
         equal((cell["status"], cell["state"], cell["error"]["traceback"]), ("timeout", "rolled_back", None))
         # So does one that is another program by now.
+        close(client, s)
         o = client.run("import os\nos.execv('/bin/sleep', ['sleep', '100'])", timeout_seconds=1)
         equal((o.status, o.error["traceback"]), ("timeout", None), repr(o))
 
@@ -573,7 +581,7 @@ def an_answer_has_no_bookkeeping(ctx):
 def errors_are_short(ctx):
     """The caller's own frames and the last one of a library; the message once."""
     with ctx.client() as client:
-        for answer in (client.run(LIBRARIES).text, text_of(call(client, "run_repl", code=LIBRARIES))):
+        for answer in (client.run(LIBRARIES).text, text_of(call(client, "run_repl", code=LIBRARIES, close=True))):
             equal(answer.count("Object of type Odd is not JSON serializable"), 1, answer)
             equal(answer.count("in own\n"), 1, answer)
             assert re.search(r"\.\.\. \d+ frames of libraries \.\.\.\n  File \"/\S+\", line \d+, in default\n", answer), answer
@@ -631,7 +639,7 @@ def what_is_left_out_can_be_read(ctx):
     """By its tenant: the text says where."""
     with ctx.client() as client:
         equal(rest_of(client, client.run(CHATTY).text), CHATTED)
-        equal(rest_of(client, text_of(call(client, "run_repl", code=CHATTY))), CHATTED)
+        equal(rest_of(client, text_of(call(client, "run_repl", code=CHATTY, close=True))), CHATTED)
         both = rest_of(client, client.run(CHATTY + "\n1/0").text)
         assert both.startswith(CHATTED) and "ZeroDivisionError" in both, both[-200:]
         equal(rest_of(client, client.run("'x' * 40000").text), repr("x" * 40000))
@@ -644,9 +652,9 @@ def what_is_left_out_can_be_read(ctx):
 @test
 def a_call_chooses_how_much(ctx):
     with ctx.client() as client:
-        for tool, code in (("run_script", "script"), ("run_repl", "code")):
+        for tool, code, more in (("run_script", "script", {}), ("run_repl", "code", {"close": True})):
             for tokens in (100, 60000, "100"):
-                result = call(client, tool, **{code: "print('x' * 100000)", "text_tokens": tokens})
+                result = call(client, tool, **{code: "print('x' * 100000)", "text_tokens": tokens, **more})
                 left = re.search(REST, text_of(result))
                 equal(bool(left), int(tokens) == 100, (tool, tokens))
                 assert len(text_of(result)) < (1500 if left else 102000), (tool, tokens)
