@@ -16,6 +16,8 @@ struct rota;
 
 #define HTTP_ENDPOINTS_MAX 8
 #define HTTP_METRICS_PATH "/metrics"
+#define HTTP_HEALTH_PATH "/healthz"
+#define HTTP_READY_PATH "/readyz"
 #define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
 #define HTTP_OUTPUT_HIGH (1024 * 1024)		/* if more bytes are unsent, news are left out */
 #define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* if more bytes are unsent, the connection is

@@ -27,10 +27,13 @@ void
 http_reply_text(struct http_connection *c, struct evhttp_request *request, int status,
 	   const char *type, char *text, size_t len)
 {
-	struct evbuffer *body = text ? xalloc_check(evbuffer_new()) : NULL;
+	struct evbuffer *body = NULL;
 
-	if (text) {
+	if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD) {
+		free(text);
+	} else if (text) {
 		http_reply_header(request, "Content-Type", type);
+		body = xalloc_check(evbuffer_new());
 		xassert(evbuffer_add_reference(body, text, len, reply_free_text, NULL) == 0);
 	}
 	if (c->server->draining)
@@ -45,11 +48,10 @@ void
 http_reply(struct http_connection *c, struct evhttp_request *request, int status,
 	   struct jsonout *json)
 {
-	bool has_body = json && evhttp_request_get_command(request) != EVHTTP_REQ_HEAD;
-	size_t len = has_body ? json->len : 0;
+	size_t len = json ? json->len : 0;
 
-	http_reply_text(c, request, status, "application/json", has_body ? jsonout_take(json) : NULL,
-		   len);
+	http_reply_text(c, request, status, "application/json", json ? jsonout_take(json) : NULL,
+			len);
 }
 
 void

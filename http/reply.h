@@ -11,7 +11,8 @@ struct evhttp_request;
 struct http_connection;
 struct jsonout;
 
-/* Answers with a text. text: malloc'd, taken; NULL: there is no body, and type is not used. */
+/* Answers with a text, or its head alone if the request asks for that. text: malloc'd, taken; NULL:
+ * there is no body, and type is not used. */
 void http_reply_text(struct http_connection *c, struct evhttp_request *request, int status,
 		     const char *type, char *text, size_t len);
 

@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "govern/openmetrics.h"
+#include "host/helper.h"
 #include "http/ladder.h"
 #include "http/origin.h"
 #include "http/param.h"
@@ -270,14 +271,23 @@ request_is_of_ours(const struct served *s)
 	return !host || http_host_is_ours(host, own, &config->http.hosts);
 }
 
-static bool
-request_is_path(const struct served *s)
+/* The path of the request; "": it has none. */
+static const char *
+request_path(const struct served *s)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
 
+	return path ? path : "";
+}
+
+static bool
+request_is_path(const struct served *s)
+{
+	const char *path = request_path(s);
+
 	/* Other servers are often at "/mcp/", so clients may be configured with this path. */
-	return path && (strcmp(path, HTTP_PATH) == 0 || strcmp(path, HTTP_PATH "/") == 0);
+	return strcmp(path, HTTP_PATH) == 0 || strcmp(path, HTTP_PATH "/") == 0;
 }
 
 /* Clients without a session have nothing to listen to, so GET is not offered. */
@@ -361,25 +371,78 @@ request_is_identified(const struct served *s)
 	return r == 0;
 }
 
+/* Is it GET or HEAD? False: the request was refused. */
+static bool
+only_reads(const struct served *s, enum evhttp_cmd_type verb)
+{
+	if (verb == EVHTTP_REQ_GET || verb == EVHTTP_REQ_HEAD)
+		return true;
+	http_reply_header(s->request, "Allow", "GET, HEAD");
+	request_refuse(s, 405, "this can only be read");
+	return false;
+}
+
+/* The checks of what can be read without a token. False: the request was refused. */
+static bool
+may_read(const struct served *s, enum evhttp_cmd_type verb)
+{
+	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1)
+		request_refuse(s, 400, "the header Host is required");
+	else if (!request_is_of_ours(s))
+		request_refuse(s, 403, "this Host or Origin is not allowed");
+	else
+		return only_reads(s, verb);
+	return false;
+}
+
+/* What the service lacks to take calls, as a line, malloc'd; NULL: nothing. A service that stops
+ * accepts no connection. */
+static char *
+missing_for_calls(const struct http_server *server)
+{
+	struct engine_counts counts;
+
+	engine_count(server->options.engine, &counts);
+	if (counts.zygotes_ready == 0)
+		return xstrdup("no zygote is ready\n");
+	for (enum helper_kind kind = 0; kind < HELPER_FORKER; kind++)
+		if (helper_state(kind).away > 0)
+			return xasprintf("the %s helper is away\n", helper_name(kind));
+	return NULL;
+}
+
+/* The probes of container managers and proxies. They have no token, and name the container's
+ * address as Host; the answers are the same for everybody, so another page may read them. */
+static bool
+serve_health(const struct served *s, enum evhttp_cmd_type verb)
+{
+	bool ready = strcmp(request_path(s), HTTP_READY_PATH) == 0;
+	char *missing, *line;
+
+	if (!ready && strcmp(request_path(s), HTTP_HEALTH_PATH) != 0)
+		return false;
+	if (!only_reads(s, verb))
+		return true;
+	missing = ready ? missing_for_calls(s->c->server) : NULL;
+	line = missing ? missing : xstrdup("ok\n");
+	http_reply_header(s->request, "Cache-Control", "no-store");
+	http_reply_text(s->c, s->request, missing ? 503 : 200, "text/plain; charset=utf-8", line,
+			strlen(line));
+	return true;
+}
+
 /* The document that names the issuer of tokens. A client without a token must be able to read
  * it. */
 static bool
 serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 {
 	const struct auth *auth = s->c->server->options.auth;
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
-	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-	const char *document = auth && path ? auth_metadata(auth, path) : NULL;
+	const char *document = auth ? auth_metadata(auth, request_path(s)) : NULL;
 	struct jsonout out;
 
 	if (!document)
 		return false;
-	if (!request_is_of_ours(s)) {
-		request_refuse(s, 403, "this Host or Origin is not allowed");
-	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
-		http_reply_header(s->request, "Allow", "GET, HEAD");
-		request_refuse(s, 405, "this can only be read");
-	} else {
+	if (may_read(s, verb)) {
 		jsonout_init(&out);
 		jsonout_raw(&out, document, strlen(document));
 		http_reply_header(s->request, "Cache-Control", "max-age=300");
@@ -393,47 +456,28 @@ serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 static bool
 serve_link(const struct served *s, enum evhttp_cmd_type verb)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
-	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+	const char *path = request_path(s);
 
-	if (!s->c->server->options.config->http.links || !path ||
+	if (!s->c->server->options.config->http.links ||
 	    strncmp(path, LINKS_PATH, strlen(LINKS_PATH)) != 0)
 		return false;
-	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
-		request_refuse(s, 400, "the header Host is required");
-	} else if (!request_is_of_ours(s)) {
-		request_refuse(s, 403, "this Host or Origin is not allowed");
-	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
-		http_reply_header(s->request, "Allow", "GET, HEAD");
-		request_refuse(s, 405, "this can only be read");
-	} else if (!http_download_serve(s->c, s->request, path)) {
+	if (may_read(s, verb) && !http_download_serve(s->c, s->request, path))
 		request_refuse(s, 404, "there is no such file, or this link has expired");
-	}
 	return true;
 }
 
-/* Serves a socket for metrics, which has nothing else. */
+/* Serves a socket for metrics, which has nothing else but the probes. */
 static void
 serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
 {
-	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
-	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
 	const struct http_endpoint *endpoint = s->c->endpoint;
 	size_t len;
 	char *text;
 
-	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
-		request_refuse(s, 400, "the header Host is required");
-	} else if (!path || strcmp(path, HTTP_METRICS_PATH) != 0) {
-		request_refuse(s, 404, "there is " HTTP_METRICS_PATH " alone");
-	} else if (!request_is_of_ours(s)) {
-		request_refuse(s, 403, "this Host or Origin is not allowed");
-	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
-		http_reply_header(s->request, "Allow", "GET, HEAD");
-		request_refuse(s, 405, "this can only be read");
-	} else if (verb == EVHTTP_REQ_HEAD) {
-		http_reply_text(s->c, s->request, 200, NULL, NULL, 0);
-	} else {
+	if (strcmp(request_path(s), HTTP_METRICS_PATH) != 0) {
+		request_refuse(s, 404, "there are " HTTP_METRICS_PATH ", " HTTP_HEALTH_PATH " and "
+			       HTTP_READY_PATH);
+	} else if (may_read(s, verb)) {
 		text = endpoint->write_metrics(endpoint->write_metrics_arg, &len);
 		http_reply_text(s->c, s->request, 200, OPENMETRICS_TYPE, text, len);
 	}
@@ -459,6 +503,8 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 	/* evhttp ignores the body of some verbs: the bytes that follow may be one. */
 	if (verb != EVHTTP_REQ_POST && verb != EVHTTP_REQ_DELETE && verb != EVHTTP_REQ_GET)
 		http_reply_header(request, "Connection", "close");
+	if (serve_health(&s, verb))
+		return;
 	if (c->endpoint->write_metrics) {
 		serve_metrics(&s, verb);
 		return;

@@ -121,6 +121,18 @@ def http_connections_of_nobody_keep_nobody_out(ctx):
 
 
 @test(private=True, root=True)
+def probes_keep_nobody_out(ctx):
+    """Whoever has asked for /healthz has still not said who they are."""
+    with http_private(ctx, PLACES, unix=True) as (s, path), contextlib.ExitStack() as stack:
+        for uid in (FIRST, SECOND, 3):
+            for _ in range(TABLE):
+                equal(stack.enter_context(Connection(path, uid=uid)).ask("GET", "/healthz").status, 200)
+        s.wait_logged("why=says-not-who connections=%d" % (TABLE // 4 + 1))
+        with Session(path, uid=SOMEBODY) as c:
+            equal(c.ask("ping"), {})
+
+
+@test(private=True, root=True)
 def http_sessions_keep_nobody_out(ctx):
     with http_private(ctx, "sessions_max = %d\nsessions_per_tenant = %d\n" % (TABLE, TABLE), unix=True) as (s, path), \
          contextlib.ExitStack() as stack:
