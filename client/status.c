@@ -236,7 +236,7 @@ print_profiles(const json_t *list)
 	print_learned(list);
 }
 
-/* Prints how often workers were ready for scripts with sets of packages. */
+/* Prints how often workers were ready for calls with sets of packages. */
 static void
 print_ready(const json_t *ready)
 {
@@ -244,7 +244,7 @@ print_ready(const json_t *ready)
 	long refused = admin_count(ready, "refused");
 
 	if (hits + misses + refused > 0)
-		printf("packages: %ld workers are ready; %ld scripts had one, %ld did not; %ld could "
+		printf("packages: %ld workers are ready; %ld calls had one, %ld did not; %ld could "
 		       "not be made\n", admin_count(ready, "workers"), hits, misses, refused);
 }
 

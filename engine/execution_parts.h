@@ -86,6 +86,7 @@ struct execution {
 	struct egress_grant *grant;		/* NULL: it has no network */
 	bool listens;				/* its LISTENER came */
 	bool made_ready;			/* its worker was (ready.h) */
+	bool is_first;				/* of the session's cells, apart from looks */
 	struct execution_usage usage;
 	struct execution_waits prompts;
 	struct execution_modules *modules;	/* NULL: it may ask for no module */

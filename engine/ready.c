@@ -65,8 +65,9 @@ struct recipe {
 						 * by an import; "": they begin with it */
 	bool limits_imports;
 	struct config_list imports;	/* the allowed modules */
-	uint64_t memory_bytes;
-	uint32_t pids;
+	bool is_session;
+	struct worker_bounds bounds;	/* those of a script have memory_bytes and pids_max */
+	struct msg_states states;	/* of a session: the last that its init has reported */
 	struct config_list modules;	/* to be imported */
 	enum stage stage;
 	bool wanted;			/* it was used since a worker was made, or making one has
@@ -83,6 +84,18 @@ struct recipe {
 	unsigned int failures;		/* in a row */
 	struct event deadline;		/* MAKING */
 	struct watchdog_link watch;	/* MAKING */
+};
+
+/* A script, or a session with its first cell. */
+struct call {
+	struct tenant *tenant;
+	unsigned int kind;
+	const char *environment;
+	const struct msg_strs *imports;	/* item NULL: any */
+	bool is_session;
+	struct worker_bounds bounds;
+	struct msg_str code;
+	const struct execution *script;	/* NULL: it is a session */
 };
 
 struct ready {
@@ -152,18 +165,19 @@ refuse(struct recipe *r, const char *text)
 	give_up(r);
 }
 
+static const char ends_text[] = "its import ends the process";
+
 /* It has ended by itself, or the pool has ended it. A worker that has waited costs nothing. */
 static void
 on_ending(struct worker *w)
 {
-	static const char text[] = "its import ends the process";
 	struct recipe *r = w->recipe;
 	enum stage stage = r != NULL ? r->stage : NOTHING;
 
 	if (r != NULL)
 		release(r);
 	if (stage == MAKING && !w->engine->shutting_down)
-		block(r, text, strlen(text));
+		block(r, ends_text, strlen(ends_text));
 }
 
 /* ---- recipes ---- */
@@ -197,46 +211,68 @@ are_same(const struct config_list *list, const struct msg_strs *strs)
 	return same;
 }
 
-/* Can this execution have a recipe at all? A network changes what an import finds. */
+static struct call
+call_of_session(const struct repl_needs *needs, struct msg_str code)
+{
+	static const struct msg_strs any;
+
+	return (struct call){
+		.tenant = needs->tenant, .kind = needs->kind, .environment = needs->environment,
+		.imports = &any, .is_session = true, .bounds = needs->bounds, .code = code,
+	};
+}
+
+/* The call that the execution is. False: it can have no recipe. A network changes what an import
+ * finds. */
 static bool
-is_of_concern(const struct execution *e)
+call_of(const struct execution *e, struct call *call_r)
 {
 	const struct request_copy *request = &e->request;
+	struct repl_needs needs;
 
-	return e->engine->config->pool.tenant_ready_max > 0 && e->repl == NULL &&
-	       !request->internal && (request->environment[0] != '\0' || request->modules > 0) &&
-	       request->network == NULL && request->imports.n <= IMPORTS_OF_RECIPE;
+	if (e->repl != NULL)
+		e->engine->cells->describe(e->repl, &needs);
+	*call_r = e->repl != NULL ? call_of_session(&needs, request->script) : (struct call){
+		.tenant = e->tenant, .kind = e->item.kind, .environment = request->environment,
+		.imports = &request->imports, .code = request->script, .script = e,
+		.bounds = { .memory_bytes = e->limits.memory_bytes, .pids_max = e->limits.pids },
+	};
+	return e->engine->config->pool.tenant_ready_max > 0 && !request->internal &&
+	       (e->repl == NULL || e->is_first) && request->network == NULL &&
+	       (call_r->environment[0] != '\0' || (e->repl == NULL && request->modules > 0)) &&
+	       request->imports.n <= IMPORTS_OF_RECIPE;
 }
 
 /* Is the recipe of calls like this one, apart from the modules? finds: as in the recipe. */
 static bool
-is_like(const struct recipe *r, const struct execution *e, bool finds)
+is_like(const struct recipe *r, const struct call *call, bool finds)
 {
-	const struct request_copy *request = &e->request;
+	const struct worker_bounds *a = &r->bounds, *b = &call->bounds;
 
-	return r->tenant == e->tenant && r->kind == e->item.kind &&
-	       r->memory_bytes == e->limits.memory_bytes && r->pids == e->limits.pids &&
-	       finds == (r->finds[0] != '\0') &&
-	       (finds || strcmp(r->environment, request->environment) == 0) &&
-	       r->limits_imports == (request->imports.item != NULL) &&
-	       are_same(&r->imports, &request->imports);
+	return r->tenant == call->tenant && r->kind == call->kind &&
+	       r->is_session == call->is_session && a->memory_bytes == b->memory_bytes &&
+	       a->memory_most == b->memory_most && a->pids_max == b->pids_max &&
+	       a->alone == b->alone && finds == (r->finds[0] != '\0') &&
+	       (finds || strcmp(r->environment, call->environment) == 0) &&
+	       r->limits_imports == (call->imports->item != NULL) &&
+	       are_same(&r->imports, call->imports);
 }
 
 /* The recipe with the most modules, all of which the script names. ready: only one with a worker.
  */
 static struct recipe *
-find_recipe(const struct execution *e, bool ready)
+find_recipe(const struct call *call, bool ready)
 {
-	const struct msg_str *script = &e->request.script;
 	struct recipe *r, *found = NULL;
 
-	TAILQ_FOREACH(r, &e->engine->ready->recipes, link)
-		if (is_like(r, e, e->request.environment[0] == '\0') &&
+	TAILQ_FOREACH(r, &call->tenant->engine->ready->recipes, link)
+		if (is_like(r, call, call->environment[0] == '\0') &&
 		    (!ready || r->stage == READY) &&
 		    (found == NULL || r->modules.n > found->modules.n) &&
-		    learnable_look(&r->modules, script->at, script->len) ==
+		    learnable_look(&r->modules, call->code.at, call->code.len) ==
 		    (UINT64_C(1) << r->modules.n) - 1 &&
-		    (r->finds[0] == '\0' || modules_would_find(e, r->finds, r->environment)))
+		    (r->finds[0] == '\0' ||
+		     modules_would_find(call->script, r->finds, r->environment)))
 			found = r;
 	return found;
 }
@@ -244,18 +280,17 @@ find_recipe(const struct execution *e, bool ready)
 static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
 static struct recipe *
-new_recipe(const struct execution *e, const struct msg_strs *modules, const char *finds)
+new_recipe(const struct call *call, const struct msg_strs *modules, const char *finds)
 {
-	const struct request_copy *request = &e->request;
 	struct recipe *r = xcalloc(1, sizeof(*r));
 
 	*r = (struct recipe){
-		.engine = e->engine, .tenant = e->tenant, .kind = e->item.kind,
-		.limits_imports = request->imports.item != NULL,
-		.imports = copy_texts(&request->imports), .modules = copy_texts(modules),
-		.memory_bytes = e->limits.memory_bytes, .pids = e->limits.pids,
+		.engine = call->tenant->engine, .tenant = call->tenant, .kind = call->kind,
+		.limits_imports = call->imports->item != NULL,
+		.imports = copy_texts(call->imports), .modules = copy_texts(modules),
+		.is_session = call->is_session, .bounds = call->bounds,
 	};
-	snprintf(r->environment, sizeof(r->environment), "%s", request->environment);
+	snprintf(r->environment, sizeof(r->environment), "%s", call->environment);
 	snprintf(r->finds, sizeof(r->finds), "%s", finds);
 	evtimer_assign(&r->deadline, r->engine->base, on_deadline, r);
 	return r;
@@ -334,20 +369,21 @@ ready_note(struct execution *e)
 	const struct msg_done *done = &e->done.msg.done;
 	struct ready *ready = e->engine->ready;
 	const char *found[MODULES_OF_RUN_MAX], *environment, *finds = modules_began_without(e);
+	struct call call;
 	struct recipe *r;
 
-	if (!is_of_concern(e) || e->engine->shutting_down || !done->has_imported ||
-	    e->request.environment[0] == '\0' || !are_names(&e->request, &done->imported))
+	if (!call_of(e, &call) || e->engine->shutting_down || !done->has_imported ||
+	    call.environment[0] == '\0' || !are_names(&e->request, &done->imported))
 		return;
 	/* It began with another set. */
 	if (finds == NULL && modules_found(e->modules, found, &environment) > 0)
 		return;
 	TAILQ_FOREACH(r, &ready->recipes, link)
-		if (is_like(r, e, finds != NULL) && are_same(&r->modules, &done->imported) &&
-		    strcmp(r->environment, e->request.environment) == 0)
+		if (is_like(r, &call, finds != NULL) && are_same(&r->modules, &done->imported) &&
+		    strcmp(r->environment, call.environment) == 0)
 			break;
 	if (r == NULL) {
-		r = new_recipe(e, &done->imported, finds != NULL ? finds : "");
+		r = new_recipe(&call, &done->imported, finds != NULL ? finds : "");
 		TAILQ_INSERT_HEAD(&ready->recipes, r, link);
 		bound_recipes(ready, e->tenant);
 	}
@@ -410,12 +446,29 @@ on_deadline(evutil_socket_t, short, void *arg)
 		refuse(r, "it takes too long");
 }
 
+/* Takes STATES or COPIED of snapshot 0, from the init of a session. */
+static int
+on_snapshot(struct recipe *r, const struct msg *msg)
+{
+	if (msg->type == MSG_COPIED)
+		return msg->copied.to == 0 && msg->copied.error == 0 ? 0 : -EBADMSG;
+	r->states = msg->states;
+	if (r->states.snapshots != 1 && r->stage == MAKING)
+		refuse(r, ends_text);
+	else if (r->states.snapshots != 1)
+		give_up(r);
+	return 0;
+}
+
 static int
 on_message(struct worker *w, struct frame *frame)
 {
 	const struct msg_prepared *prepared = &frame->msg.prepared;
 	struct recipe *r = w->recipe;
 
+	if (r != NULL && r->is_session &&
+	    (frame->msg.type == MSG_STATES || frame->msg.type == MSG_COPIED))
+		return on_snapshot(r, &frame->msg);
 	if (frame->msg.type != MSG_PREPARED || r == NULL || r->stage != MAKING || r->prepared ||
 	    prepared->worker != w->serial)
 		return -EBADMSG;
@@ -464,27 +517,39 @@ on_check(void *arg)
 		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	else
 		watchdog_measure_sockets(w->pid, &usage);
-	if (tables_note(w, &usage, r->memory_bytes) != STOP_NONE ||
-	    (!r->engine->pids_counted && usage.tasks > r->pids + OWN_TASKS) ||
+	if (tables_note(w, &usage, r->bounds.memory_bytes) != STOP_NONE ||
+	    (!r->engine->pids_counted && usage.tasks > r->bounds.pids_max + OWN_TASKS) ||
 	    (!r->engine->memory_counted &&
-	     watchdog_memory_since(&w->baseline, &usage) > r->memory_bytes))
+	     watchdog_memory_since(&w->baseline, &usage) > r->bounds.memory_bytes))
 		refuse(r, "it takes too much memory, or too many processes or sockets");
 }
 
+/* Sends the order; gate is given away. 0 or -errno: the worker is ENDING. */
 static int
 send_prepare(struct recipe *r, struct worker *w, int gate)
 {
 	struct msg_str module[IMPORTED_MAX];
+	int result;
 	struct msg msg = { .type = MSG_PREPARE, .prepare = {
 		.modules = { .item = module, .n = r->modules.n },
-		.memory_bytes = r->memory_bytes,
-		.data_bytes = r->engine->memory_counted ? 0 : r->memory_bytes,
-		.processes = r->engine->pids_counted ? 0 : r->pids,
+		.memory_bytes = r->bounds.memory_bytes,
+		.data_bytes = r->engine->memory_counted ? 0 : r->bounds.memory_bytes,
+		.processes = r->engine->pids_counted ? 0 : r->bounds.pids_max,
 		.finds = r->finds[0] != '\0' } };
 
 	for (size_t i = 0; i < r->modules.n; i++)
 		module[i] = msg_str(r->modules.item[i]);
-	return worker_lease(w, &ready_user, NULL, &msg, gate);
+	if (!r->is_session)
+		return worker_lease(w, &ready_user, NULL, &msg, gate);
+	result = worker_lease_session(w, &r->bounds, true, &ready_user, NULL);
+	if (result < 0) {
+		close(gate);
+		return result;
+	}
+	result = worker_send(w, &msg, gate);
+	if (result < 0)
+		worker_end(w);
+	return result;
 }
 
 /* Gives the worker the set and the limits, and the order. 0 or -errno: it is still warm, or ENDING.
@@ -493,7 +558,7 @@ static int
 make(struct recipe *r, struct worker *w)
 {
 	const struct cgroup_limits limits = {
-		.memory_bytes = r->memory_bytes, .pids = r->pids + 1,
+		.memory_bytes = r->bounds.memory_bytes, .pids = r->bounds.pids_max + 1,
 		.cpu_percent = r->engine->standard.cpu_percent,
 	};
 	own_fd int gate = -1;
@@ -595,10 +660,10 @@ ready_tend(struct engine *engine)
 
 /* ---- taking it ---- */
 
-struct worker *
-ready_take(const struct execution *e)
+static struct worker *
+take(const struct call *call, struct msg_states *states_r)
 {
-	struct recipe *r = is_of_concern(e) ? find_recipe(e, true) : NULL;
+	struct recipe *r = find_recipe(call, true);
 	struct worker *w;
 
 	if (r == NULL || r->worker->generation != zygote_generation(share_zygote(r->worker->share)))
@@ -610,15 +675,40 @@ ready_take(const struct execution *e)
 	w = release(r);
 	memcpy(w->made_ready, r->environment, sizeof(w->made_ready));
 	w->cpu_baseline_us = worker_cpu_us(w);
-	e->engine->ready->hits++;
+	*states_r = r->states;
+	r->engine->ready->hits++;
 	use_recipe(r);
+	return w;
+}
+
+struct worker *
+ready_take(const struct execution *e)
+{
+	struct msg_states states;
+	struct call call;
+
+	return call_of(e, &call) ? take(&call, &states) : NULL;
+}
+
+struct worker *
+ready_take_session(const struct repl_needs *needs, const struct msg_str *code,
+		   struct msg_states *states_r)
+{
+	struct call call = call_of_session(needs, *code);
+	bool has_set = call.environment[0] != '\0';
+	struct worker *w = has_set ? take(&call, states_r) : NULL;
+
+	if (w == NULL && has_set && find_recipe(&call, false) != NULL)
+		call.tenant->engine->ready->misses++;
 	return w;
 }
 
 void
 ready_miss(const struct execution *e)
 {
-	if (is_of_concern(e) && find_recipe(e, false) != NULL)
+	struct call call;
+
+	if (call_of(e, &call) && find_recipe(&call, false) != NULL)
 		e->engine->ready->misses++;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that are made ready for scripts with a set of packages. The import of a set's modules is
- * often the longest part of such a script, and the code of a set runs in a jail of its tenant only.
- * So, when a script with a set has ended and nobody waits, a warm worker of the tenant is given the
- * set, and imports the modules that the script has imported (worker/ready.py). The next script of
- * the same kind runs in it.
+/* Workers that are made ready for scripts and sessions with a set of packages. The import of a
+ * set's modules is often the longest part of such a script, and the code of a set runs in a jail of
+ * its tenant only. So, when a script with a set has ended and nobody waits, a warm worker of the
+ * tenant is given the set, and imports the modules that the script has imported (worker/ready.py).
+ * The next script of the same kind runs in it. For a session the first cell counts in place of the
+ * script, and the process that imports the modules is the head of snapshot 0.
  *
- *   nothing ──ready_tend──> MAKING ──PREPARED──> READY ──ready_take──> the execution's
+ *   nothing ──ready_tend──> MAKING ──PREPARED──> READY ──ready_take──> the user's
  *      ^                      │                    │
  *      └──────────────────────┴── it is ended ─────┘
  *
@@ -24,14 +25,17 @@
 
 struct engine;
 struct execution;
+struct msg_states;
+struct msg_str;
 struct ready;
+struct repl_needs;
 struct worker;
 
 /* Counts since the start, and the workers that are ready now. */
 struct ready_counts {
 	unsigned int ready;
-	uint64_t hits, misses;		/* scripts that a recipe fits: they have got a ready worker,
-					 * or there was none */
+	uint64_t hits, misses;		/* scripts and sessions that a recipe fits: they have got a
+					 * ready worker, or there was none */
 	uint64_t refused;		/* workers that could not be made ready */
 };
 
@@ -40,12 +44,18 @@ void ready_free(struct ready *ready);	/* before the workers are freed. NULL is f
 
 void ready_count(const struct engine *engine, struct ready_counts *counts_r);
 
-/* To be called when a script has reported its end: notes the modules that it has imported. */
+/* To be called when a script or cell has reported its end: notes the modules that it has imported.
+ * Of a session's cells only the first counts. */
 void ready_note(struct execution *execution);
 
 /* Takes the ready worker that fits the waiting execution. It belongs to the caller, who has to run
  * the execution in it, or to end it. NULL: there is none. */
 struct worker *ready_take(const struct execution *execution);
+
+/* As ready_take, for a session that begins, with its first cell's code; or counts a miss.
+ * *states_r: what the worker's init has reported. */
+struct worker *ready_take_session(const struct repl_needs *needs, const struct msg_str *code,
+				  struct msg_states *states_r);
 
 /* The execution runs in another worker: if a recipe fits it, this is counted as a miss. */
 void ready_miss(const struct execution *execution);

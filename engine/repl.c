@@ -26,6 +26,7 @@
 #include "engine/keeper.h"
 #include "engine/learning.h"
 #include "engine/pool.h"
+#include "engine/ready.h"
 #include "engine/repl_parts.h"
 #include "engine/share.h"
 #include "engine/tenant.h"
@@ -39,7 +40,7 @@
 #define TO(phase) (1U << (phase))
 
 static const unsigned int legal_next[REPL_PHASE_COUNT] = {
-	[REPL_NEW] = TO(REPL_WAITING) | TO(REPL_IDLE),		/* IDLE: adopted */
+	[REPL_NEW] = TO(REPL_WAITING) | TO(REPL_IDLE),	/* IDLE: adopted, or made ready */
 	[REPL_WAITING] = TO(REPL_OPENING) | TO(REPL_ENDED),
 	[REPL_OPENING] = TO(REPL_IDLE) | TO(REPL_ENDED),
 	[REPL_IDLE] = TO(REPL_CELL) | TO(REPL_COPY) | TO(REPL_ENDED),
@@ -269,35 +270,24 @@ mount_first(struct repl *repl)
 		repl_end(repl, "its packages could not be mounted: there is no store of them now");
 }
 
+static void
+repl_say_needs(const struct repl *repl, struct repl_needs *needs_r)
+{
+	*needs_r = (struct repl_needs){
+		.tenant = repl->tenant, .kind = repl->share->profile->kind,
+		.environment = repl->environment,
+		.bounds = { repl->memory_bytes, repl->memory_most, repl->pids_max, repl->alone },
+	};
+}
+
 int
 repl_lease(struct repl *repl, struct worker *w)
 {
-	struct engine *engine = repl->engine;
-	struct cgroup_limits limits = {
-		.memory_bytes = repl->memory_bytes,
-		.pids = engine->standard.pids,
-		.cpu_percent = engine->standard.cpu_percent,
-	};
-	struct msg open = { .type = MSG_OPEN, .open = { .memory_bytes = repl->memory_bytes,
-							.alone = repl->alone } };
-	int r = 0;
+	struct repl_needs needs;
 
+	repl_say_needs(repl, &needs);
 	assert(repl->phase == REPL_WAITING);
-	if (!engine->memory_counted) {
-		open.open.data_bytes = repl->memory_bytes;
-		open.open.data_most = repl->memory_most;
-	}
-	if (!engine->pids_counted)
-		open.open.processes = REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX + 2 * repl->pids_max;
-	if (w->leaf != NULL)
-		r = cgroup_leaf_limit(w->leaf, &limits);
-	if (r == 0 && w->leaf != NULL)
-		r = cgroup_leaf_keep_together(w->leaf, false);
-	if (r == 0)
-		r = worker_lease(w, &repl_user, repl, &open, -1);
-	else
-		worker_end(w);
-	if (r < 0)
+	if (worker_lease_session(w, &needs.bounds, false, &repl_user, repl) < 0)
 		return -EAGAIN;
 	repl->worker = w;
 	repl_set_phase(repl, REPL_OPENING);
@@ -624,6 +614,7 @@ repl_close_cell(struct repl *repl)
 
 const struct repl_stage repl_stage = {
 	.admits = repl_admits,
+	.describe = repl_say_needs,
 	.enqueue = repl_enqueue,
 	.dequeue = repl_dequeue,
 	.send = repl_send_cell,
@@ -689,6 +680,31 @@ repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 	return repl;
 }
 
+/* Begins in a worker that was made ready: packages and snapshot 0 are there. False: there is none.
+ */
+static bool
+begin_ready(struct repl *repl, const struct repl_options *options)
+{
+	const struct msg_str code = { options->code, options->code_len };
+	struct repl_needs needs;
+	struct msg_states states;
+	struct worker *w;
+
+	repl_say_needs(repl, &needs);
+	w = code.at != NULL ? ready_take_session(&needs, &code, &states) : NULL;
+	if (w == NULL)
+		return false;
+	worker_output_mute(w);
+	w->user = &repl_user;
+	w->repl = repl;
+	repl->worker = w;
+	repl->snapshots = states.snapshots;
+	repl->rests_with = states.bytes;
+	repl->has_snapshot = true;
+	repl_rest(repl);
+	return true;
+}
+
 int
 repl_open(struct engine *engine, struct tenant *tenant, const struct repl_options *options,
 	  const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r)
@@ -721,8 +737,10 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	if (options->code != NULL)
 		repl->share = &tenant->share[learning_choose(tenant, index, options->code,
 							     options->code_len, &named)];
-	repl_set_phase(repl, REPL_WAITING);
-	pool_dispatch(tenant, repl->share->profile->kind);
+	if (!begin_ready(repl, options)) {
+		repl_set_phase(repl, REPL_WAITING);
+		pool_dispatch(tenant, repl->share->profile->kind);
+	}
 	*repl_r = repl;
 	return 0;
 }

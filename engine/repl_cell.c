@@ -290,6 +290,19 @@ take_background(const struct repl *repl, struct execution *e)
 	worker_output_discard(w);
 }
 
+/* What a worker imported before it was the session's is the first cell's, which is no look. */
+static void
+note_first(struct repl *repl, struct execution *e)
+{
+	if (e->request.inspect) {
+		e->made_ready = false;
+		return;
+	}
+	e->is_first = !repl->has_begun;
+	repl->has_begun = true;
+	e->worker->made_ready[0] = '\0';
+}
+
 int
 repl_start_cell(struct repl *repl, struct execution *e)
 {
@@ -331,6 +344,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 		r = cgroup_leaf_limit(w->leaf, &limits);
 	execution_start_clock(e);
 	execution_begin(e, w);
+	note_first(repl, e);
 	take_background(repl, e);
 	worker_run_cell(w, e);
 	cell.cell.network = e->grant != NULL;

@@ -54,6 +54,7 @@ struct repl {
 	bool frozen;
 	bool alone;				/* as in repl_options */
 	uint32_t pids_max;		/* the most processes that one of its cells may have */
+	bool has_begun;			/* a cell that is no look has run */
 	bool adopted;				/* from the supervisor before this one */
 	bool held;				/* its init has stopped its processes, or is
 						 * about to */

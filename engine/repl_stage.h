@@ -14,6 +14,7 @@ struct mount_places;
 struct mounting;
 struct msg;
 struct repl;
+struct tenant;
 struct why;
 
 /* A job of a session. Jobs are done in the order of the calls. A cell's job is part of its
@@ -37,10 +38,26 @@ struct repl_terms {
 	struct mount_places *places;	/* borrowed: execution_mounts.h */
 };
 
+/* The limits of a session's worker, which OPEN fixes. */
+struct worker_bounds {
+	uint64_t memory_bytes, memory_most;
+	uint32_t pids_max;
+	bool alone;
+};
+
+/* What the worker of a session is made with. */
+struct repl_needs {
+	struct tenant *tenant;
+	unsigned int kind;		/* of workers: pool.h */
+	const char *environment;	/* borrowed; "": none */
+	struct worker_bounds bounds;
+};
+
 /* The session's interface for the executions that are its cells. All sessions have the same. */
 struct repl_stage {
 	/* May a cell be started in the session? 0, or -ESRCH with why_r. */
 	int (*admits)(struct repl *repl, struct repl_terms *terms_r, struct why *why_r);
+	void (*describe)(const struct repl *repl, struct repl_needs *needs_r);
 	/* Appends the job of an execution that waits in its tenant's queue, and starts the next job
 	 * if it can. */
 	void (*enqueue)(struct repl *repl, struct execution *execution);

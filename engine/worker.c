@@ -25,6 +25,7 @@
 #include "base/watched.h"
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
+#include "engine/repl_stage.h"
 #include "engine/share.h"
 #include "engine/tenant.h"
 #include "engine/zygote.h"
@@ -649,6 +650,37 @@ worker_lease(struct worker *w, const struct worker_user *user, struct repl *repl
 	w->repl = repl;
 	worker_set_state(w, WORKER_LEASED);
 	return 0;
+}
+
+int
+worker_lease_session(struct worker *w, const struct worker_bounds *bounds, bool prepare,
+		     const struct worker_user *user, struct repl *repl)
+{
+	const struct engine *engine = w->engine;
+	const struct cgroup_limits limits = {
+		.memory_bytes = bounds->memory_bytes,
+		.pids = engine->standard.pids,
+		.cpu_percent = engine->standard.cpu_percent,
+	};
+	struct msg open = { .type = MSG_OPEN, .open = { .memory_bytes = bounds->memory_bytes,
+							.alone = bounds->alone,
+							.prepare = prepare } };
+	int r = 0;
+
+	if (!engine->memory_counted) {
+		open.open.data_bytes = bounds->memory_bytes;
+		open.open.data_most = bounds->memory_most;
+	}
+	if (!engine->pids_counted)
+		open.open.processes = REPL_SNAPSHOTS_MAX + REPL_COPYING_MAX + 2 * bounds->pids_max;
+	if (w->leaf != NULL)
+		r = cgroup_leaf_limit(w->leaf, &limits);
+	if (r == 0 && w->leaf != NULL)
+		r = cgroup_leaf_keep_together(w->leaf, false);
+	if (r == 0)
+		return worker_lease(w, user, repl, &open, -1);
+	worker_end(w);
+	return r;
 }
 
 uint64_t

@@ -24,6 +24,7 @@ struct recipe;
 struct repl;
 struct share;
 struct worker;
+struct worker_bounds;
 
 enum worker_state {
 	WORKER_STARTING,	/* the zygote was asked for it; it is in no list */
@@ -74,7 +75,7 @@ struct worker {
 	struct recipe *recipe;			/* LEASED: it is made ready, or is ready (ready.h)
 						 */
 	char made_ready[ENVIRONMENT_NAME + 1];	/* it was taken from there, with this set mounted;
-						 * "": it was not */
+						 * "": it was not, or the session has begun */
 	enum worker_state state;
 	uint64_t serial;
 	uint64_t generation;			/* of the zygote's process that made it */
@@ -142,6 +143,11 @@ int worker_run(struct worker *worker, const struct worker_load *load);
  * worker from now on. repl: NULL: the user is no session. 0, or -errno: it is ENDING. */
 int worker_lease(struct worker *worker, const struct worker_user *user, struct repl *repl,
 		 const struct msg *msg, int fd);
+
+/* Makes a warm worker one of a session, by OPEN. prepare: PREPARE will follow. user, repl and the
+ * result as for worker_lease. */
+int worker_lease_session(struct worker *worker, const struct worker_bounds *bounds, bool prepare,
+			 const struct worker_user *user, struct repl *repl);
 
 /* The processor time that its processes have used. */
 uint64_t worker_cpu_us(struct worker *worker);

@@ -19,7 +19,7 @@
 
 /* The first byte of every frame. Every change of messages.def or of the form of frames has to raise
  * it, because both sides must be of the same build. */
-#define PROTO_VERSION 19
+#define PROTO_VERSION 20
 
 /* Names the build of a program. HELLO has it, to compare both sides. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -32,6 +32,7 @@
 #define REFUSED_IMPORTS_MAX 16		/* names that one run reports */
 #define IMPORTED_MAX 16			/* modules of packages that one run reports as imported */
 #define IMPORTED_NAME_MAX 100		/* bytes of such a name */
+#define PREPARED_TROUBLE_MAX 300	/* bytes of the reason why a worker cannot be made ready */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
 #define PACKAGES_TEXT_MAX 255	/* bytes of names of modules: "numpy, pandas" */
 #define GLOBALS_MAX (1024 * 1024)	/* bytes of a script's variables at its start */

@@ -629,6 +629,7 @@ def renew_packages():
     packages = at.st_dev, at.st_ino
     if at.st_dev == Session.root or packages == Session.packages:
         return
+    forget_ready()
     Session.packages = packages
     for path in list(sys.path_importer_cache):
         if isinstance(path, str) and path.startswith(ENVIRONMENT):
@@ -667,12 +668,13 @@ def renew_stream(text, buffer, raw):
 
 
 def run_cell(number, script, value_max, has_stdin):
-    """Runs a cell with the names of the other cells. Returns the same as run(), without the last
-    two."""
+    """Runs a cell with the names of the other cells. Returns the same as run(), without names and
+    refused imports."""
     global FILE
     FILE = "<cell %d>" % number
     names = main_module.__dict__
-    value = caught = code = None
+    value = caught = code = imported = None
+    notes = False
     Shown.objects = Shown.bytes = Shown.undisplayed = 0
     Shown.figures = {}
     names.pop("__warningregistry__", None)  # what an earlier cell was warned of is told again
@@ -686,6 +688,9 @@ def run_cell(number, script, value_max, has_stdin):
         reload_changed()
         code = compile_cell(text, Session.future)
         Session.future |= code.co_flags & FUTURE
+        notes = Session.packages is not None and not Imported.before  # only for the first cell
+        if notes:
+            Imported.text, Imported.before = text, frozenset(sys.modules)
         renew_loop()
         if Session.parent != getpid():  # this is a checkpoint or a branch
             renew_children({})
@@ -702,6 +707,8 @@ def run_cell(number, script, value_max, has_stdin):
         note_lacks(e, has_stdin)
     sys.settrace(None)
     sys.setprofile(None)
+    if notes:
+        imported = imported_modules()
     trim_values()
     status, raised, result = tell(caught, value, value_max)
     if isinstance(caught, SystemExit):
@@ -711,7 +718,7 @@ def run_cell(number, script, value_max, has_stdin):
     close_figures()
     if flush_output():
         status = 120
-    return (status, raised, *result, Shown.undisplayed or None)
+    return (status, raised, *result, Shown.undisplayed or None, None, None, imported)
 
 
 # ---- the event loop of a session -----------------------------------------------------

@@ -43,10 +43,8 @@ static volatile struct shared {
 
 /* ---- the script's process ---- */
 
-/* Waits until the keeper has mounted something. The keeper sends one byte: 0 or an errno. gate is
- * closed. 0 or -errno. */
-static int
-gate_wait(int gate)
+int
+execution_await(int gate)
 {
 	unsigned char error = 0;
 	ssize_t n = -1;
@@ -61,7 +59,7 @@ gate_wait(int gate)
 static int
 put_link(struct frame *frame, bool replace)
 {
-	int r = frame->fds.n > 0 ? gate_wait(frame_take_fd(frame, 0)) : 0;
+	int r = frame->fds.n > 0 ? execution_await(frame_take_fd(frame, 0)) : 0;
 
 	return r < 0 ? r : workspace_link(&frame->msg.link, replace);
 }
@@ -76,7 +74,7 @@ await_volume(struct frame *frame)
 	const char *place = asked->len == strlen(FOLDER_PLACE) &&
 			    memcmp(asked->at, FOLDER_PLACE, asked->len) == 0
 		? FOLDER_PLACE : VOLUME_PLACE;
-	int r = frame->fds.n > 0 ? gate_wait(frame_take_fd(frame, 0)) : 0;
+	int r = frame->fds.n > 0 ? execution_await(frame_take_fd(frame, 0)) : 0;
 
 	if (r == 0)
 		r = workspace_has_mount(place);
@@ -168,7 +166,7 @@ get_ready(const struct jail_state *state, uint64_t serial, struct frame *frame)
 	const struct msg_run limits = { .data_bytes = prepare->data_bytes,
 					.processes = prepare->processes };
 	struct msg msg = { .type = MSG_PREPARED, .prepared.worker = serial };
-	int r = gate_wait(frame_take_fd(frame, 0));
+	int r = execution_await(frame_take_fd(frame, 0));
 
 	tell_machine(&frame->msg);
 	if (r == 0)
@@ -240,7 +238,7 @@ environment_wait(struct frame *frame)
 
 	if (!frame->msg.run.environment || is_ready)
 		return frame->msg.run.environment ? 2 : 0;
-	r = gate_wait(frame->fds.n > 0 ? frame_take_fd(frame, frame->fds.n - 1) : -1);
+	r = execution_await(frame->fds.n > 0 ? frame_take_fd(frame, frame->fds.n - 1) : -1);
 	return r < 0 ? r : 1;
 }
 
@@ -408,7 +406,7 @@ live_as_init(const struct jail *jail, const sigset_t *set, pid_t script, uint64_
 		/* Otherwise a session's processes would show the page to scripts as shared
 		 * memory. */
 		munmap((void *)(uintptr_t)shared, sizeof(*shared));
-		session_live(jail, &open);
+		session_live(jail, serial, &open);
 	}
 	if (!shared->told) {
 		struct stat script_file = shared->script;

@@ -21,6 +21,10 @@ _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
  * be put in place, otherwise unchanged. */
 int execution_receive(struct frame *frame, bool replace, int *error_r);
 
+/* Waits until the keeper has mounted something. The keeper sends one byte: 0 or an errno. gate is
+ * closed. 0 or -errno. */
+int execution_await(int gate);
+
 /* Fills in *done_r in place of a run: an input file that could not be put in place is an error of
  * the script or cell. *done_r points to memory of this module. */
 void execution_refuse_input(const struct msg_run *run, int error, struct msg_done *done_r);

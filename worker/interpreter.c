@@ -647,6 +647,18 @@ offer_tools(const struct msg_run *run)
 	Py_XDECREF(result);
 }
 
+/* The lists at the end of the tuple of a script or a cell. */
+static void
+take_lists(PyObject *result, struct msg_done *done)
+{
+	static struct msg_str refused[REFUSED_IMPORTS_MAX], imported[IMPORTED_MAX];
+
+	done->has_refused_imports = take_texts(PyTuple_GET_ITEM(result, 12), refused,
+					       REFUSED_IMPORTS_MAX, &done->refused_imports);
+	done->has_imported = take_texts(PyTuple_GET_ITEM(result, 13), imported, IMPORTED_MAX,
+					&done->imported);
+}
+
 /* Begins a run: enables the messages that the script's process may send from now on. */
 static void
 interpreter_begin_run(const struct msg_run *run)
@@ -687,7 +699,6 @@ void
 interpreter_run(const struct msg_run *run, int environment, struct msg_done *done_r)
 {
 	struct msg_done done = { .id = run->id };
-	static struct msg_str refused[REFUSED_IMPORTS_MAX], imported[IMPORTED_MAX];
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
 	interpreter_begin_run(run);
@@ -708,11 +719,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 14) {
 		take_result(result, &done);
-		done.has_refused_imports =
-			take_texts(PyTuple_GET_ITEM(result, 12), refused, REFUSED_IMPORTS_MAX,
-				   &done.refused_imports);
-		done.has_imported = take_texts(PyTuple_GET_ITEM(result, 13), imported,
-					       IMPORTED_MAX, &done.imported);
+		take_lists(result, &done);
 		take_import_us(&done);
 	} else {
 		take_failure(&done);
@@ -872,8 +879,11 @@ call_in_session(const char *name, PyObject *args, const struct msg_run *run,
 	result = interpreter_call_python(name, args);
 	where_end();
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11) {
+	if (result && PyTuple_Check(result) &&
+	    (PyTuple_GET_SIZE(result) == 11 || PyTuple_GET_SIZE(result) == 14)) {
 		take_result(result, &done);
+		if (PyTuple_GET_SIZE(result) == 14)
+			take_lists(result, &done);
 		take_import_us(&done);
 	} else {
 		take_failure(&done);

@@ -49,6 +49,9 @@ enum report_kind {
 	REPORT_HERE,		/* in answer to ORDER_ANSWER and ORDER_RETURN */
 };
 
+/* In place of the first report, after OPEN with prepare: one byte, and the trouble of PREPARED. */
+#define PREPARED_MOST (1 + PREPARED_TROUBLE_MAX)
+
 struct report {
 	uint32_t kind;
 	uint32_t number;	/* of the order */

@@ -86,6 +86,8 @@ def make_ready(modules, finds):
     Ready.finding = finds
     if finds:
         find_installed()
+    elif Session.root is not None:  # the first cell has the same packages
+        renew_packages()
     else:
         use_environment()
     before, others, files = process_state(), Others(dict(sys.modules)), files_left()
@@ -173,6 +175,13 @@ def is_away(name):
     """Does the hidden module need packages that no import has found yet?"""
     return (Ready.packages is not None and Session.packages is None
             and any(map(is_of_ready, load_of(name).tops)))
+
+
+def forget_ready():
+    """Other packages take the place of those that a session has had: what was imported of these, and
+    no cell has imported, is forgotten."""
+    if Session.packages is not None and any(map(is_of_ready, list(Learned.hidden))):
+        Learned.hidden.clear()
 
 
 def find_ready(name):

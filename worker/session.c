@@ -32,7 +32,7 @@
 
 /* The operation that is under way: there is one at a time. */
 struct operation {
-	enum { NOTHING, CELL, COPY, SPARE } what;
+	enum { NOTHING, PREPARING, CELL, COPY, SPARE } what;
 	unsigned int slot;
 	int line;		/* to the copy that is being made, or to the cell; -1: not read */
 };
@@ -41,11 +41,16 @@ struct operation {
  * process that was just being made then is stopped, too, but may not be listed yet. */
 static int held = -1;
 
+/* While the first head imports modules: the worker's serial. 0: it does not. */
+static uint64_t preparing;
+
 static struct operation
 session_now(void)
 {
 	struct operation now;
 
+	if (preparing != 0)
+		return (struct operation){ .what = PREPARING, .line = -1 };
 	if (cell_runs(&now.slot, &now.line))
 		now.what = CELL;
 	else if (states_is_copying(&now.slot, &now.line))
@@ -65,6 +70,8 @@ session_check(void)
 
 	if (now.what == CELL)
 		cell_check();
+	else if (now.what == PREPARING && slot_head(now.slot).pid == 0)
+		preparing = 0;
 	else if (now.what == COPY && slot_head(now.slot).pid == 0)
 		states_lost();
 	else if (now.what == SPARE && slot_head(now.slot).pid == 0)
@@ -91,6 +98,26 @@ session_forked(const struct operation *now, pid_t pid)
 		states_forked(pid);
 	else
 		spare_forked(pid);
+}
+
+/* Passes on what the first head, which has run code of packages, says of its imports. */
+static void
+session_on_prepared(unsigned int slot)
+{
+	char text[PREPARED_MOST];
+	struct msg msg = { .type = MSG_PREPARED, .prepared.worker = preparing };
+	int n = slots_read(slot_head(slot).line, text, sizeof(text));
+
+	if (n == 0)
+		return;
+	preparing = 0;
+	if (n < 0) {
+		slot_empty(slot);
+		return;
+	}
+	msg.prepared.trouble = (struct msg_str){ text + 1, (size_t)n - 1 };
+	states_tell();
+	states_send(&msg);
 }
 
 /* Reads a report of the head in whose slot the operation is. A head that breaks the protocol, or
@@ -210,6 +237,8 @@ session_wait(const struct operation *now)
 	static const struct timespec measure = { .tv_nsec = MEASURE_MS * 1000000 };
 	static const struct timespec at_once;
 
+	if (now->what == PREPARING)
+		return NULL;
 	if (now->what != NOTHING)
 		return now->what == CELL ? cell_wait() : now->what == COPY ? &copy : &spare;
 	return spare_is_wanted() ? &at_once : spare_is_unmeasured() ? &measure : NULL;
@@ -272,7 +301,10 @@ session_serve(void)
 		} else if (poll[2].revents != 0) {
 			session_on_own_report(&now);
 		} else if (poll[1].revents != 0) {
-			session_on_head_report(&now);
+			if (now.what == PREPARING)
+				session_on_prepared(now.slot);
+			else
+				session_on_head_report(&now);
 		} else {
 			if (frame_reader_read(&reader, JAIL_CONTROL, &frame) != 1)
 				_exit(0);
@@ -292,14 +324,31 @@ session_weigh(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+/* Reads PREPARE, which the first head obeys. */
+static void
+session_take_prepare(struct frame *frame)
+{
+	struct frame_reader reader;
+
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	if (frame_reader_read(&reader, JAIL_CONTROL, frame) != 1)
+		_exit(0);
+	if (frame->msg.type != MSG_PREPARE)
+		_exit(1);
+	frame_reader_done(&reader);
+}
+
 void
-session_live(const struct jail *jail, const struct msg_open *open)
+session_live(const struct jail *jail, uint64_t serial, const struct msg_open *open)
 {
 	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
 	int line = -1, theirs = -1, out[2], err[2];
+	struct frame prepare = { 0 };
 	sigset_t child;
 	pid_t pid = -1;
 
+	if (open->prepare)
+		session_take_prepare(&prepare);
 	slots_init(jail->memory_counted, open->alone);
 	spare_raise_limit(open->memory_bytes);
 	procfs_end_tick();
@@ -314,7 +363,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 		close(line);
 		close(out[0]);
 		close(err[0]);
-		snapshot_live(jail, theirs, (int[2]){ out[1], err[1] }, open);
+		snapshot_live(jail, theirs, (int[2]){ out[1], err[1] }, open, &prepare);
 	}
 	cell_init((int[2]){ out[0], err[0] });
 	close(theirs);
@@ -328,6 +377,8 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	slot_exchange(0, (struct head){ .pid = pid, .line = line });
 	if (stall_guard(NULL) < 0)
 		_exit(1);
+	frame_done(&prepare);
+	preparing = open->prepare ? serial : 0;
 	states_tell_first();
 	session_serve();
 }

@@ -9,7 +9,7 @@
 #include "worker/jail.h"
 
 /* Called in init, whose only child has ended: makes the first snapshot, answers COPIED, and obeys
- * the supervisor until the control socket is closed. */
-_Noreturn void session_live(const struct jail *jail, const struct msg_open *open);
+ * the supervisor until the control socket is closed. serial: the worker's, for PREPARED. */
+_Noreturn void session_live(const struct jail *jail, uint64_t serial, const struct msg_open *open);
 
 #endif

@@ -270,18 +270,26 @@ is_stale(const struct report *report)
 }
 
 int
-slots_receive(int line, struct report *report_r)
+slots_read(int line, void *bytes_r, size_t size)
 {
 	ssize_t n;
 
-	/* A report may bring a descriptor that takes long to close: such a report is refused. */
+	/* A message may bring a descriptor that takes long to close: such a message is refused. */
 	stall_watch();
-	n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
+	n = recv(line, bytes_r, size, MSG_DONTWAIT | MSG_TRUNC);
 	if (stall_waited())
 		return -EBADMSG;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	if (n == (ssize_t)sizeof(*report_r))
-		return is_stale(report_r) ? 0 : 1;
-	return n == 0 ? -EPIPE : -EBADMSG;
+	return n == 0 ? -EPIPE : n < 0 || (size_t)n > size ? -EBADMSG : (int)n;
+}
+
+int
+slots_receive(int line, struct report *report_r)
+{
+	int n = slots_read(line, report_r, sizeof(*report_r));
+
+	if (n <= 0)
+		return n;
+	return n != (int)sizeof(*report_r) ? -EBADMSG : is_stale(report_r) ? 0 : 1;
 }

@@ -113,6 +113,10 @@ int slot_order(unsigned int slot, struct order *order, const int *fd, size_t n_f
  * After a success *line_r is this end of the line, which the caller owns. */
 int slot_order_fork(unsigned int slot, struct order *order, int more, int *line_r);
 
+/* Reads a message of at most size bytes from a line. Its length; 0: there is none now; -EPIPE: the
+ * other end is closed; or -EBADMSG. */
+int slots_read(int line, void *bytes_r, size_t size);
+
 /* Reads a report. 1: *report_r has it; 0: there is none now; -EPIPE: the other end is closed; or
  * -EBADMSG. */
 int slots_receive(int line, struct report *report_r);

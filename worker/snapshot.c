@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -550,9 +551,33 @@ snapshot_take_streams(const int background[2])
 	return 0;
 }
 
+/* Does what PREPARE says, before the first cell, and reports to init. */
+static void
+snapshot_prepare(struct frame *frame)
+{
+	char text[PREPARED_MOST] = { 0 };
+	struct msg_str trouble = { 0 };
+	pid_t self = getpid();
+	int r = execution_await(frame_take_fd(frame, 0));
+
+	if (r < 0)
+		trouble = msg_str(strerrordesc_np(-r));
+	else
+		interpreter_make_ready(&frame->msg.prepare, &trouble);
+	/* A child that an import has forked comes here, too, if it returns from the import. */
+	if (getpid() != self)
+		_exit(0);
+	if (trouble.len > PREPARED_TROUBLE_MAX)
+		trouble.len = PREPARED_TROUBLE_MAX;
+	memcpy(text + 1, trouble.at, trouble.len);
+	if (fdpass_send(JAIL_LINE, text, 1 + trouble.len, NULL, 0, 0) < 0)
+		_exit(1);
+	frame_done(frame);
+}
+
 void
 snapshot_live(const struct jail *jail, int line, const int background[2],
-	      const struct msg_open *open)
+	      const struct msg_open *open, struct frame *prepare)
 {
 	sigset_t none;
 
@@ -575,5 +600,7 @@ snapshot_live(const struct jail *jail, int line, const int background[2],
 	if (jail_limit_data(&settled, open->data_bytes, open->data_most) < 0 ||
 	    jail_limit_processes(open->processes) < 0 || interpreter_session() < 0)
 		_exit(1);
+	if (open->prepare)
+		snapshot_prepare(prepare);
 	wait_for_orders();
 }

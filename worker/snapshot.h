@@ -10,10 +10,13 @@
 
 #include "worker/jail.h"
 
+struct frame;
+
 /* Called in a process forked from init: becomes the first snapshot of a session, with a fresh
  * interpreter. line: the process's end of the socket to init, CLOEXEC. background: pipes that do
- * not block, for the standard output and error of threads of earlier cells. */
+ * not block, for the standard output and error of threads of earlier cells. prepare: PREPARE, if
+ * open has it; else not used. */
 _Noreturn void snapshot_live(const struct jail *jail, int line, const int background[2],
-			     const struct msg_open *open);
+			     const struct msg_open *open, struct frame *prepare);
 
 #endif

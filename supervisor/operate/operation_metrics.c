@@ -135,11 +135,11 @@ write_ready(const struct operation *o, FILE *out)
 
 	ready_count(o->from.engine, &counts);
 	openmetrics_family(out, NAME("ready_workers"), "gauge", NULL,
-			   "Workers that have imported the modules of a set, and wait for a script.");
+			   "Workers that have imported the modules of a set, and wait for a call.");
 	openmetrics_uint(out, NAME("ready_workers"), counts.ready, NULL);
 	openmetrics_family(out, NAME("ready_scripts"), "counter", NULL,
-			   "Scripts with a set of packages that was used so before: hit, a worker was "
-			   "ready; miss, none was.");
+			   "Scripts, and sessions that begin, with a set of packages that was used so "
+			   "before: hit, a worker was ready; miss, none was.");
 	openmetrics_uint(out, NAME("ready_scripts_total"), counts.hits, "result", "hit", NULL);
 	openmetrics_uint(out, NAME("ready_scripts_total"), counts.misses, "result", "miss", NULL);
 	openmetrics_family(out, NAME("ready_refused"), "counter", NULL,

@@ -16,17 +16,23 @@ from harness import SOMEBODY, equal, main, test, tests
 from operate import Directory, command
 from package_index import NGINX, Index
 from package_store import OPEN, config as store_config, environments, install, new_store
+from repl import Session
 from supervisor import Supervisor, comm, descendants
 from waits import until
 
-tests.clear()	# those of operate.py
+tests.clear()	# those of operate.py and repl.py
 
 SLOW = "import time\ntime.sleep(0.3)\nWHEN = time.time()\n"
 STAY = "[pool]\nidle_seconds = 3600\n"	# no ready worker ends because it was unused
 # The process in which a module was imported, and the modules that it found.
 BORN = "import os, sys\nBORN = os.getpid()\n"
-# What follows is done only in a worker that is being made ready: there the script is not known yet.
-EARLY = "import os\nif os.path.getsize('/workspace/script.py') < 2:\n    "
+# What follows is done only in a worker that is being made ready: there no script or cell imports.
+EARLY = """import os, sys
+frame = sys._getframe()
+while frame and not frame.f_code.co_filename.startswith(('script.py', '<cell ')):
+    frame = frame.f_back
+if not frame:
+    """
 # A timer and a handler that only C knows. It deceives the worker, which would see both.
 TICKS = """import ctypes, sys, time
 type(sys.meta_path[0]).find_spec.__globals__["changed_state"] = lambda before: ""
@@ -132,9 +138,19 @@ BAD = {
     "late": ("import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [])\n    import ctypes; "
              "ctypes.CDLL(None).alarm(1)", "sets a timer"),
 }
+# The same for a session. It has another place for reports: descriptor 62 is the line to init.
+BAD_OF_SESSIONS = ("exits", "dies", "fails", "prints", "threads", "forks", "orphans", "files", "opens", "signals",
+                   "masks", "builtins_", "patches", "replaces", "seeds", "bounds", "audits", "hangs")
+LINES = {
+    "returns": ("child = os.fork()\n    if child:\n        os.waitpid(child, 0)", ""),
+    "long": ("os.write(62, b'x' * 400)", "its import ends the process"),
+    "bytes_": (r"os.write(62, b'\0\xff')", "its import ends the process"),
+    "closes": ("os.close(62)", "its import ends the process"),
+}
 PACKAGES = {
     "slow": SLOW + BORN,
     "other": BORN,
+    "option": "try:\n    import other\nexcept ImportError:\n    other = None\nHAS_OTHER = other is not None\n",
     "parcel": {"parcel/__init__.py": BORN, "parcel/inner.py": "NAME = __name__\n"},
     "yaml": BORN,
     "waits": "import time\ntime.sleep(2.5)\n",
@@ -145,7 +161,7 @@ PACKAGES = {
     "larger": "x = %r\n" % ("y" * 700000),
     "spin": "import time\nwhile time.process_time() < 0.3:\n    pass\n",
     "sees": "import os, sys\nSEEN = dict(os.environ), sys.argv[:], os.listdir('/workspace')\n",
-    "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in BAD.items()},
+    "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in (BAD | LINES).items()},
             "good.py": BORN},
 }
 
@@ -648,7 +664,7 @@ def what_operators_see(ctx):
         equal(ready(ctx, service), {"workers": 1, "hits": 1, "misses": 0, "refused": 0})
         equal(profile(ctx, service)["sessions"], 0)
         said = command(ctx, "status", "--admin-socket", service.directory.socket).stdout
-        assert "packages: 1 workers are ready; 1 scripts had one, 0 did not" in said, said
+        assert "packages: 1 workers are ready; 1 calls had one, 0 did not" in said, said
         run(client, "import other\nimport fails", "other", "bad")
         run(client, "import other\nimport fails", "other", "bad")
         until("both are counted", lambda: ready(ctx, service)["misses"] == 1
@@ -660,6 +676,152 @@ def what_operators_see(ctx):
         until("the metrics have the same", lambda: measured() == {name: str(ready(ctx, service)[key]) for name, key in (
             ("workers", "workers"), ('scripts_total{result="hit"}', "hits"),
             ('scripts_total{result="miss"}', "misses"), ("refused_total", "refused"))})
+
+
+# ---- sessions ----
+
+
+def begin(client, code, *packages, **arguments):
+    """A new session, and the outcome of its first cell."""
+    session = Session(client)
+    return session, session.well(code, dependencies=list(packages), **arguments)
+
+
+@test(private=True)
+def a_session_begins_with_its_imports(ctx):
+    """Its first cell says it, and the state is its own."""
+    code = "import sys\nfound = 'slow' in sys.modules\nimport slow\n[found, slow.__file__, slow.WHEN]"
+    with place(ctx) as (service, client):
+        cold, first = begin(client, code, "slow")
+        until_ready(ctx, service)
+        before = time.time()
+        session, second = begin(client, code, "slow")
+        equal((is_ready(first), is_ready(second)), (False, True))
+        equal(second.result["json"][:2], [False, first.result["json"][1]])
+        assert first.result["json"][2] < second.result["json"][2] < before, (first, second)
+        equal((second.stdout, second.stderr, second.structured["files"]), ("", "", []))
+        again = session.well("slow.mark = 2\nslow.mark")
+        equal((is_ready(again), again.result["repr"]), (False, "2"))
+        until_ready(ctx, service)
+        other, third = begin(client, code + " + [hasattr(slow, 'mark')]", "slow")
+        equal((is_ready(third), third.result["json"][3]), (True, False))
+        equal([one.value("hasattr(slow, 'mark')") for one in (cold, session, other)],
+              ["False", "True", "False"])
+        counted = ready(ctx, service)
+        equal((counted["hits"], counted["misses"], counted["refused"]), (2, 0, 0))
+
+
+@test(private=True)
+def a_session_that_is_undone(ctx):
+    """Its state before the first cell, checkpoints and branches have the modules as well."""
+    with place(ctx) as (service, client):
+        begin(client, "import slow, other", "slow", "other")[0].well(close=True)
+        until_ready(ctx, service)
+        before = time.time()
+        session = Session(client)
+        o = session.call("import slow, other, os\nos._exit(1)", dependencies=["slow", "other"])
+        equal((is_ready(o), o.state), (True, "rolled_back"), repr(o))
+        o = session.well("import sys\nfound = 'slow' in sys.modules\nimport slow\n[found, slow.WHEN]",
+                         checkpoint="first")
+        assert o.result["json"][0] is False and o.result["json"][1] < before, o
+        branch = session.branch("slow.mark = 1\nimport other")
+        session.well("slow.mark = 2\nimport os")
+        o = session.call("slow.mark = 3\nos.kill(os.getpid(), 9)")
+        equal((o.state, session.value("slow.mark"), branch.value("slow.mark")), ("rolled_back", "2", "1"))
+        equal(session.well("hasattr(slow, 'mark'), 'other' in sys.modules", restore="first").result["repr"],
+              "(False, False)")
+        equal(branch.value("other.__file__"), "'/environment/other.py'")
+
+
+@test(private=True)
+def a_session_of_another_kind(ctx):
+    code = "import slow, other"
+    with place(ctx) as (service, client):
+        begin(client, code, "slow", "other")
+        until_ready(ctx, service)
+        for arguments in {"memory_mb": 256}, {"snapshot": False}:
+            assert not is_ready(begin(client, code, "slow", "other", **arguments)[1]), arguments
+        assert not is_ready(begin(client, "import slow", "slow", "other")[1])
+        assert not is_ready(begin(client, code, "slow", "other", "parcel")[1])
+        assert not is_ready(run(client, code, "slow", "other"))
+        with ctx.client(path=service.socket, uid=SOMEBODY) as stranger:
+            assert not is_ready(begin(stranger, code, "slow", "other")[1])
+        session = Session(client)
+        until("one is ready for it", lambda: is_ready(session.well(
+            code, dependencies=["slow", "other"], **({"reset": True} if session.handle else {}))))
+
+
+@test(private=True)
+def a_session_without_copies(ctx):
+    with place(ctx) as (service, client):
+        begin(client, "import slow", "slow", snapshot=False)
+        until_ready(ctx, service)
+        session, o = begin(client, "import slow\nx = 1", "slow", snapshot=False)
+        equal((is_ready(o), session.value("slow.BORN == __import__('os').getpid(), x")), (True, "(True, 1)"))
+        equal(session.call("import os\nos._exit(0)").state, "lost")
+
+
+@test(private=True)
+def a_session_that_gets_more_packages(ctx):
+    """A module that no cell has imported finds the packages that the session has then."""
+    with place(ctx) as (service, client):
+        begin(client, "import slow, option", "slow", "option")
+        until_ready(ctx, service)
+        session, o = begin(client, "import slow\nif not slow:\n    import option", "slow", "option")
+        assert is_ready(o), o
+        installed = install(client, "other", session=session.handle)
+        equal(installed["status"], "ok", installed)
+        equal(session.value("import option\noption.HAS_OTHER"), "True")
+
+
+@test(private=True)
+def a_session_with_what_a_module_must_not_do(ctx):
+    code = "import %s\n1"
+    with place(ctx, "[pool]\nwarm = 8\n") as (service, client):
+        for name, (_, why) in {**{name: BAD[name] for name in BAD_OF_SESSIONS}, **LINES}.items():
+            session, first = begin(client, code % name, "bad")
+            session.well(close=True)
+            if why:
+                service.wait_logged('modules=%s text="%s' % (name, why))
+            else:
+                until_ready(ctx, service)
+            session, second = begin(client, code % name, "bad")
+            equal((is_ready(first), is_ready(second), second.result["repr"]), (False, not why, "1"))
+            session.well(close=True)
+
+
+@test(private=True)
+def a_session_that_waits_in_vain(ctx):
+    """Who ends its process while it waits, and who removes its set."""
+    with place(ctx, STAY) as (service, client):
+        for n in range(2):
+            session, o = begin(client, "import slow", "slow")
+            equal((is_ready(o), session.well(close=True).state), (False, "closed"))
+            until_ready(ctx, service)
+            if n == 0:
+                for pid in scripts(service):
+                    os.kill(pid, signal.SIGKILL)
+                until("none is ready", lambda: ready(ctx, service)["workers"] == 0)
+        equal(ready(ctx, service)["refused"], 0)
+        name, = environments(service.store)
+        os.utime(os.path.join(service.store, name), (0, 0))
+        run(client, "print(1)", "other")
+        service.wait_logged("packages-removed environment=%s why=age" % name)
+        until("it is ended", lambda: ready(ctx, service)["workers"] == 0)
+
+
+@test(private=True)
+def a_session_pays_no_import(ctx):
+    """Processor time of an import is the tenant's, and not the cell's; a session that has used much is as any."""
+    with place(ctx) as (service, client):
+        begin(client, "import spin", "spin")
+        until_ready(ctx, service)
+        before = used(ctx, service)
+        session, o = begin(client, "import spin", "spin", cpu_seconds=1)
+        assert is_ready(o) and o.structured["cpu_ms"] < 200, o
+        until("the import is charged", lambda: used(ctx, service) - before >= 0.2)
+        o = session.call("while True: pass", cpu_seconds=1)
+        equal((o.status, session.value("spin.time.__name__")), ("cpu_limit", "'time'"), repr(o))
 
 
 if not os.path.exists(NGINX):
