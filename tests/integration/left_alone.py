@@ -8,6 +8,7 @@ A suite of tests/integration/run. What goes on in order is cells.py's."""
 import os
 import time
 
+import calls
 from harness import SOMEBODY, equal, main, test, tests
 from repl import Session
 
@@ -138,7 +139,8 @@ ATTACKS = {
     "a segmentation fault": (UNDONE, "ctypes.string_at(0)"),
     # ---- the process itself ----
     "an exit": (UNDONE, "os._exit(0)"),
-    "an exit of the main thread alone": (UNDONE, "loop.call_soon_threadsafe(lambda: libc.syscall(60, 0))"),
+    "an exit of the main thread alone": (UNDONE, "loop.call_soon_threadsafe(lambda: libc.syscall(%d, 0))"
+                                         % calls.number("exit")),
     "another program": (UNDONE, "os.execvp('sleep', ['sleep', '600'])"),
     "another program that kills": (LOST, "os.execvp('sh', ['sh', '-c', 'while :; do kill -9 -1; done'])"),
     "a program that does not start": (KEPT, "os.execv('/nothing', ['x'])"),

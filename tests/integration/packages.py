@@ -11,6 +11,7 @@ import http.server
 import io
 import json
 import os
+import platform
 import random
 import re
 import shutil
@@ -184,8 +185,9 @@ def native_code_runs(ctx):
                         work + "/native.so", work + "/native.c"], check=True)
         with open(work + "/native.so", "rb") as f:
             built = f.read()
-    index.add("native", "1.0", {"native.cpython-%s-x86_64-linux-gnu.so" % under_test.short: built},
-              tag="cp{0}-cp{0}-linux_x86_64".format(under_test.short))
+    machine = platform.machine()
+    index.add("native", "1.0", {"native.cpython-%s-%s-linux-gnu.so" % (under_test.short, machine): built},
+              tag="cp{0}-cp{0}-linux_{1}".format(under_test.short, machine))
     with ctx.client() as client:
         o = client.run("import native; print(native.answer())", 60, dependencies=["native"])
         equal((o.status, o.stdout), ("ok", "42\n"), o)
