@@ -8,6 +8,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-config \
 	tests/fuzz/fuzz-frame
 FUZZ_SECONDS = 30
+# -runs=0: until the corpus has been replayed.
+FUZZ_UNTIL = -max_total_time=$(FUZZ_SECONDS)
 FUZZ_JOBS = 1
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/replay.c
 
@@ -38,7 +40,7 @@ fuzz-short: $(FUZZ_TARGETS)
 		target={}; name=$${target#tests/fuzz/fuzz-}; \
 		mkdir -p tests/fuzz/found/$$name && \
 		case $$name in image) most=2048;; *) most=64;; esac; \
-		$$target -max_total_time=$(FUZZ_SECONDS) -malloc_limit_mb=$$most -rss_limit_mb=1024 \
+		$$target $(FUZZ_UNTIL) -malloc_limit_mb=$$most -rss_limit_mb=1024 \
 			-print_final_stats=1 -artifact_prefix=crash-$$name- \
 			tests/fuzz/found/$$name $(srcdir)/tests/fuzz/corpus/$$name'
 
