@@ -14,7 +14,7 @@ dist_man_MANS += \
 	doc/man/mcp-python-unpack.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
-dist_doc_DATA = README.md doc/agents.md doc/containers.md doc/doors.md doc/features.md \
+dist_doc_DATA = README.md doc/agents.md doc/containers.md doc/docker-seccomp.json doc/doors.md doc/features.md \
 	doc/hacking.md doc/moving.md doc/operators.md doc/threat-model.md doc/findings.md doc/finite.md \
 	doc/reliability.md
 EXTRA_DIST += doc/site

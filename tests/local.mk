@@ -14,6 +14,7 @@ TREE_RULES = \
 	tests/check-format tests/check-format-fails.sh \
 	tests/check-layers tests/check-layers-fails.sh \
 	tests/check-finite tests/check-finite-fails.sh \
+	tests/check-docker-seccomp tests/check-docker-seccomp-fails.sh \
 	tests/check-license \
 	tests/check-links tests/check-links-fails.sh \
 	tests/check-map tests/check-map-fails.sh \

@@ -191,7 +191,7 @@ advise_clone(struct finding *finding, int error)
 	if (major > 5 || (major == 5 && minor >= 7))
 		finding_advise(finding, error == ENOSYS || error == EPERM
 			       ? "in a container, let its filter of system calls pass clone3 (docker: "
-				 "--security-opt seccomp=unconfined)"
+				 "--security-opt seccomp=docker-seccomp.json)"
 			       : "see doc/containers.md");
 	else
 		finding_advise(finding, "use Linux 5.7 or newer");

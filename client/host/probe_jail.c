@@ -225,8 +225,8 @@ advise_namespaces(struct finding *finding)
 			finding_advise(finding, "%s", rules[i].advice);
 			return;
 		}
-	finding_advise(finding, "a kernel with CONFIG_USER_NS; in a container, let it make user "
-		       "namespaces (its seccomp filter, its AppArmor profile)");
+	finding_advise(finding, "a kernel with CONFIG_USER_NS; in docker, add --security-opt "
+		       "seccomp=docker-seccomp.json (doc/containers.md), or look for its AppArmor profile");
 }
 
 void
