@@ -402,6 +402,9 @@ launcher_launch(const struct launcher_process *l, struct row *row, uint64_t lear
 	*what_r = "start more of them than may live at once";
 	if (place == NULL)
 		return -EBUSY;
+	*what_r = OUTER_MAKE;
+	if (l->options->outer->error < 0)
+		return l->options->outer->error;
 	*what_r = "make its sockets";
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;

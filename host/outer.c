@@ -128,6 +128,15 @@ outer_hold(pid_t pid, uint32_t slots, struct outer_namespace **outer_r)
 	return 0;
 }
 
+struct outer_namespace *
+outer_new_missing(int error)
+{
+	struct outer_namespace *outer = xcalloc(1, sizeof(*outer));
+
+	*outer = (struct outer_namespace){ .user_fd = -1, .mount_fd = -1, .error = error };
+	return outer;
+}
+
 void
 outer_namespace_free(struct outer_namespace *outer)
 {
@@ -155,9 +164,7 @@ outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 			       "range of subordinate ids");
 	r = start_maker(true, uid, gid, &maker);
 	if (r < 0)
-		return why_say(why_r, r, "", "outer namespace: cannot make it: %s; \"mcp-python "
-			       "check-host\" says what to change",
-			       strerror(-r));
+		return why_say(why_r, r, "", "cannot " OUTER_MAKE ": %s", strerror(-r));
 	step = "become the service's user";
 	r = privilege_become(uid, gid);
 	if (r == 0) {
@@ -356,8 +363,6 @@ outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 	if (r == -ENOTSUP)
 		r = new_as_user(false, outer_r, reason_r);
 	if (r < 0)
-		why_say(why_r, r, "", "outer namespace: cannot make it: %s (are user "
-			"namespaces allowed for ordinary users here?); \"mcp-python check-host\" says "
-			"what to change", strerror(-r));
+		why_say(why_r, r, "", "cannot " OUTER_MAKE ": %s", strerror(-r));
 	return r;
 }

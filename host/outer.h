@@ -21,7 +21,11 @@ struct why;
 struct outer_namespace {
 	int user_fd, mount_fd;
 	uint32_t slots;		/* 0: there is only id 0, shared by all workers */
+	int error;		/* -errno: it could not be made, and no program starts in it */
 };
+
+/* What failed then, and what to change. */
+#define OUTER_MAKE "make a user namespace (in docker, add --security-opt seccomp=docker-seccomp.json " 	"--security-opt systempaths=unconfined; \"mcp-python check-host\" says what else to change)"
 
 /* Makes the namespace with privilege (privilege_may_map). It belongs to uid, and its maps have
  * slots ids of the host, from base + 1 on. Afterwards this process has become uid, and must call
@@ -34,6 +38,9 @@ int outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
  * 0 or -errno with why_r. */
 int outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 		      struct why *why_r);
+
+/* For a service that answers its client although it can start nothing: error is a -errno. */
+struct outer_namespace *outer_new_missing(int error);
 
 void outer_namespace_free(struct outer_namespace *outer);	/* NULL is fine */
 

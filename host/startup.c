@@ -329,6 +329,11 @@ startup_privilege(const struct config *config, bool as_service,
 	if (r < 0)
 		return r;
 	r = make_outer(&identity, &outer, why_r);
+	if (r < 0 && programs->answers_without) {
+		outer = outer_new_missing(r);
+		/* Otherwise it is this user already. */
+		r = identity.uid == geteuid() ? 0 : privilege_become(identity.uid, identity.gid);
+	}
 	if (r == 0) {
 		r = privilege_drop();
 		if (r < 0)

@@ -26,6 +26,7 @@ struct startup_programs {
 	int interpreter_fd[CONFIG_PROFILES_MAX];	/* -1: the profile has the usual worker */
 	const struct config *(*read)(void *arg);	/* as in struct launcher_options */
 	void *read_arg;
+	bool answers_without;	/* a service that can start no program still answers its client */
 };
 
 /* Makes the cgroups, the outer namespace and the launcher, and drops privilege. as_service: systemd

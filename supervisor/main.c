@@ -224,6 +224,7 @@ main_prepare(struct supervisor *s, const struct arguments *arguments, struct why
 	r = startup_open_programs(s->config, s->as_service, &programs, why_r);
 	programs.read = read_again;
 	programs.read_arg = &s->source;
+	programs.answers_without = s->stdio;
 	directory_plan(NULL);
 	usage_plan();
 	if (s->config->files.directory)

@@ -21,7 +21,7 @@ import threading
 
 from audit_log import Log
 from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
-from mcpclient import connect_as
+from mcpclient import Client, connect_as
 from supervisor import Supervisor
 from waits import ready, until, until_equal
 
@@ -700,17 +700,26 @@ def check_host(ctx, *wrapper):
 
 @test(private=True, root=True)
 def what_a_container_refuses_is_explained(ctx):
-    """Where nothing can run there is a hint of check-host, which blames the filter, not the kernel."""
+    """Where nothing can run, a client on standard input is told so; check-host blames the filter."""
     filter = refusing("unshare", errno.EPERM)
-    done = subprocess.run([*filter, os.path.join(ctx.options.build, "mcp-pythond"), "--stdio"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=ctx.seconds(60))
+    program = os.path.join(ctx.options.build, "mcp-pythond")
+    wants = ("make a user namespace", "--security-opt seccomp=docker-seccomp.json",
+             "--security-opt systempaths=unconfined", "check-host", "Operation not permitted")
+    with tempfile.TemporaryDirectory() as d:
+        done = subprocess.run([*filter, program, "--socket", os.path.join(d, "mcp.sock")],
+                              capture_output=True, text=True, timeout=ctx.seconds(60))
     equal(done.returncode, 1, done.stderr)
-    assert "cannot make it: Operation not permitted" in done.stderr, done.stderr
-    assert '"mcp-python check-host" says what to change' in done.stderr, done.stderr
+    for want in wants:
+        assert want in done.stderr, (want, done.stderr)
+    with Client.spawn([*filter, program, "--stdio"], timeout=ctx.seconds(60)) as client:
+        for n in range(3):
+            o = client.run("print(%d)" % n)
+            equal((o.status, o.stdout), ("jail_failed", ""))
+            for want in wants:
+                assert want in o.error["message"], (want, o.error)
     _, checks = check_host(ctx, *filter)
     equal(checks["namespaces"]["verdict"], "missing")
-    assert "seccomp filter" in checks["namespaces"]["advice"], checks["namespaces"]
+    assert "seccomp=docker-seccomp.json" in checks["namespaces"]["advice"], checks["namespaces"]
     _, checks = check_host(ctx, *refusing("clone3", errno.ENOSYS))
     if checks["cgroup v2"]["found"].startswith("clone3"):
         assert "let its filter of system calls pass clone3" in checks["cgroup v2"]["advice"], checks
