@@ -419,6 +419,11 @@ WRONG_CALLS = (
     # a tool, arguments (beside a script or cell), and what the refusal says
     ("run_script", {"script": None}, "script must be a string"), ("run_script", {"script": 1}, "script must be a string"),
     ("run_script", {"script": "a\0"}, "NUL at byte 1, in line 1"), ("run_script", {"code": "1"}, "code is not an argument of run_script; there are script,"),
+    ("run_script", {"timeout": 3, "session_id": "x", "memory": 64}, "timeout (use timeout_seconds), session_id, memory (use memory_mb) are not arguments of run_script; there are"),
+    ("run_script", {"requirements": ["x"]}, "requirements (use dependencies) is not an argument"), ("job", {"job_id": "j"}, "job_id (use id) is not"),
+    ("run_repl", {"sessionId": "s", "time_out": 3}, "sessionId (use session), time_out (use timeout_seconds) are not arguments of run_repl"),
+    ("run_repl", {"script": "1"}, "script is not an argument of run_repl; there are code,"),
+    ("run_script", dict.fromkeys("abcde" * 30, 1) | {"x" * 600: 1}, " are not arguments of run_script; there are script,"),
     ("run_script", {"colour": 1}, "colour is not an argument of run_script; there are script,"),
     ("run_script", {"timeout_seconds": "soon"}, "a number from 0.1 to 600"), ("run_script", {"timeout_seconds": 0}, "a number from 0.1 to 600"),
     ("run_script", {"timeout_seconds": 601}, "at most 600 here; 601 was asked for"),
