@@ -317,6 +317,23 @@ def the_resolver_says_why(ctx):
         refused(install(client, "modern", "epsilon<2"), "Cannot install", "ResolutionImpossible")
 
 
+@test(private=True)
+def an_index_that_is_not_reached_is_named(ctx):
+    """pip says of it what it says of an index without a version."""
+    with tempfile.TemporaryDirectory() as here:
+        os.chmod(here, 0o755)
+        with socket.socket() as closed:     # a port on which nobody listens
+            closed.bind(("127.0.0.1", 0))
+            url = "http://127.0.0.1:%d/simple/" % closed.getsockname()[1]
+            config = "[packages]\nindex = %s\nstore = %s/store\n[policy]\ninstall_package = allow\n" % (url, here)
+            with ctx.private(config) as service, ctx.client(path=service.socket, timeout=120) as client:
+                answer = install(client, "alpha")
+                refused(answer, "the index %s cannot be reached: " % url)
+                assert "No matching" not in answer["message"], answer["message"]
+                o = client.run("1", 120, dependencies=["alpha"])
+                assert "the index %s cannot be reached: " % url in o.text, o.text
+
+
 @test
 def yanked_versions_are_passed_over(ctx):
     with ctx.client() as client:

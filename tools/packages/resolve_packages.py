@@ -134,12 +134,25 @@ class Resolver:
             "--dest", FILES, "--", *map(one_line, self.requirements)]
         asked = {"arguments": arguments, "indexes": self.indexes, "ties": self.ties,
                  "seconds": self.seconds, "proxy": PROXY, "fills": self.fills}
-        status = subprocess.run([sys.executable, "-c", PIP], input=json.dumps(asked).encode(),
-                                stderr=subprocess.STDOUT).returncode
+        done = subprocess.run([sys.executable, "-c", PIP], input=json.dumps(asked).encode(),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said, status = done.stdout.decode("utf-8", "replace"), done.returncode
         if status not in (0, STOPPED):
+            if "from versions: none" in said:
+                self.find_unreachable()
+            print(said, end="", flush=True)
             sys.exit(status if status > 0 else 1)
         with open(FOUND, encoding="utf-8") as f:
             return status, json.load(f)
+
+    def find_unreachable(self):
+        """Ends if an index cannot be reached. pip says of it that it has no version."""
+        for url in dict.fromkeys(sum(self.ties.values(), self.indexes)):
+            try:
+                open_url(url, self.seconds).close()
+            except OSError as e:
+                if getattr(e, "code", 502) in (502, 503, 504):
+                    fail("the index %s cannot be reached: %s" % (url, e))
 
     def describe(self, name, version, file, sha256, size, link):
         index = link["index"] or self.direct.get(file)
