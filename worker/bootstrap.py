@@ -478,6 +478,7 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
             use_environment()
         text = decode(script)
         remember_source(text)
+        tell_unclosed(text)
         code, python = compile_lenient(text, imports, not tell_names)
         if environment or may_ask_module():
             Imported.text, Imported.before = python, frozenset(sys.modules)
@@ -676,7 +677,7 @@ def run_cell(number, script, value_max, has_stdin):
     value = caught = code = imported = None
     notes = False
     Shown.objects = Shown.bytes = Shown.undisplayed = 0
-    Shown.figures = {}
+    Shown.figures, Shown.pictures = {}, {}
     names.pop("__warningregistry__", None)  # what an earlier cell was warned of is told again
     try:
         renew_closed_streams()
@@ -684,6 +685,7 @@ def run_cell(number, script, value_max, has_stdin):
         renew_packages()
         text = decode(script)
         remember_source(text)
+        tell_unclosed(text)
         remember_text(number, text)
         reload_changed()
         code = compile_cell(text, Session.future)

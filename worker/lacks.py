@@ -48,8 +48,14 @@ COMMAND = re.compile(r"\s*([a-z][\w.+-]*)\s+(?:--?\w|[\w./~\"'$]).*$", re.S)
 COMMANDS = frozenset("apt apt-get brew cargo curl docker git make node npm npx pip python python3 sudo wget".split())
 RUN_AS_MODULES = ("pytest", "unittest", "black", "ruff", "mypy", "flake8")
 NAMES_MOST = 8  # of files
+QUOTED = re.compile(r"'([^']+)'")
 NATIVE_INPUT = input
-NO_INPUT = "no user answers input() here: write the value into the code, or give run_script its stdin"
+NO_INPUT = "no user answers input() here: write the value into the code%s"
+IN_SCRIPT, IN_CELL = ", or give it in the argument stdin", ", or use run_script, which has an argument stdin"
+LABELS_MOST, LABELS_READ, LABELS_BYTES = 20, 2000, 600  # of a table
+# An opening line of inline metadata, and a whole block.
+OPENED = re.compile(r"^# /// script\r?$", re.M)
+BLOCK = re.compile(r"# /// script\r?\n(?:#(?: .*)?\n)+# ///\r?(?:\n|$)")
 
 
 class Told:
@@ -102,7 +108,7 @@ def is_from(error, module):
 def lacks_user(one, error, has_stdin):
     if type(one) is EOFError and not has_stdin and (
             one.args == ("EOF when reading a line",) or is_from(one, "getpass")):
-        return NO_INPUT
+        return NO_INPUT % (IN_CELL if Session.parent else IN_SCRIPT)
 
 
 def lacks_notebook(one, error, has_stdin):
@@ -166,6 +172,42 @@ def lacks_file(one, error, has_stdin):
     if not Session.parent:
         return ("/workspace is empty when a script begins: hand its files in by files, those of an "
                 "earlier answer by their uri, or use run_repl")
+
+
+def table_labels(tb):
+    """The labels among which a function of pandas has looked, by the locals of its frames: an index,
+    else the columns of a table. None: it is none of pandas."""
+    pandas, found = sys.modules.get("pandas"), None
+    while tb is not None:
+        frame, tb = tb.tb_frame, tb.tb_next
+        if not str(frame.f_globals.get("__name__")).startswith("pandas."):
+            continue
+        for name in "self", "obj", "left":
+            one = frame.f_locals.get(name)
+            if isinstance(one, pandas.Index) or found is None and isinstance(one, pandas.DataFrame):
+                found = one
+    return found if found is None or isinstance(found, pandas.Index) else found.columns
+
+
+def lacks_label(one, error, has_stdin):
+    """A column that a table does not have, or another label."""
+    import difflib
+
+    if type(one) is not KeyError or "pandas" not in sys.modules:
+        return None
+    labels = table_labels(one.__traceback__)
+    if labels is None:
+        return None
+    there = list(labels[:LABELS_READ])
+    near = []
+    for word in QUOTED.findall(str(one)[:MESSAGE_MOST])[:3]:
+        plain = {str(label).strip().lower(): label for label in reversed(there)}
+        near += [plain[name] for name in difflib.get_close_matches(word.strip().lower(), plain, 1)]
+    text = ", ".join(map(repr, there[:LABELS_MOST]))[:LABELS_BYTES]
+    return "%sthe %s: %s%s" % (
+        "did you mean %s? " % ", ".join(map(repr, near)) if near else "",
+        "labels are" if labels.name is None else "labels of %.100r are" % (labels.name,), text,
+        ", ... (%d)" % len(labels) if len(labels) > LABELS_MOST else "")
 
 
 def command_text(command):
@@ -240,7 +282,7 @@ def like_module(name):
     return "did you mean %s%s?" % (package and package + ".", near[0]) if near else None
 
 
-FINDERS = (lacks_user, lacks_notebook, lacks_mark, lacks_program, lacks_folder, lacks_file,
+FINDERS = (lacks_user, lacks_notebook, lacks_label, lacks_mark, lacks_program, lacks_folder, lacks_file,
            lacks_display, lacks_module)
 
 
@@ -257,6 +299,14 @@ def tell_installs(value):
                 return
     except Exception:  # the script may have replaced what this needs
         pass
+
+
+def tell_unclosed(text):
+    """Says that a block of inline metadata has no end. It counts as a comment."""
+    opened = OPENED.search(text) if "# /// script" in text else None
+    if opened and not BLOCK.match(text, opened.start()):
+        to_stderr("(line %d: the block # /// script has no end # ///, so it is ignored)\n"
+                  % (text.count("\n", 0, opened.start()) + 1))
 
 
 def tell_elsewhere():

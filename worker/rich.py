@@ -50,6 +50,7 @@ class Shown:
     objects = bytes = undisplayed = 0
     whole = 0  # the bytes of the files with whole pictures and markup
     figures = {}  # {id: (figure, its last picture)}
+    pictures = {}  # {picture_in() of it: the number of the first object that shows it}
     encoded = (None, None)  # the last picture of PIL that has encoded itself, and its bytes
 
 
@@ -344,8 +345,27 @@ def total(forms):
     return sum(len(data) for data in forms.values())
 
 
+def picture_in(forms):
+    """What distinguishes the picture of these forms from others; None: they have none."""
+    for form in PICTURES:
+        if form in forms:
+            return form, len(forms[form]), hash(forms[form])
+    return None
+
+
+def without_known_picture(forms, picture):
+    """The forms; if this cell has shown the same picture already, a sentence in its place."""
+    if picture not in Shown.pictures:
+        return forms
+    said = "the same picture as display-%d" % Shown.pictures[picture]
+    return {**{form: data for form, data in forms.items() if form != picture[0]},
+            PLAIN: said.encode()}
+
+
 def put(forms):
     """Sends these forms of one object; none of them, if a bound is reached."""
+    picture = picture_in(forms)
+    forms = without_known_picture(forms, picture)
     if Shown.objects < OBJECTS_MAX:
         forms = fit(forms, BYTES_MAX - Shown.bytes)
     size = total(forms)
@@ -354,6 +374,8 @@ def put(forms):
         return
     number = Shown.objects
     Shown.objects += 1
+    if picture:
+        Shown.pictures.setdefault(picture, number)
     Shown.bytes += size
     flush_streams()
     for form, data in forms.items():

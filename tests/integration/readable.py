@@ -121,6 +121,51 @@ def a_similar_package_is_named_once_it_is_known(ctx):
         assert "has a package %s." % names[0] in advice_in(o.text), (wrong, o.text)
 
 
+@test
+def a_missing_column_is_named(ctx):
+    """In every function of a table; no other KeyError has words of ours."""
+    table = "import pandas as pd\ndf = pd.DataFrame({'Name': [1], 'unit price': [2]})\n"
+    with ctx.client() as client:
+        if not client.run("import importlib.util as u\nbool(u.find_spec('pandas'))").result["json"]:
+            raise Skip("pandas is not installed", missing=True)
+        s = cell_of(client, table, timeout_seconds=120)[0]["session"]
+        for code, near in (("df['name']", "'Name'"), ("df[['x', 'Unit Price']]", "'unit price'"), ("df.groupby('nam').sum()", "'Name'"),
+                           ("df.merge(df, on='Nme')", "'Name'"), ("df.sort_values('unit_price')", "'unit price'"),
+                           ("df.loc[0, 'UNIT PRICE']", "'unit price'"), ("df.drop(columns='zzz')", None)):
+            text = cell_of(client, code, session=s)[1]
+            assert "the labels are: 'Name', 'unit price'\n" in text, (code, text)
+            equal("did you mean %s? " % near in text, near is not None, text)
+        for code in ("{'Name': 1}['name']", "df.attrs['name']"):
+            text = cell_of(client, code, session=s)[1]
+            assert "KeyError: 'name'" in text and "labels" not in text, text
+        text = cell_of(client, "pd.DataFrame([range(500)], columns=['c%d' % i for i in range(500)])['c5000']", session=s)[1]
+        assert "'c19', ... (500)" in text and "'c20'" not in text, text
+        close(client, s)
+
+
+@test
+def a_block_without_an_end_is_named(ctx):
+    """It is ignored, as PEP 723 wants it."""
+    block = "# /// script\n# dependencies = ['a-b']\n"
+    with ctx.client() as client:
+        for before, line in (("", 1), ("x = 1\n", 2)):
+            o, (cell, text) = client.run(before + block + "print(1)"), cell_of(client, before + block + "print(1)", close=True)
+            for status, out, err in ((o.status, o.stdout, o.structured["stderr"]), (cell["status"], cell["stdout"], cell["stderr"])):
+                equal((status, out), ("ok", "1\n"))
+                equal(err, "(line %d: the block # /// script has no end # ///, so it is ignored)\n" % line)
+        for script in ("print('# /// script')", "# /// script\n# requires-python = '>=3'\n#\n# ///\n", "# /// scripts\n1"):
+            equal(client.run(script).structured["stderr"], "", script)
+
+
+@test
+def input_says_where_text_comes_from(ctx):
+    with ctx.client() as client:
+        assert "input() here: write the value into the code, or give it in the argument stdin" in client.run("input()").text
+        text = cell_of(client, "input()", close=True)[1]
+        assert "or use run_script, which has an argument stdin" in text, text
+        equal(client.run("input()", stdin="a\n").result["json"], "a")
+
+
 # ---- where a script was when it ended ----
 
 LOOP = """import time
@@ -494,6 +539,65 @@ def signals_are_those_of_python(ctx):
 
 
 # ---- how much of it ----
+
+@test
+def equal_lines_are_folded(ctx):
+    """Those that follow each other; the structured form has all."""
+    with ctx.client() as client:
+        code = "for i in range(300): print('slow: try again')\nprint('b\\nb\\n\\n\\n' + 'c' * 60)\nprint('c' * 60)\nprint('end')"
+        o = client.run(code)
+        equal(o.stdout.count("slow"), 300)
+        assert o.text.startswith("stdout:\nslow: try again\n... (the line above 299 more times)\nb\nb\n\n\n%s\n"
+                                 "... (the line above 1 more times)\nend\n" % ("c" * 60)), o.text
+        text = cell_of(client, code + "\n1/0", close=True)[1]
+        equal((text.count("slow"), text.count("299 more times")), (1, 1), text)
+        # A value is what it is.
+        equal(client.run("class A:\n    def __repr__(self): return 'same line\\n' * 50\nA()").text.count("same line"), 50)
+        # What is equal leaves room for what is not.
+        text = client.run("for i in range(20000): print('the same line again and again')\nprint('last')").text
+        assert "19999 more times)\nlast\n" in text and not re.search(REST, text), text[-300:]
+
+
+@test
+def counts_of_bytes_are_exact(ctx):
+    """Shown and left out together are all; what spill has kept is not said to be dropped."""
+    with ctx.client() as client:
+        for more in ({}, {"spill": True}):
+            for number in (3000000, 100000):
+                o = client.run("import sys\nfor i in range(%d): sys.stdout.write('%%09d' %% i)" % (number // 9), **more)
+                left = int(re.search(r"\[(\d+) bytes are left out here", o.text)[1])
+                shown = sum(map(len, re.findall(r"\d{1000,}", o.text)))
+                equal(shown + left, number // 9 * 9, (number, more, o.text[-200:]))
+                spilled = bool(o.structured.get("spilled"))
+                equal(spilled, number == 3000000 and bool(more))
+                equal("dropped: spill: true keeps them" in o.text, number == 3000000 and not more, o.text[-300:])
+                equal("All of the output is at the uris below" in o.text, spilled, o.text[-600:])
+
+
+@test
+def a_syntax_error_says_its_line_once(ctx):
+    with ctx.client() as client:
+        for first, text in (("script.py", client.run("x = = 1").text), ("<cell 1>", cell_of(client, "x = = 1", close=True)[1])):
+            equal(text.partition("\n")[0], "SyntaxError: invalid syntax (%s, line 1)" % first)
+        # One in another text is at a line of the script, too.
+        assert client.run("\n\neval('x = ')").text.startswith("SyntaxError: invalid syntax (<string>, line 1) (line 3)\n")
+
+
+@test
+def a_picture_is_sent_once(ctx):
+    """In one cell; a sentence names the first one."""
+    code = "from PIL import Image\ni = Image.new('RGB', (20, 20), 'red')\ndisplay(i)\ndisplay(Image.new('RGB', (20, 20), 'blue'))\ndisplay(i)\ni"
+    with ctx.client() as client:
+        if not client.run("import importlib.util as u\nbool(u.find_spec('PIL'))").result["json"]:
+            raise Skip("PIL is not installed", missing=True)
+        first = call(client, "run_repl", code=code, timeout_seconds=120)
+        s = first["structuredContent"]["session"]
+        for result, n in ((client.run(code, timeout_seconds=120).raw, 2), (first, 2), (call(client, "run_repl", session=s, code="i"), 1)):
+            text = text_of(result)
+            equal([block["type"] for block in result["content"]].count("image"), n, text)
+            equal(text.count("the same picture as display-0"), 2 * n - 2, text)
+        close(client, s)
+
 
 @test
 def of_a_progress_bar_the_last_state_is_read(ctx):

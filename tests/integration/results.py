@@ -338,9 +338,9 @@ def shows_are_capped(ctx):
                             "png = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', "
                             "1, 1, 8, 0, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(b'\\0\\0'))\n"
                             "end = chunk(b'IEND', b'')\n"
-                            "class P:\n    def _repr_png_(self):\n        return png + "
-                            "chunk(b'teXt', b'k\\0' + bytes(1500000)) + end\n"
-                            "display(P(), P(), P())\nprint('\\x01' * (1 << 20))"))
+                            "class P:\n    def __init__(self, n): self.n = n\n    def _repr_png_(self):\n        return png + "
+                            "chunk(b'teXt', b'k\\0' + bytes([self.n]) * 1500000) + end\n"
+                            "display(P(0), P(1), P(2))\nprint('\\x01' * (1 << 20))"))
         assert images(o) in ([(1, 1)] * 2, [(1, 1)] * 3), images(o)
         assert "the whole one is /workspace/display-2.png" in o.text, o.text
         equal([f["path"] for f in o.structured["files"]], ["display-2.png"])

@@ -101,7 +101,8 @@ say_outcome(FILE *to, const struct outcome *outcome, const char *advice,
 	/* reader NULL: without a bound. */
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const struct outcome_stream *stream = &outcome->stream[i];
-		const struct readable readable = { stream->text, stream->len, names[i], 0, false };
+		const struct readable readable = { .text = stream->text, .len = stream->len,
+						   .name = names[i] };
 		bool shared = outcome->stream[!i].len > 0;
 		size_t len;
 		char *text;
@@ -133,7 +134,8 @@ say_outcome(FILE *to, const struct outcome *outcome, const char *advice,
 static void
 exec_sandbox_answer(const struct outcome *outcome, unsigned int, const struct tool_host *host)
 {
-	const struct reader reader = { host, outcome->id, host->config->exec_sandbox.text_tokens };
+	const struct reader reader = { .host = host, .execution_id = outcome->id,
+				       .tokens = host->config->exec_sandbox.text_tokens };
 	bool ran = outcome_ran(outcome->status);
 	char advice[MISSING_ADVICE] = "";
 	own_mem char *whole = NULL;

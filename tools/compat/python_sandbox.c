@@ -261,6 +261,14 @@ sandbox_write_text(struct jsonout *out, const char *key, const struct readable *
 }
 
 static void
+write_part(struct jsonout *out, const char *name, const char *text, const struct reader *reader)
+{
+	const struct readable part = { .text = text, .len = strlen(text), .name = name };
+
+	sandbox_write_text(out, name, &part, 8, reader);
+}
+
+static void
 write_streams(struct jsonout *out, const struct outcome *outcome, bool quiet,
 	      const struct reader *reader)
 {
@@ -268,7 +276,7 @@ write_streams(struct jsonout *out, const struct outcome *outcome, bool quiet,
 
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const struct outcome_stream *stream = &outcome->stream[i];
-		struct readable text = { stream->text, 0, names[i], 0, false };
+		struct readable text = { .text = stream->text, .len = 0, .name = names[i] };
 
 		if (!quiet)
 			text.len = jsonout_fit(stream->text, stream->len, STREAM_COST_MAX);
@@ -292,7 +300,7 @@ sandbox_write_result(struct jsonout *out, const struct outcome *outcome,
 		jsonout_key(out, "result");
 		jsonout_raw(out, json, len);
 	} else if (shown) {
-		const struct readable text = { shown, strlen(shown), "result", 0, false };
+		const struct readable text = { .text = shown, .len = strlen(shown), .name = "result" };
 
 		sandbox_write_text(out, "result", &text, 4, reader);
 	} else {
@@ -375,20 +383,15 @@ write_failure(struct jsonout *out, const struct outcome *outcome, const struct r
 		/* str() of an exception may be empty. */
 		if (!*message)
 			message = type;
-		sandbox_write_text(out, "error", &(struct readable){ message, strlen(message), "error", 0, false }, 8,
-				   reader);
+		write_part(out, "error", message, reader);
 	} else if (outcome->status == OUTCOME_TIMEOUT) {
 		jsonout_member_text(out, "error", "Execution timeout");
 		jsonout_member_uint(out, "timeout", outcome->limits->wall_ms / 1000);
 	} else {
 		jsonout_member_text(out, "error", outcome->message ? outcome->message : "");
 	}
-	if (type && outcome->error_traceback) {
-		const char *text = outcome->error_traceback;
-
-		sandbox_write_text(out, "traceback", &(struct readable){ text, strlen(text), "traceback", 0, false },
-				   8, reader);
-	}
+	if (type && outcome->error_traceback)
+		write_part(out, "traceback", outcome->error_traceback, reader);
 }
 
 static void
@@ -418,9 +421,9 @@ write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int f
 static void
 sandbox_answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
-	const struct reader all = { host, NULL, 0 };
-	const struct reader reader = { host, outcome->id,
-				       host->config->python_sandbox.text_tokens };
+	const struct reader all = { .host = host };
+	const struct reader reader = { .host = host, .execution_id = outcome->id,
+				       .tokens = host->config->python_sandbox.text_tokens };
 	bool ran = outcome_ran(outcome->status);
 	struct tool_writer w;
 	struct jsonout text;

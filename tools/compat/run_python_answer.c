@@ -156,7 +156,8 @@ output_of(const struct outcome *outcome, const struct reader *reader)
 			continue;
 		output.text[i] = stream->text;
 		if (share > 0 && len > share) {
-			const struct readable text = { stream->text, len, names[i], 0, false };
+			const struct readable text = { .text = stream->text, .len = len,
+							   .name = names[i] };
 
 			output.text[i] = output.made[i] = readable_make(&text, share, reader, &len);
 		}
@@ -180,7 +181,7 @@ python_answer_value_of(const struct outcome *outcome)
 static char *
 take_share(char *text, const char *name, unsigned int n, const struct reader *reader, size_t *len_r)
 {
-	const struct readable readable = { text, strlen(text), name, 0, false };
+	const struct readable readable = { .text = text, .len = strlen(text), .name = name };
 	size_t share = reader_share(reader, n);
 	char *made;
 
@@ -356,14 +357,15 @@ log_text(const struct tool_host *host, enum log_level level, const char *text, s
 void
 run_python_answer(const struct outcome *outcome, unsigned int, const struct tool_host *host)
 {
-	const struct reader reader = { host, outcome->id, host->config->run_python.text_tokens };
+	const struct reader reader = { .host = host, .execution_id = outcome->id,
+				       .tokens = host->config->run_python.text_tokens };
 	bool ran = outcome_ran(outcome->status);
 	struct tool_writer w;
 
 	static const enum log_level levels[STREAM_COUNT] = {
 		[STREAM_STDOUT] = LEVEL_INFO, [STREAM_STDERR] = LEVEL_WARNING,
 	};
-	const struct reader all = { host, NULL, 0 };
+	const struct reader all = { .host = host };
 	const struct python_output output = output_of(outcome, &all);
 
 	for (int i = 0; i < STREAM_COUNT; i++) {

@@ -116,7 +116,8 @@ say_background(FILE *to, const char *name, const struct outcome_stream *stream)
 {
 	/* The structured answer has the whole. */
 	static const struct reader no_reader = { .execution_id = NULL };
-	const struct readable readable = { stream->text, stream->len, NULL, 0, true };
+	const struct readable readable = { .text = stream->text, .len = stream->len,
+					   .has_frames = true };
 
 	if (stream->len == 0)
 		return;

@@ -277,6 +277,64 @@ with_folded_frames(const char *text, size_t len, size_t *len_r)
 	return made;
 }
 
+/* ---- equal lines ---- */
+
+/* How many equal lines follow a whole line. */
+static size_t
+equal_lines(const struct line *line, const char *end)
+{
+	size_t len = (size_t)(line->end - line->at), n = 0;
+
+	while (line->end[-1] == '\n' && (size_t)(end - line->end) >= (n + 1) * len &&
+	       memcmp(line->end + n * len, line->at, len) == 0)
+		n++;
+	return n;
+}
+
+/* Writes equal lines that follow each other once, with their number, where that is shorter. Returns
+ * a copy, malloc'd, and *len_r; or NULL: there are none. */
+static char *
+with_folded_lines(const char *text, size_t len, size_t *len_r)
+{
+	const char *from = text, *end = text + len;
+	char *made = NULL, said[64];
+	FILE *to = NULL;
+	struct line line;
+
+	for (const char *at = text; at < end; at = line.end) {
+		line = line_at(at, end);
+		size_t n = equal_lines(&line, end), bytes = n * (size_t)(line.end - at);
+		size_t said_len = (size_t)snprintf(said, sizeof(said),
+						   "... (the line above %zu more times)\n", n);
+
+		if (bytes <= said_len)
+			continue;
+		if (!to)
+			to = xalloc_check(open_memstream(&made, len_r));
+		fwrite(from, 1, (size_t)(line.end - from), to);
+		fwrite(said, 1, said_len, to);
+		from = line.end += bytes;
+	}
+	if (to) {
+		fwrite(from, 1, (size_t)(end - from), to);
+		xalloc_check(fclose(to) == 0 ? made : NULL);
+	}
+	return made;
+}
+
+/* The bytes between head and tail, of the output itself: without the line that says that some were
+ * dropped (engine/output.c), and with those. */
+static uint64_t
+left_out(const struct readable *text, const char *head, size_t len)
+{
+	char line[96];
+	int n = snprintf(line, sizeof(line), "\n[... %llu bytes not shown ...]\n",
+			 (unsigned long long)text->dropped);
+
+	return text->dropped && memmem(head, len, line, (size_t)n)
+		? len - (size_t)n + text->dropped : len;
+}
+
 /* Writes where the rest, from byte first on, can be read, as the end of a sentence. The uri that is
  * named is the one of a piece: the whole may be far more than a model can read. */
 static void
@@ -292,6 +350,8 @@ say_rest(FILE *to, const struct readable *text, size_t first, const struct reade
 	if (uri)
 		fprintf(to, "To read on: the resource %s?bytes=%zu-%zu, for some minutes; to search it, "
 			"pass this uri without ?bytes in files", uri, first, last);
+	else if (reader->has_parts)
+		fputs("All of the output is at the uris below", to);
 	else
 		fputs("Print less, or write to a file in /workspace and print parts of it", to);
 }
@@ -312,6 +372,14 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 		free(made);
 		at = made = folded;
 	}
+	if (text->folds) {
+		char *folded = with_folded_lines(at, len, &len);
+
+		if (folded) {
+			free(made);
+			at = made = folded;
+		}
+	}
 	if (budget == 0 || len <= budget) {
 		fwrite(at, 1, len, to);
 		free(made);
@@ -323,7 +391,8 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 	while (tail < len && continues_character(at[tail]))
 		tail++;
 	fwrite(at, 1, head, to);
-	fprintf(to, "\n... [%zu bytes are left out here. ", tail - head);
+	fprintf(to, "\n... [%llu bytes are left out here. ",
+		(unsigned long long)left_out(text, at + head, tail - head));
 	say_rest(to, text, memcmp(at, text->text, head) == 0 ? head : 0, reader);
 	fputs("] ...\n", to);
 	fwrite(at + tail, 1, len - tail, to);

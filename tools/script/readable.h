@@ -21,6 +21,8 @@ struct readable {
 					 */
 	size_t unsaid;			/* bytes behind len, kept with it but not written */
 	bool has_frames;		/* frames of libraries in its tracebacks are folded */
+	bool folds;			/* so are equal lines that follow each other */
+	uint64_t dropped;		/* bytes that its middle lacks, which it says in a line */
 };
 
 /* The reader of an answer, and the execution. Borrowed. */
@@ -28,12 +30,14 @@ struct reader {
 	const struct tool_host *host;
 	const char *execution_id;	/* NULL: nothing is kept */
 	uint32_t tokens;		/* for the texts of the answer together; 0: no limit */
+	bool has_parts;			/* the answer lists addresses of the whole output */
 };
 
 /* One n-th of the reader's tokens, in bytes; 0: no limit. */
 size_t reader_share(const struct reader *reader, unsigned int n);
 
-/* Writes the text. Of a line with carriage returns, only the last state is written. If the text is
+/* Writes the text. Of a line with carriage returns, only the last state is written. Of equal lines
+ * that follow each other, one is written, and how many more there are. If the text is
  * longer than budget bytes, its head and its tail are written, with a line between them that says
  * how much is left out, and where the rest can be read. The whole text is kept for the reader
  * if there is room and the text has a name (tools/shared/resources.h). budget 0: no limit. The

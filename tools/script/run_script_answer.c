@@ -54,6 +54,7 @@ struct shown {
 	size_t cut;		/* bytes left out at its end */
 	size_t unsaid;		/* bytes behind len that the text of the answer has elsewhere */
 	bool has_frames;	/* it may have tracebacks, whose frames of libraries are folded */
+	uint64_t dropped;	/* bytes of the output that were dropped in its middle */
 	const char *note;	/* a line behind what is unsaid that is said; NULL: there is none */
 	size_t note_len;
 };
@@ -80,7 +81,7 @@ struct report {
 static struct shown
 answer_shown(const char *text)
 {
-	return (struct shown){ text, text ? strlen(text) : 0, 0, 0, false, NULL, 0 };
+	return (struct shown){ text, text ? strlen(text) : 0, 0, 0, false, 0, NULL, 0 };
 }
 
 /* ---- shortening ---- */
@@ -160,9 +161,10 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		report.stream[i] = (struct shown){ outcome->stream[i].text,
 						   outcome->stream[i].len, 0, 0,
-						   i == STREAM_STDERR, NULL, 0 };
+						   i == STREAM_STDERR,
+						   outcome->stream[i].dropped, NULL, 0 };
 	report.both = (struct shown){ outcome->transcript, outcome->transcript_len, 0, 0, true,
-				      NULL, 0 };
+				      0, NULL, 0 };
 	if (outcome->status != OUTCOME_OK) {
 		bool raised = outcome->status == OUTCOME_ERROR && outcome->error_type;
 
@@ -357,7 +359,8 @@ say_part(FILE *to, const struct report *report, const struct shown *text, const 
 	 unsigned int n)
 {
 	const struct readable readable = { text->at, text->len, name, text->unsaid,
-					   text->has_frames };
+					   text->has_frames, text != &report->repr,
+					   text->dropped };
 
 	readable_say(to, &readable, reader_share(&report->reader, n), &report->reader);
 }
@@ -470,6 +473,17 @@ script_answer_say_streams(FILE *to, const struct report *report)
 		say_displayed(to, report, "", &none);
 }
 
+/* Does the message end with the line, as that of a syntax error does? */
+static bool
+names_line(const struct report *report)
+{
+	const struct shown *message = &report->error_message;
+	char line[32];
+	size_t len = (size_t)snprintf(line, sizeof(line), ", line %u)", report->error_line);
+
+	return message->len > len && memcmp(message->at + message->len - len, line, len) == 0;
+}
+
 static void
 say_error(FILE *to, const struct report *report)
 {
@@ -487,7 +501,7 @@ say_error(FILE *to, const struct report *report)
 	} else {
 		fprintf(to, "%.*s: ", (int)report->error_type.len, report->error_type.at);
 		say_part(to, report, &report->error_message, NULL, 8);
-		if (report->error_line)
+		if (report->error_line && !names_line(report))
 			fprintf(to, " (line %u)", report->error_line);
 		fputc('\n', to);
 	}
@@ -555,7 +569,7 @@ say_summary(FILE *to, const struct report *report)
 	/* An exception has exit code 1, which the status says already. */
 	int usual = outcome->status == OUTCOME_ERROR && outcome->error_type ? 1 : 0;
 
-	for (size_t i = 0; i < STREAM_COUNT; i++)
+	for (size_t i = 0; outcome->n_parts == 0 && i < STREAM_COUNT; i++)
 		if (answer_dropped(report, (enum stream)i))
 			fprintf(to, "(%llu bytes of %s were dropped%s)\n",
 				(unsigned long long)answer_dropped(report, (enum stream)i),
@@ -657,7 +671,8 @@ run_script_answer(const struct outcome *outcome, uint32_t tokens,
 	report.found = found_describe(host, outcome);
 	/* With spill the whole is kept already. */
 	report.reader = (struct reader){ host, outcome->n_parts ? NULL : outcome->id,
-					 tokens ? tokens : host->config->mcp.text_tokens };
+					 tokens ? tokens : host->config->mcp.text_tokens,
+					 outcome->n_parts > 0 };
 	script_answer_give(&report, host);
 	json_decref(report.found);
 }
