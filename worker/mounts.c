@@ -239,7 +239,8 @@ copy_file(int root, const char *from, const char *to)
 			return n < 0 ? -errno : -EIO;
 		left -= n;
 	}
-	return 0;
+	/* Python compiles a module anew if its time is not the one in its .pyc file. */
+	return futimens(out, (struct timespec[2]){ st.st_atim, st.st_mtim }) < 0 ? -errno : 0;
 }
 
 /* Mounts a cloned tree on a path of the new root that exists. */

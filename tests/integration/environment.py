@@ -358,6 +358,17 @@ def environment_counts_what_is_yours(ctx):
 
 
 @test
+def copied_files_have_their_times(ctx):
+    """Python compiles a module anew, at each start of a zygote, if its time is another one."""
+    path = os.path.realpath("/usr/lib/python%d.%d/sitecustomize.py" % under_test.version[:2])
+    if under_test.root or not under_test.is_packaged or not path.startswith("/etc/"):
+        raise Skip("this Python has no sitecustomize in /etc")
+    with ctx.client() as client:
+        equal(client.run("import os\nos.stat(%r).st_mtime_ns" % path).result["repr"],
+              str(os.stat(path).st_mtime_ns))
+
+
+@test
 def environment_of_another_profile(ctx):
     with ctx.client() as client:
         equal(look(client, profile="data")[0]["profile"], "data")
