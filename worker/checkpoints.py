@@ -8,7 +8,6 @@ state that ends afterwards, with the rights of the script: the copies are the sc
 
 import contextlib
 import os
-import shutil
 import time
 from stat import S_IMODE, S_ISDIR, S_ISFIFO, S_ISLNK, S_ISREG
 
@@ -158,10 +157,23 @@ def copy_tree(place, to):
         dress(target, before)
 
 
+def remove_tree(path):
+    """Removes what it can. Without shutil, whose import takes time at the start of each zygote; and
+    here the script may have a file of that name."""
+    if os.path.islink(path):
+        return
+    for at, dirs, files in os.walk(path, topdown=False):
+        for entry in [os.path.join(at, name) for name in dirs + files]:
+            with contextlib.suppress(OSError):
+                (os.unlink if not os.path.isdir(entry) or os.path.islink(entry) else os.rmdir)(entry)
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
+
+
 def empty(place):
     for entry in list(os.scandir(place)):
         if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
+            remove_tree(entry.path)
         else:
             os.unlink(entry.path)
 
@@ -170,19 +182,19 @@ def make_copy(source, folder, number, name):
     """Copies source to the folder, under that name when the copy is complete."""
     making, made = "%s/making-%d" % (folder, number), "%s/%s" % (folder, name)
     for path in making, made:
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
     try:
         os.makedirs(making, 0o700)
         copy_tree(source, making)
         os.rename(making, made)
     except BaseException:
-        shutil.rmtree(making, ignore_errors=True)
+        remove_tree(making)
         raise
 
 
 def keep_files(number):
     """Keeps a copy of all files for a checkpoint. What was kept before is dropped."""
-    shutil.rmtree("%s/%d" % (KEPT, number), ignore_errors=True)
+    remove_tree("%s/%d" % (KEPT, number))
     measure_tree(PLACE, FILES_MOST, BYTES_MOST)
     make_copy(PLACE, KEPT, number, str(number))
 
