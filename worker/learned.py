@@ -539,9 +539,16 @@ def import_hidden(name):
     before = set(sys.modules)
     why, names = import_watched(name, noted(name), {})
     if why:
+        write_refusal(name, why)
         end_group()
     hide_loaded(before)
     return names
+
+
+def write_refusal(name, why):
+    """Writes a line to the service's log: a process that ends can send no reason."""
+    text = ascii("%s: %s" % (name, why))[1:-1].replace('"', "'")
+    os.write(2, ('zygote-refuses-module text="%.400s"\n' % text).encode())
 
 
 def hide_loaded(before):

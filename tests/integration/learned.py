@@ -18,6 +18,7 @@ from operate import Directory, command
 from package_index import NGINX, Index
 from package_store import config as store_config, install, new_store
 from supervisor import Supervisor, comm, descendants, read_text
+import waits
 from waits import until
 
 tests.clear()	# those of operate.py
@@ -59,6 +60,16 @@ MODULES = {
     "networkx.py": SLOW + BORN + "import os\nTRIED = os.getpgrp() != os.getpid()\n",
     "sympy.py": SLOW + BORN + "import subprocess, threading\nsubprocess.Popen(['sleep', '123456'])\n"
                 "threading.Thread(target=int).start()\n",
+    # It behaves in its trial, and not in the zygote.
+    "turns.py": SLOW + BORN + """import threading
+def is_zygote(pid):
+    try:
+        return "zygote" in open("/proc/%d/comm" % pid).read()
+    except OSError:
+        return False
+if is_zygote(BORN[0]) and not is_zygote(BORN[1]):
+    threading.Thread(target=int).start()
+""",
     "opens.py": SLOW + "import socket\nleft = socket.socket()\n",
     "calls.py": SLOW + "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 1))\n"
                        "except OSError:\n    pass\n",
@@ -366,8 +377,9 @@ def known_packages_are_imported_at_once(ctx):
             equal(output(client, "import %s\nprint(%s.TRIED)" % (name, name)), "False")
         assert "zygote-tries-modules" not in service.log(), service.log()
         output(client, "import sympy")
-        service.wait_logged("sympy: starts a thread")
-        assert "zygote-tries-modules" in service.log(), service.log()
+        service.wait_logged('zygote-refuses-module text="sympy: starts a thread"')
+        service.wait_logged("zygote-tries-modules")
+        service.wait_logged('module-not-learned profile=basic text="sympy: starts a thread"')
         for name in "requests", "networkx":
             until_learned(client, name)
         output(client, "import sympy")
@@ -380,6 +392,50 @@ def known_packages_are_imported_at_once(ctx):
         shown = command(ctx, "status", "--admin-socket", service.directory.socket).stdout
         assert "basic: learned requests networkx;" in shown, shown
         assert "basic: not learned: sympy: starts a thread\n" in shown, shown
+
+
+@test(private=True)
+def a_refusal_after_the_trial_is_logged(ctx):
+    """The zygote ends before it has made a worker, and scripts run as before."""
+    with learning(ctx, learn="turns") as (service, client):
+        output(client, "import turns")
+        service.wait_logged('zygote-refuses-module text="turns: starts a thread"')
+        until("its zygote is given up", lambda: len(zygotes(service)) == 1)
+        assert not is_learned(client, "turns")
+        equal(profile_of(ctx, service)["learned"], [])
+
+
+USUAL = ("numpy pandas scipy.stats matplotlib.pyplot sklearn.linear_model statsmodels.api sympy "
+         "requests")
+
+
+def is_installed(name):
+    return subprocess.run(["/usr/bin/python3", "-c", "import " + name], check=False,
+                          capture_output=True).returncode == 0
+
+
+@test(private=True)
+def the_usual_packages_are_learned(ctx):
+    """The real ones, with the built-in list: none is refused, and a script that imports them once their
+    zygote is ready finds all. One script has all: so one zygote learns them at once."""
+    installed = list(filter(is_installed, USUAL.split()))
+    if not installed:
+        raise Skip("none of them is installed", missing=True)
+    with Directory() as directory, Supervisor(ctx.options.build, directory.config()) as service:
+        service.directory = directory
+        service.wait_ready()
+        with ctx.client(path=service.socket) as client:
+            script = "\n".join("import " + name for name in installed)
+            output(client, script, timeout_seconds=300)
+            until("they are learned", lambda: set(installed) <= set(
+                profile_of(ctx, service)["learned"]), waits.bound * 4)
+            before = profile_of(ctx, service)
+            output(client, script)
+            after = profile_of(ctx, service)
+            equal([after[key] - before[key] for key in ("learned_hits", "learned_misses")], [1, 0])
+            equal(after["unlearned"], [])
+        assert "module-not-learned" not in service.log(), service.log()
+        assert "zygote-tries-modules" not in service.log(), service.log()
 
 
 @test()
