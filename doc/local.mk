@@ -16,7 +16,7 @@ dist_man_MANS += \
 	doc/man/mcp-pythond.8
 dist_doc_DATA = README.md doc/agents.md doc/containers.md doc/docker-seccomp.json doc/doors.md doc/features.md \
 	doc/hacking.md doc/moving.md doc/operators.md doc/threat-model.md doc/findings.md doc/finite.md \
-	doc/reliability.md
+	doc/reliability.md doc/views.md
 EXTRA_DIST += doc/site
 architecturedir = $(docdir)/architecture
 dist_architecture_DATA = doc/architecture/README.md doc/architecture/egress.md doc/architecture/execution.md \

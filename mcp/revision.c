@@ -288,9 +288,23 @@ declares_forms(const struct revision *revision, const json_t *elicitation)
 	       !declares(elicitation, "url");
 }
 
+/* Does the client show pages of the type that views have? */
+static bool
+declares_views(const json_t *views)
+{
+	const json_t *type;
+	size_t i;
+
+	json_array_foreach(json_object_get(views, "mimeTypes"), i, type)
+		if (json_is_string(type) && strcmp(json_string_value(type), VIEW_TYPE) == 0)
+			return true;
+	return false;
+}
+
 unsigned int
 revision_abilities(const struct revision *revision, const json_t *capabilities)
 {
+	const json_t *extensions = json_object_get(capabilities, "extensions");
 	unsigned int abilities = 0;
 
 	if (revision->elicits &&
@@ -300,10 +314,11 @@ revision_abilities(const struct revision *revision, const json_t *capabilities)
 		abilities |= CLIENT_SAMPLES;
 	if (declares(capabilities, "roots"))
 		abilities |= CLIENT_HAS_ROOTS;
-	if (revision->modern &&
-	    declares(json_object_get(capabilities, "extensions"), EXTENSION_TASKS))
+	if (revision->modern && declares(extensions, EXTENSION_TASKS))
 		abilities |= CLIENT_TAKES_TASKS;
-	if (declares(json_object_get(capabilities, revision->modern ? "extensions" : "experimental"),
+	if (declares_views(json_object_get(extensions, EXTENSION_VIEWS)))
+		abilities |= CLIENT_SHOWS_VIEWS;
+	if (declares(revision->modern ? extensions : json_object_get(capabilities, "experimental"),
 		     EXTENSION_CLIENT_TOOLS))
 		abilities |= CLIENT_HAS_TOOLS;
 	return abilities;
@@ -316,9 +331,21 @@ revision_write_empty(const struct revision *revision, struct jsonout *out)
 	jsonout_close(out, '}');
 }
 
+/* Hosts of before the extension's first revision know only the flat key. */
+static void
+write_view(struct jsonout *out, const char *uri)
+{
+	jsonout_member_open(out, "_meta", '{');
+	jsonout_member_open(out, "ui", '{');
+	jsonout_member_text(out, "resourceUri", uri);
+	jsonout_close(out, '}');
+	jsonout_member_text(out, "ui/resourceUri", uri);
+	jsonout_close(out, '}');
+}
+
 static void
 revision_write_tool(const struct revision *revision, struct jsonout *out,
-		    const struct tool_description *tool)
+		    const struct tool_description *tool, bool views)
 {
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "name", tool->name);
@@ -339,17 +366,19 @@ revision_write_tool(const struct revision *revision, struct jsonout *out,
 		jsonout_member_bool(out, "openWorldHint", tool->open_world);
 		jsonout_close(out, '}');
 	}
+	if (views && tool->view)
+		write_view(out, tool->view);
 	jsonout_close(out, '}');
 }
 
 void
 revision_write_tools(const struct revision *revision, struct jsonout *out,
-		     const struct tool_description *tools, size_t n_tools)
+		     const struct tool_description *tools, size_t n_tools, bool views)
 {
 	revision_open_result(revision, out, "complete");
 	jsonout_member_open(out, "tools", '[');
 	for (size_t i = 0; i < n_tools; i++)
-		revision_write_tool(revision, out, &tools[i]);
+		revision_write_tool(revision, out, &tools[i], views);
 	jsonout_close(out, ']');
 	revision_write_caching(revision, out, TTL_LIST_MS, "private");
 	jsonout_close(out, '}');

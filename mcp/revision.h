@@ -32,6 +32,10 @@ struct tool_log;
 /* The extension by which calls may become tasks. */
 #define EXTENSION_TASKS "io.modelcontextprotocol/tasks"
 
+/* The extension by which tools have views: pages that a client shows beside their answers. */
+#define EXTENSION_VIEWS "io.modelcontextprotocol/ui"
+#define VIEW_TYPE "text/html;profile=mcp-app"
+
 /* An extension of this server: tools that live in the client (mcp/client_tools.h). */
 #define EXTENSION_CLIENT_TOOLS "io.github.mcp-pythond/client-tools"
 #define METHOD_CLIENT_TOOL EXTENSION_CLIENT_TOOLS "/call"
@@ -144,7 +148,7 @@ void revision_write_discovered(const struct revision *revision, struct jsonout *
 			       const struct catalog *catalog, const char *instructions);
 void revision_write_empty(const struct revision *revision, struct jsonout *out);
 void revision_write_tools(const struct revision *revision, struct jsonout *out,
-			  const struct tool_description *tools, size_t n_tools);
+			  const struct tool_description *tools, size_t n_tools, bool views);
 
 /* Writes the answer of a run, as the result of the method that has started it: tools/call,
  * prompts/get or resources/read. */

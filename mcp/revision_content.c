@@ -81,6 +81,8 @@ write_contents(struct jsonout *out, const struct content *block)
 		jsonout_text(out, block->text, block->text_len);
 	else
 		jsonout_base64(out, block->data, block->data_len);
+	if (block->meta)
+		jsonout_member_raw(out, "_meta", block->meta);
 	jsonout_close(out, '}');
 }
 

@@ -72,6 +72,8 @@ struct tool_description {
 	char *output_schema;		/* NULL: none */
 	bool read_only, destructive, idempotent, open_world;	/* hints to clients */
 	enum tool_task task;
+	const char *view;		/* static: the uri of the page that shows its answers;
+					 * NULL: none */
 };
 
 void tool_description_done(struct tool_description *description);
@@ -95,6 +97,7 @@ struct content {
 	size_t data_len;
 	const char *mime_type;		/* NULL: not known (of resources and links) */
 	const char *uri, *name;
+	const char *meta;		/* of a resource: a JSON object text; NULL: none */
 	const char *title, *description;	/* of a link; NULL: none */
 	uint64_t size;			/* of a link, bytes; 0: not known */
 	const char *role;		/* of a prompt: "user" (NULL) or "assistant" */
@@ -160,6 +163,7 @@ enum client_ability {
 	CLIENT_HAS_ROOTS = 4,
 	CLIENT_TAKES_TASKS = 8,
 	CLIENT_HAS_TOOLS = 16,		/* it has tools for scripts to call */
+	CLIENT_SHOWS_VIEWS = 32,	/* it shows pages that come with tools */
 };
 
 enum question_kind {
@@ -281,6 +285,7 @@ struct tool {
 	/* A run that takes longer than task_after_seconds becomes a task with this status text, if
 	 * its client takes tasks. NULL: it does not. */
 	const char *long_status;
+	const char *view;		/* as in struct tool_description */
 	/* What it says of itself in every configuration. description NULL: describe says it. */
 	struct tool_text says;
 	/* Fills in *description_r, with the limits in force. NULL, and nothing in says: it is not

@@ -58,6 +58,7 @@ hash_tool(uint64_t hash, const struct tool_description *tool)
 	hash = hash_text(hash, tool->name);
 	hash = hash_text(hash, tool->title);
 	hash = hash_text(hash, tool->description);
+	hash = hash_text(hash, tool->view);
 	hash = hash_text(hash, tool->input_schema);
 	return hash_text(hash, tool->output_schema);
 }
@@ -96,6 +97,7 @@ tool_list_describe(const struct tool *tool, const struct config *config,
 	schema = listing_of(shown_r->input_schema, config->mcp.arguments == ARGUMENTS_ALL);
 	free(shown_r->input_schema);
 	shown_r->input_schema = schema;
+	shown_r->view = config->mcp.views == VIEWS_AUTO ? tool->view : NULL;
 	if (!config->mcp.output_schemas) {
 		free(shown_r->output_schema);
 		shown_r->output_schema = NULL;
@@ -162,10 +164,10 @@ tool_list_names(const struct tool_list *list)
 }
 
 void
-tool_list_write(const struct tool_list *list, const struct revision *revision,
+tool_list_write(const struct tool_list *list, const struct revision *revision, bool views,
 		struct jsonout *out)
 {
-	revision_write_tools(revision, out, list->tool, list->n);
+	revision_write_tools(revision, out, list->tool, list->n, views);
 }
 
 /* ---- all of them ---- */

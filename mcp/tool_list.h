@@ -37,8 +37,8 @@ const char *tool_list_instructions(const struct tool_list *list);
 /* The names of the tools, with commas between; malloc'd. */
 char *tool_list_names(const struct tool_list *list);
 
-/* Writes the result of tools/list in the form of the revision. */
-void tool_list_write(const struct tool_list *list, const struct revision *revision,
+/* Writes the result of tools/list in the form of the revision. views: the client shows views. */
+void tool_list_write(const struct tool_list *list, const struct revision *revision, bool views,
 		     struct jsonout *out);
 
 /* ---- schemas as tools/list shows them (listing.c) ----

@@ -119,6 +119,9 @@ enum config_unknown_uids { UNKNOWN_UIDS_REFUSE = 1, UNKNOWN_UIDS_ALLOW };
 /* Which clients get structuredContent, and outputSchema if output_schemas is set. */
 enum config_structured { STRUCTURED_AUTO = 1, STRUCTURED_YES, STRUCTURED_NO };
 
+/* Which clients get views: those that show them, or none. */
+enum config_views { VIEWS_AUTO = 1, VIEWS_NO };
+
 struct config {
 	struct {
 		char *socket;		/* path; NULL: chosen at start */
@@ -188,6 +191,7 @@ struct config {
 		uint32_t arguments;	/* which ones tools/list shows: enum config_arguments */
 		uint32_t structured;	/* enum config_structured */
 		uint32_t output_schemas;	/* tools/list has the schemas of answers */
+		uint32_t views;		/* enum config_views */
 		uint32_t text_tokens;	/* length of an answer's text, roughly; 0: any */
 		char *state_key_file;	/* path; NULL: a new key at each start */
 		uint32_t ask_seconds;	/* the time that a client has to answer a question */

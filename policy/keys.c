@@ -113,6 +113,7 @@ static const struct key keys[] = {
 	CHOICE_KEY("mcp", "arguments",   mcp.arguments, "common|all", "common"),
 	CHOICE_KEY("mcp", "structured",  mcp.structured, "auto|yes|no", "auto"),
 	KEY("mcp", "output_schemas",     BOOL,  mcp.output_schemas,     0, 1,         1, "no"),
+	CHOICE_KEY("mcp", "views",       mcp.views, "auto|no", "auto"),
 	KEY("mcp", "text_tokens",        U32,   mcp.text_tokens,        0, 1000000,   1, "8000"),
 	KEY("mcp", "state_key_file",     PATH,  mcp.state_key_file,     1, 4095,      1, ""),
 	KEY("mcp", "ask_seconds",        U32,   mcp.ask_seconds,        1, 86400,     1, "300"),

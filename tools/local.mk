@@ -127,13 +127,17 @@ EMBEDDED = \
 	tools/packages/resolve_packages.h \
 	tools/packages/build_package.h \
 	tools/packages/fetch_packages.h \
-	tools/packages/compile_packages.h
+	tools/packages/compile_packages.h \
+	tools/shared/result_view.h
+# The page of views: one document, written in parts.
+VIEW = views/top.html views/result.css views/body.html views/call.js views/table.js views/result.js \
+	views/result_view.html
 BUILT_SOURCES += $(EMBEDDED)
 CLEANFILES += $(EMBEDDED)
 EXTRA_DIST += tools/shared/embed.py tools/shared/look_script.py tools/shared/look_environment.py \
 	tools/check/look_tools.py tools/compat/look_code.py tools/packages/handed.py tools/packages/resolve_packages.py \
 	tools/packages/build_package.py tools/packages/fetch_packages.py \
-	tools/packages/compile_packages.py
+	tools/packages/compile_packages.py $(VIEW)
 tools/shared/look_script.h: tools/shared/embed.py worker/lenient.py tools/shared/look_script.py
 	$(EMBED)
 tools/check/look_tools.h: tools/shared/embed.py tools/check/look_tools.py
@@ -153,7 +157,10 @@ tools/packages/fetch_packages.h: tools/shared/embed.py tools/packages/handed.py 
 	$(EMBED)
 tools/packages/compile_packages.h: tools/shared/embed.py tools/packages/compile_packages.py
 	$(EMBED)
+tools/shared/result_view.h: tools/shared/embed.py $(VIEW)
+	$(EMBED)
 tools/compat/libtools_compat_a-validate_code.$(OBJEXT): tools/compat/look_code.h
+tools/shared/libtools_shared_a-resources.$(OBJEXT): tools/shared/result_view.h
 tools/shared/libtools_shared_a-requirements.$(OBJEXT): tools/shared/look_script.h
 tools/shared/libtools_shared_a-environment.$(OBJEXT): tools/shared/look_environment.h
 tools/packages/libtools_packages_a-install.$(OBJEXT): tools/packages/resolve_packages.h

@@ -19,6 +19,7 @@
 #include "tools/job/schema/job_input.h"
 #include "tools/job/schema/job_output.h"
 #include "tools/shared/argument_map.h"
+#include "tools/shared/resources.h"
 
 #define JOB_WAIT_MAX 300		/* seconds */
 #define JOB_WAIT_STANDARD 20
@@ -454,6 +455,7 @@ job_cancel(struct tool_run *run, enum cancel_reason)
 
 const struct tool job_tool = {
 	.name = "job",
+	.view = VIEW_URI,
 	.says = {
 		.title = "Follow a background job",
 		.icon = ICON_JOB,

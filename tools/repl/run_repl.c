@@ -17,6 +17,7 @@
 #include "tools/packages/needs.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/environment.h"
+#include "tools/shared/resources.h"
 
 #define JOB_WAIT_S 5		/* a call waits so long behind a job before it is refused */
 #define CALL_WAIT_S 60		/* ... behind another call, and for at most half of its own time */
@@ -504,6 +505,7 @@ refuse_call(const char *reason, const char *text, const struct tool_host *host)
 
 const struct tool run_repl_tool = {
 	.name = "run_repl",
+	.view = VIEW_URI,
 	.policy = "run_repl",
 	.refuse = refuse_call,
 	.long_status = "the cell is running",

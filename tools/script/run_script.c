@@ -519,6 +519,7 @@ run_script_once(const json_t *arguments)
 
 const struct tool run_script_tool = {
 	.name = "run_script",
+	.view = VIEW_URI,
 	.policy = "run_script",
 	.refuse = run_script_refuse,
 	.long_status = "the script is running",

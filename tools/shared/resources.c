@@ -19,10 +19,12 @@
 #include "host/filestore.h"
 #include "policy/chain.h"
 #include "mcp/jsonrpc.h"
+#include "mcp/revision.h"
 #include "policy/config.h"
 #include "tools/shared/file_read.h"
 #include "tools/shared/links.h"
 #include "tools/shared/media.h"
+#include "tools/shared/result_view.h"
 
 TAILQ_HEAD(kept_files, kept_file);
 
@@ -425,6 +427,20 @@ answer_upload(const struct tool_host *host, const char *uri)
 	return true;
 }
 
+/* Answers with the page of views. False: uri is not its address, or there are no views. */
+static bool
+answer_view(const struct tool_host *host, const char *uri)
+{
+	const struct content page = { .kind = CONTENT_RESOURCE, .uri = uri, .mime_type = VIEW_TYPE,
+				      .text = result_view, .text_len = sizeof(result_view) - 1,
+				      .meta = "{\"ui\":{\"prefersBorder\":true}}" };
+
+	if (host->config->mcp.views != VIEWS_AUTO || strcmp(uri, VIEW_URI) != 0)
+		return false;
+	host->on_answer(host->arg, &(struct tool_answer){ .content = &page, .n_content = 1 });
+	return true;
+}
+
 static struct tool_run *
 resources_start(const struct tool_host *host, const json_t *arguments)
 {
@@ -438,7 +454,8 @@ resources_start(const struct tool_host *host, const json_t *arguments)
 		host->on_fail(host->arg, &failure);
 		return NULL;
 	}
-	run = answer_upload(host, range.uri) ? NULL : start_range(host, uri, &range);
+	run = answer_view(host, uri) || answer_upload(host, range.uri)
+		      ? NULL : start_range(host, uri, &range);
 	free(range.uri);
 	return run;
 }

@@ -23,6 +23,10 @@
 #include "engine/file_uri.h"
 #include "mcp/catalog.h"
 
+/* The page that shows the answers of run_script, run_repl and job in clients that can show it. Its
+ * address changes with it, because clients keep it. */
+#define VIEW_URI "ui://mcp-pythond/" PACKAGE_VERSION "/result.html"
+
 #define RESOURCES_TENANT_MAX 1000		/* files of one tenant */
 
 extern const struct resource_provider own_resources;
