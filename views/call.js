@@ -115,6 +115,10 @@ function number(value) {
 	return Number(value).toLocaleString("en-US");
 }
 
+function counted(value, what) {
+	return `${number(value)} ${what}${value === 1 ? "" : "s"}`;
+}
+
 function bytes(value) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 	let size = Number(value), unit = 0;

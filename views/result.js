@@ -12,7 +12,7 @@ function sayStatus(state, text) {
 	const known = STATES[state] || [String(state).replaceAll("_", " "), "bad"];
 	const status = document.getElementById("status");
 	status.className = known[1] + (state === "running" ? " busy" : "");
-	status.textContent = known[0] + (text ? ": " + text : "");
+	status.textContent = known[0] + (text ? ", " + text : "");
 }
 
 /* The status of an answer that has no form for programs: its last line, "[ok, 12 ms]". */
@@ -52,8 +52,8 @@ function script(code, wrong, open) {
 	const lines = String(code).split(/\r\n|[\n\r]/), most = 2000;
 	const pre = make("pre", { class: "code", tabindex: 0, role: "region", "aria-label": "Source" },
 		lines.slice(0, most).map((line, i) => codeLine(line, i + 1, i + 1 === wrong)),
-		lines.length > most ? `... ${number(lines.length - most)} more lines` : null);
-	return make("details", { open }, make("summary", {}, `Source, ${number(lines.length)} lines`), pre,
+		lines.length > most ? `... and ${counted(lines.length - most, "line")} more` : null);
+	return make("details", { open }, make("summary", {}, "Source, " + counted(lines.length, "line")), pre,
 		make("p", { class: "quiet" }, "Marks come from patterns in a line. A line without one can do the same."));
 }
 
@@ -73,7 +73,7 @@ function errorPart(own, lines) {
 			error.line ? ` (line ${error.line})` : ""),
 		line !== undefined && line !== null && line !== 0 ? make("pre", {}, `${error.line}: `, shown(line)) : null,
 		error.advice ? make("p", {}, "Advice: ", shown(error.advice)) : null,
-		error.traceback ? make("details", {}, make("summary", {}, "Traceback"), block("Traceback", error.traceback))
+		error.traceback && !(own.stderr || "").includes(error.traceback) ? make("details", {}, make("summary", {}, "Traceback"), block("Traceback", error.traceback))
 			: null);
 }
 
@@ -109,7 +109,7 @@ function isTable(display) {
 function tablePart(json, session, name) {
 	const columns = json.columns.map(String), total = Number(json.row_count) || json.rows.length;
 	const rows = json.rows.map((row, i) => [i, ...json.columns.map((column) => row[column] ?? null)]);
-	const label = `Table, ${number(total)} rows, ${number(columns.length)} columns`;
+	const label = `Table, ${counted(total, "row")}, ${counted(columns.length, "column")}`;
 	if (total <= rows.length)
 		return table(label, tableHere(columns, rows));
 	if (session && name && canCall())
@@ -328,7 +328,7 @@ function jobParts(own, result) {
 }
 
 function jobList(jobs) {
-	sayStatus("ok", jobs.length === 1 ? "1 job" : number(jobs.length) + " jobs");
+	sayStatus("ok", counted(jobs.length, "job"));
 	return jobs.slice(0, 200).map((one) => jobPart(one.job, one.state === "running",
 		[`${one.tool}: ${one.state}, ${seconds(one.elapsed_ms || 0)}`, one.waits]));
 }
