@@ -237,12 +237,22 @@ egress_on_message(void *arg, struct frame *frame)
 
 /* ---- start ---- */
 
+/* It carries the connections of these executions. */
+static bool
+egress_is_used(void *arg)
+{
+	const struct egress *e = arg;
+
+	return !LIST_EMPTY(&e->grants);
+}
+
 static const struct child_kind egress_kind = {
 	.name = "mcp-python-egress",
 	.launch = LAUNCH_EGRESS,
 	.from = FROM_EGRESS,
 	.writer_max = WRITER_MAX,
 	.start_seconds = START_SECONDS,
+	.is_used = egress_is_used,
 	.on_message = egress_on_message,
 	.on_ending = egress_on_ending,
 	.on_down = egress_on_down,

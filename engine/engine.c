@@ -32,6 +32,7 @@
 #include "engine/upstream.h"
 #include "engine/worker.h"
 #include "engine/zygote.h"
+#include "host/helper.h"
 #include "host/launcher.h"
 #include "host/tasks.h"
 
@@ -63,6 +64,7 @@ on_housekeeping(evutil_socket_t, short, void *arg)
 	LIST_FOREACH(repl, &engine->repls, link)
 		repl_look_after(repl);
 	each_tenant(engine, tenant_look_after);
+	helpers_look_after();
 	if (engine->pool->seeks_strays)
 		worker_adopt_strays(engine);
 	learning_tend(engine);

@@ -478,6 +478,14 @@ upstream_on_due(void *arg)
 		u->child.failed_starts = 0;
 }
 
+static bool
+upstream_is_used(void *arg)
+{
+	const struct upstream *u = arg;
+
+	return !LIST_EMPTY(&u->calls);
+}
+
 static const struct child_kind upstream_kind = {
 	.name = "mcp-python-tools",
 	.launch = LAUNCH_TOOLS,
@@ -485,6 +493,7 @@ static const struct child_kind upstream_kind = {
 	.writer_max = WRITER_MAX,
 	.start_seconds = START_SECONDS,
 	.grace_ms = GRACE_MS,
+	.is_used = upstream_is_used,
 	.on_message = upstream_on_message,
 	.on_down = upstream_on_down,
 	.on_due = upstream_on_due,

@@ -25,6 +25,7 @@
 
 #define START_SECONDS 30
 #define LEARN_SECONDS 300	/* more than worker/learned.py takes for trials; nobody waits */
+#define LAUNCHER_TRIES 4	/* so often calls wait until a lost launcher is there again */
 #define STALE_LOOK_MS 1000	/* how often a stale process is looked at: it is renewed once its
 				 * predecessor has ended */
 #define WRITER_MAX (2 * FRAME_MAX)
@@ -159,7 +160,7 @@ on_now_down(struct process *p)
 		child_arm(c, c->has_served ? 0 : child_backoff_ms(c));
 	if (c->has_served)
 		watcher->on_lost(watcher->arg, p->generation);
-	else
+	else if (c->error != -ENOTCONN || c->failed_starts > LAUNCHER_TRIES)
 		watcher->on_failed(watcher->arg, c->error, c->text);
 }
 
@@ -355,7 +356,7 @@ zygote_on_message(void *arg, struct frame *frame)
 {
 	struct process *p = arg;
 
-	switch (frame->msg.type) {
+	switch ((unsigned int)frame->msg.type) {
 	case MSG_HELLO:
 		return on_hello(p, &frame->msg.hello);
 	case MSG_ZYGOTE_READY:
@@ -366,35 +367,9 @@ zygote_on_message(void *arg, struct frame *frame)
 		return on_spawned(p, frame);
 	case MSG_SPAWN_FAILED:
 		return on_spawn_failed(p, &frame->msg.spawn_failed);
-	case MSG_CONFIGURE:
-	case MSG_SPAWN: case MSG_NETWORK_FREE: case MSG_NETWORK_DROP:
-	case MSG_READY:
-	case MSG_JAIL_FAILED:
-	case MSG_TOOL_CALL: case MSG_TOOL_RESULT: case MSG_TOOLS_CONFIGURE: case MSG_TOOLS_READY:
-	case MSG_TOOLS_TOOL: case MSG_TOOLS_SERVER: case MSG_TOOLS_CALL: case MSG_TOOLS_CANCEL:
-	case MSG_TOOLS_RESULT: case MSG_TOOLS_PROGRESS:
-	case MSG_RUN: case MSG_INPUT: case MSG_DISPLAY: case MSG_LEFT: case MSG_LEFT_MORE:
-	case MSG_PREPARE: case MSG_PREPARED:
-	case MSG_DONE: case MSG_EXITED: case MSG_LISTENER: case MSG_WHERE:
-	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
-	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
-	case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP: case MSG_COPY:
-	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES: case MSG_LEFT_RESTART:
-	case MSG_COPIED: case MSG_DROP: case MSG_AT_STAKE:
-	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
-	case MSG_DISCARD: case MSG_PROMPT: case MSG_ANSWER: case MSG_MODULE: case MSG_MODULE_ANSWER:
-	case MSG_HOLD: case MSG_HELD: case MSG_LINK: case MSG_ATTACH_FILES: case MSG_VOLUME:
-	case MSG_FOLDER:
-	case MSG_AWAIT_VOLUME:
-	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
-	case MSG_LAUNCH: case MSG_LAUNCHED: case MSG_ADOPT: case MSG_ADOPTED:
-	case MSG_LEARN: case MSG_LEARNED: case MSG_MAKE: case MSG_MADE:
-	case MSG_WHO: case MSG_PERSON: case MSG_OFFER: case MSG_PULL: case MSG_PULLED:
-	case MSG_STORE_FILE: case MSG_FETCH_FILE: case MSG_DROP_FILE: case MSG_DROP_JOB:
-	case MSG_GIVE_FILE: case MSG_FILE_ENDED: case MSG_STORED_FILE: case MSG_STORE_READY:
-		break;
+	default:
+		return -EBADMSG;
 	}
-	return -EBADMSG;
 }
 
 #define ZYGOTE_KIND(seconds) { \

@@ -21,9 +21,12 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/watched.h"
+#include "host/helper.h"
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
+#define BEAT_MS 500		/* between looks at a child that was sent something */
+#define BEAT_USED_MS 1000	/* if it answered the last time, but is used */
 
 static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
 
@@ -120,6 +123,7 @@ child_end(struct child *c)
 	event_del(&c->writable);
 	event_del(&c->timer);
 	event_del(&c->again);
+	event_del(&c->beat);
 	if (c->launch.pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, c->launch.pidfd, SIGKILL, NULL, 0);
 	if (c->kind->on_ending != NULL)
@@ -134,6 +138,7 @@ child_release(struct child *c)
 	event_del(&c->ended);
 	event_del(&c->timer);
 	event_del(&c->again);
+	event_del(&c->beat);
 	frame_reader_done(&c->reader);
 	frame_writer_done(&c->writer);
 	launch_done(&c->launch);
@@ -257,6 +262,55 @@ child_flush(struct child *c)
 	return r < 0 ? r : 0;
 }
 
+/* ---- signs of life ---- */
+
+static void
+child_arm_beat(struct child *c, unsigned int ms)
+{
+	const struct timeval beat = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	event_add(&c->beat, &beat);
+}
+
+static int
+child_on_pong(struct child *c, const struct msg_pong *pong)
+{
+	if (!c->is_asked || pong->number != c->pings)
+		return -EBADMSG;
+	c->is_asked = false;
+	event_del(&c->beat);
+	if (c->was_sent)
+		child_arm_beat(c, BEAT_MS);
+	else if (c->kind->is_used != NULL && c->kind->is_used(c->arg))
+		child_arm_beat(c, BEAT_USED_MS);
+	return 0;
+}
+
+/* A supervisor that was stopped itself comes here once, whatever the time. */
+static void
+child_on_beat(evutil_socket_t, short, void *arg)
+{
+	struct child *c = arg;
+	struct msg ping = { .type = MSG_PING };
+
+	if (c->is_asked && !event_pending(&c->again, EV_TIMEOUT, NULL))
+		c->silent_ms += BEAT_MS;
+	if (c->silent_ms >= CHILD_PATIENCE_MS ||
+	    (c->silent_ms >= CHILD_STOPPED_MS && helper_is_stopped(c->launch.pidfd))) {
+		child_note(c, -ETIMEDOUT, "%s stood still for %u ms, and was killed",
+			   c->kind->name, c->silent_ms);
+		child_end(c);
+		return;
+	}
+	child_arm_beat(c, BEAT_MS);
+	if (c->is_asked)
+		return;
+	ping.ping.number = ++c->pings;
+	c->silent_ms = 0;
+	c->is_asked = child_send(c, &ping, NULL, 0) == 0;
+	c->was_sent = false;
+}
+
 int
 child_expect(struct child *c, size_t n)
 {
@@ -276,6 +330,9 @@ child_send(struct child *c, const struct msg *msg, const int *fd, size_t n_fds)
 	r = frame_writer_put(&c->writer, msg, fd, n_fds);
 	if (r < 0)
 		return r;
+	c->was_sent = true;
+	if (c->state == CHILD_SERVING && !event_pending(&c->beat, EV_TIMEOUT, NULL))
+		child_arm_beat(c, BEAT_MS);
 	r = child_flush(c);
 	if (r < 0)
 		child_lose(c, r);
@@ -291,7 +348,9 @@ child_take(struct child *c)
 
 	if (r <= 0)
 		return r;
-	r = c->kind->on_message(c->arg, &frame);
+	c->silent_ms = 0;
+	r = frame.msg.type == MSG_PONG ? child_on_pong(c, &frame.msg.pong)
+				       : c->kind->on_message(c->arg, &frame);
 	frame_done(&frame);
 	if (r < 0)
 		child_lose(c, r);
@@ -375,6 +434,7 @@ child_init(struct child *c, const struct child_kind *kind, struct event_base *ba
 	event_assign(&c->ended, base, -1, 0, child_on_ended, c);
 	evtimer_assign(&c->timer, base, child_on_timer, c);
 	evtimer_assign(&c->again, base, child_on_again, c);
+	evtimer_assign(&c->beat, base, child_on_beat, c);
 }
 
 static void
@@ -414,6 +474,8 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile, ui
 	c->lost = false;
 	c->has_served = false;
 	c->pauses = 0;
+	c->is_asked = c->was_sent = false;
+	c->silent_ms = 0;
 	frame_reader_init(&c->reader, c->kind->from);
 	frame_writer_init(&c->writer, c->kind->writer_max);
 	child_set_state(c, CHILD_STARTING);
@@ -429,4 +491,6 @@ child_is_ready(struct child *c)
 	c->has_served = true;
 	c->text[0] = '\0';
 	event_del(&c->timer);
+	if (c->was_sent)
+		child_arm_beat(c, BEAT_MS);
 }

@@ -4,6 +4,10 @@
  * messages of its own. This module has the parts that they share: the process, its control socket,
  * the time limit of its start, and the reason why it does not run.
  *
+ * A child that was sent something, or is used, is asked soon after that whether it is alive (PING).
+ * If it gives no sign of life for CHILD_PATIENCE_MS, it is killed; sooner if a signal has stopped
+ * it.
+ *
  *   DOWN ──child_start──> STARTING ──child_is_ready──> SERVING
  *    ^                        └────────┬──────────────────┘ child_end, a broken line or
  *    └───on_down, reaped─── ENDING <───┘                    protocol, out of time
@@ -20,6 +24,9 @@
 
 #include "host/launcher.h"
 #include "proto/frame.h"
+
+#define CHILD_PATIENCE_MS 3000
+#define CHILD_STOPPED_MS 1000	/* the same, of one that is stopped */
 
 enum child_state {
 	CHILD_DOWN,
@@ -38,6 +45,10 @@ struct child_kind {
 	unsigned int start_seconds;	/* within this time it has to be ready */
 	unsigned int grace_ms;		/* the time that it has to end by itself, after child_done()
 					 * has closed its socket */
+
+	/* Is something under way that the child does without further messages? Meanwhile it is
+	 * asked each second whether it is alive. NULL: never. */
+	bool (*is_used)(void *arg);
 
 	/* A frame has arrived. The caller frees it, except for parts that were taken. 0; or -errno,
 	 * which ends the child. */
@@ -73,6 +84,11 @@ struct child {
 	struct frame_writer writer;
 	unsigned int pauses;		/* since the line has worked last */
 	struct event readable, writable, ended, timer, again;
+	struct event beat;		/* pending: it is asked, or will be */
+	bool is_asked;			/* a PING with the number pings has no answer */
+	bool was_sent;			/* a message, after the last PING */
+	uint32_t pings;
+	unsigned int silent_ms;		/* since it was asked, or the last sign of life */
 };
 
 /* Makes a child that is down. kind must outlive it. */

@@ -161,6 +161,7 @@ helper_took(struct helper *helper, pid_t pid, int pidfd, int socket)
 	helper->pidfd = pidfd;
 	helper->socket = socket;
 	helper->made_ms = clock_ms();
+	helper->stands = false;
 	TAILQ_INSERT_TAIL(&all, helper, link);
 	states[helper->kind].up++;
 }
@@ -300,6 +301,32 @@ helper_is_one(pid_t pid)
 		if (ending->pid == pid)
 			return true;
 	return false;
+}
+
+bool
+helper_is_stopped(int pidfd)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PIDFD, (id_t)pidfd, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid != 0;
+}
+
+void
+helpers_look_after(void)
+{
+	struct helper *helper;
+
+	TAILQ_FOREACH(helper, &all, link) {
+		bool stands = helper_is_stopped(helper->pidfd);
+
+		if (stands && helper->stands) {
+			log_line(LOG_WARNING, "helper-stands", "helper=%s text=\"somebody has "
+				 "stopped it; it is killed\"", helper_name(helper->kind));
+			syscall(SYS_pidfd_send_signal, helper->pidfd, SIGKILL, NULL, 0);
+		}
+		helper->stands = stands;
+	}
 }
 
 /* ---- in the helper ---- */

@@ -41,6 +41,7 @@ struct helper {
 	struct event *due;		/* for the next try; NULL: it was never lost */
 	unsigned int tries;		/* since the last one that lived long enough */
 	uint64_t made_ms;
+	bool stands;			/* it was stopped by a signal when it was looked at last */
 	void (*on_made)(void *arg);
 	void *arg;
 };
@@ -60,6 +61,13 @@ void helper_reap_all(void);
 
 /* Is this process a helper, or was it one and is not reaped yet? */
 bool helper_is_one(pid_t pid);
+
+/* Has a signal stopped this process, which must be a child of this one? */
+bool helper_is_stopped(int pidfd);
+
+/* Called each second: kills a helper that has been stopped by a signal since the last call. Its
+ * owner sees its socket end, and has it made again. */
+void helpers_look_after(void);
 
 /* ---- what operators see ---- */
 

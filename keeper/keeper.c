@@ -487,6 +487,8 @@ keeper_serve(struct keeper *keeper, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 
+	if (type == MSG_PING)
+		return frame_send_pong(KEEPER_CONTROL, &frame->msg.ping);
 	renew_store(&keeper->store.fd, keeper->store.path, true);
 	renew_store(&keeper->files.fd, keeper->files.path, false);
 	if (keeper->volumes)

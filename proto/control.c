@@ -59,11 +59,15 @@ control_on_readable(evutil_socket_t fd, short, void *arg)
 	int r = frame_reader_read(&control->reader, fd, &frame);
 
 	if (r > 0) {
-		control->on_frame(control->arg, &frame);
+		if (frame.msg.type == MSG_PING)
+			r = control_send(control, &(struct msg){
+				.type = MSG_PONG, .pong.number = frame.msg.ping.number });
+		else
+			control->on_frame(control->arg, &frame);
 		frame_done(&frame);
-	} else if (r < 0) {
-		event_base_loopbreak(control->base);
 	}
+	if (r < 0)
+		event_base_loopbreak(control->base);
 }
 
 int

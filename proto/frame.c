@@ -116,6 +116,15 @@ reader_fail(struct frame_reader *reader, int error)
 	return error;
 }
 
+/* May this peer send a message of that shape? */
+static bool
+is_from(const struct codec_shape *shape, enum msg_from peer)
+{
+	return shape->from == peer ||
+	       (shape->from == FROM_CHILD && (peer == FROM_ZYGOTE || peer == FROM_KEEPER ||
+					      peer == FROM_EGRESS || peer == FROM_TOOLS));
+}
+
 static int
 judge_header(struct frame_reader *reader)
 {
@@ -123,7 +132,7 @@ judge_header(struct frame_reader *reader)
 	const struct codec_shape *shape = codec_shape(h[1]);
 	size_t len = (size_t)h[2] << 24 | (size_t)h[3] << 16 | (size_t)h[4] << 8 | h[5];
 
-	if (h[0] != PROTO_VERSION || !shape || shape->from != reader->from)
+	if (h[0] != PROTO_VERSION || !shape || !is_from(shape, reader->from))
 		return -EBADMSG;
 	if (len == 0 || len > shape->body_max)
 		return -EBADMSG;
@@ -395,6 +404,13 @@ frame_send_now(int socket, const struct msg *msg)
 		r = send_rest(fdpass_send, socket, &bytes, &sent, NULL, 0, MSG_DONTWAIT);
 	codec_buffer_done(&bytes);
 	return r < 0 && sent > 0 ? -EPIPE : r;
+}
+
+int
+frame_send_pong(int socket, const struct msg_ping *ping)
+{
+	return frame_send(socket, &(struct msg){ .type = MSG_PONG, .pong.number = ping->number },
+			  NULL, 0);
 }
 
 int

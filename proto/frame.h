@@ -120,6 +120,9 @@ int frame_send_now(int socket, const struct msg *msg);
  * overwritten before their memory is freed. */
 int frame_send_secret(int socket, const struct msg *msg);
 
+/* Answers PING. socket: as in frame_send. 0 or -errno. */
+int frame_send_pong(int socket, const struct msg_ping *ping);
+
 /* A bounded queue of frames that wait for a non-blocking socket. */
 struct frame_writer {
 	struct frame_out *first, *last;

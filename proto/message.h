@@ -19,7 +19,7 @@
 
 /* The first byte of every frame. Every change of messages.def or of the form of frames has to raise
  * it, because both sides must be of the same build. */
-#define PROTO_VERSION 20
+#define PROTO_VERSION 21
 
 /* Names the build of a program. HELLO has it, to compare both sides. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -224,7 +224,8 @@ enum msg_from {
 	FROM_LAUNCHER,
 	FROM_DIRECTORY,
 	FROM_FILESTORE,
-	FROM_COUNT
+	FROM_COUNT,
+	FROM_CHILD = FROM_COUNT,	/* of a message: FROM_ZYGOTE, _KEEPER, _EGRESS or _TOOLS */
 };
 
 /* MSG_HELLO = 1 ... */

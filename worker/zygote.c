@@ -479,7 +479,8 @@ zygote_main(void)
 			networks_free(frame.msg.network_free.worker, frame.msg.network_free.keep);
 		else if (frame.msg.type == MSG_NETWORK_DROP)
 			networks_drop(frame.msg.network_drop.owner);
-		else
+		else if (frame.msg.type != MSG_PING ||
+			 frame_send_pong(ZYGOTE_CONTROL, &frame.msg.ping) < 0)
 			return EXIT_FAILURE;
 		frame_done(&frame);
 	}

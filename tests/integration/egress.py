@@ -809,4 +809,5 @@ def kept():
         cell(c, "1", session, close=True)
 
 
-main(__doc__, out.config(), modules=FEW_MODULES)
+if __name__ == "__main__":
+    main(__doc__, out.config(), modules=FEW_MODULES)

@@ -5,12 +5,17 @@ one that stands still."""
 
 import contextlib
 import os
+import re
 import signal
+import threading
 import time
 
 import operate
+import script_tools
+import volumes
+from egress import out
 from files import WRITE, files_of, is_there, place
-from harness import FEW_MODULES, equal, main, test, tests
+from harness import FEW_MODULES, SOMEBODY, equal, main, test, tests
 from repl import Session
 from supervisor import HELPERS, Supervisor, comm, descendants, wait_gone
 from waits import until
@@ -179,6 +184,154 @@ def without_fork_servers_the_service_ends(ctx):
         equal(wait_gone(below, ctx.seconds(10)), [], "left")
         assert "forkers-lost" in s.log(), s.log()
         s.process = None
+
+
+# ---- every process of the service, killed and stopped ----
+
+FETCH = """
+import urllib.request as u
+print(u.urlopen('http://origin.test:%d/hello', timeout=2).status)
+"""
+TOOL = "import tools\nprint(tools.legacy.words())"
+NOTE = "f = open('/volume/data/note', 'a'); f.write('x'); f.close(); print('noted')"
+
+
+def stdout_of(client, script, want, **more):
+    """None: the script has printed that; otherwise all that was answered."""
+    o = client.run(script, 60, timeout_seconds=10, **more)
+    return None if o.status == "ok" and o.stdout == want else o.everything()
+
+
+def keeps_a_file(client):
+    said = files_of(client.run(WRITE % ("large.bin", 9), 90))["large.bin"]
+    return None if "uri" in said else str(said)
+
+
+def new_worker(client):
+    """More at once than are kept warm."""
+    ids = [client.start_script("import time\nprint(1)\ntime.sleep(0.5)", timeout_seconds=30) for _ in range(5)]
+    outcomes = [client.outcome(id, 60) for id in ids]
+    return None if all(o.status == "ok" for o in outcomes) else "".join(o.everything() for o in outcomes)
+
+
+def new_zygote(client):
+    for pid in below_named(client.service, "python-zygote"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return new_worker(client)
+
+
+def samples(client):
+    """Processor time is shown, and the helper is asked while it runs."""
+    return stdout_of(client, "import time\ntime.sleep(0.3)\nprint(1)", "1\n")
+
+
+# By process: what shows that it works, and what an answer says of it while it does not.
+PROCESSES = {
+    "mcp-forker": (samples, None),
+    "mcp-launcher": (new_zygote, "zygote|ended|start"),
+    "mcp-directory": (samples, None),
+    "mcp-usage": (samples, None),
+    "mcp-files": (keeps_a_file, "store of files is away|stopped"),
+    "python-zygote": (new_worker, "zygote|ended|stood still"),
+    "python-keeper": (lambda c: stdout_of(c, NOTE, "noted\n", volume="data"),
+                      "keeper|volume|store of packages"),
+    "python-volume": (lambda c: stdout_of(c, NOTE, "noted\n", volume="data"), "volume"),
+    "mcp-python-egre": (lambda c: stdout_of(c, FETCH % out.port, "200\n"), "proxy|network|Remote end|reset|timed out"),
+    "mcp-python-tool": (lambda c: stdout_of(c, TOOL, "plain words\n"),
+                        "the client of other servers ended|does not run now"),
+}
+
+
+def below_named(s, name):
+    return [pid for pid, _ in descendants(s.pid) if comm(pid) == name]
+
+
+@contextlib.contextmanager
+def all_processes(ctx):
+    """A service with every kind of process."""
+    with script_tools.Servers() as servers, place() as files, volumes.place() as store:
+        config = servers.config("legacy") + out.config() + "[files]\ndirectory = %s\n" % files
+        with volumes.service(ctx, store, before=config) as s:
+            yield s
+
+
+class Neighbour(threading.Thread):
+    """Another tenant, who runs scripts all the time."""
+
+    def __init__(self, client):
+        super().__init__()
+        self.client, self.over, self.slowest, self.runs, self.wrong = client, False, 0, 0, None
+
+    def run(self):
+        while not self.over and not self.wrong:
+            began = time.monotonic()
+            try:
+                o = self.client.run("print(1)", 120)
+                self.wrong = None if o.stdout == "1\n" else o.everything()
+            except Exception as e:
+                self.wrong = repr(e)
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.runs += 1
+            time.sleep(ROUND_S / 4)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.over = True
+        self.join()
+
+
+def mended(ctx, s, client, name, number):
+    """Loses one process of this name, and uses it until it works. How long that took."""
+    works, says = PROCESSES[name]
+    until("it works before", lambda: works(client) is None)
+    old = below_named(s, name)
+    assert old, "there is no %s" % name
+    began = time.monotonic()
+    os.kill(old[0], number)
+    said = []
+    while (trouble := works(client)) is not None:
+        said.append(trouble)
+        assert time.monotonic() - began < ctx.seconds(4 * LOSS_S), (name, said[-1][:1000])
+    if name in HELPERS:
+        until("another %s" % name, lambda: old[0] not in below_named(s, name) and
+              len(below_named(s, name)) == len(old), ctx.seconds(LOSS_S))
+    took = time.monotonic() - began
+    for trouble in said:
+        assert says and re.search(says, trouble), "%s is not named: %.1500s" % (name, trouble)
+    until("the lost one is gone", lambda: old[0] not in below_named(s, name), ctx.seconds(LOSS_S))
+    return took, len(said)
+
+
+def every_process_is_mended(ctx, number, names=tuple(PROCESSES)):
+    with all_processes(ctx) as s, ctx.client(path=s.socket) as client, \
+            ctx.client(path=s.socket, uid=SOMEBODY if os.getuid() == 0 else None) as other:
+        client.service = s
+        other.run("1")
+        for name in names:
+            with Neighbour(other) as neighbour:
+                took, troubles = mended(ctx, s, client, name, number)
+            print("    %s again after %.2f s, %d answers named it; %d runs of a neighbour, slowest %.2f s" % (
+                name, took, troubles, neighbour.runs, neighbour.slowest))
+            assert took < ctx.seconds(LOSS_S), "%s took %.2f s" % (name, took)
+            equal(neighbour.wrong, None, name)
+            # Workers are made by these two, for everybody.
+            if name not in ("python-zygote", "mcp-launcher"):
+                assert neighbour.slowest < ctx.seconds(2), (name, neighbour.slowest)
+
+
+@test(private=True)
+def every_killed_process_is_mended(ctx):
+    every_process_is_mended(ctx, signal.SIGKILL)
+
+
+@test(private=True)
+def every_stopped_process_is_mended(ctx):
+    """The service notices by itself that it stands still, and kills it."""
+    every_process_is_mended(ctx, signal.SIGSTOP, [name for name in PROCESSES if name != "python-volume"])
 
 
 if __name__ == "__main__":

@@ -1014,4 +1014,5 @@ def the_client_of_servers_is_started_again(ctx):
         wait_words(c)
 
 
-main(__doc__, modules=FEW_MODULES)
+if __name__ == "__main__":
+    main(__doc__, modules=FEW_MODULES)

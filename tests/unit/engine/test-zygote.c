@@ -535,6 +535,84 @@ the_one_that_hangs_is_killed(void **state)
 	assert_true(zygote_is_ready(zygote));
 }
 
+/* If it lives, reads what was sent to a zygote, and answers PING. The number of other messages. */
+static unsigned int
+live(size_t i, bool lives)
+{
+	struct frame_reader reader;
+	struct frame frame = { 0 };
+	unsigned int others = 0;
+
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	assert_int_equal(fcntl(started[i].line, F_SETFL, O_NONBLOCK), 0);
+	while (lives && frame_reader_read(&reader, started[i].line, &frame) == 1) {
+		if (frame.msg.type == MSG_PING)
+			assert_int_equal(frame_send_pong(started[i].line, &frame.msg.ping), 0);
+		else
+			others++;
+		frame_done(&frame);
+	}
+	frame_reader_done(&reader);
+	return others;
+}
+
+/* The second answers each PING, and is still there when the first was lost and replaced: its time
+ * would have been over before. A successor takes the place of one that is silent. */
+static void
+one_that_gives_no_sign_is_killed(void **state)
+{
+	static const bool lives[] = { false, true };
+	uint64_t generation = 0;
+	unsigned int asked = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		UNTIL(n_started == i + 1);
+		say_ready(i);
+		generation = zygote_generation(zygote);
+		ask_for_worker(i + 1);
+		for (unsigned int turns = 0; heard.lost == i && turns < (lives[i] ? 12 : 60);
+		     turns++) {
+			const struct timeval turn = { .tv_usec = 500000 };
+
+			event_base_loopexit(base, &turn);
+			event_base_dispatch(base);
+			asked += live(i, lives[i]);
+		}
+		assert_int_equal(heard.lost, 1);
+	}
+	assert_int_equal(asked, 1);
+	assert_true(zygote_is_alive(zygote, generation));
+}
+
+/* One that is stopped is lost sooner. */
+static void
+one_that_is_stopped_is_killed(void **state)
+{
+	siginfo_t info;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	kill(started[0].pid, SIGSTOP);
+	assert_int_equal(waitid(P_PID, (id_t)started[0].pid, &info, WSTOPPED | WNOWAIT), 0);
+	ask_for_worker(1);
+	UNTIL(heard.lost == 1);
+}
+
+/* An answer to no question, or to an earlier one, breaks the protocol. */
+static void
+a_pong_answers_a_ping(void **state)
+{
+	const struct msg_ping ping = { .number = 7 };
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	assert_int_equal(frame_send_pong(started[0].line, &ping), 0);
+	UNTIL(heard.lost == 1);
+}
+
 static void
 both_are_stopped(void **state)
 {
@@ -652,6 +730,12 @@ main(void)
 		ZYGOTE(a_successor_takes_the_place_of_one_that_is_lost),
 		ZYGOTE(what_a_replaced_one_owes_is_told_when_it_is_lost),
 		ZYGOTE(the_one_that_hangs_is_killed),
+		cmocka_unit_test_setup_teardown(one_that_gives_no_sign_is_killed, open_lasting,
+						close_it),
+		cmocka_unit_test_setup_teardown(one_that_is_stopped_is_killed, open_lasting,
+						close_it),
+		cmocka_unit_test_setup_teardown(a_pong_answers_a_ping, open_lasting,
+						close_it),
 		ZYGOTE(both_are_stopped),
 		cmocka_unit_test_setup_teardown(an_early_one_is_bare_and_replaced, open_early,
 						close_it),

@@ -161,6 +161,8 @@ static const struct header_case {
 	{ "zygote's, from a worker", { PROTO_VERSION, MSG_HELLO, LENGTH(100) }, FROM_WORKER, -EBADMSG },
 	{ "supervisor's, from a worker", { PROTO_VERSION, MSG_RUN, LENGTH(100) }, FROM_WORKER, -EBADMSG },
 	{ "worker's, from a zygote", { PROTO_VERSION, MSG_DONE, LENGTH(100) }, FROM_ZYGOTE, -EBADMSG },
+	{ "a child's, from a worker", { PROTO_VERSION, MSG_PONG, LENGTH(8) }, FROM_WORKER, -EBADMSG },
+	{ "a child's, from a zygote", { PROTO_VERSION, MSG_PONG, LENGTH(8) }, FROM_ZYGOTE, 0 },
 	{ "without its fds", { PROTO_VERSION, MSG_SPAWNED, LENGTH(100) }, FROM_ZYGOTE, -EBADMSG },
 };
 
