@@ -127,8 +127,8 @@ class Stream:
 
 
 class Kernel:
-    def __init__(self, service, profile=None):
-        self.service, self.profile = service, profile
+    def __init__(self, service, profile=None, volume=None):
+        self.service, self.profile, self.volume = service, profile, volume
         self.session, self.count = None, 0
         self.starting = asyncio.Lock()
         self.cells = []
@@ -140,7 +140,8 @@ class Kernel:
         async with self.starting:
             if self.session:
                 return
-            arguments = {"profile": self.profile} if self.profile else {}
+            arguments = {name: value for name, value in (
+                ("profile", self.profile), ("volume", self.volume)) if value}
             answer = await self.service.call("run_repl", arguments, token)
             self.session = answer.structured.get("session")
             if not self.session:

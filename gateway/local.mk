@@ -4,6 +4,7 @@
 gatewaydir = $(datadir)/mcp-python-gateway
 dist_gateway_DATA = \
 	gateway/calls.py \
+	gateway/e2b.py gateway/e2b_envd.py gateway/e2b_jail.py \
 	gateway/hosted.py \
 	gateway/jupyter.py gateway/jupyter_wire.py \
 	gateway/kernel.py \

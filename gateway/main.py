@@ -19,6 +19,7 @@ import time
 
 from aiohttp import web
 
+import e2b
 import jupyter
 import librechat
 import run_code
@@ -28,7 +29,7 @@ from server import Gateway, application
 from service import Service
 
 SYSTEM_SOCKET = "/run/mcp-pythond/http.sock"
-DIALECTS = {"jupyter": jupyter, "librechat": librechat, "run_code": run_code}
+DIALECTS = {"e2b": e2b, "jupyter": jupyter, "librechat": librechat, "run_code": run_code}
 START_SECONDS = 20
 ACTIVATED = 3			# the first descriptor that systemd passes
 
@@ -93,8 +94,10 @@ def is_loopback(sock):
     return ipaddress.ip_address(sock.getsockname()[0]).is_loopback
 
 
-# What is different in a service of one's own: input() asks in the notebook.
-PRIVATE_CONFIG = "[policy]\ninput = allow\n"
+# What is different in a service of one's own: input() asks in the notebook, and each sandbox of
+# E2B's clients has a volume.
+PRIVATE_CONFIG = "[policy]\ninput = allow\n[workspace]\nvolume = yes\nvolumes = 16\n" \
+                 "directory = %s/volumes\n"
 
 
 class PrivateService:
@@ -106,7 +109,7 @@ class PrivateService:
                                     dir=os.environ.get("XDG_RUNTIME_DIR"))
         self.place = os.path.join(self.dir, "http.sock")
         config = pathlib.Path(self.dir, "config")
-        config.write_text(PRIVATE_CONFIG)
+        config.write_text(PRIVATE_CONFIG % self.dir)
         # In a group of its own: Ctrl-C of a terminal is for the gateway, which closes kernels first.
         path = program(beside)
         if not path:
@@ -167,6 +170,7 @@ def greet(sockets, token, is_open):
             print("  Jupyter server:  %s/?token=%s" % (url, token))
             print("  run_code:        %s/run_code" % url)
             print("  LibreChat:       LIBRECHAT_CODE_BASEURL=%s/v1" % url)
+            print("  E2B:             E2B_API_URL=%s E2B_SANDBOX_URL=%s" % (url, url))
             print("  token:           %s%s" % (token, " (not needed here)" if is_open else ""),
                   flush=True)
 

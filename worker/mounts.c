@@ -110,6 +110,8 @@ static const struct {
 	{ "home/python", "../run/home" }, { "var/tmp", "../tmp" },
 	/* Models that have learned from other services write their files there. */
 	{ "mnt/data", "../workspace" },
+	/* Where programs for E2B look for their files: in the volume of their sandbox. */
+	{ "home/user", "../volume/data" },
 	{ "var/run", "../run" },	{ "etc/mtab", "../proc/self/mounts" },
 };
 

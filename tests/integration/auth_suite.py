@@ -66,11 +66,11 @@ def files_of(ctx):
 
 
 @contextlib.contextmanager
-def serving(ctx, settings, files, listen="127.0.0.1:0", http=""):
+def serving(ctx, settings, files, listen="127.0.0.1:0", http="", **private):
     """(service, its place on TCP); files.http is served too. http: more of its section."""
     config = "[http]\nlisten = %s\nsocket = %s\nallowed_hosts = py.example.org\n%s%s[auth]\n%s" % (
         listen, files.http, "" if "_file = " in settings else "insecure = yes\n", http, settings)
-    with ctx.private(config) as service:
+    with ctx.private(config, **private) as service:
         with ctx.client(path=service.socket):	# answered when all places are served
             pass
         if os.getuid() == 0:
@@ -80,9 +80,11 @@ def serving(ctx, settings, files, listen="127.0.0.1:0", http=""):
 
 
 @contextlib.contextmanager
-def with_tokens(ctx, http=""):
+def with_tokens(ctx, http="", more="", **private):
+    """more: sections of the configuration. private: options of ctx.private()."""
     with files_of(ctx) as files:
-        with serving(ctx, "token_file = " + files.tokens, files, http=http) as (service, place):
+        with serving(ctx, "token_file = %s\n%s" % (files.tokens, more), files, http=http,
+                     **private) as (service, place):
             yield files, service, place
 
 

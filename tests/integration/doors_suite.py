@@ -80,17 +80,17 @@ def gateway_on(place, *args, token=TOKEN):
 
 
 @contextlib.contextmanager
-def own_gateway(ctx, *args, settings=""):
+def own_gateway(ctx, *args, settings="", **private):
     """A gateway of one user: (service, gateway)."""
-    with http_private(ctx, settings, unix=True) as (service, path), \
+    with http_private(ctx, settings, unix=True, **private) as (service, path), \
             gateway_on(path, *args) as gateway:
         yield service, gateway
 
 
 @contextlib.contextmanager
-def team_gateway(ctx):
-    """A gateway of two tenants: (service, gateway, {tenant: token})."""
-    with with_tokens(ctx) as (files, service, _):
+def team_gateway(ctx, **more):
+    """A gateway of two tenants: (service, gateway, {tenant: token}). more: as of with_tokens()."""
+    with with_tokens(ctx, **more) as (files, service, _):
         tokens = {name: files.add(name) for name in ("ada", "bob")}
         with gateway_on(files.http, "--tenants", token=None) as gateway:
             yield service, gateway, tokens

@@ -42,14 +42,15 @@ def place(ctx):
 
 
 @contextlib.contextmanager
-def http_private(ctx, settings="", unix=False):
-    """A private service: (service, place)."""
+def http_private(ctx, settings="", unix=False, **private):
+    """A private service: (service, place). private: further options of ctx.private()."""
     with tempfile.TemporaryDirectory() as directory:
         if os.getuid() == 0:
             os.chmod(directory, 0o711)
         path = os.path.join(directory, "http.sock")
         args = ("--http-socket", path) if unix else ("--http", "127.0.0.1:0")
-        with ctx.private("[http]\n" + ("" if unix else INSECURE) + settings, args) as service:
+        with ctx.private("[http]\n" + ("" if unix else INSECURE) + settings, args,
+                         **private) as service:
             wait_ready(service)
             if unix:
                 os.chmod(path, 0o666)
