@@ -95,14 +95,22 @@ def places(service):
             "bridge": [service.bridge, "connect", "--socket", service.socket]}
 
 
-def run(tools, services, out, report, wanted):
+def steps_of(program, era, transport, every):
+    """Each step in each era. every: over each transport; otherwise over one of them, in turn, for an era is
+    a matter of messages and a transport one of bytes. The first step connects: over each, always."""
+    steps = SHIPPED if program == "shipped" else FIXTURES
+    if era == "auto":	# it chooses one of the two others by its first request, and goes on as that one
+        return steps[:1]
+    turn = ERAS.index(era) // 2 + (transport == "bridge")
+    return [step for n, step in enumerate(steps) if every or n == 0 or (n + turn) % 2 == 0]
+
+
+def run(tools, services, out, report, wanted, every):
     for program, service in services.items():
         for transport, place in places(service).items():
             for era in ERAS:
                 inspector = Inspector(tools, place, era)
-                steps = SHIPPED if program == "shipped" else FIXTURES
-                # It chooses one of the two others by its first request, and goes on as that one.
-                for step in steps[:1] if era == "auto" else steps:
+                for step in steps_of(program, era, transport, every):
                     name = "inspector %s %s %s: %s" % (era, transport, program, step)
                     if wanted.search(name):
                         report.check(name, getattr(inspector, step))

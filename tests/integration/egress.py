@@ -94,13 +94,13 @@ def check_described(client, script, open_world):
         equal(tools[name]["annotations"]["openWorldHint"], open_world)
 
 
-@test
+@test(any_build=True, any_rights=True)
 def the_tools_say_what_there_is(ctx):
     with ctx.client() as c:
         check_described(c, "of the network what the operator allows", True)
 
 
-@test
+@test(any_build=True)
 def environment_names_the_proxy(ctx):
     with ctx.client() as c:
         o = run(c, "import os, subprocess, sys\n"
@@ -166,7 +166,7 @@ except ImportError:
 """
 
 
-@test
+@test(any_build=True)
 def requests_reaches_what_is_allowed(ctx):
     with ctx.client() as c:
         o = c.run(REQUESTS + """
@@ -218,7 +218,7 @@ def wheel(name, version):
     return data.getvalue()
 
 
-@test
+@test(any_build=True, any_rights=True)
 def pip_installs_from_an_index_that_is_allowed(ctx):
     content = wheel("egressdemo", "1.5")
     name = "egressdemo-1.5-py3-none-any.whl"

@@ -56,9 +56,12 @@ class Skip(Exception):
 
 
 class Test:
-    def __init__(self, fn, name, private=False, single=False, alone=False, root=False):
+    def __init__(self, fn, name, private=False, single=False, alone=False, root=False, any_rights=False,
+                 any_build=False):
         self.fn, self.name = fn, name
         self.private, self.single, self.alone, self.root = private, single, alone, root
+        self.same = {kind for kind, mark in (("rights", any_rights), ("build", any_build)) if mark}
+        assert not (root and any_rights), "%s needs root, and has the mark any_rights" % name
 
     @property
     def beside(self):
@@ -69,7 +72,10 @@ class Test:
 def test(fn=None, *, name=None, **marks):
     """private: starts and ends services of its own, so it makes no sense with --socket;
     single: has the service of its suite to itself; root: needs root;
-    alone: needs a quiet machine. Others run beside tests of other suites."""
+    alone: needs a quiet machine. Others run beside tests of other suites;
+    any_rights, any_build: what it proves is the same whatever rights the service has, or with the
+    build of gcc and that with sanitizers. Where the gate runs its suite once more for these, it
+    leaves the test out (--same, tests/README.md)."""
     def add(fn):
         tests.append(Test(fn, name or fn.__name__, **marks))
         return fn
@@ -143,6 +149,8 @@ def parse_options(doc):
     p.add_argument("-j", "--jobs", type=int, default=2, help="tests at once (2)")
     p.add_argument("--alone", choices=("leave", "only"),
                    help="leave out the tests that need a quiet machine, or run only those")
+    p.add_argument("--same", metavar="rights|build", choices=("rights", "build"), help="leave out the "
+                   "tests that prove the same with other rights, or in another build")
     p.add_argument("--slow", type=float, default=float(os.environ.get("MCP_TEST_SLOW") or 1),
                    help="factor on all time bounds (MCP_TEST_SLOW; 1)")
     p.add_argument("--count", type=int, help="size of tests that have one")
@@ -267,7 +275,7 @@ def end_everything(number, frame):
 def choose(options):
     """The tests to run, and how many of those that match are left for a quiet machine."""
     wanted = re.compile(options.k)
-    matching = [t for t in tests if wanted.search(t.name)]
+    matching = [t for t in tests if wanted.search(t.name) and options.same not in t.same]
     chosen = [t for t in matching if options.alone is None or t.alone == (options.alone == "only")]
     return chosen, len(matching) - len(chosen) if options.alone == "leave" else 0
 

@@ -38,7 +38,7 @@ def which(client, **arguments):
     return o.stdout
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def each_profile_has_its_own(ctx):
     with service(ctx) as client:
         equal(which(client), USUAL)
@@ -69,7 +69,7 @@ def limits_hold_in_the_other_one(ctx):
         equal(which(client, profile="second"), DEBUG, "afterwards")
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def a_version_chooses(ctx):
     full = "%d.%d.%d" % sys.version_info[:3]
     with service(ctx) as client:
@@ -93,7 +93,7 @@ def a_version_chooses(ctx):
             equal(o.status, "invalid_arguments", "%r" % (version,))
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def metadata_is_held_against_the_one_that_is_asked_for(ctx):
     block = "# /// script\n# requires-python = '%s'\n# ///\n" + WHICH
     with service(ctx) as client:
@@ -106,7 +106,7 @@ def metadata_is_held_against_the_one_that_is_asked_for(ctx):
         assert "requires-python is >=3.12" in o.text, o.text
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def the_other_one_may_be_the_default(ctx):
     with service(ctx, "[profile basic]\ninterpreter = debug\n[profile usual]\n") as client:
         equal(which(client), DEBUG)
@@ -224,7 +224,7 @@ def cell(client, code, **more):
     return o["structuredContent"]
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def a_reload_adds_profiles(ctx):
     """Nothing that runs ends, and what is added is as if it had been there at the start."""
     with reloadable(ctx) as (s, client, worker):
@@ -252,7 +252,7 @@ def a_reload_adds_profiles(ctx):
               [("basic", None), ("light", None), ("mine", "mine"), ("also", None)])
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def a_profile_without_its_worker_is_not_added(ctx):
     with reloadable(ctx) as (s, client, worker):
         s.reload(section("mine", worker) + "[profile light]\n")
@@ -269,7 +269,7 @@ def a_profile_without_its_worker_is_not_added(ctx):
         equal(client.run("1", profile="mine").status, "ok")
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def a_reload_changes_profiles(ctx):
     """Also the default one's: from its next zygote on; a zygote that cannot start replaces none."""
     asked = "import sys\n'colorsys' in sys.modules"
@@ -290,7 +290,7 @@ def a_reload_changes_profiles(ctx):
         equal(client.run("1").status, "ok")
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def a_changed_interpreter_is_that_of_all_its_profiles(ctx):
     """Each of them gets a new zygote; none keeps the worker of before."""
     own = "import os\nos.stat('/proc/self/exe').st_ino"
@@ -308,7 +308,7 @@ def a_changed_interpreter_is_that_of_all_its_profiles(ctx):
             assert client.run(own, profile=name).result["json"] != before[name], name
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def a_changed_profile_is_looked_at_again(ctx):
     """What was learned of its Python is not held against requirements after that."""
     def looks(client, s):
@@ -324,7 +324,7 @@ def a_changed_profile_is_looked_at_again(ctx):
         equal(looks(client, s), first + 1, "it is remembered again")
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def what_a_reload_cannot_change_is_said(ctx):
     with reloadable(ctx) as (s, client, _):
         s.reload("[profile light]\n")

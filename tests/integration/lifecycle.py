@@ -26,7 +26,7 @@ def run_once(ctx, *arguments):
                           timeout=ctx.seconds(60))
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def version_and_help(ctx):
     for option, word in (("--version", "mcp-pythond"), ("--help", "--socket")):
         done = run_once(ctx, option)
@@ -37,7 +37,7 @@ def version_and_help(ctx):
         assert done.returncode not in (0, -11) and done.stderr, (bad, done)
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def check_config(ctx):
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
         f.write("[limits]\ntimeout_seconds = 5\n")
@@ -55,7 +55,7 @@ def check_config(ctx):
     assert run_once(ctx, "--config", "/nonexistent.conf", "--check-config").returncode != 0
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def check_config_compares_processes(ctx):
     for running, pids, noted in ((4096, 65536, True), (1, 64, False)):
         with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
@@ -454,7 +454,7 @@ def run_command(ctx):
         equal(run("import os\nos.kill(os.getpid(), 15)").returncode, 143, "exit status")
 
 
-@test(private=True)
+@test(private=True, any_rights=True)
 def bad_configuration_is_not_served(ctx):
     with tempfile.TemporaryDirectory() as d:
         config = os.path.join(d, "c.conf")

@@ -281,7 +281,7 @@ def an_array_survives_everything(ctx):
         equal(s.value(CHECKSUM, ctx.seconds(60)), want, "after a cancellation")
 
 
-@test
+@test(any_build=True)
 def what_holds_state_goes_on_after_rollbacks(ctx):
     """Open files, databases, generators and random numbers, while cells are undone between."""
     with begun(ctx, "import os, random, sqlite3\n"
@@ -323,7 +323,7 @@ c = db.execute('insert into t values (1)')
 """
 
 
-@test
+@test(any_build=True)
 def what_a_cell_starts_goes_on(ctx):
     """Threads, children, servers, executors, pools and databases are there in the next cell."""
     with begun(ctx, STARTED) as s:
@@ -343,7 +343,7 @@ def what_a_cell_starts_goes_on(ctx):
         equal(s.well("os.kill(-1, 9)\nlong.wait()").result["repr"], "-9")
 
 
-@test
+@test(any_build=True)
 def a_timeout_interrupts_first(ctx):
     """What listens ends by KeyboardInterrupt, and the session keeps what it did; what does not is undone."""
     with begun(ctx, "import threading, time\ndone = []\nt = threading.Thread(target=time.sleep, args=(1000,), daemon=True)\n"
@@ -370,7 +370,7 @@ def a_timeout_interrupts_first(ctx):
         assert "most recent call first" in o.error["traceback"] and "it did not end" in o.error["message"], o.error
 
 
-@test
+@test(any_build=True)
 def what_is_lost_with_a_cell_is_named(ctx):
     with begun(ctx, memory_mb=512) as s:
         for end, statuses in ((DEAF, ("timeout",)),
@@ -402,7 +402,7 @@ with context.Pool(1) as pool: said = pool.map(abs, [-1])
 said"""
 
 
-@test
+@test(any_build=True)
 def the_fork_server_of_a_lost_state_is_replaced(ctx):
     """multiprocessing's fork server ends with a cell that is rolled back; a branch never had it."""
     with begun(ctx, "import os") as s:
@@ -479,7 +479,7 @@ def what_a_snapshot_costs_is_told(ctx):
         until(lambda: "the snapshot costs %s" % cost(), grown)
 
 
-@test
+@test(any_build=True)
 def what_a_cell_closes_is_free_in_the_next(ctx):
     """The copy of before had it too. It takes a while to end on a busy machine, if the state is large."""
     with begun(ctx, "import socket\nheld = [str(i) for i in range(1500000)]\n"
@@ -488,7 +488,7 @@ def what_a_cell_closes_is_free_in_the_next(ctx):
             one = subprocess.Popen(["sh", "-c", "while :; do :; done"])
             busy.callback(one.wait)
             busy.callback(one.kill)
-        for _ in range(200):
+        for _ in range(ctx.count(200)):
             s.well("s.close()")
             s.well("s = socket.create_server(('127.0.0.1', 8111))")
 
@@ -566,7 +566,7 @@ def a_session_without_snapshots(ctx):
         s.well(close=True)
 
 
-@test
+@test(any_build=True)
 def variables_are_told_without_a_cell(ctx):
     """By a copy: what a __repr__ does, or does not end, leaves the state as it is."""
     with begun(ctx, "import array, collections\n_hidden = 1\nn = 7\ntext = 'x' * 100000\n"
@@ -896,7 +896,7 @@ def answers_fit_their_schema(ctx):
         jsonschema.validate(environment(s.client), environment_tool["outputSchema"])
 
 
-@test
+@test(any_build=True)
 def open_files_go_on(ctx):
     """As many as they are: some have the numbers that the worker itself uses."""
     with begun(ctx, "import os") as s:
@@ -1212,7 +1212,7 @@ def branches_keep_their_files_apart(ctx):
         last.well(close=True)
 
 
-@test
+@test(any_build=True)
 def open_files_follow_a_branch(ctx):
     """What a branch has open below /workspace is its own file, at the same place, and so is its directory."""
     with begun(ctx, files=[{"path": "d/in.txt", "text": "0123456789"}]) as s:
@@ -1511,7 +1511,7 @@ class Pair:
                   str(self.plain.names["heard"]))
 
 
-@test(single=True)
+@test(single=True, any_build=True)
 def sessions_do_what_plain_python_does(ctx):
     seed = random.randrange(1 << 32)
     dice = random.Random(seed)
@@ -1589,7 +1589,7 @@ def piped(ctx, text, *options):
     return done.returncode, done.stdout, done.stderr
 
 
-@test
+@test(any_build=True)
 def a_pipe_is_a_terminal_too(ctx):
     equal(piped(ctx, "x = 6\nx * 7\n"), (0, "42\n", ""))
     equal(piped(ctx, ""), (0, "", ""))
@@ -1605,7 +1605,7 @@ def a_pipe_is_a_terminal_too(ctx):
     assert "%none is not known" in err, err
 
 
-@test
+@test(any_build=True)
 def what_goes_on_is_heard(ctx):
     code, out, err = piped(ctx, "import sys, threading\ngo, said = threading.Event(), threading.Event()\n"
                            "threading.Thread(target=lambda: (go.wait(), print('later'),"
@@ -1614,7 +1614,7 @@ def what_goes_on_is_heard(ctx):
     equal((code, sorted(out.split()), err), (0, ["'x'", "'y'", "later"], "too\n"))
 
 
-@test
+@test(any_build=True)
 def a_session_goes_on(ctx):
     code, out, err = piped(ctx, "x = 11\n", "--keep")
     equal((code, out), (0, ""))
@@ -1628,7 +1628,7 @@ def a_session_goes_on(ctx):
     assert code and "no such session" in err, (code, err)
 
 
-@test
+@test(any_build=True)
 def a_terminal(ctx):
     with Terminal(ctx, "repl", "--socket", ctx.socket) as t:
         t.expect(r"session r-[^\n]*\n.*>>> ")
@@ -1656,7 +1656,7 @@ def a_terminal(ctx):
         equal(t.end(), 0)
 
 
-@test
+@test(any_build=True)
 def a_terminal_goes_on_in_a_session(ctx):
     with begun(ctx, "x = 77") as s:
         with Terminal(ctx, "repl", "--socket", ctx.socket, "--session", s.handle) as t:
@@ -1673,7 +1673,7 @@ def a_terminal_goes_on_in_a_session(ctx):
         equal(s.value("x"), "77")
 
 
-@test
+@test(any_build=True)
 def no_terminal_without_a_service(ctx):
     done = subprocess.run([client_program(ctx), "repl", "--socket", "/nonexistent/x"], text=True,
                           input="1\n", capture_output=True, timeout=ctx.seconds(60))
