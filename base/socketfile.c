@@ -169,7 +169,10 @@ int
 socketfile_look(const struct socketfile *file)
 {
 	own_mem char *half = NULL;
+	struct stat there;
 
+	if (lstat(file->path, &there) < 0 && errno == EACCES)
+		return 0;	/* the directory is hidden from this user */
 	if (is_at(file, file->path)) {
 		if (file->lock_fd >= 0 && !is_at(file, file->spare))
 			make_spare(file);

@@ -30,9 +30,9 @@ int socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
  * has none that this process sees. */
 struct socketfile *socketfile_of(int fd);
 
-/* Is the socket still at its path? If not, gives it its name again. 0: it is there; 1: again; or
- * -errno; -EEXIST: systemd has made it, and has to do so again; -EADDRINUSE: another process serves
- * the path. */
+/* Is the socket still at its path? If not, gives it its name again. 0: it is there, or cannot be
+ * seen; 1: again; or -errno; -EEXIST: systemd has made it, and has to do so again; -EADDRINUSE:
+ * another process serves the path. */
 int socketfile_look(const struct socketfile *file);
 
 /* The default path, malloc'd: $XDG_RUNTIME_DIR/mcp-pythond.sock. If the variable is not set, it is
