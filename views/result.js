@@ -130,12 +130,13 @@ function figurePart(source, type, base64, label) {
 	const image = make("img", { src: source, alt: label });
 	const said = make("span", { class: "quiet", role: "status" });
 	const figure = make("figure", {}, make("div", { class: "frame", tabindex: 0, role: "region", "aria-label": label }, image));
-	let zoom = 1;
+	let zoom = 1, usual = 0;
 	const set = (to) => {
+		usual = zoom === 1 ? image.clientWidth : usual;
 		zoom = Math.min(8, Math.max(1, to));
 		figure.classList.toggle("zoomed", zoom > 1);
-		image.style.width = zoom > 1 ? 100 * zoom + "%" : "";
-		said.textContent = zoom > 1 ? Math.round(100 * zoom) + " % of its width here" : "";
+		image.style.width = zoom > 1 ? zoom * usual + "px" : "";
+		said.textContent = zoom > 1 ? Math.round(100 * zoom) + " %" : "";
 	};
 	const end = type.includes("svg") ? "svg" : type.includes("jpeg") ? "jpg" : "png";
 	figure.append(make("figcaption", { class: "row" }, make("span", {}, label),
@@ -155,7 +156,7 @@ function figureParts(result) {
 	const parts = [];
 	for (const one of result.content || []) {
 		const inside = one.type === "resource" ? one.resource || {} : {};
-		const label = `Figure ${parts.length + 1}`;
+		const label = `Figure ${parts.filter((part) => part.tagName === "FIGURE").length + 1}`;
 		if (one.type === "image" && /^image\/(png|jpeg)$/.test(one.mimeType))
 			parts.push(figurePart(`data:${one.mimeType};base64,${one.data}`, one.mimeType, one.data, label));
 		else if (inside.mimeType === "image/svg+xml" && inside.text) {

@@ -52,7 +52,7 @@ pd.DataFrame({"column %d" % i: range(i, i + 12) for i in range(60)})`, ["Table, 
 			await view.count("figure img", 5);
 			await view.frame().waitForFunction(() => [...document.images].every((one) => one.naturalWidth > 100));
 			await view.press("Larger");
-			await view.has("150 % of its width");
+			await view.has("150 %");
 			await view.press("Save");
 			await view.has("Saved.");
 			const { saved } = await view.told();
@@ -90,7 +90,7 @@ pd.DataFrame({text: [text, text], "b": ["\\u202e", 1]})`, ["<img src=x onerror",
 	repl("markup", `from IPython.display import HTML, SVG, display
 display(HTML("<b onclick='alert(1)'>bold</b><script>window.hacked = 3</script>"))
 display(SVG("<svg xmlns='http://www.w3.org/2000/svg' width='200' height='80'><script>window.hacked = 4</script><circle cx='40' cy='40' r='30' fill='teal'/></svg>"))`,
-	["Markup, as text"]),
+	["Markup, as text", "Figure 1"]),
 	repl("cut", "for i in range(300000):\n    print('line', i)\nlist(range(100000))", ["bytes of stdout were left out"]),
 	repl("files", `import os
 os.makedirs("/workspace/out", exist_ok=True)
