@@ -665,6 +665,15 @@ def what_needs_an_approval_waits_for_it(ctx):
         equal((answer["status"], names(answer)), ("approval_pending", ["alpha 1.0", "beta 1.2"]))
         assert answer["approval_id"].startswith("a-"), answer
         equal(install(client, "alpha")["approval_id"], answer["approval_id"])
+        # While one job waits for a list there is no second one, whatever the reason.
+        equal(install(client, "alpha", reason="once more")["job"], answer["job"])
+        another = install(client, "gamma")
+        assert another["job"] != answer["job"] != "", another
+        jobs = client.ask("tools/call", {"name": "job", "arguments": {}})["structuredContent"]["jobs"]
+        equal([one["job"] for one in jobs], [answer["job"], another["job"]])
+        client.ask("tools/call", {"name": "job", "arguments": {"id": answer["job"], "action": "cancel"}})
+        again = install(client, "alpha")
+        assert again["job"] != answer["job"] and again["approval_id"] == answer["approval_id"], again
         o = client.run("import alpha", dependencies=["alpha"])
         equal(o.status, "approval_pending")
         assert answer["approval_id"] in o.text, o.text

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/member.h"
 #include "base/why.h"
@@ -14,6 +15,7 @@
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
 #include "policy/requirement.h"
+#include "tools/job/background.h"
 #include "tools/packages/consent.h"
 #include "tools/packages/delivery.h"
 #include "tools/packages/install.h"
@@ -34,7 +36,13 @@ struct tool_run {
 	json_t *set, *advisories;	/* during the delivery: the installed set, and the
 					 * message about it */
 	char *message;
+	json_t *asked;			/* the arguments, without the reason */
+	LIST_ENTRY(tool_run) of_jobs;
+	bool is_listed;			/* in jobs */
 };
+
+/* The runs that are jobs, because they wait for a person. */
+static LIST_HEAD(, tool_run) jobs = LIST_HEAD_INITIALIZER(jobs);
 
 /* All borrowed but the list. */
 struct arguments {
@@ -179,6 +187,9 @@ look_at_session(const struct tool_host *host, struct arguments *arguments,
 static void
 package_free_run(struct tool_run *run)
 {
+	if (run->is_listed)
+		LIST_REMOVE(run, of_jobs);
+	json_decref(run->asked);
 	json_decref(run->set);
 	json_decref(run->advisories);
 	free(run->message);
@@ -253,20 +264,49 @@ package_begin(struct tool_run *run, const json_t *json, struct why *why_r)
 	return r;
 }
 
+/* Answers that the run waits for a person, and goes on as a job. */
 static void
-package_tell_job(struct tool_run *run, const struct tool_host *job, const char *waits,
-		 const struct tool_host *caller)
+say_job(const struct tool_run *run, const char *waits, const struct tool_host *caller)
 {
 	struct install_result result;
 	char message[TOOL_WAITS_MAX + 128];
 
-	run->host = *job;
 	install_waiting(run->install, &result);
 	snprintf(message, sizeof(message), "the call %s. Tell your user. It goes on as job %s, which "
-		 "the tool job follows", waits, job->job);
+		 "the tool job follows", waits, run->host.job);
 	result.message = message;
-	result.job = job->job;
+	result.job = run->host.job;
 	answer_result(&result, caller);
+}
+
+static void
+package_tell_job(struct tool_run *run, const struct tool_host *job, const char *waits,
+		 const struct tool_host *caller)
+{
+	if (!run->is_listed)
+		LIST_INSERT_HEAD(&jobs, run, of_jobs);
+	run->is_listed = true;
+	run->host = *job;
+	say_job(run, waits, caller);
+}
+
+/* Answers a call for what a job of the tenant waits for already. False: there is no such job. */
+static bool
+waits_already(const struct tool_host *host, const json_t *asked)
+{
+	struct job_view view;
+	struct tool_run *run;
+
+	LIST_FOREACH(run, &jobs, of_jobs) {
+		if (run->host.tenant != host->tenant || !json_equal(run->asked, asked))
+			continue;
+		background_view(background_find(host->tenant, run->host.job), &view);
+		if (!*view.waits)
+			continue;
+		say_job(run, view.waits, host);
+		return true;
+	}
+	return false;
 }
 
 static struct tool_run *
@@ -277,6 +317,12 @@ package_start(const struct tool_host *host, const json_t *json)
 	int r;
 
 	run->host = *host;
+	run->asked = xalloc_check(json_copy((json_t *)json));
+	json_object_del(run->asked, "reason");
+	if (waits_already(host, run->asked)) {
+		package_free_run(run);
+		return NULL;
+	}
 	r = package_begin(run, json, &why);
 	if (r == 0)
 		return run;
