@@ -34,6 +34,19 @@ approval_id(const struct approval *approval)
 	return approval->id;
 }
 
+void
+approval_say_decision(const struct approval_decision *decision, const char *what, char *text_r,
+		      size_t size)
+{
+	const char *reason = decision->why;
+	char said[320];
+
+	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
+	snprintf(text_r, size, decision->state == APPROVAL_EXPIRED
+		 ? "no approver decided about %s in time%s%s" : "an approver refused %s%s%s", what,
+		 reason ? "; the approver's reason: " : "", reason ? said : "");
+}
+
 /* Ends the requests that have expired, and sets the timer for the next one. */
 static void approvals_expire(struct approvals *approvals);
 

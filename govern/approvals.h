@@ -96,6 +96,11 @@ struct approval_decision {
 					 * of the request are told of this */
 };
 
+/* Writes why a request was not granted: that an approver has refused what is named, or that nobody
+ * has decided in time; and the approver's reason. */
+void approval_say_decision(const struct approval_decision *decision, const char *what, char *text_r,
+			   size_t size);
+
 /* approval_request.tool of a request about a call of another server's tool. Only such a request can
  * be granted for a run (for_run). */
 #define APPROVAL_OF_CALLS "tools"

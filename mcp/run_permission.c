@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -114,23 +113,20 @@ static void
 run_permission_on_decided(void *arg, const struct approval_decision *decision)
 {
 	const enum approval_state state = decision->state;
-	const char *reason = decision->why;
 	struct mcp_run *run = arg;
 	struct permission *permission = run->permission;
 	int used = state == APPROVAL_GRANTED ? permission_use(&permission->host, permission->item)
 					     : 0;
-	char text[512], said[320];
+	char text[512] = "denied: ";
 
-	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
 	if (used < 0)
 		snprintf(text, sizeof(text), UNWRITTEN);
 	else if (state == APPROVAL_GRANTED && !used)
 		snprintf(text, sizeof(text), "denied: the approval was for one call, and another "
 			 "one like it was made first; make the call again");
 	else
-		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%s",
-			 approval_state_name(state), reason ? "; the approver's reason: " : "",
-			 reason ? said : "");
+		approval_say_decision(decision, "this call", text + strlen(text),
+				      sizeof(text) - strlen(text));
 	run_permission_settle(run, used > 0, text);
 }
 

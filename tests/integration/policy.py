@@ -14,6 +14,7 @@ import threading
 import time
 
 from admin import Admin, command
+from audit_log import Log
 from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from inside import thread_held
 from mcpclient import LEGACY, Client
@@ -374,6 +375,25 @@ def what_waits_for_an_approval_is_a_job(ctx):
             answer = ended(ctx, c, told, "failed")
             equal((answer["status"], answer["stdout"]), ("denied", ""))
             assert "not today" in answer["error"]["message"], answer
+
+
+@test(private=True, root=True)
+def a_job_whose_approval_expires_says_so(ctx):
+    """Its status, its text and the audit log; its call may be made again, and is a new request."""
+    with Log(ctx) as log, Directory() as directory, \
+            ctx.private(approving(directory, "approval_seconds = 3\n") + log.config()) as s, Admin(directory + "/admin") as admin, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        told = ask_tool(c, "run_script", script="print(6 * 7)")["structuredContent"]
+        equal(told["status"], "approval_pending")
+        id = told["waits"].split()[-1]
+        answer = ended(ctx, c, told, "failed")
+        equal((answer["status"], answer["stdout"], answer["execution_id"]), ("denied", "", None))
+        text = text_of(ask_tool(c, "job", id=told["job"], action="wait"))
+        assert "denied: no approver decided about this call in time\n" in text and "failed" in text, text
+        equal([one["state"] for one in admin.ask("list", all=True)["approvals"] if one["id"] == id], ["expired"])
+        again = ask_tool(c, "run_script", script="print(6 * 7)")["structuredContent"]
+        assert again["job"] != told["job"] and id not in again["waits"], again
+        until("its records", lambda: [r["event"] for r in log.records() if r.get("approval") == id] == ["approval-asked", "approval-refused"])
+        assert any(r["event"] == "denied" and "no approver decided" in r["why"] for r in log.records()), log.records()
 
 
 @test(private=True, root=True)

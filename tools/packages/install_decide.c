@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "govern/approvals.h"
@@ -44,20 +43,16 @@ install_decide_proceed(struct install *install)
 static void
 decide_on_decided(void *arg, const struct approval_decision *decision)
 {
-	const char *reason = decision->why;
 	struct install *install = arg;
 	const struct tool_host *host = &install->host;
-	char message[INSTALL_MESSAGE_MAX], said[INSTALL_MESSAGE_MAX / 4];
+	char message[INSTALL_MESSAGE_MAX];
 
 	(void)host->on_job(host->arg, NULL);
 	if (decision->state == APPROVAL_GRANTED) {
 		install_decide_proceed(install);
 		return;
 	}
-	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
-	snprintf(message, sizeof(message), "%s%s%s", decision->state == APPROVAL_EXPIRED
-		 ? "no approver decided about these packages in time" : "an approver refused them",
-		 reason ? "; the approver's reason: " : "", reason ? said : "");
+	approval_say_decision(decision, "these packages", message, sizeof(message));
 	install_deny(install, message);
 }
 

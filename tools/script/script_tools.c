@@ -14,7 +14,6 @@
 #include "base/handle.h"
 #include "base/jsonbound.h"
 #include "base/own.h"
-#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -576,8 +575,7 @@ on_decided(void *arg, const struct approval_decision *decision)
 {
 	struct script_call *c = arg;
 	const struct script_tools *t = c->tools;
-	const char *reason = decision->why;
-	char text[TEXT_MAX], said[TEXT_MAX / 2];
+	char text[TEXT_MAX];
 
 	c->waits = false;
 	if (decision->state == APPROVAL_GRANTED) {
@@ -586,10 +584,7 @@ on_decided(void *arg, const struct approval_decision *decision)
 		look_at_consents(t);
 		return;
 	}
-	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
-	snprintf(text, sizeof(text), "%s%s%s", decision->state == APPROVAL_EXPIRED
-		 ? "no approver decided about this call in time" : "an approver refused this call",
-		 reason ? "; the approver's reason: " : "", reason ? said : "");
+	approval_say_decision(decision, "this call", text, sizeof(text));
 	script_tools_refuse(c, text);
 	look_at_consents(t);
 }
