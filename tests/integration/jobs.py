@@ -298,7 +298,7 @@ def a_look_waits_for_the_list_of_a_job(ctx):
 
 @test
 def a_session_that_is_watched_is_seen_behind_short_calls(ctx):
-    """Who looks for the first time behind a short call waits for it; then the variables are listed before cells."""
+    """Who looks for the first time behind a short call is told so; then the variables are listed before cells."""
     with ctx.client() as client, ctx.client() as watcher:
         def cell(client, **arguments):
             id = client.request("tools/call", {"name": "run_repl", "arguments": {"timeout_seconds": 60, **arguments}})
@@ -312,6 +312,7 @@ def a_session_that_is_watched_is_seen_behind_short_calls(ctx):
             if n == 0:
                 look = watcher.wait(cell(watcher, session=session, inspect=True), ctx.seconds(60))
                 equal(look["structuredContent"]["status"], "session_busy")
+                assert re.search(r"busy with another call, which began \d+ s ago\. Its variables", text_of(look)), look
             else:
                 inspects_at_once(ctx, watcher, session, "another call")
             client.cancel(held)

@@ -19,8 +19,10 @@
 #include "tools/shared/environment.h"
 #include "tools/shared/resources.h"
 
-#define JOB_WAIT_S 5		/* a call waits so long behind a job before it is refused */
-#define CALL_WAIT_S 60		/* ... behind another call, and for at most half of its own time */
+#define JOB_WAIT_MS 5000	/* a call waits so long behind a job before it is refused */
+#define CALL_WAIT_MS 60000	/* ... behind another call, and for at most half of its own time */
+#define WAIT_STEP_MS 1000	/* near its end the wait is looked at so often */
+#define LOOK_WAIT_MS 500	/* ... if it only looks, unless it will see what was before */
 
 /* ---- description ---- */
 
@@ -140,9 +142,10 @@ on_hurry(void *arg)
 }
 
 static void
-repl_run_wait(struct tool_run *run, int seconds)
+repl_run_wait(struct tool_run *run, uint64_t ms)
 {
-	const struct timeval wait = { .tv_sec = seconds };
+	const struct timeval wait = { .tv_sec = (time_t)(ms / 1000),
+				      .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
 
 	evtimer_add(run->patience, &wait);
 }
@@ -227,6 +230,11 @@ repl_run_refuse_busy(struct tool_run *run)
 
 	if (job)
 		snprintf(text, sizeof(text), REPL_BUSY_WITH_JOB, job);
+	else if (run->arguments.inspect && run->step == STEP_TURN)
+		snprintf(text, sizeof(text), "nothing was looked at: the session is busy with another "
+			 "call, which began %u s ago. Its variables are listed before the next call, "
+			 "and from then on they can be seen at once",
+			 repl_session_held_s(run->turn.session));
 	else
 		snprintf(text, sizeof(text), "nothing was run: the session was busy with other calls for "
 			 "%u s. Make the call again later, or begin another session",
@@ -238,9 +246,11 @@ repl_run_refuse_busy(struct tool_run *run)
 static uint64_t
 most_wait_ms(const struct tool_run *run)
 {
-	uint32_t half = run->limits.wall_ms / 2;
-	uint32_t most = (run->arguments.inspect ? JOB_WAIT_S : CALL_WAIT_S) * 1000;
+	uint32_t half = run->limits.wall_ms / 2, most = CALL_WAIT_MS;
 
+	if (run->arguments.inspect)
+		most = run->turn.session && repl_session_will_show(run->turn.session)
+			? JOB_WAIT_MS : LOOK_WAIT_MS;
 	return half < most ? half : most;
 }
 
@@ -280,7 +290,7 @@ on_impatient(evutil_socket_t, short, void *arg)
 	    answer_seen(run, run->turn.session))
 		return;
 	if (waited < most && (run->arguments.inspect || !job_before(run))) {
-		repl_run_wait(run, most - waited <= JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
+		repl_run_wait(run, most - waited <= JOB_WAIT_MS ? WAIT_STEP_MS : JOB_WAIT_MS);
 	} else if (run->step == STEP_TURN) {
 		repl_run_refuse_busy(run);
 	} else if (run->step != STEP_NEEDS && run->execution &&
@@ -295,6 +305,7 @@ repl_run_say_wait(struct tool_run *run)
 {
 	char text[TOOL_WAITS_MAX];
 	struct tool_progress note = { .message = text, .is_note = true };
+	uint64_t most;
 
 	if (run->orphan || !run_repl_waits(run, text, sizeof(text)))
 		return;
@@ -306,7 +317,9 @@ repl_run_say_wait(struct tool_run *run)
 		run->patience = xalloc_check(evtimer_new(run->host.base, on_impatient, run));
 		run->waits_since_ms = clock_ms();
 	}
-	repl_run_wait(run, most_wait_ms(run) < JOB_WAIT_S * 1000 ? 1 : JOB_WAIT_S);
+	most = most_wait_ms(run);
+	repl_run_wait(run, most < WAIT_STEP_MS ? most
+			   : most < JOB_WAIT_MS ? WAIT_STEP_MS : JOB_WAIT_MS);
 }
 
 /* ---- an approval ---- */

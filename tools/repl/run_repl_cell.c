@@ -420,7 +420,8 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 
 	if (repl_session_is_closing(session))
 		return why_say(why_r, -ESRCH, "session", "the session was closed");
-	if (is_to_be_looked_at(run))
+	run->turn.looks = is_to_be_looked_at(run);
+	if (run->turn.looks)
 		return start_own(run, session, STEP_LOOK, "", LOOK_MS, on_looked, why_r);
 	if (arguments->checkpoint) {
 		run->checkpoint = r = repl_session_reserve(session, arguments->checkpoint,

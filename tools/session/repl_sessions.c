@@ -244,6 +244,7 @@ on_next(evutil_socket_t, short, void *arg)
 	TAILQ_REMOVE(&session->waiting, turn, link);
 	session->n_waiting--;
 	session->holder = turn;
+	session->held_ms = clock_ms();
 	turn->on_turn(turn->arg);
 }
 
@@ -309,6 +310,7 @@ repl_session_show(struct repl_turn *turn, const struct outcome *seen)
 	struct repl_turn *one;
 
 	turn->seen = seen;
+	turn->looks = false;
 	TAILQ_FOREACH(one, &turn->session->waiting, link)
 		if (one->on_seen)
 			one->on_seen(one->arg);
@@ -319,6 +321,18 @@ repl_session_seen(const struct repl_session *session, const char **job_r)
 {
 	*job_r = session->holder ? session->holder->job : NULL;
 	return session->holder ? session->holder->seen : NULL;
+}
+
+bool
+repl_session_will_show(const struct repl_session *session)
+{
+	return session->holder && session->holder->looks;
+}
+
+unsigned int
+repl_session_held_s(const struct repl_session *session)
+{
+	return session->holder ? (unsigned int)((clock_ms() - session->held_ms) / 1000) : 0;
 }
 
 const char *

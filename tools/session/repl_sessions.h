@@ -62,6 +62,7 @@ struct repl_turn {
 	/* While this call waits, the variables before the call that has the turn have become known.
 	 * The turn may not be left from within. May be NULL. */
 	void (*on_seen)(void *arg);
+	bool looks;			/* the call has the turn, and lists the variables first */
 	const struct outcome *seen;	/* set by repl_session_show; NULL: unknown */
 	void *arg;
 };
@@ -109,6 +110,12 @@ bool repl_session_was_watched(struct repl_session *session);
 /* The session's variables before the call that has the turn, as they were listed then, and its job
  * (NULL: it is none). NULL: no call has the turn, or they were not listed. */
 const struct outcome *repl_session_seen(const struct repl_session *session, const char **job_r);
+
+/* Does the call that has the turn list the variables now, before it begins? */
+bool repl_session_will_show(const struct repl_session *session);
+
+/* How long, in seconds, a call has the turn. */
+unsigned int repl_session_held_s(const struct repl_session *session);
 
 /* The job that has the turn in another session with the same session of the engine, such as a
  * branch of this one. NULL: there is none. */

@@ -57,6 +57,7 @@ struct repl_session {
 	char *note;
 	bool watched;			/* somebody wanted to see it while a call had the turn */
 	struct repl_turn *holder;	/* NULL: the turn is free */
+	uint64_t held_ms;		/* since when a call has the turn */
 	TAILQ_HEAD(, repl_turn) waiting;
 	size_t n_waiting;
 	struct event *next;		/* gives the turn to the next call */
