@@ -53,6 +53,7 @@ static const struct finite rows[] = {
 	    "zygotes -k an_idle_tenants_zygote_is_ended"),
 	ROW("sessions of run_repl",
 	    "[repl] sessions_max, [repl] memory_total_mb, [quota] sessions, REPL_WAITING_MAX, ENDED_MAX, "
+	    "ENDED_OF_ONE_MAX, "
 	    "REPL_SNAPSHOTS_MAX, REPL_COPYING_MAX, HANDOVER_SESSIONS_MAX, HANDOVER_TABLE_MAX", FAIR,
 	    "the longest idle one of the tenant with the most is ended; a quarter of all workers is for scripts",
 	    "shares -k the_longest_idle_session_makes_room"),

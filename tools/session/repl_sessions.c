@@ -22,10 +22,21 @@
 #include "policy/config.h"
 
 #define MIB (1024 * 1024)
-#define ENDED_MAX 256		/* sessions that have ended and whose end is told */
+#define ENDED_MAX 4096		/* sessions that have ended and whose end is told */
+#define ENDED_OF_ONE_MAX 64	/* the same, of one principal */
 
 static void *sessions, *accounts;	/* by handle; by principal (base/named.h) */
 static LIST_HEAD(, origin) origins = LIST_HEAD_INITIALIZER(origins);
+
+/* A session that has ended, and why. It may have ended while no call waited for it. */
+struct ended {
+	TAILQ_ENTRY(ended) link, of_account;
+	struct repl_account *account;
+	char *handle, *text;
+};
+
+static TAILQ_HEAD(, ended) all_ended = TAILQ_HEAD_INITIALIZER(all_ended);	/* oldest first */
+static size_t n_ended;
 
 /* ---- accounts ---- */
 
@@ -39,16 +50,17 @@ account_of(const struct tenant *tenant)
 		account = xcalloc(1, sizeof(*account));
 		account->principal = xstrdup(tenant_principal(tenant));
 		TAILQ_INIT(&account->sessions);
+		TAILQ_INIT(&account->ended);
 		named_add(&accounts, account);
 	}
 	return account;
 }
 
-/* To be called when a session or an origin was taken from it. */
+/* To be called when something was taken from it. */
 static void
 release_account(struct repl_account *account)
 {
-	if (account->n_sessions == 0 && account->n_origins == 0) {
+	if (account->n_sessions == 0 && account->n_origins == 0 && account->n_ended == 0) {
 		named_remove(&accounts, account);
 		free(account->principal);
 		free(account);
@@ -107,20 +119,50 @@ repl_sessions_left_ms(const struct repl_session *session)
 	return end > now ? end - now : 0;
 }
 
-/* The last sessions that have ended, and why. A session may end while no call waits for it. */
-static struct ended {
-	char *handle, *principal, *text;
-} ended[ENDED_MAX];
-static size_t n_ended;
-
 const char *
 repl_session_end_text(const struct tenant *tenant, const char *handle)
 {
-	for (size_t i = 0; i < ENDED_MAX && ended[i].handle; i++)
-		if (strcmp(ended[i].handle, handle) == 0 &&
-		    strcmp(ended[i].principal, tenant_principal(tenant)) == 0)
-			return ended[i].text;
+	const struct repl_account *account = named_find(&accounts, tenant_principal(tenant));
+	const struct ended *ended;
+
+	if (account)
+		TAILQ_FOREACH(ended, &account->ended, of_account)
+			if (strcmp(ended->handle, handle) == 0)
+				return ended->text;
 	return NULL;
+}
+
+static void
+forget_ended(struct ended *ended)
+{
+	struct repl_account *account = ended->account;
+
+	TAILQ_REMOVE(&all_ended, ended, link);
+	TAILQ_REMOVE(&account->ended, ended, of_account);
+	account->n_ended--;
+	n_ended--;
+	free(ended->handle);
+	free(ended->text);
+	free(ended);
+	release_account(account);
+}
+
+/* The session is still one of its account. */
+static void
+note_ended(const struct repl_session *session, const char *text)
+{
+	struct repl_account *account = session->account;
+	struct ended *ended = xcalloc(1, sizeof(*ended));
+
+	*ended = (struct ended){ .account = account, .handle = xstrdup(session->handle),
+				 .text = xstrdup(text) };
+	TAILQ_INSERT_TAIL(&all_ended, ended, link);
+	TAILQ_INSERT_TAIL(&account->ended, ended, of_account);
+	n_ended++;
+	if (++account->n_ended > ENDED_OF_ONE_MAX)
+		forget_ended(TAILQ_FIRST(&account->ended));
+	else if (n_ended > ENDED_MAX)
+		forget_ended(TAILQ_FIRST(&all_ended));
 }
 
 /* Tells all waiting calls, and the holder of the turn unless the holder ends it. */
@@ -128,13 +170,8 @@ void
 repl_session_stop(struct repl_session *session, const char *text)
 {
 	struct repl_turn *turn;
-	struct ended *e = &ended[n_ended++ % ENDED_MAX];
 
-	free(e->handle);
-	free(e->principal);
-	free(e->text);
-	*e = (struct ended){ xstrdup(session->handle),
-			     xstrdup(tenant_principal(session->tenant)), xstrdup(text) };
+	note_ended(session, text);
 	named_remove(&sessions, session);
 	TAILQ_REMOVE(&session->account->sessions, session, link);
 	session->account->n_sessions--;

@@ -17,6 +17,8 @@ struct repl_account {
 	size_t n_sessions, n_origins;
 	uint64_t memory_bytes;		/* the sum of its origins' limits */
 	TAILQ_HEAD(, repl_session) sessions;	/* oldest first */
+	TAILQ_HEAD(, ended) ended;		/* sessions that have ended, oldest first */
+	size_t n_ended;
 };
 
 /* A session of the engine, which the sessions of run_repl with this origin share, and its snapshots

@@ -458,6 +458,44 @@ sessions_of_others_cost_a_call_nothing(void **state)
 	config_free(config);
 }
 
+static void
+end_one(struct tool_host *host, char handle_r[HANDLE_MAX + 1])
+{
+	struct repl_session *session = idle_session(host);
+
+	snprintf(handle_r, HANDLE_MAX + 1, "%s", repl_session_handle(session));
+	repl_session_stop(session, "an operator closed it");
+}
+
+/* The ends of one tenant's sessions do not push those of another out of memory. */
+static void
+ends_are_told_whatever_others_do(void **state)
+{
+	struct config *config = config_new();
+	const struct engine_options options = { .config = config, .base = event_base_new() };
+	struct tool_host host = { .config = config, .base = options.base }, other;
+	char mine[HANDLE_MAX + 1], first[HANDLE_MAX + 1], last[HANDLE_MAX + 1];
+
+	(void)state;
+	assert_int_equal(engine_new(&options, &host.engine), 0);
+	other = host;
+	host.tenant = engine_tenant(host.engine, 1000);
+	other.tenant = engine_tenant(host.engine, 1001);
+	end_one(&host, mine);
+	end_one(&other, first);
+	for (int i = 0; i < 10000; i++)
+		end_one(&other, last);
+	assert_string_equal(repl_session_end_text(host.tenant, mine), "an operator closed it");
+	assert_non_null(repl_session_end_text(other.tenant, last));
+	assert_null(repl_session_end_text(other.tenant, first));
+	assert_null(repl_session_end_text(other.tenant, mine));
+	tenant_release(host.tenant);
+	tenant_release(other.tenant);
+	engine_free(host.engine);
+	event_base_free(options.base);
+	config_free(config);
+}
+
 int
 main(void)
 {
@@ -473,6 +511,7 @@ main(void)
 		cmocka_unit_test(the_end_is_told_to_whoever_waits),
 		cmocka_unit_test(an_operator_closes_it_while_a_call_has_the_turn),
 		cmocka_unit_test(sessions_of_others_cost_a_call_nothing),
+		cmocka_unit_test(ends_are_told_whatever_others_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
