@@ -25,6 +25,7 @@
 #define UNUSED_MS 60000			/* an unused proxy is ended after this time; the next one
 					 * reads resolv.conf again */
 #define WRITER_MAX (16 * 1024 * 1024)
+#define BUCKETS 256			/* of grants, by execution, which have numbers in a row */
 
 struct egress_grant {
 	LIST_ENTRY(egress_grant) link;
@@ -42,7 +43,8 @@ struct egress {
 	bool renews;			/* it is being ended, so that the next one gets new
 					 * credentials */
 	bool unused;			/* it was ended because it was not needed */
-	LIST_HEAD(, egress_grant) grants;
+	LIST_HEAD(, egress_grant) grants[BUCKETS];
+	size_t n_grants;
 };
 
 /* ---- life ---- */
@@ -54,28 +56,37 @@ free_grant(struct egress_grant *grant)
 
 	LIST_REMOVE(grant, link);
 	free(grant);
-	if (LIST_EMPTY(&e->grants) && e->child.state == CHILD_SERVING)
+	if (--e->n_grants == 0 && e->child.state == CHILD_SERVING)
 		child_arm(&e->child, UNUSED_MS);
 }
 
-/* Logs each grant that the end of the proxy cuts, and frees the grants of ended executions, which
- * are not logged. Called when the proxy begins to end, and not only when it is reaped: by then a
- * script whose connection was cut may have ended. */
+/* The grant is cut. That is logged, unless its execution has ended. */
+static void
+cut_grant(struct egress_grant *grant)
+{
+	if (grant->terms == NULL) {
+		free_grant(grant);
+		return;
+	}
+	if (grant->opened)
+		log_line(LOG_WARNING, "egress-cut", "execution=%s tenant=%s", grant->id,
+			 grant->tenant);
+	grant->opened = false;
+}
+
+/* Called when the proxy begins to end, and not only when it is reaped: by then a script whose
+ * connection was cut may have ended. */
 static void
 egress_on_ending(void *arg)
 {
 	struct egress *e = arg;
 	struct egress_grant *grant, *next;
 
-	for (grant = LIST_FIRST(&e->grants); grant != NULL; grant = next) {
-		next = LIST_NEXT(grant, link);
-		if (grant->opened && grant->terms != NULL)
-			log_line(LOG_WARNING, "egress-cut", "execution=%s tenant=%s",
-				 grant->id, grant->tenant);
-		grant->opened = false;
-		if (grant->terms == NULL)
-			free_grant(grant);
-	}
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (grant = LIST_FIRST(&e->grants[i]); grant != NULL; grant = next) {
+			next = LIST_NEXT(grant, link);
+			cut_grant(grant);
+		}
 }
 
 static void
@@ -105,7 +116,7 @@ egress_on_due(void *arg)
 	/* Once the process is down, the next grant starts another one. */
 	if (e->child.state != CHILD_SERVING)
 		return;
-	if (!LIST_EMPTY(&e->grants)) {
+	if (e->n_grants > 0) {
 		e->child.failed_starts = 0;
 		return;
 	}
@@ -134,7 +145,7 @@ egress_find(struct egress *e, uint64_t execution)
 {
 	struct egress_grant *grant;
 
-	LIST_FOREACH(grant, &e->grants, link)
+	LIST_FOREACH(grant, &e->grants[execution % BUCKETS], link)
 		if (grant->execution == execution && grant->opened)
 			return grant;
 	return NULL;
@@ -197,13 +208,7 @@ on_closed(struct egress *e, const struct msg_egress_closed *closed)
 	if (grant == NULL)
 		return -EBADMSG;
 	/* It could not serve this grant, or was told to stop. */
-	if (grant->terms != NULL)
-		log_line(LOG_WARNING, "egress-cut", "execution=%s tenant=%s", grant->id,
-			 grant->tenant);
-	if (grant->terms != NULL)
-		grant->opened = false;
-	else
-		free_grant(grant);
+	cut_grant(grant);
 	return 0;
 }
 
@@ -243,7 +248,7 @@ egress_is_used(void *arg)
 {
 	const struct egress *e = arg;
 
-	return !LIST_EMPTY(&e->grants);
+	return e->n_grants > 0;
 }
 
 static const struct child_kind egress_kind = {
@@ -286,7 +291,6 @@ egress_new(const struct egress_options *options)
 	struct egress *e = xcalloc(1, sizeof(*e));
 
 	e->options = *options;
-	LIST_INIT(&e->grants);
 	child_init(&e->child, &egress_kind, options->base, e);
 	return e;
 }
@@ -297,8 +301,9 @@ egress_free(struct egress *e)
 	if (e == NULL)
 		return;
 	child_done(&e->child);
-	while (!LIST_EMPTY(&e->grants))
-		free_grant(LIST_FIRST(&e->grants));
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (!LIST_EMPTY(&e->grants[i]))
+			free_grant(LIST_FIRST(&e->grants[i]));
 	free(e);
 }
 
@@ -316,8 +321,9 @@ egress_look(const struct egress *e, struct egress_state *state_r)
 		.state = names[e->child.state],
 		.trouble = e->child.text[0] != '\0' ? e->child.text : NULL,
 	};
-	LIST_FOREACH(grant, &e->grants, link)
-		state_r->executions += grant->terms != NULL;
+	for (size_t i = 0; i < BUCKETS; i++)
+		LIST_FOREACH(grant, &e->grants[i], link)
+			state_r->executions += grant->terms != NULL;
 }
 
 /* ---- grants ---- */
@@ -410,7 +416,8 @@ egress_grant_new(struct egress *e, uint64_t execution, const char *id, const cha
 	grant->terms = terms;
 	snprintf(grant->id, sizeof(grant->id), "%s", id);
 	snprintf(grant->tenant, sizeof(grant->tenant), "%s", tenant);
-	LIST_INSERT_HEAD(&e->grants, grant, link);
+	LIST_INSERT_HEAD(&e->grants[execution % BUCKETS], grant, link);
+	e->n_grants++;
 	return grant;
 }
 

@@ -504,7 +504,8 @@ pool_on_quiet(evutil_socket_t, short, void *arg)
 	top_up(engine);
 }
 
-/* Does a call wait for a worker that its tenant may have? */
+/* Does a call wait for a worker that its tenant may have? A tenant that is passed over has workers
+ * already, so there are no more of them than workers. */
 static bool
 one_waits(const struct pool *pool, const struct sched_ring *ring)
 {

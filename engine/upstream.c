@@ -28,6 +28,7 @@
 #define GRACE_MS 500		/* the time that the process has to end its sessions with servers */
 #define SERVED_MS 60000		/* a process that has served this long does not count as failed */
 #define WRITER_MAX (32 * 1024 * 1024)
+#define BUCKETS 256		/* of calls, which have numbers in a row */
 
 /* An open call, or the wait for a list. */
 struct upstream_call {
@@ -57,7 +58,8 @@ struct upstream {
 	struct server server[TOOL_SERVERS_MAX];
 	uint32_t n_servers;
 	uint64_t last_id;
-	LIST_HEAD(, upstream_call) calls;
+	LIST_HEAD(, upstream_call) calls[BUCKETS];
+	size_t n_calls;
 	void (*on_listed)(void *arg);	/* NULL: not called */
 	void *on_listed_arg;
 };
@@ -130,6 +132,7 @@ static void
 free_call(struct upstream_call *call)
 {
 	LIST_REMOVE(call, link);
+	call->upstream->n_calls--;
 	event_del(&call->soon);
 	free(call->text);
 	free(call);
@@ -179,16 +182,19 @@ upstream_on_progress(struct upstream_call *call, void (*on_progress)(void *arg, 
 	call->on_progress = on_progress;
 }
 
+/* id: 0 for the wait for a list. */
 static struct upstream_call *
-new_call(struct upstream *u, const struct upstream_server *server, upstream_done *done, void *arg)
+new_call(struct upstream *u, uint64_t id, const struct upstream_server *server,
+	 upstream_done *done, void *arg)
 {
 	struct upstream_call *call = xcalloc(1, sizeof(*call));
 
-	*call = (struct upstream_call){ .upstream = u, .done = done, .arg = arg };
+	*call = (struct upstream_call){ .upstream = u, .id = id, .done = done, .arg = arg };
 	while (&u->server[call->server].seen != server)
 		call->server++;
 	evtimer_assign(&call->soon, u->options.base, on_soon, call);
-	LIST_INSERT_HEAD(&u->calls, call, link);
+	LIST_INSERT_HEAD(&u->calls[id % BUCKETS], call, link);
+	u->n_calls++;
 	return call;
 }
 
@@ -197,13 +203,12 @@ upstream_call(struct upstream *u, const struct upstream_server *server, const ch
 	      const char *arguments, uint32_t seconds, uint32_t result_max, upstream_done *done,
 	      void *arg)
 {
-	struct upstream_call *call = new_call(u, server, done, arg);
+	struct upstream_call *call = new_call(u, ++u->last_id, server, done, arg);
 	const struct msg msg = { .type = MSG_TOOLS_CALL, .tools_call = {
-		.call = ++u->last_id, .server = call->server, .tool = msg_str(tool),
+		.call = call->id, .server = call->server, .tool = msg_str(tool),
 		.arguments = msg_str(arguments), .seconds = seconds, .result_max = result_max } };
 	int r = -ENOTCONN;
 
-	call->id = msg.tools_call.call;
 	if (server->state == TOOL_SERVER_SERVING)
 		r = child_send(&u->child, &msg, NULL, 0);
 	if (r == -ENOBUFS)
@@ -217,7 +222,7 @@ struct upstream_call *
 upstream_await(struct upstream *u, const struct upstream_server *server, upstream_done *done,
 	       void *arg)
 {
-	struct upstream_call *call = new_call(u, server, done, arg);
+	struct upstream_call *call = new_call(u, 0, server, done, arg);
 
 	if (server->state == TOOL_SERVER_SERVING)
 		finish_soon(call, NULL);
@@ -237,28 +242,36 @@ upstream_drop(struct upstream_call *call)
 	free_call(call);
 }
 
+/* Finishes an open call, or the wait for a list. */
+static void
+finish_waiting_call(const struct upstream *u, struct upstream_call *call)
+{
+	const struct server *of = &u->server[call->server];
+
+	if (event_pending(&call->soon, EV_TIMEOUT, NULL) || call->text != NULL)
+		return;
+	if (of->seen.state == TOOL_SERVER_SERVING)
+		finish_soon(call, NULL);
+	else
+		finish_soon(call, call->id != 0
+			    ? xstrdup("the client of other servers ended in the middle of the "
+				      "call, which may have been done or not")
+			    : why_down(u, of));
+}
+
 /* Finishes the waits for a server's list. s NULL: for all servers. calls: open calls of tools, too.
  */
 static void
 finish_waiting(struct upstream *u, const struct server *s, bool calls)
 {
-	struct upstream_call *call, *next;
+	struct upstream_call *call;
 
-	for (call = LIST_FIRST(&u->calls); call != NULL; call = next) {
-		const struct server *of = &u->server[call->server];
-
-		next = LIST_NEXT(call, link);
-		if ((s != NULL && of != s) || (call->id != 0 && !calls) ||
-		    event_pending(&call->soon, EV_TIMEOUT, NULL) || call->text != NULL)
-			continue;
-		if (of->seen.state == TOOL_SERVER_SERVING)
-			finish_soon(call, NULL);
-		else
-			finish_soon(call, call->id != 0
-				    ? xstrdup("the client of other servers ended in the middle of "
-					      "the call, which may have been done or not")
-				    : why_down(u, of));
-	}
+	/* It finishes in a later turn. The waits are in the first bucket. */
+	for (size_t i = 0; i < (calls ? BUCKETS : 1); i++)
+		LIST_FOREACH(call, &u->calls[i], link)
+			if ((s == NULL || &u->server[call->server] == s) &&
+			    (call->id == 0 || calls))
+				finish_waiting_call(u, call);
 }
 
 /* ---- messages ---- */
@@ -357,7 +370,7 @@ find_call(const struct upstream *u, uint64_t id)
 {
 	struct upstream_call *call;
 
-	LIST_FOREACH(call, &u->calls, link)
+	LIST_FOREACH(call, &u->calls[id % BUCKETS], link)
 		if (call->id == id)
 			break;
 	return call;
@@ -483,7 +496,7 @@ upstream_is_used(void *arg)
 {
 	const struct upstream *u = arg;
 
-	return !LIST_EMPTY(&u->calls);
+	return u->n_calls > 0;
 }
 
 static const struct child_kind upstream_kind = {
@@ -505,7 +518,6 @@ upstream_new(const struct upstream_options *options)
 	struct upstream *u = xcalloc(1, sizeof(*u));
 
 	u->options = *options;
-	LIST_INIT(&u->calls);
 	for (size_t i = 0; i < options->config->n_tools; i++) {
 		struct server *s = &u->server[u->n_servers++];
 
@@ -531,8 +543,9 @@ upstream_free(struct upstream *u)
 	if (u == NULL)
 		return;
 	child_done(&u->child);
-	while (!LIST_EMPTY(&u->calls))
-		free_call(LIST_FIRST(&u->calls));
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (!LIST_EMPTY(&u->calls[i]))
+			free_call(LIST_FIRST(&u->calls[i]));
 	for (uint32_t i = 0; i < u->n_servers; i++) {
 		struct server *s = &u->server[i];
 
