@@ -177,6 +177,15 @@ on_hold_over(struct engine_hold *hold, int error)
 	}
 }
 
+/* The longest time that it may wait to run: no client waits longer than it was told. */
+static uint64_t
+longest_wait_ms(const struct execution *e)
+{
+	uint64_t ms = e->engine->config->pool.wait_seconds * 1000ULL;
+
+	return e->limits.wall_ms > ms ? e->limits.wall_ms : ms;
+}
+
 int
 execution_start(struct engine *engine, struct tenant *tenant,
 		const struct execution_request *request,
@@ -253,6 +262,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		answer_later(e);
 		return 0;
 	}
+	execution_set_deadline_ms(e, longest_wait_ms(e));
 	if (e->repl != NULL) {
 		e->engine->cells->enqueue(e->repl, e);
 		return 0;
@@ -278,11 +288,26 @@ execution_id(const struct execution *e)
 static void end_run(struct execution *e, enum stop_reason reason);
 
 static void
+refuse_late(struct execution *e)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "no worker was free for %llu s",
+		 (unsigned long long)longest_wait_ms(e) / 1000);
+	execution_refuse(e, text);
+}
+
+static void
 on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct execution *e = arg;
 	uint64_t used;
 
+	if (e->state != EXECUTION_RUNNING) {
+		if (e->state == EXECUTION_WAITING)
+			refuse_late(e);
+		return;
+	}
 	if (e->stopping == INTERRUPTED) {
 		end_run(e, e->facts.stop);
 		return;

@@ -141,6 +141,7 @@ struct config {
 		uint32_t workers_max;	/* workers in total, in any state */
 		uint32_t tenant_running_max;	/* running executions of one tenant */
 		uint32_t tenant_queue_max;	/* waiting executions of one tenant */
+		uint32_t wait_seconds;	/* the longest wait for a worker, or for its own time */
 		uint32_t idle_seconds;	/* after this time a tenant's warm workers are ended */
 		uint32_t zygote_seconds;	/* after this time a zygote is renewed; 0: never */
 		uint32_t tenant_zygotes_max;	/* zygotes that belong to one tenant, in total */

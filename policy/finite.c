@@ -39,8 +39,8 @@ static const struct finite rows[] = {
 	    "the subscription is refused",
 	    "unit/mcp/test-mcp"),
 	ROW("workers",
-	    "[pool] workers_max, [pool] tenant_running_max, [pool] tenant_queue_max, [quota] concurrent, "
-	    "[quota] queued", FAIR,
+	    "[pool] workers_max, [pool] tenant_running_max, [pool] tenant_queue_max, [pool] wait_seconds, "
+	    "[quota] concurrent, [quota] queued", FAIR,
 	    "calls wait in the tenant's queue; the last quarter is for tenants with few",
 	    "shares -k sleeping_scripts_keep_nobody_out"),
 	ROW("workers that are kept warm",

@@ -169,6 +169,7 @@ static const struct key keys[] = {
 	KEY("pool", "workers_max",        U32, pool.workers_max,        1, 16384,   1, "256"),
 	KEY("pool", "tenant_running_max", U32, pool.tenant_running_max, 1, 16384,   1, "64"),
 	KEY("pool", "tenant_queue_max",   U32, pool.tenant_queue_max,   1, 1000000, 1, "512"),
+	KEY("pool", "wait_seconds",       U32, pool.wait_seconds,       1, 86400,   1, "120"),
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 	KEY("pool", "zygote_seconds",     U32, pool.zygote_seconds,     0, 2592000, 1, "3600"),
 	KEY("pool", "tenant_zygotes_max", U32, pool.tenant_zygotes_max, 1, 1024,    1, "32"),

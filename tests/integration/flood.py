@@ -311,6 +311,26 @@ def large_runs_without_a_client(ctx):
             equal(client.answers, {})
 
 
+@test(private=True)
+def a_call_waits_for_a_worker_as_long_as_it_may(ctx):
+    """Then it is told that it was not run; one with more time of its own waits for that."""
+    with ctx.private("[pool]\ntenant_running_max = 1\nwait_seconds = 1\n") as s, ctx.client(path=s.socket, timeout=120) as client:
+        session = client.ask("tools/call", {"name": "run_repl", "arguments": {"code": "x = 1"}})["structuredContent"]["session"]
+        held = client.start_script("import time\ntime.sleep(600)", timeout_seconds=600)
+        patient = client.start_script("6 * 7", timeout_seconds=600)
+        for _ in range(2):
+            o = client.run("1", timeout_seconds=1)
+            equal(o.status, "overloaded", o)
+            assert "no worker was free for 1 s; try again later" in o.text and o.structured["retry_after_ms"] > 0, o.text
+        cell = client.ask("tools/call", {"name": "run_repl", "arguments": {
+            "session": session, "code": "x", "timeout_seconds": 2}})["structuredContent"]
+        equal(cell["status"], "overloaded", cell)
+        client.cancel(held)
+        equal(client.outcome(patient).result["json"], 42)
+        cell = client.ask("tools/call", {"name": "run_repl", "arguments": {"session": session, "code": "x"}})["structuredContent"]
+        equal(cell["result"]["json"], 1, "its state is there")
+
+
 @test(single=True)
 def garbage(ctx):
     """Random bytes, random JSON: an answer or a closed connection, never silence for others."""
