@@ -69,6 +69,22 @@ struct prompt_provider {
 	const struct tool *get;
 };
 
+/* ---- skills ---- */
+
+/* A text for models (the extension skills): one file, SKILL.md. */
+struct skill {
+	char *uri;			/* of the file */
+	char *text;
+	size_t len;
+	char *listed;			/* a JSON object text: the skill in skills/list */
+};
+
+struct skill_provider {
+	const struct skill *skill;	/* in the order of the list */
+	size_t n;
+	const struct skill *(*find)(const char *uri);	/* NULL: there is none */
+};
+
 /* ---- completion ---- */
 
 #define COMPLETIONS_MAX 100
@@ -105,6 +121,7 @@ struct catalog {
 	size_t n_tools;
 	const struct resource_provider *resources;	/* NULL: not offered */
 	const struct prompt_provider *prompts;		/* NULL: not offered */
+	const struct skill_provider *skills;		/* NULL: not offered */
 	/* Fills *completion_r, which is zeroed; false: there is no such prompt, template or
 	 * argument. NULL: not offered. */
 	bool (*complete)(struct tenant *tenant, const struct completion_request *request,

@@ -123,6 +123,7 @@ void serve_resources_read(struct request *request);
 void serve_tools_list(const struct request *request);
 void serve_resources_list(const struct request *request);
 void serve_templates_list(const struct request *request);
+void serve_skills(const struct request *request, bool all);	/* all, or the one of params */
 void serve_prompts_list(const struct request *request);
 void serve_complete(const struct request *request);
 

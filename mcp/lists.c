@@ -222,6 +222,46 @@ serve_prompts_list(const struct request *request)
 	close_list(request, &out, NULL, TTL_LIST_MS);
 }
 
+static void
+serve_skill(const struct request *request, const struct skill_provider *provider)
+{
+	const char *uri = text_member(request->message->params, "uri");
+	const struct skill *skill = uri ? provider->find(uri) : NULL;
+	struct jsonout out;
+
+	if (!skill) {
+		request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS,
+			      "uri must name the SKILL.md of a skill", NULL);
+		return;
+	}
+	jsonout_init(&out);
+	jsonrpc_open_result(&out, request->message->id.raw);
+	revision_open_result(request->revision, &out, "complete");
+	jsonout_member_raw(&out, "skill", skill->listed);
+	revision_write_caching(request->revision, &out, TTL_DISCOVER_MS, "private");
+	jsonout_close(&out, '}');
+	jsonrpc_close_result(&out);
+	request_answer(request, MCP_SENT_ANSWER, &out);
+}
+
+void
+serve_skills(const struct request *request, bool all)
+{
+	const struct skill_provider *provider = mcp_catalog(request->conversation->mcp)->skills;
+	struct jsonout out;
+
+	if (!all) {
+		serve_skill(request, provider);
+		return;
+	}
+	if (!takes_no_cursor(request))
+		return;
+	open_list(request, &out, "skills");
+	for (size_t i = 0; i < provider->n; i++)
+		jsonout_raw(&out, provider->skill[i].listed, strlen(provider->skill[i].listed));
+	close_list(request, &out, NULL, TTL_DISCOVER_MS);
+}
+
 static bool
 read_completion(const json_t *params, struct completion_request *request_r)
 {

@@ -171,6 +171,10 @@ serve_method(struct request *request, enum mcp_method method)
 	case METHOD_PROMPTS_GET:
 		serve_prompts_get(request);
 		break;
+	case METHOD_SKILLS_LIST:
+	case METHOD_SKILLS_GET:
+		serve_skills(request, method == METHOD_SKILLS_LIST);
+		break;
 	case METHOD_COMPLETE:
 		serve_complete(request);
 		break;

@@ -32,7 +32,7 @@ static const struct revision revisions[] = {
 };
 
 /* The part of a catalog that a method belongs to. */
-enum offer { ALWAYS, RESOURCES, SUBSCRIBING, PROMPTS, COMPLETION, LOGGING };
+enum offer { ALWAYS, RESOURCES, SUBSCRIBING, PROMPTS, SKILLS, COMPLETION, LOGGING };
 
 static const struct {
 	const char *name;
@@ -52,6 +52,8 @@ static const struct {
 	{ "resources/unsubscribe",     METHOD_RESOURCES_UNSUBSCRIBE, true,  false, SUBSCRIBING },
 	{ "prompts/list",              METHOD_PROMPTS_LIST,          true,  true,  PROMPTS },
 	{ "prompts/get",               METHOD_PROMPTS_GET,           true,  true,  PROMPTS },
+	{ "skills/list",               METHOD_SKILLS_LIST,           false, true,  SKILLS },
+	{ "skills/get",                METHOD_SKILLS_GET,            false, true,  SKILLS },
 	{ "completion/complete",       METHOD_COMPLETE,              true,  true,  COMPLETION },
 	{ "logging/setLevel",          METHOD_SET_LEVEL,             true,  false, LOGGING },
 	{ "subscriptions/listen",      METHOD_LISTEN,                false, true,  ALWAYS },
@@ -133,6 +135,8 @@ offers(const struct catalog *catalog, enum offer offer)
 		return catalog->resources && catalog->resources->subscribes;
 	case PROMPTS:
 		return catalog->prompts;
+	case SKILLS:
+		return catalog->skills;
 	case COMPLETION:
 		return catalog->complete;
 	case LOGGING:
@@ -238,11 +242,13 @@ write_capabilities(const struct revision *revision, struct jsonout *out,
 		jsonout_member_raw(out, "completions", "{}");
 	if (catalog->logging)
 		jsonout_member_raw(out, "logging", "{}");
+	jsonout_member_open(out, revision->modern ? "extensions" : "experimental", '{');
 	if (revision->modern)
-		jsonout_member_raw(out, "extensions", "{\"" EXTENSION_TASKS "\":{},\""
-				   EXTENSION_CLIENT_TOOLS "\":{}}");
-	else
-		jsonout_member_raw(out, "experimental", "{\"" EXTENSION_CLIENT_TOOLS "\":{}}");
+		jsonout_member_raw(out, EXTENSION_TASKS, "{}");
+	jsonout_member_raw(out, EXTENSION_CLIENT_TOOLS, "{}");
+	if (revision->modern && catalog->skills)
+		jsonout_member_raw(out, EXTENSION_SKILLS, "{}");
+	jsonout_close(out, '}');
 	jsonout_close(out, '}');
 }
 

@@ -36,6 +36,9 @@ struct tool_log;
 #define EXTENSION_VIEWS "io.modelcontextprotocol/ui"
 #define VIEW_TYPE "text/html;profile=mcp-app"
 
+/* The extension by which servers have skills: texts that say how to work with their tools. */
+#define EXTENSION_SKILLS "io.modelcontextprotocol/skills"
+
 /* An extension of this server: tools that live in the client (mcp/client_tools.h). */
 #define EXTENSION_CLIENT_TOOLS "io.github.mcp-pythond/client-tools"
 #define METHOD_CLIENT_TOOL EXTENSION_CLIENT_TOOLS "/call"
@@ -63,6 +66,8 @@ enum mcp_method {
 	METHOD_RESOURCES_UNSUBSCRIBE,
 	METHOD_PROMPTS_LIST,
 	METHOD_PROMPTS_GET,
+	METHOD_SKILLS_LIST,
+	METHOD_SKILLS_GET,
 	METHOD_COMPLETE,
 	METHOD_SET_LEVEL,
 	METHOD_LISTEN,

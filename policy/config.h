@@ -210,6 +210,9 @@ struct config {
 		uint64_t kept_bytes;	/* of the answers of one tenant's tasks; the same for its
 					 * calls with an idempotency key */
 	} mcp;
+	struct {
+		char *directory;	/* path; NULL: the service's own alone */
+	} skills;
 	struct {			/* the set of tools exec-sandbox; [limits] bounds it, too */
 		uint32_t text_tokens;	/* as in mcp */
 		char *python_version;	/* the version that scripts must get; NULL: any */

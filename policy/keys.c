@@ -129,6 +129,8 @@ static const struct key keys[] = {
 	KEY("mcp", "job_bytes",          BYTES, mcp.job_bytes,          65536, 16 * GiB, 1, "64M"),
 	KEY("mcp", "kept_bytes",         BYTES, mcp.kept_bytes,         65536, 16 * GiB, 1, "64M"),
 
+	KEY("skills", "directory",           PATH,  skills.directory,       1, 4000,      1, ""),
+
 	/* as in the server that this set of tools replaces */
 	KEY("exec-sandbox", "python_version",   VERSION, exec_sandbox.python_version, 1, 16,          1, ""),
 	KEY("exec-sandbox", "default_timeout",  U32,   exec_sandbox.default_timeout,  1, 86400,       1, "30"),

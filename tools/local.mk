@@ -113,6 +113,7 @@ libtools_shared_a_SOURCES = \
 	tools/shared/file_read.c tools/shared/file_read.h \
 	tools/shared/resources.c tools/shared/resources.h \
 	tools/shared/schema.c tools/shared/schema.h \
+	tools/shared/skills.c tools/shared/skills.h \
 	tools/shared/tiers.c tools/shared/tiers.h \
 	tools/shared/tools.h
 libtools_shared_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
@@ -128,7 +129,11 @@ EMBEDDED = \
 	tools/packages/build_package.h \
 	tools/packages/fetch_packages.h \
 	tools/packages/compile_packages.h \
-	tools/shared/result_view.h
+	tools/shared/result_view.h \
+	tools/shared/skills_built_in.h
+# Skills: each one text of an array.
+SKILLS = skills/files-in-and-out/SKILL.md skills/long-runs/SKILL.md skills/packages-and-approvals/SKILL.md \
+	skills/sessions-and-checkpoints/SKILL.md skills/tools-from-scripts/SKILL.md
 # The page of views: one document, written in parts.
 VIEW = views/top.html views/result.css views/body.html views/call.js views/table.js views/result.js \
 	views/result_view.html
@@ -137,7 +142,7 @@ CLEANFILES += $(EMBEDDED)
 EXTRA_DIST += tools/shared/embed.py tools/shared/look_script.py tools/shared/look_environment.py \
 	tools/check/look_tools.py tools/compat/look_code.py tools/packages/handed.py tools/packages/resolve_packages.py \
 	tools/packages/build_package.py tools/packages/fetch_packages.py \
-	tools/packages/compile_packages.py $(VIEW)
+	tools/packages/compile_packages.py $(VIEW) $(SKILLS)
 tools/shared/look_script.h: tools/shared/embed.py worker/lenient.py tools/shared/look_script.py
 	$(EMBED)
 tools/check/look_tools.h: tools/shared/embed.py tools/check/look_tools.py
@@ -157,10 +162,13 @@ tools/packages/fetch_packages.h: tools/shared/embed.py tools/packages/handed.py 
 	$(EMBED)
 tools/packages/compile_packages.h: tools/shared/embed.py tools/packages/compile_packages.py
 	$(EMBED)
+tools/shared/skills_built_in.h: tools/shared/embed.py $(SKILLS)
+	$(EMBED)
 tools/shared/result_view.h: tools/shared/embed.py $(VIEW)
 	$(EMBED)
 tools/compat/libtools_compat_a-validate_code.$(OBJEXT): tools/compat/look_code.h
 tools/shared/libtools_shared_a-resources.$(OBJEXT): tools/shared/result_view.h
+tools/shared/libtools_shared_a-skills.$(OBJEXT): tools/shared/skills_built_in.h
 tools/shared/libtools_shared_a-requirements.$(OBJEXT): tools/shared/look_script.h
 tools/shared/libtools_shared_a-environment.$(OBJEXT): tools/shared/look_environment.h
 tools/packages/libtools_packages_a-install.$(OBJEXT): tools/packages/resolve_packages.h

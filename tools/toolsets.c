@@ -25,6 +25,7 @@
 #include "tools/shared/environment.h"
 #include "tools/shared/other_tools.h"
 #include "tools/shared/resources.h"
+#include "tools/shared/skills.h"
 #include "tools/shared/tools.h"
 
 #define SET_TOOLS_MAX 16
@@ -116,6 +117,8 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 				catalog_add_tool(catalog, *tool);
 	if (toolsets_wants(config, "run-python"))
 		catalog->logging = catalog->quiet = true;
+	if (toolsets_wants(config, "native"))
+		catalog->skills = skills_load(config);
 	catalog->adopt = background_adopt;
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
@@ -151,6 +154,7 @@ toolsets_forget(void)
 {
 	repl_sessions_close_all();
 	resources_forget();
+	skills_forget();
 	environment_forget();
 	owned_unload();
 }

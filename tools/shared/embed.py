@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """embed.py SOURCE... HEADER: makes one C string of the Python files, joined in their order; its
-name is that of the last file. A JSON schema becomes a string on one line, NAME_schema."""
+name is that of the last file. A JSON schema becomes a string on one line, NAME_schema. Documents
+(.md) become an array of strings with the name of the header."""
 
 import json
 import os
@@ -19,13 +20,17 @@ def main(*paths):
     sources, header = paths[:-1], paths[-1]
     file = os.path.basename(sources[-1])
     name, kind = os.path.splitext(file)
+    begins, ends = ("%s[] =" % (name + "_schema" if kind == ".json" else name), "")
+    if kind == ".md":
+        begins, ends = "*const %s[] = {" % os.path.basename(header)[:-len(".h")], "}"
     with open(header + ".tmp", "w", encoding="ascii") as f:
-        f.write("/* Made from %s by embed.py. */\nstatic const char %s[] =\n"
-                % (file, name + "_schema" if kind == ".json" else name))
+        f.write("/* Made from %s by embed.py. */\nstatic const char %s\n" % (file, begins))
         for source in sources:
             for line in lines_of(source):
                 f.write("\t%s\n" % json.dumps(line).replace("??", "?\\?"))  # no trigraph
-        f.write("\t;\n")
+            if ends:
+                f.write("\t,\n")
+        f.write("\t%s;\n" % ends)
     os.replace(header + ".tmp", header)
 
 

@@ -25,6 +25,7 @@
 #include "tools/shared/links.h"
 #include "tools/shared/media.h"
 #include "tools/shared/result_view.h"
+#include "tools/shared/skills.h"
 
 TAILQ_HEAD(kept_files, kept_file);
 
@@ -427,16 +428,20 @@ answer_upload(const struct tool_host *host, const char *uri)
 	return true;
 }
 
-/* Answers with the page of views. False: uri is not its address, or there are no views. */
+/* Answers with a text that is the same for all: a skill, or the page of views. False: uri is the
+ * address of none. */
 static bool
-answer_view(const struct tool_host *host, const char *uri)
+answer_text(const struct tool_host *host, const char *uri)
 {
+	const struct skill *skill = skills_find(uri);
 	const struct content page = { .kind = CONTENT_RESOURCE, .uri = uri, .mime_type = VIEW_TYPE,
 				      .text = result_view, .text_len = sizeof(result_view) - 1,
 				      .meta = "{\"ui\":{\"prefersBorder\":true}}" };
 
-	if (host->config->mcp.views != VIEWS_AUTO || strcmp(uri, VIEW_URI) != 0)
-		return false;
+	if (skill)
+		file_read_answer(host, uri, "text/markdown", skill->text, skill->len);
+	if (skill || host->config->mcp.views != VIEWS_AUTO || strcmp(uri, VIEW_URI) != 0)
+		return skill;
 	host->on_answer(host->arg, &(struct tool_answer){ .content = &page, .n_content = 1 });
 	return true;
 }
@@ -454,7 +459,7 @@ resources_start(const struct tool_host *host, const json_t *arguments)
 		host->on_fail(host->arg, &failure);
 		return NULL;
 	}
-	run = answer_view(host, uri) || answer_upload(host, range.uri)
+	run = answer_text(host, uri) || answer_upload(host, range.uri)
 		      ? NULL : start_range(host, uri, &range);
 	free(range.uri);
 	return run;

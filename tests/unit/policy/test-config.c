@@ -145,7 +145,7 @@ a_file_goes_over_the_built_in_values(void **state)
 #define SERVER_URL "http:// or https://, a host and a path, or unix:PATH or unix:PATH:/TARGET of at " \
 	"most 2000 bytes\n"
 #define SECTIONS \
-	"[service], [http], [mcp], [exec-sandbox], [python-sandbox], [run-python], [tiers], [auth], [pool], [repl], [limits], [network], " \
+	"[service], [http], [mcp], [skills], [exec-sandbox], [python-sandbox], [run-python], [tiers], [auth], [pool], [repl], [limits], [network], " \
 	"[tool-calls], [quota], [policy], [packages], [audit], [alarms], [metrics], [admin], [results], [files], [workspace], [profile NAME], [interpreter NAME], [tools NAME], [secret NAME] and [tenant WHO]"
 
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
