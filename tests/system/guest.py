@@ -8,6 +8,9 @@ installed service at the end.
 """
 
 import argparse
+import collections
+import contextlib
+import glob
 import os
 import re
 import subprocess
@@ -30,6 +33,8 @@ import guest_tables  # noqa: F401
 import guest_shares  # noqa: F401
 
 SUITES = ("workload.py", "hostile.py", "limits.py")
+SUITES_BY_NAME = ("repl.py", "machine.py", "packages.py")	# when they are named
+BUILD = "/srv/tree/build"	# where the unit programs are, if they are in the payload
 # What fails there once in a thousand runs is a hole and no accident of the test: one try.
 WALLS = ("units_are", "no_process_keeps", "every_worker_has", "what_is_anothers", "suite_hostile")
 # Emulation is slow: what takes seconds elsewhere must not reach the standard 30 s here.
@@ -37,6 +42,16 @@ SUITE_LIMITS = "\n[limits]\ntimeout_seconds = 55\ncpu_seconds = 55\n"
 
 
 # ---- the suites of tests/integration ----
+
+def installed_programs():
+    """A directory that has all of them, as a build directory has."""
+    path = "/run/mcp-python-programs"
+    os.makedirs(path, exist_ok=True)
+    for program in glob.glob("/usr/*bin/mcp-python*") + glob.glob("/usr/libexec/mcp-python*"):
+        with contextlib.suppress(FileExistsError):
+            os.symlink(program, os.path.join(path, os.path.basename(program)))
+    return path
+
 
 def run_suite(name):
     path = os.path.join(INTEGRATION, name)
@@ -46,7 +61,7 @@ def run_suite(name):
             f.write(SUITE_LIMITS)
         sh("systemctl", "stop", UNIT)
     sh("systemctl", "start", UNIT)
-    environment = dict(os.environ, MCP_BUILD="/usr/sbin")
+    environment = dict(os.environ, MCP_BUILD=installed_programs())
     if os.path.isdir("/payload/corpus"):
         environment["MCP_CORPUS"] = "/payload/corpus"
     p = subprocess.Popen([path, "--socket", SOCKET, "--pid", str(main_pid()),
@@ -64,11 +79,32 @@ def run_suite(name):
     return last.strip()
 
 
-for suite in SUITES:
+for suite in SUITES + SUITES_BY_NAME:
     def run_it(suite=suite):
         return run_suite(suite)
     run_it.__name__ = "suite_" + suite.removesuffix(".py")
     test(run_it)
+
+
+@test
+def unit_programs():
+    """Those of a build for this machine, one after the other."""
+    ended = collections.Counter()
+    for path in sorted(glob.glob(BUILD + "/tests/unit/*/test-*")):
+        if not os.access(path, os.X_OK) or os.path.isdir(path):
+            continue
+        try:
+            p = subprocess.run([path], cwd=BUILD, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                               errors="replace", timeout=seconds(300))
+            how, said = {0: "passed", 77: "skipped"}.get(p.returncode, "failed"), p.stdout + p.stderr
+        except subprocess.TimeoutExpired as e:
+            how, said = "failed", "not ended after %d s: %s" % (e.timeout, (e.stdout or b"").decode()[-2000:])
+        ended[how] += 1
+        if how == "failed":
+            lines = [line[:300] for line in said.splitlines() if not line.startswith(("[ RUN", "[       OK"))]
+            print("    %s failed\n" % path + "".join("    | %s\n" % line for line in lines[-30:]), flush=True)
+    assert ended["passed"] and not ended["failed"], dict(ended)
+    return ", ".join("%d %s" % (n, how) for how, n in ended.items())
 
 
 @test
@@ -118,7 +154,8 @@ def main():
     chosen = [t for t in guest_tools.tests if not o.names or any(n in t.__name__ for n in o.names)]
     if not o.names:	# ordinary programs take a minute here; they run on every host
         chosen = [t for t in chosen
-                  if t.__name__ not in ("suite_workload", "a_soak_with_a_hostile_tenant",
+                  if t.__name__ not in ("suite_workload", "suite_repl", "suite_machine", "suite_packages",
+                                        "unit_programs", "a_soak_with_a_hostile_tenant",
                                         "shares_leave_others_their_time",
                                         "an_upgrade_of_the_packages_keeps_sessions")]
     if o.vm == "uml":

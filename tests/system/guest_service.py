@@ -216,6 +216,29 @@ def every_worker_has_a_uid_of_its_own():
     return "%d leaves" % len(by_leaf)
 
 
+KINDS = """\
+import multiprocessing, platform, subprocess, sys
+
+if __name__ == "__main__":
+    print(platform.machine())
+    for command in (["uname", "-m"], ["sh", "-c", "uname -m"],
+                    [sys.executable, "-c", "import platform; print(platform.machine())"]):
+        print(subprocess.run(command, capture_output=True, text=True).stdout, end="")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.apply(platform.machine))
+"""
+
+
+@test
+def programs_of_each_kind_start_in_a_jail():
+    """The loader of the machine is in the jail, wherever it lies on the host."""
+    machine = os.uname().machine
+    with client(ALICE) as c:
+        o = c.run(KINDS, seconds(120))
+    assert (o.status, o.stdout) == ("ok", 5 * (machine + "\n")), repr(o)
+    return machine
+
+
 def limits_of(leaf):
     """What is written in it; None: it is gone."""
     try:
