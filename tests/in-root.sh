@@ -49,3 +49,36 @@ release_root() {
 	mmdebstrap --quiet --variant=apt --include=ca-certificates,mount "${options[@]}" "$1" "$root.new"
 	mv "$root.new" "$root"
 }
+
+# foreign_programs MACHINE: lets the kernel run programs of another machine (aarch64), by qemu.
+foreign_programs() {
+	local formats=/proc/sys/fs/binfmt_misc
+	[ -e $formats/register ] || mount -t binfmt_misc binfmt_misc $formats
+	[ -e "$formats/qemu-$1" ] || cat "/usr/lib/binfmt.d/qemu-$1.conf" >$formats/register
+}
+
+# cross_root ARCHITECTURE MACHINE CACHE PACKAGE...: makes CACHE/root-ARCHITECTURE, if it is not there:
+# Debian 12 with a compiler for the other architecture (arm64, aarch64), the packages, and those named
+# lib* of that architecture. A root that was made for another list gets what it lacks.
+cross_root() {
+	local arch=$1 machine=$2 root=$3/root-$1 packages=("gcc-$2-linux-gnu") name
+	shift 3
+	for name in "$@"; do
+		case $name in
+		lib*) packages+=("$name:$arch") ;;
+		*) packages+=("$name") ;;
+		esac
+	done
+	if [ ! -d "$root" ]; then
+		rm -rf "$root.new"
+		mmdebstrap --quiet --mode=root --variant=apt --architectures="amd64,$arch" \
+			--include="ca-certificates,mount" bookworm "$root.new"
+		mv "$root.new" "$root"
+	fi
+	[ "$(cat "$root/srv/packages" 2>/dev/null)" != "${packages[*]}" ] || return 0
+	in_root "$root" env DEBIAN_FRONTEND=noninteractive sh -euc '
+		apt-get -qq update
+		apt-get -qq -y --no-install-recommends install "$@" >/dev/null
+		apt-get clean' cross_root "${packages[@]}"
+	printf '%s\n' "${packages[*]}" >"$root/srv/packages"
+}
