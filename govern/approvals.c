@@ -95,6 +95,7 @@ on_changed(struct writing *writing)
 	struct approvals_change *change = change_of(writing);
 	struct approvals *approvals = change->approvals;
 	struct writing_wait *wait = change->wait;
+	bool at_once = writing->at_once;
 	int error = change->error;
 
 	if (error < 0 && !approvals->failing)
@@ -107,7 +108,7 @@ on_changed(struct writing *writing)
 		change->used->over = false;
 	free(change->text);
 	free(change);
-	writing_end_wait(approvals->writer, wait, error);
+	writing_end_wait(wait, error, at_once);
 }
 
 /* Gives the writer a line, which is freed, or all of the file if that is behind. line NULL: only

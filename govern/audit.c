@@ -2,7 +2,8 @@
 /* Runs in: the supervisor.   Owns: the records that wait for the writer.
  * A record is made once and goes to the file and to the journal (govern/audit_log.h), and as a log
  * line to standard error if that is not the journal. A thread writes to both, because a disk or the
- * journal may be slow: the loop goes on meanwhile, and only what needs its record first waits. */
+ * journal may be slow: the loop goes on meanwhile, and only what needs its record first waits. If
+ * there is no file, the loop itself sends to a journal that takes the record at once. */
 #include "govern/audit.h"
 
 #include <errno.h>
@@ -120,6 +121,14 @@ write_record(struct writing *writing)
 	audit_log_write(&waiting->audit->log, &waiting->record);
 }
 
+static bool
+write_record_now(struct writing *writing)
+{
+	struct audit_waiting *waiting = waiting_of(writing);
+
+	return audit_log_write_now(&waiting->audit->log, &waiting->record);
+}
+
 static void
 on_record(struct writing *writing)
 {
@@ -127,6 +136,7 @@ on_record(struct writing *writing)
 	struct audit *audit = waiting->audit;
 	const struct audit_kind *kind = &audit_kinds[waiting->record.event];
 	struct writing_wait *wait = waiting->wait;
+	bool at_once = writing->at_once;
 	int error = waiting->record.error;
 
 	/* Whoever reads the line finds the record. */
@@ -142,7 +152,7 @@ on_record(struct writing *writing)
 	free(waiting->record.shown);
 	free(waiting->record.line);
 	free(waiting);
-	writing_end_wait(audit->writer, wait, error);
+	writing_end_wait(wait, error, at_once);
 }
 
 /* ---- writing ---- */
@@ -182,6 +192,7 @@ audit_put(struct audit *audit, struct audit_waiting *waiting)
 
 	waiting->audit = audit;
 	waiting->writing.write = write_record;
+	waiting->writing.write_now = write_record_now;
 	waiting->writing.written = on_record;
 	waiting->writing.bytes = strlen(record->members) +
 				 (record->line ? strlen(record->line) : 0) +

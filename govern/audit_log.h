@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the records of the audit log go: the file and the journal. Both may hold up who writes to
  * them, so after audit_start these functions are called only in the thread of the writer
- * (govern/writer.h), to which a struct audit_log belongs then.
+ * (govern/writer.h), to which a struct audit_log belongs then; but for audit_log_write_now.
  */
 #ifndef GOVERN_AUDIT_LOG_H
 #define GOVERN_AUDIT_LOG_H
@@ -26,6 +26,7 @@ struct audit_pending {
 struct audit_log {
 	struct audit_file file;		/* fd -1: none */
 	bool has_file, journal, stops;
+	int journal_fd;			/* for audit_log_write_now; -1: none */
 	bool failing;
 	bool gone;			/* the file was removed, and could not be made again */
 	bool is_tight;			/* the disk may lack room for the files at their full
@@ -71,6 +72,10 @@ int audit_log_open(const struct config *config, const char *path, struct audit_l
 void audit_log_close(struct audit_log *log);	/* waits until all is on the disk */
 
 void audit_log_write(struct audit_log *log, struct audit_record *record);
+
+/* For the loop, while the writer has no work: the same, without a wait. False: that is not
+ * possible, and nothing is done. */
+bool audit_log_write_now(struct audit_log *log, struct audit_record *record);
 
 /* Looks after the file, once in a second: writes what is pending, notices a file that somebody else
  * has removed, warns of a disk that gets full. */

@@ -51,13 +51,13 @@ writing_wait_at(struct writing_wait *wait, struct writing_wait **place)
 }
 
 void
-writing_end_wait(const struct writer *writer, struct writing_wait *wait, int error)
+writing_end_wait(struct writing_wait *wait, int error, bool at_once)
 {
 	if (!wait)
 		return;
 	wait->place = NULL;
 	wait->error = error;
-	if (writer)
+	if (!at_once)
 		wait->on_written(wait->arg, error);
 }
 
@@ -239,11 +239,21 @@ writer_free(struct writer *writer)
 	return true;
 }
 
+/* A thread takes two switches of the processor, which is most of what a small record takes. */
+static bool
+write_at_once(const struct writer *writer, struct writing *writing)
+{
+	if (!writer)
+		writing->write(writing);
+	return !writer ||
+	       (writer->waiting == 0 && writing->write_now && writing->write_now(writing));
+}
+
 void
 writer_put(struct writer *writer, struct writing *writing)
 {
-	if (!writer) {
-		writing->write(writing);
+	writing->at_once = write_at_once(writer, writing);
+	if (writing->at_once) {
 		writing->written(writing);
 		return;
 	}

@@ -18,6 +18,10 @@ struct writing {
 	STAILQ_ENTRY(writing) link;
 	void (*write)(struct writing *writing);		/* in the thread; may wait */
 	void (*written)(struct writing *writing);	/* afterwards, in the loop; may free it */
+	/* In the loop, if no other work waits, in place of write. False: it would have to wait, and
+	 * has done nothing. NULL: it may always have to wait. */
+	bool (*write_now)(struct writing *writing);
+	bool at_once;					/* written is called by writer_put */
 	size_t bytes;					/* that it holds, for writer_is_full */
 };
 
@@ -34,9 +38,9 @@ struct writing_wait {
 /* Begins to wait. place: in what is written. */
 void writing_wait_at(struct writing_wait *wait, struct writing_wait **place);
 
-/* Ends the wait, if wait is not NULL. writer NULL: on_written is not called, because the caller
- * looks at wait->error. */
-void writing_end_wait(const struct writer *writer, struct writing_wait *wait, int error);
+/* Ends the wait, if wait is not NULL. at_once: of the work; on_written is not called, because the
+ * caller of writer_put looks at wait->error. */
+void writing_end_wait(struct writing_wait *wait, int error, bool at_once);
 
 /* Stops waiting; all is written all the same. Does nothing if it does not wait. */
 void writing_unwait(struct writing_wait *wait);
@@ -51,7 +55,7 @@ int writer_new(struct event_base *base, const char *name, struct writer **writer
  * about, and written is not called. */
 bool writer_free(struct writer *writer);
 
-/* writer NULL: both functions of the work are called at once. */
+/* Without a writer, or if write_now does it, the work is done and written called at once. */
 void writer_put(struct writer *writer, struct writing *writing);
 
 /* The pieces of work for which written was not called yet. NULL: 0. */

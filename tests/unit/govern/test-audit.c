@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,34 @@ fdatasync(int fd)
 	pthread_mutex_unlock(&disk);
 	errno = error;
 	return error ? -1 : 0;
+}
+
+/* The journal. What may not wait comes from the loop; the rest from the thread, which libsystemd
+ * calls. */
+static int journal_error;	/* for what may not wait */
+static unsigned int sent_now, sent_later;
+static char sent[4096];		/* the last one that did not wait */
+
+ssize_t
+sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	size_t len = 0;
+
+	(void)fd;
+	if (!(flags & MSG_DONTWAIT)) {
+		__atomic_add_fetch(&sent_later, 1, __ATOMIC_SEQ_CST);
+		errno = ENOENT;
+		return -1;
+	}
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		assert_true(len + msg->msg_iov[i].iov_len < sizeof(sent));
+		memcpy(sent + len, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		len += msg->msg_iov[i].iov_len;
+	}
+	sent[len] = '\0';
+	sent_now++;
+	errno = journal_error;
+	return journal_error ? -1 : (ssize_t)len;
 }
 
 struct rig {
@@ -830,6 +859,72 @@ with_continue_nothing_waits(void **state)
 	event_base_free(base);
 }
 
+/* ---- a journal, and no file ---- */
+
+static struct audit *
+start_with_a_journal(struct rig *rig, struct event_base **base_r)
+{
+	struct why why = { .field = "" };
+	struct audit *audit;
+
+	rig->config->audit.journal = true;
+	rig->config->audit.on_failure = true;
+	assert_int_equal(audit_new(rig->config, NULL, &audit, &why), 0);
+	*base_r = event_base_new();
+	assert_int_equal(audit_start(audit, *base_r), 0);
+	journal_error = 0;
+	sent_now = sent_later = 0;
+	return audit;
+}
+
+static void
+a_journal_that_takes_a_record_at_once_needs_no_thread(void **state)
+{
+	struct event_base *base;
+	struct audit *audit = start_with_a_journal(*state, &base);
+	struct audit_counts counts;
+	struct waiter waiter;
+
+	assert_int_equal(write_first(audit, &waiter, "x-1"), 0);
+	assert_int_equal(sent_now, 1);
+	assert_ptr_equal(strstr(sent, "MESSAGE=execution-started tenant=uid:1 execution=x-1\n"), sent);
+	assert_non_null(strstr(sent, "\nMCP_EVENT=execution-started\nMCP_RECORD={"));
+	assert_non_null(strstr(sent, "}\nMCP_TENANT=uid:1\nMCP_EXECUTION=x-1\n"));
+	journal_error = ENOENT;		/* a host without one */
+	assert_int_equal(write_first(audit, &waiter, "x-2"), 0);
+	audit_count(audit, &counts);
+	assert_int_equal(counts.written, 2);
+	assert_int_equal(waiter.n, 0);
+	audit_free(audit);
+	event_base_free(base);
+	assert_int_equal(sent_later, 0);
+}
+
+/* Also one behind it waits, so that the order holds; and one that has several lines. */
+static void
+a_journal_that_is_busy_holds_up_the_thread_alone(void **state)
+{
+	struct event_base *base;
+	struct audit *audit = start_with_a_journal(*state, &base);
+	struct waiter first, second;
+
+	journal_error = EAGAIN;
+	assert_int_equal(write_first(audit, &first, "x-1"), -EINPROGRESS);
+	journal_error = 0;
+	assert_int_equal(write_first(audit, &second, "x-2"), -EINPROGRESS);
+	assert_int_equal(sent_now, 1);
+	wait_for(base, &first);
+	wait_for(base, &second);
+	assert_int_equal(first.error + second.error, 0);
+	assert_int_equal(write_first(audit, &first, "x-3"), 0);
+	assert_int_equal(write_first(audit, &first, "x-4\nMCP_EVENT=forged"), -EINPROGRESS);
+	wait_for(base, &first);
+	assert_int_equal(sent_now, 2);
+	audit_free(audit);
+	event_base_free(base);
+	assert_in_range(sent_later, 3, 6);
+}
+
 /* The last test: the disk never answers. */
 static void
 the_end_does_not_wait_for_ever(void **state)
@@ -869,6 +964,8 @@ main(void)
 		TEST(what_needs_a_record_waits_for_it),
 		TEST(when_too_many_wait_what_needs_a_record_is_refused),
 		TEST(with_continue_nothing_waits),
+		TEST(a_journal_that_takes_a_record_at_once_needs_no_thread),
+		TEST(a_journal_that_is_busy_holds_up_the_thread_alone),
 		TEST(the_end_does_not_wait_for_ever),
 	};
 
