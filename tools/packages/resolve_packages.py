@@ -20,6 +20,7 @@ to be built before resolving can continue. With "build", standard input is a soc
 descriptors: the file for a source, and the files of the built wheels.
 """
 
+import io
 import json
 import re
 import subprocess
@@ -134,13 +135,21 @@ class Resolver:
             "--dest", FILES, "--", *map(one_line, self.requirements)]
         asked = {"arguments": arguments, "indexes": self.indexes, "ties": self.ties,
                  "seconds": self.seconds, "proxy": PROXY, "fills": self.fills}
-        done = subprocess.run([sys.executable, "-c", PIP], input=json.dumps(asked).encode(),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said, status = done.stdout.decode("utf-8", "replace"), done.returncode
+        errors = ""
+        with subprocess.Popen([sys.executable, "-c", PIP], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as pip:
+            pip.stdin.write(json.dumps(asked).encode())
+            pip.stdin.close()
+            for line in io.TextIOWrapper(pip.stdout, "utf-8", "replace"):
+                if line.startswith("ERROR: "):
+                    errors += line
+                else:
+                    print(line, end="", flush=True)
+        status = pip.returncode
         if status not in (0, STOPPED):
-            if "from versions: none" in said:
+            if "from versions: none" in errors:
                 self.find_unreachable()
-            print(said, end="", flush=True)
+            print(errors, end="", flush=True)
             sys.exit(status if status > 0 else 1)
         with open(FOUND, encoding="utf-8") as f:
             return status, json.load(f)
