@@ -7,7 +7,7 @@ import contextlib
 import os
 import secrets
 
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from held import held, let_go
 from http_client import Connection, Session, encode, modern, modern_headers
 from http_suite import http_private, seconds
@@ -288,4 +288,4 @@ def who_leaves_while_it_waits_is_forgotten(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

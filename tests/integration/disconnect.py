@@ -5,7 +5,7 @@ resources come back, and nothing is answered that should not be."""
 
 import contextlib
 
-from harness import Skip, equal, main, test
+from harness import FEW_MODULES, Skip, equal, main, test
 from mcpclient import LEGACY, MODERN, RpcError
 from supervisor import descendants, read_text
 from waits import until_equal
@@ -174,4 +174,4 @@ def an_id_in_use_is_refused(ctx):
         client.run("1")
 
 
-main(__doc__)
+main(__doc__, modules=FEW_MODULES)

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from harness import SOMEBODY, Skip, equal, main, proto_version, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, proto_version, test
 from held import held, let_go
 from http_client import Closed, Connection
 from http_suite import http_private
@@ -1261,4 +1261,4 @@ def a_home_that_cannot_be_written_to(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

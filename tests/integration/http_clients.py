@@ -7,7 +7,7 @@ import select
 import socket
 import time
 
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from http_client import Closed, Connection, Session, call, encode, modern, modern_headers
 from http_suite import CONFIG, busy_count, expect, healthy, http_private, named, open_to, \
     place, post, seconds, wait_busy
@@ -265,4 +265,4 @@ def connections_that_are_opened_and_dropped(ctx):
     return "%d connections" % count
 
 if __name__ == "__main__":
-    main(__doc__, CONFIG)
+    main(__doc__, CONFIG, modules=FEW_MODULES)

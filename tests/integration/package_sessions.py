@@ -5,7 +5,7 @@
 import os
 import sys
 
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from package_index import NGINX, Index
 from package_store import config, install, new_store, refused
 
@@ -237,4 +237,4 @@ if not os.path.exists(NGINX):
     sys.exit(1 if os.environ.get("CI") == "true" else 0)
 with Index() as index, new_store() as shared:
     fill(index)
-    main(__doc__, config(index.url, shared))
+    main(__doc__, config(index.url, shared), modules=FEW_MODULES)

@@ -41,7 +41,8 @@ def new_store():
         shutil.rmtree(directory)
 
 
-def install(client, *packages, timeout=60, **arguments):
+def install(client, *packages, timeout=None, **arguments):
+    """timeout: that of the client, unless a test gives another one."""
     return client.ask("tools/call", {"name": "install_package", "arguments": {
         "packages": list(packages), **arguments}}, timeout)["structuredContent"]
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from audit_log import Log
-from harness import equal, main, test
+from harness import FEW_MODULES, equal, main, test
 from package_index import NGINX, Index
 from package_store import (asked, asked_since, config, environments, install, names, new_store, plain,
                            watch_store)
@@ -225,4 +225,4 @@ with Index() as index:
         index.add(top, "1.0", requires=["beta>=1"])
     index.add("beta", "1.2")
     index.add("zeta", "1.0", requires=["beta>=1"])
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)

@@ -26,7 +26,7 @@ import zipfile
 
 from admin import Admin
 from audit_log import Log
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from interpreter import under_test
 from mcpclient import Client
 from package_index import NGINX, Index, digest, wheel
@@ -144,7 +144,7 @@ def profiles_may_show_what_is_beside_them(ctx):
     beside = "[profile basic]\npaths = /opt /srv\n"
     with new_store() as store, ctx.private(config(index.url, store, OPEN + beside)) as s, \
             ctx.client(path=s.socket) as client:
-        o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
+        o = client.run("import alpha; print(alpha.VERSION)", None, dependencies=["alpha"])
         equal((o.status, o.stdout), ("ok", "1.0\n"), o)
     over = "[profile basic]\npaths = /environment/mine\n"
     with new_store() as store:
@@ -189,7 +189,7 @@ def native_code_runs(ctx):
     index.add("native", "1.0", {"native.cpython-%s-%s-linux-gnu.so" % (under_test.short, machine): built},
               tag="cp{0}-cp{0}-linux_{1}".format(under_test.short, machine))
     with ctx.client() as client:
-        o = client.run("import native; print(native.answer())", 60, dependencies=["native"])
+        o = client.run("import native; print(native.answer())", None, dependencies=["native"])
         equal((o.status, o.stdout), ("ok", "42\n"), o)
 
 
@@ -282,7 +282,7 @@ def a_store_that_vanishes(ctx):
             equal(install(client, "alpha")["status"], "ok")
             vanish(store)
             for _ in range(2):
-                o = client.run("import alpha\nprint(alpha.VERSION)", 60, dependencies=["alpha"])
+                o = client.run("import alpha\nprint(alpha.VERSION)", None, dependencies=["alpha"])
                 equal((o.status, o.stdout), ("ok", "1.0\n"), o)
             s.wait_logged('store-replaced directory="%s" made-again=yes' % store, times=number)
             equal(install(client, "delta")["status"], "ok")
@@ -532,7 +532,7 @@ def what_a_wheel_becomes(ctx):
                        "[run('run-x'), run('run-y'), run('tool'), m.version('full'),\n"
                        " sorted(str(p) for p in m.files('full') if not p.locate().exists()),\n"
                        " full.sub.__spec__.cached, plat.x + pure.x,\n"
-                       " full.sub.K.main.__code__.co_filename]", 60, dependencies=["full"])
+                       " full.sub.K.main.__code__.co_filename]", None, dependencies=["full"])
         equal(o.status, "ok", o)
         equal(o.result["json"], ["hello\n", "from K\n", "tool\n", "1.0", [],
                                  "/environment/full/__pycache__/sub.%s" % COMPILED, 3,
@@ -553,7 +553,7 @@ def hostile_wheels(ctx):
         o = client.run("import os; print(os.path.exists('/tmp/evil'))")
         equal(o.stdout, "False\n")
         # What it does when it is imported it does in the jail, to itself.
-        o = client.run("import biter", 60, dependencies=["biter"])
+        o = client.run("import biter", None, dependencies=["biter"])
         equal(o.status, "error")
         assert "PermissionError" in o.text or "Read-only" in o.text, o.text
     ctx.healthy()
@@ -994,13 +994,13 @@ def packages_with_advisories_are_refused(ctx):
             assert "; none with an advisory that is high or worse\n" in text, text
             answer = install(client, "alpha")
             equal((answer["status"], [a["id"] for a in answer["advisories"]]), ("ok", ["GHSA-low"]))
-            equal(client.run("import alpha", 60, dependencies=["alpha"]).status, "ok")
+            equal(client.run("import alpha", None, dependencies=["alpha"]).status, "ok")
             renew(s, advisory("GHSA-high", "beta", "HIGH", fixed="2"))
             answer = install(client, "alpha")
             equal(answer["status"], "denied")
             assert "beta 1.2: the advisory GHSA-high (high)" in answer["message"], answer
             assert "fixed in 2" in answer["message"], answer
-            o = client.run("import alpha", 60, dependencies=["alpha"])
+            o = client.run("import alpha", None, dependencies=["alpha"])
             assert o.status != "ok" and "GHSA-high" in o.text, o.text
             equal(client.run("import alpha", 60).error["type"], "ModuleNotFoundError")
             equal(install(client, "gamma")["status"], "ok")
@@ -1335,7 +1335,7 @@ def while_there_is_no_keeper_everything_else_goes_on(ctx):
         os.chmod(store, 0o777)      # which none serves
         os.kill(keeper[0], signal.SIGKILL)
         s.wait_logged("keeper-failed")
-        o = client.run("import alpha", 60, dependencies=["alpha"])
+        o = client.run("import alpha", None, dependencies=["alpha"])
         equal(o.status, "jail_failed", o)
         assert "there is no keeper of its packages or files now" in o.text, o.text
         equal(client.run("print(1)").stdout, "1\n")
@@ -1344,7 +1344,7 @@ def while_there_is_no_keeper_everything_else_goes_on(ctx):
             answer := install(client, "gamma")) and answer), "others may write to it")
         os.chmod(store, 0o755)
         s.wait_logged("keeper-ready", times=2)
-        o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
+        o = client.run("import alpha; print(alpha.VERSION)", None, dependencies=["alpha"])
         equal((o.status, o.stdout), ("ok", "1.0\n"), o)
 
 
@@ -1410,7 +1410,7 @@ def half_made_environments_are_removed(ctx):
             subprocess.run(["chown", "-R", "%d:%d" % (owner.st_uid, owner.st_gid),
                             os.path.join(store, name)], check=True)
         with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
-            o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
+            o = client.run("import alpha; print(alpha.VERSION)", None, dependencies=["alpha"])
             equal((o.status, o.stdout), ("ok", "1.0\n"), o)
             assert "keeper-ready removed=2" in s.log(), s.log()
             equal((verify(store), leftovers(store)), (1, []))
@@ -1585,4 +1585,4 @@ if not os.path.exists(NGINX):
     sys.exit(1 if os.environ.get("CI") == "true" else 0)
 with Index() as index, new_store() as shared:
     hashes = fill(index)
-    main(__doc__, config(index.url, shared))
+    main(__doc__, config(index.url, shared), modules=FEW_MODULES)
