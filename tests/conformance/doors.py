@@ -8,7 +8,7 @@ import os
 import shutil
 
 import doors_suite
-import volumes
+import fuse
 from harness import Skip
 from supervisor import Supervisor
 
@@ -41,9 +41,9 @@ def run(build, tools, out, report, wanted):
     os.environ["MCP_BUILD"] = os.path.abspath(build)
     place = os.path.join(out, "doors.sock")
     try:
-        with volumes.place() as store:
+        with fuse.place() as store:
             service = Supervisor(build, CONFIG % store, ["--http-socket", place],
-                                 wrap=volumes.wrap(store))
+                                 wrap=fuse.wrap(store))
             try:
                 service.start().wait_ready()
                 if os.getuid() == 0:

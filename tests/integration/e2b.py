@@ -15,8 +15,8 @@ import urllib.parse
 import aiohttp
 
 from doors_suite import TOKEN, own_gateway, team_gateway
+from fuse import place, wrap
 from harness import equal, main, test
-from volumes import place, wrap
 from waits import until, until_equal
 
 NEVER = "a" * 20
