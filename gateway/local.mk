@@ -12,16 +12,29 @@ dist_gateway_DATA = \
 	gateway/lines.py \
 	gateway/main.py \
 	gateway/options.py \
+	gateway/records.py \
 	gateway/run_code.py \
 	gateway/server.py \
 	gateway/service.py \
+	gateway/web.py \
 	gateway/zmq_kernel.py
-gateway_made = mcp-python-gateway mcp-python-kernel
+# Pages of the console, and what they load.
+gatewaypagesdir = $(gatewaydir)/pages
+dist_gatewaypages_DATA = \
+	gateway/pages/approval.html gateway/pages/approvals.html gateway/pages/audit.html \
+	gateway/pages/base.html gateway/pages/error.html gateway/pages/health.html \
+	gateway/pages/now.html gateway/pages/now_part.html gateway/pages/parts.html \
+	gateway/pages/policy.html gateway/pages/run.html gateway/pages/runs.html \
+	gateway/pages/script.html gateway/pages/sessions.html gateway/pages/usage.html \
+	gateway/pages/verified.html gateway/pages/welcome.html
+gatewaystaticdir = $(gatewaypagesdir)/static
+dist_gatewaystatic_DATA = gateway/pages/static/console.css gateway/pages/static/console.js
+gateway_made = mcp-python-gateway mcp-python-kernel mcp-python-web
 libexec_SCRIPTS += $(gateway_made)
 EXTRA_DIST += gateway/program.in
 CLEANFILES += $(gateway_made)
 $(gateway_made): gateway/program.in Makefile
-	$(AM_V_GEN)case $@ in *-kernel) module=zmq_kernel ;; *) module=main ;; esac && $(SED) -e 's,@gatewaydir[@],$(gatewaydir),' -e 's,@bindir[@],$(bindir),' \
+	$(AM_V_GEN)case $@ in *-kernel) module=zmq_kernel ;; *-web) module=web ;; *) module=main ;; esac && $(SED) -e 's,@gatewaydir[@],$(gatewaydir),' -e 's,@bindir[@],$(bindir),' \
 		-e 's,@VERSION[@],$(VERSION),' -e 's,@srcdir[@],$(srcdir),' -e 's,@program[@],$@,' \
 		-e "s,@module[@],$$module," $(srcdir)/gateway/program.in >$@.tmp && \
 	chmod 755 $@.tmp && mv $@.tmp $@

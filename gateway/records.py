@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An index over the audit log. The log stays the only truth: the index is in a file of the console's
+own that is thrown away with it, and is made anew from the log at each start."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sqlite3
+
+BATCH = 2000			# records between two commits
+LINE_MAX = 16 << 20
+AGAIN_SECONDS = 5		# after which a reader that ended is started again
+TABLES = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE record (n INTEGER, time TEXT, event TEXT, tenant TEXT, execution TEXT, body TEXT);
+CREATE INDEX record_n ON record (n);
+CREATE INDEX record_time ON record (time);
+CREATE INDEX record_execution ON record (execution) WHERE execution IS NOT NULL;
+CREATE INDEX record_event ON record (event, time);
+CREATE TABLE run (execution TEXT PRIMARY KEY, tenant TEXT, began TEXT, ended TEXT, kind TEXT,
+                  profile TEXT, status TEXT, exit_code INTEGER, duration_ms INTEGER,
+                  cpu_ms INTEGER, peak INTEGER, out_bytes INTEGER, source TEXT);
+CREATE INDEX run_began ON run (began);
+CREATE INDEX run_tenant ON run (tenant, began);
+CREATE INDEX run_status ON run (status, began);
+CREATE INDEX run_cpu ON run (cpu_ms);
+"""
+UNITS = {"tenant": "tenant", "day": "substr(began, 1, 10)", "month": "substr(began, 1, 7)",
+         "tool": "kind"}
+
+
+class Records:
+    """command: what writes the records as JSON lines, and goes on with those that are added."""
+
+    def __init__(self, command, place):
+        self.command, self.trouble, self.read = command, None, 0
+        self.path = os.path.join(place, "index.sqlite")
+        self.db = sqlite3.connect(self.path)
+        self.db.row_factory = sqlite3.Row
+        self.db.executescript(TABLES)
+
+    # ---- filling it ----
+
+    async def follow(self):
+        """Reads the log for as long as the console runs."""
+        while True:
+            process = await asyncio.create_subprocess_exec(
+                *self.command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, limit=LINE_MAX)
+            try:
+                said = asyncio.create_task(process.stderr.read(4096))
+                while line := await process.stdout.readline():
+                    self.take(line)
+                self.trouble = (await said).decode(errors="replace").strip() or \
+                    "the audit log cannot be read"
+            except ValueError:
+                self.trouble = "a record of the audit log is too long"
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+            await asyncio.sleep(AGAIN_SECONDS)
+            self.clear()	# it begins with the first record again
+
+    def clear(self):
+        self.db.execute("DELETE FROM record")
+        self.db.execute("DELETE FROM run")
+        self.read = 0
+
+    def take(self, line):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return
+        if not isinstance(record, dict):
+            return
+        self.trouble = None
+        self.read += 1
+        self.db.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)", (
+            record.get("n"), record.get("time"), record.get("event"), record.get("tenant"),
+            record.get("execution"), line.decode("utf-8", "replace").strip()))
+        if record.get("event") == "execution-started":
+            self.db.execute(
+                "INSERT OR REPLACE INTO run (execution, tenant, began, kind, profile, source) "
+                "VALUES (?, ?, ?, ?, ?, ?)", (
+                    record.get("execution"), record.get("tenant"), record.get("time"),
+                    "run_repl" if record.get("session") else "run_script", record.get("profile"),
+                    record.get("source")))
+        elif record.get("event") == "execution-ended":
+            out = sum(record.get(name) or 0 for name in (
+                "stdout_bytes", "stderr_bytes", "result_bytes"))
+            self.db.execute(
+                "UPDATE run SET ended = ?, status = ?, exit_code = ?, duration_ms = ?, cpu_ms = ?, "
+                "peak = ?, out_bytes = ? WHERE execution = ?", (
+                    record.get("time"), record.get("status"), record.get("exit_code"),
+                    record.get("duration_ms"), record.get("cpu_ms"),
+                    record.get("peak_memory_bytes"), out, record.get("execution")))
+        if self.read % BATCH == 0:
+            self.db.commit()
+
+    # ---- questions ----
+
+    def find(self, table, wanted, order, most, before=None):
+        """Rows of a table. wanted: (condition with one ?, value) of those that are asked for."""
+        asked = [(c, v) for c, v in wanted if v not in (None, "")]
+        if before:
+            asked.append(("rowid < ?", before))
+        where = " WHERE " + " AND ".join(c for c, _ in asked) if asked else ""
+        return self.db.execute("SELECT rowid, * FROM %s%s ORDER BY %s LIMIT ?" % (
+            table, where, order), [*(v for _, v in asked), most]).fetchall()
+
+    def runs(self, tenant=None, status=None, since=None, until=None, text=None, cpu_ms=None,
+             before=None, most=100):
+        return self.find("run", [
+            ("tenant = ?", tenant), ("status = ?", status), ("began >= ?", since),
+            ("began < ?", until), ("cpu_ms >= ?", cpu_ms),
+            ("instr(lower(source), lower(?)) > 0", text)], "rowid DESC", most, before)
+
+    def records(self, event=None, tenant=None, since=None, until=None, text=None, before=None,
+                most=100):
+        return self.find("record", [
+            ("event = ?", event), ("tenant = ?", tenant), ("time >= ?", since), ("time < ?", until),
+            ("instr(lower(body), lower(?)) > 0", text)], "rowid DESC", most, before)
+
+    def run(self, execution):
+        """(the run or None, its records)"""
+        return (self.db.execute("SELECT * FROM run WHERE execution = ?", (execution,)).fetchone(),
+                self.db.execute("SELECT * FROM record WHERE execution = ? ORDER BY n",
+                                (execution,)).fetchall())
+
+    def usage(self, unit, since=None, until=None, tenant=None):
+        asked = [(c, v) for c, v in (("began >= ?", since), ("began < ?", until),
+                                     ("tenant = ?", tenant)) if v]
+        where = " WHERE " + " AND ".join(c for c, _ in asked) if asked else ""
+        return self.db.execute(
+            "SELECT %s AS unit, count(*) AS runs, sum(status != 'ok') AS failed, "
+            "sum(cpu_ms) / 1000.0 AS cpu_seconds, sum(duration_ms) / 1000.0 AS seconds, "
+            "sum(duration_ms / 1000.0 * peak / 1048576.0) AS mib_seconds, "
+            "sum(out_bytes) AS out_bytes FROM run%s GROUP BY unit ORDER BY %s" % (
+                UNITS[unit], where, "unit DESC" if unit in ("day", "month") else "cpu_seconds DESC"),
+            [v for _, v in asked]).fetchall()
+
+    def names(self, column, table="run"):
+        return [row[0] for row in self.db.execute(
+            "SELECT DISTINCT %s FROM %s WHERE %s IS NOT NULL ORDER BY 1 LIMIT 200" % (
+                column, table, column))]

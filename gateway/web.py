@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The console: pages about the service for whoever starts it.
+
+It has no authority. What a page shows, and what a button does, is asked of the service by the
+commands of mcp-python, as the user who runs the console: an operator sees all, everybody else their
+own. Who has the link that it prints is that user, so the link is good for one browser.
+"""
+
+import asyncio
+import collections
+import contextlib
+import csv
+import hmac
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+import jinja2
+from aiohttp import web
+
+from lines import program
+from main import is_loopback, listening
+from options import EX_UNAVAILABLE, EX_USAGE, Arguments
+from records import UNITS, Records
+from server import is_foreign
+
+COMMAND_SECONDS = 30
+OUTPUT_MAX = 16 << 20
+LOOK_SECONDS = 2
+SAMPLES_MAX = 1800		# of the charts: an hour
+BROWSERS_MAX = 64		# that are logged in
+STREAMS_MAX = 64
+PAGE = 100
+COOKIE = "mcp-python-console"
+ID = re.compile(r"[a-z]-[a-z0-9]{4,32}")
+WHEN = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "connect-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin"}
+# Where lines of a script deserve a second look.
+MARKED = re.compile(r"\b(import|from|eval|exec|compile|open|subprocess|socket|requests|urllib|os\.|"
+                    r"shutil|ctypes|__import__|getattr|pickle|pip)\b")
+
+
+def fail(text, code=EX_UNAVAILABLE):
+    print("mcp-python-web: " + text, file=sys.stderr)
+    sys.exit(code)
+
+
+def arguments(version):
+    p = Arguments(
+        prog="mcp-python web", add_help=False,
+        description="Serve a console about the service to your browser.",
+        epilog="Exit codes: 0 ended as asked, 64 wrong usage, 69 cannot serve. "
+               "See mcp-python-web(1).")
+    p.add_argument("--listen", metavar="ADDR:PORT", default="127.0.0.1:8889",
+                   help="where to serve, on loopback (127.0.0.1:8889; port 0: any free one)")
+    p.add_argument("--admin-socket", metavar="PATH", help="the operators' socket of the service")
+    p.add_argument("--audit-file", metavar="PATH", help="the service's [audit] file")
+    p.add_argument("--price", metavar="UNIT=AMOUNT", action="append", default=[],
+                   help="what a run, cpu_second or mib_second costs; may be repeated")
+    p.add_argument("--version", action="version", version="mcp-python-web " + version,
+                   help="print the version")
+    p.add_argument("--help", action="help", help="print this")
+    return p.parse_args()
+
+
+def prices_of(given):
+    prices = {}
+    for one in given:
+        name, _, amount = one.partition("=")
+        try:
+            if name not in ("run", "cpu_second", "mib_second"):
+                raise ValueError
+            prices[name] = float(amount)
+        except ValueError:
+            fail("--price %s: not run, cpu_second or mib_second, = and a number" % one, EX_USAGE)
+    return prices
+
+
+# ---- the commands ----
+
+class Refused(Exception):
+    """A command did not do what it was to do; the text is what it said."""
+
+
+class Commands:
+    """mcp-python, with the rights of who runs the console."""
+
+    def __init__(self, path, service, admin_socket, audit_file):
+        self.path, self.service = path, service
+        self.admin = ["--admin-socket", admin_socket] if admin_socket else []
+        self.file = ["--file", audit_file] if audit_file else []
+
+    async def run(self, *argv):
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, limit=OUTPUT_MAX)
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
+        except asyncio.TimeoutError as e:
+            raise Refused("no answer within %d s" % COMMAND_SECONDS) from e
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        return process.returncode, out[:OUTPUT_MAX].decode(errors="replace"), \
+            err[:4096].decode(errors="replace").strip()
+
+    async def ask(self, *words):
+        """What a command of the operators' socket printed."""
+        code, out, err = await self.run(self.path, *words, *self.admin)
+        if code:
+            raise Refused(err or out or "exit code %d" % code)
+        return out
+
+    async def json(self, *words):
+        try:
+            return json.loads(await self.ask(*words, "--json"))
+        except ValueError as e:
+            raise Refused("no JSON: %s" % e) from e
+
+
+# ---- what it remembers ----
+
+class Console:
+    def __init__(self, commands, place, prices):
+        self.commands, self.prices = commands, prices
+        self.records = Records([commands.path, "audit", "show", "--json", "--follow",
+                                *commands.file], place)
+        self.key, self.link = os.urandom(32), None
+        self.browsers = collections.OrderedDict()	# cookie -> when it logged in
+        self.samples = collections.deque(maxlen=SAMPLES_MAX)
+        self.status, self.running, self.trouble = {}, [], "the first answer has not come yet"
+        self.looked, self.streams = asyncio.Condition(), 0
+        self.loopback_only = True
+        self.url = ""
+
+    def new_link(self):
+        """Prints a link that is good for one browser."""
+        self.link = secrets.token_urlsafe(24)
+        print("open %s/login?key=%s" % (self.url, self.link), flush=True)
+
+    def csrf(self, cookie):
+        return hmac.digest(self.key, cookie.encode(), "sha256").hex()
+
+    async def look(self):
+        """Asks the service what it does, again and again, once for all browsers."""
+        while True:
+            try:
+                self.status = await self.commands.json("status")
+                self.trouble = None
+                with contextlib.suppress(Refused):	# for operators alone
+                    self.running = await self.commands.json("ps")
+                self.sample()
+            except Refused as e:
+                self.trouble = str(e)
+            async with self.looked:
+                self.looked.notify_all()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def sample(self):
+        executions = self.status.get("executions") or {}
+        self.samples.append({
+            "load": os.getloadavg()[0], "running": executions.get("running") or 0,
+            "queued": executions.get("queued") or 0, "memory": sum(
+                t.get("memory_bytes") or 0 for t in self.status.get("tenants") or []) / 1048576})
+
+    def charts(self):
+        """name -> (the last value, the largest, points of a line in a field of 300 by 40)"""
+        found = {}
+        for name in ("running", "queued", "load", "memory"):
+            values = [s[name] for s in self.samples] or [0]
+            values = values[::max(1, len(values) // 300)]
+            most = max(max(values), 1e-9)
+            step = 300 / max(1, len(values) - 1)
+            found[name] = values[-1], max(values), " ".join(
+                "%.1f,%.1f" % (i * step, 39 - 38 * v / most) for i, v in enumerate(values))
+        return found
+
+
+# ---- pages ----
+
+def marked(text):
+    """(number, line, does it deserve a second look) of a script"""
+    return [(n, line, bool(MARKED.search(line))) for n, line in enumerate(text.split("\n"), 1)]
+
+
+def amount(value):
+    value = float(value or 0)
+    return "%.0f" % value if value >= 100 or value == int(value) else "%.2f" % value
+
+
+def of_bytes(value):
+    value = float(value or 0)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return "%.*f %s" % (unit != "B" and value < 100, value, unit)
+        value /= 1024
+    return ""
+
+
+def show(request, name, code=200, **values):
+    console = request.app["console"]
+    cookie = request.get("browser") or ""
+    page = request.app["pages"].get_template(name + ".html").render(
+        here=name, csrf=console.csrf(cookie), logged_in=bool(cookie), query=request.query, **values)
+    return web.Response(text=page, content_type="text/html", status=code)
+
+
+def when(request, name):
+    """A time in the query; "" if there is none."""
+    value = request.query.get(name, "").strip()
+    if value and not WHEN.fullmatch(value):
+        raise web.HTTPBadRequest(text="%s is not a date such as 2026-01-31 or 2026-01-31T12:00"
+                                 % name)
+    return value
+
+
+def number(request, name):
+    value = request.query.get(name, "").strip()
+    if value and not (value.isascii() and value.isdigit() and len(value) < 16):
+        raise web.HTTPBadRequest(text="%s is not a number" % name)
+    return int(value) if value else None
+
+
+def now_values(console):
+    return {"status": console.status, "running": console.running, "trouble": console.trouble,
+            "charts": console.charts()}
+
+
+async def now(request):
+    return show(request, "now", **now_values(request.app["console"]))
+
+
+async def now_stream(request):
+    """The page's moving part, each time that the service was asked."""
+    console = request.app["console"]
+    if console.streams >= STREAMS_MAX:
+        raise web.HTTPServiceUnavailable(text="too many pages are open")
+    console.streams += 1
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    part = request.app["pages"].get_template("now_part.html")
+    try:
+        await response.prepare(request)
+        while request["browser"] in console.browsers:
+            text = part.render(csrf=console.csrf(request["browser"]), **now_values(console))
+            await asyncio.wait_for(response.write(
+                b"data: %s\n\n" % json.dumps(text).encode()), 10 * LOOK_SECONDS)
+            async with console.looked:
+                await console.looked.wait()
+    except (ConnectionError, asyncio.TimeoutError):
+        pass
+    finally:
+        console.streams -= 1
+    return response
+
+
+async def runs(request):
+    console = request.app["console"]
+    seconds = number(request, "cpu")
+    rows = console.records.runs(
+        request.query.get("tenant"), request.query.get("status"), when(request, "since"),
+        when(request, "until"), request.query.get("text"),
+        None if seconds is None else seconds * 1000, number(request, "before"), PAGE)
+    return show(request, "runs", rows=rows, page=PAGE, records=console.records,
+                tenants=console.records.names("tenant"), statuses=console.records.names("status"))
+
+
+async def run(request):
+    console, execution = request.app["console"], request.match_info["id"]
+    row, records = console.records.run(execution)
+    if not row and not records:
+        raise web.HTTPNotFound(text="there is no such run in the audit log")
+    started = next((json.loads(r["body"]) for r in records if r["event"] == "execution-started"), {})
+    return show(request, "run", row=row, started=started, source=marked((row or {})["source"] or "")
+                if row else [], items=[(r, json.loads(r["body"])) for r in records])
+
+
+async def sessions(request):
+    console = request.app["console"]
+    return show(request, "sessions", sessions=console.status.get("sessions") or [],
+                trouble=console.trouble)
+
+
+async def approvals(request):
+    console = request.app["console"]
+    every = request.query.get("all") == "1"
+    try:
+        found, trouble = await console.commands.json(
+            "approvals", "list", *(["--all"] if every else [])), None
+    except Refused as e:
+        found, trouble = [], str(e)
+    return show(request, "approvals", approvals=found, trouble=trouble, every=every)
+
+
+async def approval(request):
+    console, name = request.app["console"], request.match_info["id"]
+    found = [a for a in await console.commands.json("approvals", "list", "--all")
+             if a.get("id") == name]
+    if not found:
+        raise web.HTTPNotFound(text="there is no such approval")
+    text = await console.commands.ask("approvals", "show", name)
+    return show(request, "approval", approval=found[0], text=marked(text.rstrip("\n")))
+
+
+async def usage(request):
+    console = request.app["console"]
+    unit = request.query.get("by") or "tenant"
+    if unit not in UNITS:
+        raise web.HTTPBadRequest(text="by is not one of %s" % ", ".join(UNITS))
+    rows = [dict(r) for r in console.records.usage(
+        unit, when(request, "since"), when(request, "until"), request.query.get("tenant"))]
+    for row in rows:
+        row["cost"] = sum(console.prices.get(name, 0) * (row[of] or 0) for name, of in (
+            ("run", "runs"), ("cpu_second", "cpu_seconds"), ("mib_second", "mib_seconds")))
+    if request.query.get("form") == "csv":
+        out = io.StringIO()
+        names = ["unit", "runs", "failed", "cpu_seconds", "seconds", "mib_seconds", "out_bytes",
+                 *(["cost"] if console.prices else [])]
+        writer = csv.writer(out)
+        writer.writerow([unit, *names[1:]])
+        for row in rows:
+            # A program for tables must not take a name for a formula.
+            first = str(row["unit"] or "")
+            writer.writerow(["'" + first if first[:1] in "=+-@\t\r" else first,
+                             *(row[n] or 0 for n in names[1:])])
+        return web.Response(text=out.getvalue(), content_type="text/csv", headers={
+            "Content-Disposition": 'attachment; filename="usage-%s.csv"' % unit})
+    return show(request, "usage", rows=rows, unit=unit, units=list(UNITS), prices=console.prices,
+                records=console.records)
+
+
+async def audit(request):
+    console = request.app["console"]
+    rows = console.records.records(
+        request.query.get("event"), request.query.get("tenant"), when(request, "since"),
+        when(request, "until"), request.query.get("text"), number(request, "before"), PAGE)
+    return show(request, "audit", rows=[(r, json.loads(r["body"])) for r in rows], page=PAGE,
+                records=console.records, events=console.records.names("event", "record"))
+
+
+async def policy(request):
+    console, who = request.app["console"], request.query.get("who", "").strip()
+    text = trouble = ""
+    if who.startswith("-") or not who.isprintable():
+        raise web.HTTPBadRequest(text="who is not the name of a user or a tenant")
+    if who:
+        code, text, err = await console.commands.run(
+            console.commands.service or "mcp-pythond", "--show-policy", who)
+        trouble = err if code else ""
+    return show(request, "policy", who=who, text=text, trouble=trouble,
+                tenants=console.records.names("tenant"))
+
+
+async def health(request):
+    console = request.app["console"]
+    code, text, err = await console.commands.run(console.commands.path, "check-host")
+    return show(request, "health", text=text + err, well=code == 0,
+                status=console.status, trouble=console.trouble)
+
+
+# ---- what changes something ----
+
+async def form_of(request):
+    form = await request.post()
+    if not hmac.compare_digest(str(form.get("csrf", "")).encode(),
+                               request.app["console"].csrf(request["browser"]).encode()):
+        raise web.HTTPForbidden(text="this form is not of this login: load the page again")
+    return form
+
+
+async def decide(request):
+    form = await form_of(request)
+    what, name = str(form.get("do", "")), request.match_info["id"]
+    reason = str(form.get("reason", "")).strip()
+    if what not in ("approve", "deny", "revoke"):
+        raise web.HTTPBadRequest(text="do is not approve, deny or revoke")
+    if len(reason) > 500 or not reason.isprintable():
+        raise web.HTTPBadRequest(text="reason is not one line of at most 500 characters")
+    await request.app["console"].commands.ask(
+        "approvals", what, name, *(["--reason", reason] if what == "deny" and reason else []))
+    raise web.HTTPSeeOther("/approvals")
+
+
+async def stop(request):
+    await form_of(request)
+    await request.app["console"].commands.ask("stop", request.match_info["id"])
+    raise web.HTTPSeeOther(request.query.get("from") == "sessions" and "/sessions" or "/")
+
+
+async def verify(request):
+    await form_of(request)
+    console = request.app["console"]
+    code, out, err = await console.commands.run(console.commands.path, "audit", "verify",
+                                                *console.commands.file)
+    return show(request, "verified", well=code == 0, text=out + err)
+
+
+# ---- who may look ----
+
+async def login(request):
+    """The page behind the link. A HEAD, by which programs look at links, does not use it up."""
+    console = request.app["console"]
+    given = request.query.get("key", "")
+    if request.method != "GET" or not console.link or \
+            not hmac.compare_digest(given.encode(), console.link.encode()):
+        raise web.HTTPForbidden(text="this link was used or is wrong; the console prints a new one "
+                                "where it was started")
+    cookie = secrets.token_urlsafe(32)
+    console.browsers[cookie] = time.time()
+    while len(console.browsers) > BROWSERS_MAX:
+        console.browsers.popitem(last=False)
+    console.new_link()
+    # Not a redirection: a strict cookie is not sent with one that another site began.
+    response = show(request, "welcome")
+    response.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict", path="/")
+    return response
+
+
+async def logout(request):
+    await form_of(request)
+    request.app["console"].browsers.pop(request["browser"], None)
+    response = web.HTTPSeeOther("/login")
+    response.del_cookie(COOKIE)
+    raise response
+
+
+@web.middleware
+async def around(request, handler):
+    """Who is not logged in sees nothing but style, and each answer has the headers."""
+    console, status = request.app["console"], 500
+    try:
+        if is_foreign(request):
+            raise web.HTTPForbidden(text="requests of other sites are refused")
+        cookie = request.cookies.get(COOKIE, "")
+        public = request.path == "/login" or request.path.startswith("/static/")
+        if cookie in console.browsers:
+            request["browser"] = cookie
+        elif not public:
+            raise web.HTTPForbidden(text="not logged in: open the link that the console prints "
+                                    "where it was started")
+        response = await handler(request)
+    except web.HTTPException as e:
+        response = e if e.status < 400 else show(request, "error", e.status, text=e.text or e.reason)
+    except Refused as e:
+        response = show(request, "error", 502, text=str(e))
+    if not response.prepared:
+        response.headers.update(HEADERS)
+    status = response.status
+    print("request method=%s path=%.200r status=%d" % (request.method, request.path, status),
+          file=sys.stderr, flush=True)
+    if isinstance(response, web.HTTPException):
+        raise response
+    return response
+
+
+async def add_headers(_, response):
+    response.headers.update(HEADERS)
+
+
+def application(console, pages):
+    app = web.Application(middlewares=[around], client_max_size=64 << 10)
+    app["console"], app["loopback_only"] = console, True
+    app["pages"] = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(pages), autoescape=True, undefined=jinja2.ChainableUndefined)
+    app["pages"].filters.update(amount=amount, bytes=of_bytes)
+    app.on_response_prepare.append(add_headers)
+    add = app.router
+    add.add_get("/", now)
+    for path, handler in (
+            ("/now", now_stream), ("/runs", runs), ("/sessions", sessions),
+            ("/approvals", approvals), ("/usage", usage), ("/audit", audit), ("/policy", policy),
+            ("/health", health), ("/login", login)):
+        add.add_get(path, handler)
+    add.add_get("/runs/{id:%s}" % ID.pattern, run)
+    add.add_get("/approvals/{id:%s}" % ID.pattern, approval)
+    add.add_post("/approvals/{id:%s}" % ID.pattern, decide)
+    add.add_post("/stop/{id:%s}" % ID.pattern, stop)
+    add.add_post("/audit/verify", verify)
+    add.add_post("/logout", logout)
+    add.add_static("/static/", os.path.join(pages, "static"))
+
+    async def background(app):
+        tasks = [asyncio.create_task(console.look()), asyncio.create_task(console.records.follow())]
+        yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    app.cleanup_ctx.append(background)
+    return app
+
+
+async def serve(console, sockets, pages):
+    ended = asyncio.Event()
+    for n in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(n, ended.set)
+    console.looked = asyncio.Condition()
+    runner = web.AppRunner(application(console, pages), access_log=None)
+    await runner.setup()
+    for sock in sockets:
+        await web.SockSite(runner, sock, shutdown_timeout=1).start()
+    host, port = sockets[0].getsockname()[:2]
+    console.url = "http://%s:%d" % ("[%s]" % host if ":" in host else host, port)
+    console.new_link()
+    await ended.wait()
+    console.browsers.clear()	# open pages end
+    async with console.looked:
+        console.looked.notify_all()
+    await runner.cleanup()
+
+
+def main(version, beside, bindir):
+    args = arguments(version)
+    prices = prices_of(args.price)
+    sockets = listening(args.listen)
+    if not all(map(is_loopback, sockets)):
+        fail("--listen %s: only loopback is served: put a proxy with TLS and a login of its own in "
+             "front of it" % args.listen, EX_USAGE)
+    commands = Commands(os.path.join(bindir, "mcp-python"), program(beside), args.admin_socket,
+                        args.audit_file)
+    place = tempfile.mkdtemp(prefix="mcp-python-web-")	# of this user alone
+    try:
+        console = Console(commands, place, prices)
+        asyncio.run(serve(console, sockets, os.path.join(os.path.dirname(
+            os.path.abspath(__file__)), "pages")))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

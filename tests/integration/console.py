@@ -1,0 +1,330 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The console: what its pages show and do, and what strangers cannot.
+
+A suite of tests/integration/run."""
+
+import contextlib
+import csv
+import html
+import http.client
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import urllib.parse
+
+from audit_log import Log
+from harness import SOMEBODY, equal, main, test
+from waits import until, until_equal
+
+PAGES = ("/", "/runs", "/sessions", "/approvals", "/usage", "/audit", "/policy", "/health")
+HOSTILE = "print('<script>alert(1)</script>')	# \"'><img src=x onerror=alert(2)> {{ 7*7 }} \u202e"
+
+
+class Directory:
+    """A directory where the service may write, for the operators' socket."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="mcp-console-")
+        os.chmod(self.path, 0o777)
+        self.socket = os.path.join(self.path, "admin")
+        return self
+
+    def __exit__(self, *exc):
+        shutil.rmtree(self.path)
+
+    def config(self, more=""):
+        return "[admin]\nsocket = %s\noperators = uid:%d\n%s" % (self.socket, os.getuid(), more)
+
+
+class Browser:
+    """A browser without scripts."""
+
+    def __init__(self, address):
+        self.address, self.cookie, self.answer = address, None, None
+
+    def ask(self, verb, path, form=None, headers=()):
+        """(status, text)"""
+        connection = http.client.HTTPConnection(self.address, timeout=120)
+        body = urllib.parse.urlencode(form) if form is not None else None
+        sent = {"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}
+        if self.cookie:
+            sent["Cookie"] = self.cookie
+        connection.request(verb, path, body, {**sent, **dict(headers)})
+        self.answer = connection.getresponse()
+        text = self.answer.read().decode()
+        connection.close()
+        return self.answer.status, text
+
+    def page(self, path):
+        status, text = self.ask("GET", path)
+        equal(status, 200, "%s: %s" % (path, text))
+        return text
+
+    def log_in(self, link):
+        status, _ = self.ask("GET", link)
+        equal(status, 200)
+        self.cookie = self.answer.headers["Set-Cookie"].split(";")[0]
+        return self
+
+    def form(self, path, page, **fields):
+        """Sends a form of a page."""
+        found = re.search(r'name="csrf" value="([0-9a-f]+)"', self.page(page))
+        return self.ask("POST", path, {"csrf": found[1], **fields})
+
+
+class Console:
+    def __init__(self, process):
+        self.process, self.lines = process, []
+        threading.Thread(target=self.read, daemon=True).start()
+        until("it serves", lambda: self.lines or process.poll() is not None)
+        assert self.lines, "it ended"
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line)
+
+    def link(self, n=-1):
+        address, path = re.fullmatch(r"open http://([^/]+)(/login\?key=\S+)\n", self.lines[n]).groups()
+        return address, path
+
+    def browser(self):
+        """One that is logged in."""
+        count = len(self.lines)
+        address, path = self.link()
+        browser = Browser(address).log_in(path)
+        until("a new link", lambda: len(self.lines) > count)
+        return browser
+
+
+@contextlib.contextmanager
+def console_of(ctx, directory, *args, user=None):
+    environment = {**os.environ, "MCP_PYTHOND": os.path.join(ctx.options.build, "mcp-pythond")}
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(
+            [os.path.join(ctx.options.build, "mcp-python"), "web", "--listen", "127.0.0.1:0",
+             "--admin-socket", directory.socket, *args],
+            env=environment, stdout=subprocess.PIPE, stderr=log, text=True, user=user, group=user,
+            extra_groups=[] if user else None)
+        try:
+            yield Console(process)
+        finally:
+            process.terminate()
+            process.wait(60)
+            log.seek(0)
+            said = log.read()
+        equal(process.returncode, 0, said[-3000:])
+        assert "Traceback" not in said, said[-3000:]
+
+
+@contextlib.contextmanager
+def served(ctx, more="", *args):
+    """(service, its log, console, a browser that is logged in)"""
+    with Directory() as d, Log(ctx) as log:
+        with ctx.private(d.config(log.config() + more)) as service, \
+                console_of(ctx, d, "--audit-file", log.path, *args) as console:
+            yield service, log, console, console.browser()
+
+
+def read_all(browser, count):
+    """Until so many runs are in the index."""
+    until("the audit log is read", lambda: browser.page("/runs").count('<a href="/runs/x-') >= count)
+
+
+@test(private=True)
+def a_link_is_good_for_one_browser(ctx):
+    with Directory() as d, ctx.private(d.config()), console_of(ctx, d) as console:
+        address, path = console.link()
+        stranger = Browser(address)
+        for page in (*PAGES, "/now", "/runs/x-aaaaaaaaaa", "/approvals/a-aaaaaaaaaa"):
+            equal(stranger.ask("GET", page)[0], 403, page)
+        equal(stranger.ask("POST", "/stop/x-aaaaaaaaaa", {})[0], 403)
+        equal(stranger.ask("HEAD", path)[0], 403)	# programs look at links
+        equal(stranger.ask("GET", path + "x")[0], 403)
+        equal(stranger.ask("GET", "/login")[0], 403)
+        browser = console.browser()
+        said = browser.answer.headers
+        cookie = said["Set-Cookie"]
+        for word in ("HttpOnly", "SameSite=Strict", "Path=/"):
+            assert word in cookie, cookie
+        equal(stranger.ask("GET", path)[0], 403)
+        for page in PAGES:
+            browser.page(page)
+            headers = browser.answer.headers
+            assert "default-src 'none'" in headers["Content-Security-Policy"], page
+            assert "unsafe" not in headers["Content-Security-Policy"], page
+            equal((headers["X-Frame-Options"], headers["Cache-Control"]), ("DENY", "no-store"), page)
+        # A cookie of one's own making is nobody's.
+        stranger.cookie = "mcp-python-console=" + "A" * 43
+        equal(stranger.ask("GET", "/")[0], 403)
+        # The next link is another one, and both browsers stay logged in.
+        second = console.browser()
+        assert second.cookie != browser.cookie
+        equal((browser.ask("GET", "/")[0], second.ask("GET", "/")[0]), (200, 200))
+        equal(second.form("/logout", "/")[0], 303)
+        equal((browser.ask("GET", "/")[0], second.ask("GET", "/")[0]), (200, 403))
+
+
+@test(private=True)
+def pages_of_other_sites_get_nothing(ctx):
+    with Directory() as d, ctx.private(d.config()), console_of(ctx, d) as console:
+        browser = console.browser()
+        for headers in ([("Host", "evil.example:80")], [("Origin", "http://evil.example")]):
+            for verb, path in (("GET", "/"), ("GET", "/now"), ("POST", "/logout")):
+                equal(browser.ask(verb, path, {} if verb == "POST" else None, headers)[0], 403)
+        for form in ({}, {"csrf": ""}, {"csrf": "0" * 64}):
+            for path in ("/logout", "/stop/x-aaaaaaaaaa", "/approvals/a-aaaaaaaaaa", "/audit/verify"):
+                status, text = browser.ask("POST", path, form)
+                equal(status, 403, path)
+                assert "not of this login" in text, text
+        # The form of one login is not another's.
+        other = console.browser()
+        token = re.search(r'name="csrf" value="([0-9a-f]+)"', other.page("/"))[1]
+        equal(browser.ask("POST", "/logout", {"csrf": token})[0], 403)
+
+
+@test(private=True)
+def what_strangers_write_is_text(ctx):
+    with served(ctx) as (service, _, console, browser), ctx.client(path=service.socket) as c:
+        c.run(HOSTILE, 120)
+        read_all(browser, 1)
+        execution = re.search(r'href="(/runs/x-[a-z0-9]+)"', browser.page("/runs"))[1]
+        for page in (*PAGES, execution, "/runs?text=" + urllib.parse.quote(HOSTILE),
+                     "/audit?text=" + urllib.parse.quote("<script>"), "/policy?who=%3Cscript%3E",
+                     "/runs?tenant=%22%3E%3Cscript%3E"):
+            text = browser.page(page)
+            assert "<script>" not in text and "<img" not in text, page
+            equal(re.findall(r"<script[^>]*>", text), ['<script src="/static/console.js" defer>'], page)
+        assert "&lt;script&gt;alert(1)" in browser.page(execution)
+        for page in ("/runs?since=x", "/runs?cpu=-1", "/runs?before=a", "/usage?by=source",
+                     "/audit?until=%27", "/policy?who=--version"):
+            equal(browser.ask("GET", page)[0], 400, page)
+        for page in ("/runs/x-aaaaaaaaaa", "/nothing", "/static/../web.py", "/runs/../../etc/passwd"):
+            equal(browser.ask("GET", page)[0], 404, page)
+
+
+@test(private=True, root=True)
+def approvals_are_decided(ctx):
+    with served(ctx, "[policy]\nrun_script = approve\n") as (
+            service, _, console, browser), ctx.client(path=service.socket, uid=SOMEBODY) as c:
+        for what, status in (("deny", "denied"), ("approve", "ok")):
+            # Nobody decides about their own requests, so another user asks.
+            asked = {"script": "import os\n'%s'" % what, "background": False}
+            c.outcome(c.request("tools/call", {"name": "run_script", "arguments": asked}), 120)
+            until("it waits", lambda: ">pending<" in browser.page("/approvals"))
+            page = re.search(r'href="(/approvals/a-[a-z0-9]+)"', browser.page("/approvals"))[1]
+            assert re.search(r'<tr class="look"><td class="n">\d+</td><td><code>&gt; import os<',
+                             browser.page(page)), browser.page(page)
+            equal(browser.form(page, page, do="other")[0], 400)
+            sent, text = browser.form(page, page, do=what, reason="not <b>today</b>")
+            equal(sent, 303, text)
+            done = c.outcome(c.request("tools/call", {"name": "run_script", "arguments": asked}), 120)
+            equal(done.status, status, done)
+            if what == "deny":
+                assert "not <b>today</b>" in json.dumps(done.raw), done.raw
+            assert ">pending<" not in browser.page("/approvals")
+            if what == "deny":	# it stands until somebody decides otherwise
+                equal(browser.form(page, page, do="approve")[0], 303)
+                equal(browser.form(page, page, do="revoke")[0], 303)
+
+
+@test(private=True)
+def what_runs_is_seen_and_stopped(ctx):
+    with served(ctx) as (service, _, console, browser), ctx.client(path=service.socket) as c:
+        call = c.request("tools/call", {"name": "run_script", "arguments": {
+            "script": "import time\ntime.sleep(300)", "timeout_seconds": 300}})
+        until("it is seen", lambda: "/stop/x-" in browser.page("/"))
+        path = re.search(r'action="(/stop/x-[a-z0-9]+)"', browser.page("/"))[1]
+        equal(browser.form(path, "/")[0], 303)
+        assert c.outcome(call, 120).status != "ok"
+        until("it is gone", lambda: "/stop/x-" not in browser.page("/"))
+        # The page goes on by events, which end when their browser logs out.
+        connection = http.client.HTTPConnection(browser.address, timeout=120)
+        connection.request("GET", "/now", headers={"Cookie": browser.cookie})
+        events = connection.getresponse()
+        for _ in range(2):
+            line = events.readline()
+            assert "up " in json.loads(line[6:]), line
+            events.readline()
+        equal(browser.form("/logout", "/")[0], 303)
+        events.read()
+        connection.close()
+
+
+@test(private=True)
+def many_pages_are_bounded(ctx):
+    with Directory() as d, ctx.private(d.config()), console_of(ctx, d) as console:
+        browser = console.browser()
+        open_pages = []
+        for _ in range(65):
+            connection = http.client.HTTPConnection(browser.address, timeout=120)
+            connection.request("GET", "/now", headers={"Cookie": browser.cookie})
+            open_pages.append(connection)
+        statuses = sorted(c.getresponse().status for c in open_pages)
+        equal((statuses[0], statuses[-1], statuses.count(503)), (200, 503, 1))
+        browser.page("/")
+        for connection in open_pages:
+            connection.close()
+
+        def another():
+            again = http.client.HTTPConnection(browser.address, timeout=120)
+            again.request("GET", "/now", headers={"Cookie": browser.cookie})
+            status = again.getresponse().status
+            again.close()
+            return status
+        until_equal("the status of one more", another, 200)
+
+
+@test(private=True)
+def usage_is_the_sum_of_the_log(ctx):
+    with served(ctx, "", "--price", "run=2") as (service, log, console, browser), \
+            ctx.client(path=service.socket) as c:
+        for n in range(6):
+            c.run("sum(range(%d))" % (n * 10000) if n else "1 / 0", 120)
+        c.run("x = 'needle'", 120)
+        read_all(browser, 7)
+        until("all have ended", lambda: ">runs</td>" not in browser.page("/runs"))
+        records = [json.loads(line) for line in open(log.path, encoding="utf-8")]
+        ended = [r for r in records if r["event"] == "execution-ended"]
+        row, = csv.DictReader(io.StringIO(browser.page("/usage?form=csv")))
+        equal((row["runs"], row["failed"], row["cost"]), ("7", "1", "14.0"))
+        assert abs(float(row["cpu_seconds"]) - sum(r["cpu_ms"] for r in ended) / 1000) < 1e-6, row
+        for unit in ("day", "month", "tool"):
+            equal([r["runs"] for r in csv.DictReader(io.StringIO(
+                browser.page("/usage?form=csv&by=" + unit)))], ["7"])
+
+        def count(query):
+            return browser.page("/runs?" + query).count('<a href="/runs/x-')
+        equal([count(q) for q in ("status=error", "text=NEEDLE", "text=nothing", "cpu=999999",
+                                  "since=2100-01-01", "since=2020-01-01T00:00")], [1, 1, 0, 0, 0, 7])
+        status, text = browser.form("/audit/verify", "/audit")
+        equal(status, 200)
+        assert "is whole" in text, text
+        text = html.unescape(browser.page("/audit?event=execution-ended"))
+        assert ended[0]["hash"][:12] in text, text
+
+
+@test(private=True, root=True)
+def a_user_sees_nothing_of_another(ctx):
+    with Directory() as d, Log(ctx) as log, \
+            ctx.private(d.config(log.config() + "[policy]\nrun_repl = allow\n")) as service, \
+            ctx.client(path=service.socket) as c, \
+            console_of(ctx, d, "--audit-file", log.path, user=SOMEBODY) as console:
+        c.run("'secret of the first'", 120)
+        with ctx.client(path=service.socket, uid=SOMEBODY) as other:
+            other.run("1", 120)
+        browser = console.browser()
+        until("the service was asked", lambda: "uid:%d" % SOMEBODY in browser.page("/"))
+        for page in PAGES:
+            text = browser.page(page)
+            assert "uid:0" not in text and "secret" not in text, page
+        assert "audit log" in browser.page("/runs")
+
+
+if __name__ == "__main__":
+    main(__doc__)
