@@ -55,6 +55,20 @@ each_tenant(struct engine *engine, void (*visit)(struct tenant *tenant))
 }
 
 static void
+on_quiet(struct engine *engine)
+{
+	learning_tend(engine);
+	ready_tend(engine);
+}
+
+static void
+look_after(struct tenant *tenant)
+{
+	ready_look_after(tenant);
+	tenant_look_after(tenant);
+}
+
+static void
 on_housekeeping(evutil_socket_t, short, void *arg)
 {
 	static const struct timeval second = { 1, 0 };
@@ -63,12 +77,11 @@ on_housekeeping(evutil_socket_t, short, void *arg)
 
 	LIST_FOREACH(repl, &engine->repls, link)
 		repl_look_after(repl);
-	each_tenant(engine, tenant_look_after);
+	each_tenant(engine, look_after);
 	helpers_look_after();
 	if (engine->pool->seeks_strays)
 		worker_adopt_strays(engine);
-	learning_tend(engine);
-	ready_look_after(engine);
+	on_quiet(engine);
 	if (engine->n_tenants > 0)
 		evtimer_add(&engine->housekeeping, &second);
 	pool_pump(engine);
@@ -346,19 +359,12 @@ count_staying(const struct engine *engine)
 	return n;
 }
 
-static void
-on_quiet(struct engine *engine)
-{
-	learning_tend(engine);
-	ready_tend(engine);
-}
-
 static const struct pool_hooks hooks = {
 	.on_ready = note_ready,
 	.on_change = check_shutdown,
 	.on_quiet = on_quiet,
 	.make_room = ready_make_room,
-	.forget_ready = ready_forget,
+	.forget_ready = ready_forget_of,
 	.on_unlearned = learning_failed,
 	.dispatch = dispatch_workers,
 	.start_cells = dispatch_cells,

@@ -57,10 +57,9 @@ struct pool_hooks {
 	void (*on_ready)(struct engine *engine, int error, const char *text);
 	/* A quiet moment. */
 	void (*on_quiet)(struct engine *engine);
-	/* As ready_make_room and ready_forget (ready.h). */
+	/* As ready_make_room and ready_forget_of (ready.h). */
 	bool (*make_room)(struct engine *engine);
-	void (*forget_ready)(struct engine *engine, const char *principal,
-			     const char *environment);
+	void (*forget_ready)(struct tenant *tenant);
 	/* As learning_failed. */
 	void (*on_unlearned)(struct engine *engine, unsigned int profile);
 	/* A worker or a zygote is gone, or a session is at rest: a shutdown may be complete. */

@@ -34,6 +34,7 @@
 #include "policy/learnable.h"
 
 #define RECIPES_OF_TENANT 8
+#define TRIES_OF_TURN 8		/* recipes that are looked at in a quiet moment */
 #define IMPORTS_OF_RECIPE 1024	/* a call with a longer list of allowed modules has no recipe */
 #define MAKE_CPU_MS 10000	/* the most processor time for an import: a virtual machine counts
 				 * time in which its host runs something else, too */
@@ -53,10 +54,12 @@
 static const struct timeval look = { 0, LOOK_MS * 1000 };
 static const struct timeval look_again = { 0, LEAVES_MS * 1000 };
 
-enum stage { NOTHING, MAKING, READY };
+/* WANTED: it was used since a worker was made, or making one was interrupted. */
+enum stage { NOTHING, WANTED, MAKING, READY, STAGES };
 
 struct recipe {
-	TAILQ_ENTRY(recipe) link;
+	TAILQ_ENTRY(recipe) link;	/* among those of its stage */
+	TAILQ_ENTRY(recipe) own_link;	/* among those of its tenant */
 	struct engine *engine;
 	struct tenant *tenant;
 	unsigned int kind;		/* of workers: pool.h */
@@ -70,8 +73,6 @@ struct recipe {
 	struct msg_states states;	/* of a session: the last that its init has reported */
 	struct config_list modules;	/* to be imported */
 	enum stage stage;
-	bool wanted;			/* it was used since a worker was made, or making one has
-					 * failed */
 	bool prepared;			/* MAKING: PREPARED came */
 	unsigned int looks;		/* then: how often it was found to leave something */
 	bool printed;			/* its worker has written something */
@@ -80,7 +81,8 @@ struct recipe {
 	uint64_t begun_ms;		/* MAKING: since when */
 	uint64_t seen_ms, seen_us;	/* MAKING: when it was last seen to compute; cpu_us then */
 	unsigned int restless;		/* READY: seconds in a row in which it computed */
-	uint64_t used_ms, blocked_ms;
+	uint64_t used_ms;
+	uint64_t blocked_ms;		/* NOTHING: not WANTED before; 0: no worker has failed */
 	unsigned int failures;		/* in a row */
 	struct event deadline;		/* MAKING */
 	struct watchdog_link watch;	/* MAKING */
@@ -100,9 +102,22 @@ struct call {
 
 struct ready {
 	struct engine *engine;
-	TAILQ_HEAD(, recipe) recipes;	/* the last used comes first */
+	struct recipes in[STAGES];	/* those that came first are first */
+	unsigned int n_in[STAGES];
 	uint64_t hits, misses, refused;
 };
+
+static void
+enter(struct recipe *r, enum stage stage)
+{
+	struct ready *ready = r->engine->ready;
+
+	TAILQ_REMOVE(&ready->in[r->stage], r, link);
+	ready->n_in[r->stage]--;
+	r->stage = stage;
+	TAILQ_INSERT_TAIL(&ready->in[stage], r, link);
+	ready->n_in[stage]++;
+}
 
 /* ---- the end of a ready worker ---- */
 
@@ -120,25 +135,25 @@ charge(struct recipe *r)
 	       observer->on_background(observer->arg, r->tenant, ms);
 }
 
-/* Separates the worker from its recipe. */
+/* Separates the worker from its recipe, which is then in this stage. */
 static struct worker *
-release(struct recipe *r)
+release(struct recipe *r, enum stage stage)
 {
 	struct worker *w = r->worker;
 
 	event_del(&r->deadline);
 	watchdog_forget(&r->watch);
 	charge(r);
-	r->stage = NOTHING;
+	enter(r, stage);
 	r->worker = NULL;
 	w->recipe = NULL;
 	return w;
 }
 
 static void
-give_up(struct recipe *r)
+give_up(struct recipe *r, enum stage stage)
 {
-	worker_end(release(r));
+	worker_end(release(r, stage));
 }
 
 /* The modules do what they must not, or the machine was too busy: no worker is made ready with them
@@ -151,7 +166,6 @@ block(struct recipe *r, const char *text, size_t len)
 
 	r->engine->ready->refused++;
 	r->failures++;
-	r->wanted = true;
 	r->blocked_ms = clock_ms() + (pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
 	log_line(LOG_INFO, "not-made-ready", "tenant=%s environment=%.12s modules=%s%s text=%s",
 		 r->tenant->principal, r->environment, r->modules.item[0],
@@ -162,7 +176,7 @@ static void
 refuse(struct recipe *r, const char *text)
 {
 	block(r, text, strlen(text));
-	give_up(r);
+	give_up(r, NOTHING);
 }
 
 static const char ends_text[] = "its import ends the process";
@@ -175,7 +189,7 @@ on_ending(struct worker *w)
 	enum stage stage = r != NULL ? r->stage : NOTHING;
 
 	if (r != NULL)
-		release(r);
+		release(r, NOTHING);
 	if (stage == MAKING && !w->engine->shutting_down)
 		block(r, ends_text, strlen(ends_text));
 }
@@ -265,7 +279,7 @@ find_recipe(const struct call *call, bool ready)
 {
 	struct recipe *r, *found = NULL;
 
-	TAILQ_FOREACH(r, &call->tenant->engine->ready->recipes, link)
+	TAILQ_FOREACH(r, &call->tenant->recipes, own_link)
 		if (is_like(r, call, call->environment[0] == '\0') &&
 		    (!ready || r->stage == READY) &&
 		    (found == NULL || r->modules.n > found->modules.n) &&
@@ -282,6 +296,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg);
 static struct recipe *
 new_recipe(const struct call *call, const struct msg_strs *modules, const char *finds)
 {
+	struct ready *ready = call->tenant->engine->ready;
 	struct recipe *r = xcalloc(1, sizeof(*r));
 
 	*r = (struct recipe){
@@ -293,15 +308,22 @@ new_recipe(const struct call *call, const struct msg_strs *modules, const char *
 	snprintf(r->environment, sizeof(r->environment), "%s", call->environment);
 	snprintf(r->finds, sizeof(r->finds), "%s", finds);
 	evtimer_assign(&r->deadline, r->engine->base, on_deadline, r);
+	TAILQ_INSERT_HEAD(&r->tenant->recipes, r, own_link);
+	TAILQ_INSERT_TAIL(&ready->in[NOTHING], r, link);
+	ready->n_in[NOTHING]++;
 	return r;
 }
 
 static void
 free_recipe(struct recipe *r)
 {
-	if (r->stage != NOTHING)
-		give_up(r);
-	TAILQ_REMOVE(&r->engine->ready->recipes, r, link);
+	struct ready *ready = r->engine->ready;
+
+	if (r->worker != NULL)
+		give_up(r, NOTHING);
+	TAILQ_REMOVE(&ready->in[r->stage], r, link);
+	ready->n_in[r->stage]--;
+	TAILQ_REMOVE(&r->tenant->recipes, r, own_link);
 	free_texts(&r->imports);
 	free_texts(&r->modules);
 	free(r);
@@ -309,29 +331,25 @@ free_recipe(struct recipe *r)
 
 /* Forgets the tenant's recipe that was unused for longest, if it has too many. */
 static void
-bound_recipes(struct ready *ready, const struct tenant *tenant)
+bound_recipes(struct tenant *tenant)
 {
-	struct recipe *r, *last = NULL;
+	struct recipe *r;
 	unsigned int n = 0;
 
-	TAILQ_FOREACH(r, &ready->recipes, link)
-		if (r->tenant == tenant) {
-			n++;
-			last = r;
-		}
+	TAILQ_FOREACH(r, &tenant->recipes, own_link)
+		n++;
 	if (n > RECIPES_OF_TENANT)
-		free_recipe(last);
+		free_recipe(TAILQ_LAST(&tenant->recipes, recipes));
 }
 
 static void
 use_recipe(struct recipe *r)
 {
-	struct ready *ready = r->engine->ready;
-
-	TAILQ_REMOVE(&ready->recipes, r, link);
-	TAILQ_INSERT_HEAD(&ready->recipes, r, link);
+	TAILQ_REMOVE(&r->tenant->recipes, r, own_link);
+	TAILQ_INSERT_HEAD(&r->tenant->recipes, r, own_link);
 	r->used_ms = clock_ms();
-	r->wanted = r->stage == NOTHING;
+	if (r->stage == READY || (r->stage == NOTHING && r->used_ms >= r->blocked_ms))
+		enter(r, r->stage == READY ? READY : WANTED);
 }
 
 /* ---- what scripts report ---- */
@@ -367,7 +385,6 @@ void
 ready_note(struct execution *e)
 {
 	const struct msg_done *done = &e->done.msg.done;
-	struct ready *ready = e->engine->ready;
 	const char *found[MODULES_OF_RUN_MAX], *environment, *finds = modules_began_without(e);
 	struct call call;
 	struct recipe *r;
@@ -378,14 +395,13 @@ ready_note(struct execution *e)
 	/* It began with another set. */
 	if (finds == NULL && modules_found(e->modules, found, &environment) > 0)
 		return;
-	TAILQ_FOREACH(r, &ready->recipes, link)
+	TAILQ_FOREACH(r, &call.tenant->recipes, own_link)
 		if (is_like(r, &call, finds != NULL) && are_same(&r->modules, &done->imported) &&
 		    strcmp(r->environment, call.environment) == 0)
 			break;
 	if (r == NULL) {
 		r = new_recipe(&call, &done->imported, finds != NULL ? finds : "");
-		TAILQ_INSERT_HEAD(&ready->recipes, r, link);
-		bound_recipes(ready, e->tenant);
+		bound_recipes(call.tenant);
 	}
 	use_recipe(r);
 }
@@ -408,11 +424,11 @@ judge(struct recipe *r)
 		refuse(r, "it prints");
 	} else if (known && usage.tasks <= OWN_TASKS) {
 		if (!charge(r)) {
-			give_up(r);
+			give_up(r, NOTHING);
 			return;
 		}
 		watchdog_forget(&r->watch);
-		r->stage = READY;
+		enter(r, READY);
 		r->failures = r->restless = 0;
 		if (w->leaf != NULL)
 			cgroup_leaf_counters(w->leaf, true, &w->before);
@@ -456,7 +472,7 @@ on_snapshot(struct recipe *r, const struct msg *msg)
 	if (r->states.snapshots != 1 && r->stage == MAKING)
 		refuse(r, ends_text);
 	else if (r->states.snapshots != 1)
-		give_up(r);
+		give_up(r, NOTHING);
 	return 0;
 }
 
@@ -476,7 +492,7 @@ on_message(struct worker *w, struct frame *frame)
 	event_del(&r->deadline);
 	if (prepared->trouble.len > 0) {
 		block(r, prepared->trouble.at, prepared->trouble.len);
-		give_up(r);
+		give_up(r, NOTHING);
 	} else {
 		judge(r);
 	}
@@ -576,9 +592,10 @@ make(struct recipe *r, struct worker *w)
 		worker_end(w);
 	if (result < 0)
 		return result;
-	r->stage = MAKING;
+	enter(r, MAKING);
 	r->prepared = r->printed = false;
 	r->looks = 0;
+	r->blocked_ms = 0;
 	r->worker = w;
 	r->cpu_us = r->seen_us = w->cpu_baseline_us;
 	r->begun_ms = r->seen_ms = clock_ms();
@@ -589,47 +606,33 @@ make(struct recipe *r, struct worker *w)
 	return 0;
 }
 
-/* Ends the ready worker that was unused for longest: of this tenant (NULL: of any), but not of this
- * recipe. */
-static bool
-end_last(struct ready *ready, const struct tenant *tenant)
-{
-	struct recipe *r, *last = NULL;
-
-	TAILQ_FOREACH(r, &ready->recipes, link)
-		if (r->stage == READY && (tenant == NULL || r->tenant == tenant))
-			last = r;
-	if (last != NULL)
-		give_up(last);
-	return last != NULL;
-}
-
 /* Is there room for one more ready worker of this tenant? If it has as many as it may, the one that
  * was unused for longest makes room. */
 static bool
-has_room(struct ready *ready, const struct tenant *tenant)
+has_room(const struct ready *ready, const struct tenant *tenant)
 {
 	const struct config *config = ready->engine->config;
-	unsigned int own = 0, all = 0;
-	const struct recipe *r;
+	struct recipe *r, *last = NULL;
+	unsigned int own = 0;
 
-	TAILQ_FOREACH(r, &ready->recipes, link) {
-		all += r->stage != NOTHING;
-		own += r->stage != NOTHING && r->tenant == tenant;
+	TAILQ_FOREACH(r, &tenant->recipes, own_link) {
+		own += r->worker != NULL;
+		last = r->stage == READY ? r : last;
 	}
-	if (own >= config->pool.tenant_ready_max)
-		return end_last(ready, tenant);
-	return all < config->pool.ready_max;
+	if (own < config->pool.tenant_ready_max)
+		return ready->n_in[MAKING] + ready->n_in[READY] < config->pool.ready_max;
+	if (last != NULL)
+		give_up(last, NOTHING);
+	return last != NULL;
 }
 
 static bool
-may_make(struct recipe *r)
+may_make(const struct recipe *r)
 {
 	const struct tenant *tenant = r->tenant;
 	const struct share *share = &tenant->share[r->kind];
 
-	return r->wanted && r->stage == NOTHING && clock_ms() >= r->blocked_ms &&
-	       tenant->queue.n_waiting == 0 && keeper_is_there(r->engine->keeper) &&
+	return tenant->queue.n_waiting == 0 && keeper_is_there(r->engine->keeper) &&
 	       (share->n_warm > 1 || (share->n_warm == 1 && share->target == 1));
 }
 
@@ -637,25 +640,24 @@ void
 ready_tend(struct engine *engine)
 {
 	struct ready *ready = engine->ready;
-	struct recipe *r, *next = NULL;
+	struct recipe *r;
 	struct worker *w;
 
-	if (engine->shutting_down || pool_somebody_waits(engine))
+	if (engine->shutting_down || ready->n_in[MAKING] > 0 || pool_somebody_waits(engine))
 		return;
-	TAILQ_FOREACH(r, &ready->recipes, link) {
-		if (r->stage == MAKING)
+	for (unsigned int i = 0; i < TRIES_OF_TURN && ready->n_in[MAKING] == 0; i++) {
+		r = TAILQ_FIRST(&ready->in[WANTED]);
+		if (r == NULL)
 			return;
-		if (next == NULL && may_make(r))
-			next = r;
+		enter(r, WANTED);
+		if (!may_make(r) || !charge(r) || !has_room(ready, r->tenant))
+			continue;
+		w = share_warm_worker(&r->tenant->share[r->kind]);
+		if (w != NULL && !w->is_stale && make(r, w) < 0) {
+			r->blocked_ms = clock_ms() + PAUSE_FIRST_MS;
+			enter(r, NOTHING);
+		}
 	}
-	if (next == NULL || !charge(next) || !has_room(ready, next->tenant))
-		return;
-	w = share_warm_worker(&next->tenant->share[next->kind]);
-	if (w == NULL || w->is_stale)
-		return;
-	next->wanted = make(next, w) < 0;
-	if (next->wanted)
-		next->blocked_ms = clock_ms() + PAUSE_FIRST_MS;
 }
 
 /* ---- taking it ---- */
@@ -672,7 +674,7 @@ take(const struct call *call, struct msg_states *states_r)
 	worker_drain(r->worker);
 	if (r->stage != READY)
 		return NULL;
-	w = release(r);
+	w = release(r, WANTED);
 	memcpy(w->made_ready, r->environment, sizeof(w->made_ready));
 	w->cpu_baseline_us = worker_cpu_us(w);
 	*states_r = r->states;
@@ -722,53 +724,61 @@ look_after(struct recipe *r, uint64_t now_ms)
 
 	if (now_ms - r->used_ms >= idle_ms * KEEP_TIMES) {
 		free_recipe(r);
+	} else if (r->stage == NOTHING && r->blocked_ms > 0 && now_ms >= r->blocked_ms) {
+		enter(r, WANTED);
 	} else if (r->stage == READY &&
 		   w->generation != zygote_generation(share_zygote(w->share))) {
-		give_up(r);
-		r->wanted = true;
+		give_up(r, WANTED);
 	} else if (r->stage == READY && now_ms - r->used_ms >= idle_ms) {
-		give_up(r);
+		give_up(r, NOTHING);
 	} else if (r->stage == READY) {
 		uint64_t before_us = r->cpu_us;
 		bool may_go_on = charge(r);
 
 		r->restless = r->cpu_us > before_us + IDLE_CPU_US ? r->restless + 1 : 0;
 		if (!may_go_on)
-			give_up(r);
+			give_up(r, NOTHING);
 		else if (r->restless >= RESTLESS_SECONDS)
 			refuse(r, "it uses the processor while it waits");
 	}
 }
 
 void
-ready_look_after(struct engine *engine)
+ready_look_after(struct tenant *tenant)
 {
 	uint64_t now_ms = clock_ms();
 	struct recipe *r, *next;
 
-	for (r = TAILQ_FIRST(&engine->ready->recipes); r != NULL; r = next) {
-		next = TAILQ_NEXT(r, link);
+	for (r = TAILQ_FIRST(&tenant->recipes); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, own_link);
 		look_after(r, now_ms);
 	}
-	ready_tend(engine);
 }
 
 void
 ready_yield(struct engine *engine)
 {
-	struct recipe *r;
+	struct recipe *r = TAILQ_FIRST(&engine->ready->in[MAKING]);
 
-	TAILQ_FOREACH(r, &engine->ready->recipes, link)
-		if (r->stage == MAKING) {
-			give_up(r);
-			r->wanted = true;
-		}
+	if (r != NULL)
+		give_up(r, WANTED);
 }
 
 bool
 ready_make_room(struct engine *engine)
 {
-	return end_last(engine->ready, NULL);
+	struct recipe *r = TAILQ_FIRST(&engine->ready->in[READY]);
+
+	if (r != NULL)
+		give_up(r, NOTHING);
+	return r != NULL;
+}
+
+void
+ready_forget_of(struct tenant *tenant)
+{
+	while (!TAILQ_EMPTY(&tenant->recipes))
+		free_recipe(TAILQ_FIRST(&tenant->recipes));
 }
 
 void
@@ -776,12 +786,13 @@ ready_forget(struct engine *engine, const char *principal, const char *environme
 {
 	struct recipe *r, *next;
 
-	for (r = TAILQ_FIRST(&engine->ready->recipes); r != NULL; r = next) {
-		next = TAILQ_NEXT(r, link);
-		if ((principal == NULL || strcmp(r->tenant->principal, principal) == 0) &&
-		    (environment == NULL || strcmp(r->environment, environment) == 0))
-			free_recipe(r);
-	}
+	for (enum stage stage = NOTHING; stage < STAGES; stage++)
+		for (r = TAILQ_FIRST(&engine->ready->in[stage]); r != NULL; r = next) {
+			next = TAILQ_NEXT(r, link);
+			if ((principal == NULL || strcmp(r->tenant->principal, principal) == 0) &&
+			    (environment == NULL || strcmp(r->environment, environment) == 0))
+				free_recipe(r);
+		}
 }
 
 /* ---- all of them ---- */
@@ -790,12 +801,9 @@ void
 ready_count(const struct engine *engine, struct ready_counts *counts_r)
 {
 	const struct ready *ready = engine->ready;
-	const struct recipe *r;
 
-	*counts_r = (struct ready_counts){ .hits = ready->hits, .misses = ready->misses,
-					   .refused = ready->refused };
-	TAILQ_FOREACH(r, &ready->recipes, link)
-		counts_r->ready += r->stage == READY;
+	*counts_r = (struct ready_counts){ .ready = ready->n_in[READY], .hits = ready->hits,
+					   .misses = ready->misses, .refused = ready->refused };
 }
 
 struct ready *
@@ -804,7 +812,8 @@ ready_new(struct engine *engine)
 	struct ready *ready = xcalloc(1, sizeof(*ready));
 
 	ready->engine = engine;
-	TAILQ_INIT(&ready->recipes);
+	for (enum stage stage = NOTHING; stage < STAGES; stage++)
+		TAILQ_INIT(&ready->in[stage]);
 	return ready;
 }
 

@@ -29,6 +29,7 @@ struct msg_states;
 struct msg_str;
 struct ready;
 struct repl_needs;
+struct tenant;
 struct worker;
 
 /* Counts since the start, and the workers that are ready now. */
@@ -65,13 +66,16 @@ void ready_tend(struct engine *engine);
 
 /* Called each second: ends what is unused, what was made by a zygote that has been replaced, and
  * what uses processor time. */
-void ready_look_after(struct engine *engine);
+void ready_look_after(struct tenant *tenant);
 
 /* A call waits for a worker: workers that are being made ready are ended. */
 void ready_yield(struct engine *engine);
 
 /* A call waits, and there may be no more workers: ends one that is ready. False: there is none. */
 bool ready_make_room(struct engine *engine);
+
+/* The tenant is about to be freed: ends its workers, and forgets its recipes. */
+void ready_forget_of(struct tenant *tenant);
 
 /* Ends workers and forgets recipes: of the tenant with this principal (NULL: of all), with a set
  * (NULL: any). To be called when policy or the host has changed, and before a set is removed. */

@@ -80,6 +80,7 @@ tenant_make(struct engine *engine, const char *principal)
 	volumes_init(&tenant->volumes, engine, tenant->directory, &tenant->cgroup);
 	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,
 			 engine->config->pool.tenant_running_max);
+	TAILQ_INIT(&tenant->recipes);
 	tenant_add_shares(tenant);
 	LIST_INSERT_HEAD(&engine->tenants[bucket_of(principal)], tenant, link);
 	if (engine->n_tenants++ == 0) {
@@ -184,7 +185,7 @@ void
 tenant_free(struct tenant *tenant)
 {
 	assert(tenant->workers == 0 && tenant->queue.n_waiting == 0);
-	tenant->engine->pool->hooks->forget_ready(tenant->engine, tenant->principal, NULL);
+	tenant->engine->pool->hooks->forget_ready(tenant);
 	for (unsigned int i = 0; i < tenant->n_shares; i++) {
 		struct share *share = &tenant->share[i];
 

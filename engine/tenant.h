@@ -18,6 +18,8 @@
 
 struct cgroup_tenant;
 
+TAILQ_HEAD(recipes, recipe);
+
 struct tenant {
 	LIST_ENTRY(tenant) link;
 	struct engine *engine;
@@ -33,6 +35,7 @@ struct tenant {
 	struct load load;
 	struct sched_queue queue;
 	struct volumes volumes;
+	struct recipes recipes;		/* ready.h: the last used comes first */
 	uint64_t spilled;		/* bytes of output that is kept for "spill" (request.h) of
 					 * its running executions */
 	uint64_t call_bytes;		/* tenant_charge */
