@@ -379,7 +379,6 @@ static const struct pool_hooks hooks = {
 static void
 on_host_changed(void *arg)
 {
-	ready_forget(arg, NULL, NULL);
 	pool_renew_zygotes(arg);
 }
 

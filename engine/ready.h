@@ -78,7 +78,7 @@ bool ready_make_room(struct engine *engine);
 void ready_forget_of(struct tenant *tenant);
 
 /* Ends workers and forgets recipes: of the tenant with this principal (NULL: of all), with a set
- * (NULL: any). To be called when policy or the host has changed, and before a set is removed. */
+ * (NULL: any). To be called when policy has changed, and before a set is removed. */
 void ready_forget(struct engine *engine, const char *principal, const char *environment);
 
 #endif
