@@ -236,9 +236,29 @@ print_profiles(const json_t *list)
 	print_learned(list);
 }
 
+/* Prints what is imported in advance for a tenant. */
+static void
+print_recipes(const json_t *tenant)
+{
+	const json_t *list = json_object_get(tenant, "ready");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i), *modules = json_object_get(one, "modules");
+
+		printf("packages of %s:", admin_name(admin_text(tenant, "tenant")));
+		for (size_t k = 0; k < json_array_size(modules); k++) {
+			putchar(' ');
+			admin_print(stdout, json_string_value(json_array_get(modules, k)));
+		}
+		printf("%s: %s, made ready %ld times\n",
+		       json_is_true(json_object_get(one, "session")) ? " (session)" : "",
+		       admin_text(one, "state"), admin_count(one, "made"));
+	}
+}
+
 /* Prints how often workers were ready for calls with sets of packages. */
 static void
-print_ready(const json_t *ready)
+print_ready(const json_t *ready, const json_t *tenants)
 {
 	long hits = admin_count(ready, "hits"), misses = admin_count(ready, "misses");
 	long refused = admin_count(ready, "refused");
@@ -246,6 +266,8 @@ print_ready(const json_t *ready)
 	if (hits + misses + refused > 0)
 		printf("packages: %ld workers are ready; %ld calls had one, %ld did not; %ld could "
 		       "not be made\n", admin_count(ready, "workers"), hits, misses, refused);
+	for (size_t i = 0; i < json_array_size(tenants); i++)
+		print_recipes(json_array_get(tenants, i));
 }
 
 static void
@@ -340,7 +362,8 @@ status_show(const struct admin_options *options, const json_t *answer, const cha
 		print_summary(answer, path);
 		if (json_object_get(answer, "profiles"))
 			print_profiles(json_object_get(answer, "profiles"));
-		print_ready(json_object_get(answer, "ready"));
+		print_ready(json_object_get(answer, "ready"),
+			    json_object_get(answer, "tenants"));
 		print_tool_servers(json_object_get(answer, "tool_servers"));
 		status_print_tenants(json_object_get(answer, "tenants"));
 		print_sessions(json_object_get(answer, "sessions"));

@@ -84,6 +84,7 @@ struct recipe {
 	uint64_t used_ms;
 	uint64_t blocked_ms;		/* NOTHING: not WANTED before; 0: no worker has failed */
 	unsigned int failures;		/* in a row */
+	uint64_t made;			/* workers that were READY */
 	struct event deadline;		/* MAKING */
 	struct watchdog_link watch;	/* MAKING */
 };
@@ -429,6 +430,7 @@ judge(struct recipe *r)
 		}
 		watchdog_forget(&r->watch);
 		enter(r, READY);
+		r->made++;
 		r->failures = r->restless = 0;
 		if (w->leaf != NULL)
 			cgroup_leaf_counters(w->leaf, true, &w->before);
@@ -804,6 +806,27 @@ ready_count(const struct engine *engine, struct ready_counts *counts_r)
 
 	*counts_r = (struct ready_counts){ .ready = ready->n_in[READY], .hits = ready->hits,
 					   .misses = ready->misses, .refused = ready->refused };
+}
+
+void
+ready_survey(const struct tenant *tenant,
+	     void (*visit)(void *arg, const struct ready_recipe *recipe), void *arg)
+{
+	static const char *const states[STAGES] = {
+		[NOTHING] = "idle", [WANTED] = "waiting", [MAKING] = "making", [READY] = "ready",
+	};
+	const struct recipe *r;
+
+	TAILQ_FOREACH(r, &tenant->recipes, own_link) {
+		struct ready_recipe seen = {
+			.modules = &r->modules, .is_session = r->is_session,
+			.state = r->failures > 0 && r->stage == NOTHING ? "refused"
+									: states[r->stage],
+			.made = r->made,
+		};
+
+		visit(arg, &seen);
+	}
 }
 
 struct ready *

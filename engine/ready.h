@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct config_list;
 struct engine;
 struct execution;
 struct msg_states;
@@ -40,10 +41,22 @@ struct ready_counts {
 	uint64_t refused;		/* workers that could not be made ready */
 };
 
+/* What is imported in advance for a tenant. */
+struct ready_recipe {
+	const struct config_list *modules;	/* borrowed, during the call */
+	bool is_session;
+	const char *state;		/* idle, waiting, making, ready or refused */
+	uint64_t made;			/* how many workers were ready */
+};
+
 struct ready *ready_new(struct engine *engine);
 void ready_free(struct ready *ready);	/* before the workers are freed. NULL is fine */
 
 void ready_count(const struct engine *engine, struct ready_counts *counts_r);
+
+/* Visits the recipes of a tenant: a few at most. The last used comes first. */
+void ready_survey(const struct tenant *tenant,
+		  void (*visit)(void *arg, const struct ready_recipe *recipe), void *arg);
 
 /* To be called when a script or cell has reported its end: notes the modules that it has imported.
  * Of a session's cells only the first counts. */

@@ -192,6 +192,18 @@ struct listing {
 	bool measured;		/* the kernel counts memory: reading it costs little */
 };
 
+static void
+describe_recipe(void *arg, const struct ready_recipe *recipe)
+{
+	json_t *modules = json_array();
+
+	for (size_t i = 0; i < recipe->modules->n; i++)
+		json_array_append_new(modules, json_string(recipe->modules->item[i]));
+	json_array_append_new(arg, json_pack("{s:o,s:b,s:s,s:I}", "modules", modules, "session",
+					     recipe->is_session, "state", recipe->state, "made",
+					     (json_int_t)recipe->made));
+}
+
 static json_t *
 describe_tenant(const struct operation *o, const char *principal,
 		const struct survey_tenant *seen)
@@ -199,10 +211,14 @@ describe_tenant(const struct operation *o, const char *principal,
 	json_t *one = json_pack("{s:s}", "tenant", principal);
 	unsigned int running_jobs = 0, kept_jobs = 0;
 	struct metrics_tenant count;
+	json_t *ready = json_array();
 
 	metrics_tenant(o->from.metrics, principal, &count);
-	if (seen->tenant)
+	if (seen->tenant) {
 		background_count(seen->tenant, &running_jobs, &kept_jobs);
+		ready_survey(seen->tenant, describe_recipe, ready);
+	}
+	operation_put(one, "ready", ready);
 	put_uint(one, "running", seen->running);
 	put_uint(one, "running_most", seen->running_max);
 	put_uint(one, "queued", seen->queued);
