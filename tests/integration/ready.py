@@ -9,10 +9,11 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 
-from harness import SOMEBODY, equal, main, test, tests
+from harness import SOMEBODY, Skip, equal, main, test, tests
 from operate import Directory, command
 from package_index import NGINX, Index
 from package_store import OPEN, config as store_config, environments, install, new_store
@@ -23,6 +24,7 @@ from waits import until
 tests.clear()	# those of operate.py and repl.py
 
 SLOW = "import time\ntime.sleep(0.3)\nWHEN = time.time()\n"
+SITE = "/usr/local/lib/python3.11/dist-packages"
 STAY = "[pool]\nidle_seconds = 3600\n"	# no ready worker ends because it was unused
 # The process in which a module was imported, and the modules that it found.
 BORN = "import os, sys\nBORN = os.getpid()\n"
@@ -161,17 +163,29 @@ PACKAGES = {
     "larger": "x = %r\n" % ("y" * 700000),
     "spin": "import time\nwhile time.process_time() < 0.3:\n    pass\n",
     "sees": "import os, sys\nSEEN = dict(os.environ), sys.argv[:], os.listdir('/workspace')\n",
+    # Two wait for a file that the test makes. The third takes memory that no limit of a process counts.
+    "mends": EARLY + "os.stat('/environment/mended')\nimport time\nWHEN = time.time()\n",
+    "holds": EARLY + """import time
+    while not os.path.exists('/environment/mended'):
+        end = time.process_time() + .005
+        while time.process_time() < end:
+            pass
+        time.sleep(.05)
+""",
+    "maps": EARLY + "import mmap\n    left = mmap.mmap(-1, 256 << 20)\n    for n in range(64):\n"
+                    "        left[n << 22:n + 1 << 22] = bytes(1 << 22)\n    while True:\n        pass\n",
     "bad": {**{name + ".py": EARLY + trick[0] + "\n" for name, trick in (BAD | LINES).items()},
             "good.py": BORN},
 }
 
 
 @contextlib.contextmanager
-def place(ctx, more=""):
-    """A service with an empty store, and a client of it."""
+def place(ctx, more="", site=None):
+    """A service with an empty store, and a client of it. site: a directory in place of SITE."""
+    wrap = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % SITE, site] if site else ()
     with new_store() as store, Directory() as directory, Supervisor(
             ctx.options.build, store_config(index.url, store, OPEN + more) +
-            directory.config()) as service:
+            directory.config(), wrap=wrap) as service:
         service.wait_ready()
         service.directory, service.store = directory, store
         with ctx.client(path=service.socket) as client:
@@ -200,6 +214,13 @@ def used(ctx, service):
     tenant, = json.loads(command(ctx, "status", "--json", "--admin-socket",
                                  service.directory.socket).stdout)["tenants"]
     return tenant["cpu_seconds"]
+
+
+def recipes(ctx, service):
+    """What is imported in advance for the only tenant: the state and the number of workers, by modules."""
+    tenant, = json.loads(command(ctx, "status", "--json", "--admin-socket",
+                                 service.directory.socket).stdout)["tenants"]
+    return {" ".join(one["modules"]): (one["state"], one["made"]) for one in tenant["ready"]}
 
 
 def scripts(service):
@@ -266,6 +287,109 @@ def what_a_module_must_not_do(ctx):
             equal((is_ready(first), is_ready(second), second.stdout), (False, False, "1\n"))
         # One that hangs is tried again.
         equal({line[1] for line in re.finditer(r"not-made-ready .* modules=(\w+)", service.log())}, set(BAD))
+
+
+def mend(service):
+    """Puts a file into the only set."""
+    name, = environments(service.store)
+    with open("%s/%s/tree/mended" % (service.store, name), "x", encoding="ascii"):
+        pass
+
+
+@test(private=True)
+def what_was_refused_is_tried_again_later(ctx):
+    """After a minute, and not because of further calls."""
+    with place(ctx, STAY) as (service, client):
+        began = time.time()
+        run(client, "import mends", "mends")
+        service.wait_logged('modules=mends text="its import fails: FileNotFoundError')
+        equal(recipes(ctx, service), {"mends": ("refused", 0)})
+        mend(service)
+        for _ in range(3):
+            assert not is_ready(run(client, "import mends", "mends"))
+        until_ready(ctx, service)
+        equal(recipes(ctx, service), {"mends": ("ready", 1)})
+        o = run(client, "import mends\nmends.WHEN", "mends")
+        assert is_ready(o) and o.result["json"] - began >= 60, (began, o)
+        equal(ready(ctx, service)["refused"], 1)
+
+
+@test(private=True)
+def one_that_takes_more_than_the_call_may(ctx):
+    """The service looks at its memory, or the kernel ends it."""
+    with place(ctx) as (service, client):
+        run(client, "import maps\nprint(1)", "maps", memory_mb=128)
+        service.wait_log("it is refused", lambda log: re.search(
+            'modules=maps text="(it takes too much memory|its import ends the process)', log))
+        assert not is_ready(run(client, "import maps", "maps", memory_mb=128))
+        equal(recipes(ctx, service), {"maps": ("refused", 0)})
+
+
+@test(private=True)
+def a_call_that_waits_ends_one_that_is_being_made(ctx):
+    with place(ctx, STAY + "warm = 2\nworkers_max = 3\nwarm_max = 2\ntenant_running_max = 3\n") as (service, client):
+        run(client, "import holds", "holds")
+        until("it is being made", lambda: recipes(ctx, service) == {"holds": ("making", 0)})
+        with contextlib.ExitStack() as stack:
+            calls = [threading.Thread(target=stack.enter_context(ctx.client(path=service.socket)).run,
+                                      args=("import time\ntime.sleep(10)",)) for _ in range(3)]
+            for call in calls:
+                call.start()
+            until("all of them run", lambda: profile(ctx, service)["busy"] == 3 and
+                  recipes(ctx, service) == {"holds": ("waiting", 0)})
+            mend(service)
+            for call in calls:
+                call.join()
+        # The tenant has workers again after its next call.
+        until("it is made", lambda: run(client, "pass") and recipes(ctx, service) == {"holds": ("ready", 1)})
+        equal(ready(ctx, service)["refused"], 0)
+
+
+@test(private=True)
+def a_burst_of_calls(ctx):
+    """The first takes it; what waits for nothing runs beside it, and the next is made."""
+    with place(ctx, STAY) as (service, client), contextlib.ExitStack() as stack:
+        run(client, "import slow", "slow")
+        until_ready(ctx, service)
+        clients = [stack.enter_context(ctx.client(path=service.socket)) for _ in range(4)]
+        outcomes = []
+        calls = [threading.Thread(target=lambda one=one: outcomes.append(run(one, "import slow\nslow.BORN", "slow")))
+                 for one in clients]
+        for call in calls:
+            call.start()
+        for call in calls:
+            call.join()
+        hits = sum(map(is_ready, outcomes))
+        assert len(outcomes) == 4 and hits >= 1, outcomes
+        until_ready(ctx, service)
+        counted = ready(ctx, service)
+        equal((counted["hits"], counted["misses"]), (hits, 4 - hits))
+        assert is_ready(run(client, "import slow", "slow"))
+
+
+@test(private=True, root=True)
+def a_change_of_the_hosts_packages(ctx):
+    """A ready worker is made anew, without a call."""
+    script = "import here, slow\nprint(here.VERSION)"
+    if not os.path.isdir(SITE):
+        raise Skip("needs " + SITE)
+    with tempfile.TemporaryDirectory(prefix="mcp-ready-") as site:
+        def write(version):
+            with open(site + "/new", "w", encoding="ascii") as f:
+                f.write("VERSION = %d\n" % version)
+            os.rename(site + "/new", site + "/here.py")
+        os.chmod(site, 0o755)
+        write(1)
+        with place(ctx, STAY, site=site) as (service, client):
+            equal(run(client, script, "slow").stdout, "1\n")
+            until_ready(ctx, service)
+            made, = (n for _, n in recipes(ctx, service).values())
+            write(2)
+            service.wait_logged("zygote-renewed")
+            until("another one is ready", lambda: [state == "ready" and n > made for state, n in
+                                                   recipes(ctx, service).values()] == [True])
+            o = run(client, script, "slow")
+            equal((is_ready(o), o.stdout), (True, "2\n"))
 
 
 @test(private=True)
@@ -656,6 +780,19 @@ def its_processor_time_is_the_tenants(ctx):
 
 
 @test(private=True)
+def a_tenant_without_processor_time_has_none(ctx):
+    with place(ctx, STAY + "[quota]\ncpu_seconds_per_hour = 8\n") as (service, client):
+        run(client, "import slow", "slow")
+        until_ready(ctx, service)
+        client.run("while True: pass", cpu_seconds=8, timeout_seconds=300)
+        until("it is ended", lambda: ready(ctx, service)["workers"] == 0)
+        equal((recipes(ctx, service), ready(ctx, service)["refused"]), ({"slow": ("idle", 1)}, 0))
+        o = client.run("import slow", dependencies=["slow"])
+        assert "cpu_seconds_per_hour" in o.text, o
+        equal(ready(ctx, service)["workers"], 0)
+
+
+@test(private=True)
 def what_operators_see(ctx):
     with place(ctx) as (service, client):
         for n in range(2):
@@ -663,7 +800,9 @@ def what_operators_see(ctx):
             until_ready(ctx, service)
         equal(ready(ctx, service), {"workers": 1, "hits": 1, "misses": 0, "refused": 0})
         equal(profile(ctx, service)["sessions"], 0)
+        equal(recipes(ctx, service), {"other": ("ready", 2)})
         said = command(ctx, "status", "--admin-socket", service.directory.socket).stdout
+        assert re.search(r"^packages of \S+: other: ready, made ready 2 times$", said, re.MULTILINE), said
         assert "packages: 1 workers are ready; 1 calls had one, 0 did not" in said, said
         run(client, "import other\nimport fails", "other", "bad")
         run(client, "import other\nimport fails", "other", "bad")
