@@ -105,7 +105,7 @@ struct ready {
 	struct engine *engine;
 	struct recipes in[STAGES];	/* those that came first are first */
 	unsigned int n_in[STAGES];
-	uint64_t hits, misses, refused;
+	struct ready_counts counts;	/* but not of those that are ready */
 };
 
 static void
@@ -165,7 +165,7 @@ block(struct recipe *r, const char *text, size_t len)
 	uint64_t pause_ms = (uint64_t)PAUSE_FIRST_MS << (r->failures < 6 ? r->failures : 6);
 	struct log_quoted quoted;
 
-	r->engine->ready->refused++;
+	r->engine->ready->counts.refused++;
 	r->failures++;
 	r->blocked_ms = clock_ms() + (pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
 	log_line(LOG_INFO, "not-made-ready", "tenant=%s environment=%.12s modules=%s%s text=%s",
@@ -680,7 +680,7 @@ take(const struct call *call, struct msg_states *states_r)
 	memcpy(w->made_ready, r->environment, sizeof(w->made_ready));
 	w->cpu_baseline_us = worker_cpu_us(w);
 	*states_r = r->states;
-	r->engine->ready->hits++;
+	r->engine->ready->counts.hits++;
 	use_recipe(r);
 	return w;
 }
@@ -703,7 +703,7 @@ ready_take_session(const struct repl_needs *needs, const struct msg_str *code,
 	struct worker *w = has_set ? take(&call, states_r) : NULL;
 
 	if (w == NULL && has_set && find_recipe(&call, false) != NULL)
-		call.tenant->engine->ready->misses++;
+		call.tenant->engine->ready->counts.misses++;
 	return w;
 }
 
@@ -713,7 +713,7 @@ ready_miss(const struct execution *e)
 	struct call call;
 
 	if (call_of(e, &call) && find_recipe(&call, false) != NULL)
-		e->engine->ready->misses++;
+		e->engine->ready->counts.misses++;
 }
 
 /* ---- giving it up ---- */
@@ -802,10 +802,8 @@ ready_forget(struct engine *engine, const char *principal, const char *environme
 void
 ready_count(const struct engine *engine, struct ready_counts *counts_r)
 {
-	const struct ready *ready = engine->ready;
-
-	*counts_r = (struct ready_counts){ .ready = ready->n_in[READY], .hits = ready->hits,
-					   .misses = ready->misses, .refused = ready->refused };
+	*counts_r = engine->ready->counts;
+	counts_r->ready = engine->ready->n_in[READY];
 }
 
 void
