@@ -154,6 +154,7 @@ execution_mounts_done(struct execution_mounts *mounts)
 	}
 	free(mounts->item);
 	volume_release(mounts->volume);
+	volume_release(mounts->watched);
 	memset(mounts, 0, sizeof(*mounts));
 }
 
@@ -231,7 +232,12 @@ mounts_attach(struct execution *e, int pidfd, const struct mount_places *places)
 static int
 attach_volume(struct execution *e, int pidfd, struct mount_places *places, int gate)
 {
-	return volume_attach(places ? places->volume : e->mounts.volume, pidfd, gate);
+	int r = volume_attach(e->mounts.watched, pidfd, gate);
+
+	e->mounts.losses = volume_losses(e->mounts.watched);
+	if (places)
+		places->losses = e->mounts.losses;
+	return r;
 }
 
 static int
@@ -268,6 +274,12 @@ put_directory(struct execution *e, struct worker *w, struct mount_places *places
 }
 
 bool
+execution_mounts_lost(const struct execution_mounts *mounts)
+{
+	return mounts->watched && volume_losses(mounts->watched) != mounts->losses;
+}
+
+bool
 execution_mounts_any(const struct execution_mounts *mounts)
 {
 	return mounts->n > 0 || mounts->wants_volume || mounts->wants_folder;
@@ -279,6 +291,15 @@ execution_mounts_put(struct execution *e, struct worker *w, struct mount_places 
 {
 	int gate = -ENODATA, r = 0;
 
+	volume_release(e->mounts.watched);
+	e->mounts.watched = places ? places->volume : e->mounts.volume;
+	if (e->mounts.watched) {
+		volume_keep(e->mounts.watched);
+		e->mounts.losses = volume_losses(e->mounts.watched);
+	}
+	/* The mount of an ended server is of no use. */
+	if (places && places->has_volume && places->losses != e->mounts.losses)
+		places->has_volume = false;
 	if (e->mounts.wants_volume)
 		r = put_directory(e, w, places, to, VOLUME_PLACE,
 				  places ? &places->has_volume : NULL, attach_volume);

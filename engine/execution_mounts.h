@@ -35,6 +35,8 @@ struct execution_mounts {
 	size_t n;
 	struct volume *volume;		/* NULL: none, or its session has it */
 	bool wants_volume, wants_folder;
+	struct volume *watched;		/* held: the volume that it runs with; NULL: none */
+	unsigned int losses;		/* volume_losses() when it began */
 };
 
 /* The places of a session's worker. Zeroed: all are free. */
@@ -43,6 +45,7 @@ struct mount_places {
 	unsigned int n;
 	struct volume *volume;		/* NULL: none */
 	bool has_volume, has_folder;	/* the keeper was asked to mount it */
+	unsigned int losses;		/* volume_losses() when it was */
 };
 
 /* Holds the files and the volume that the request names, until execution_mounts_done. session: of
@@ -65,6 +68,9 @@ bool execution_mounts_fit(struct execution_mounts *mounts, const struct mount_pl
  * worker is unchanged. */
 int execution_mounts_put(struct execution *execution, struct worker *worker,
 			 struct mount_places *places, struct frame_writer *to);
+
+/* Has the server of its volume ended since it began? */
+bool execution_mounts_lost(const struct execution_mounts *mounts);
 
 /* Releases the files and the volume of a session whose worker is gone. */
 void mount_places_done(struct mount_places *places);

@@ -29,6 +29,7 @@ struct keeper {
 	struct keeper_options options;
 	struct child child;
 	int no_volumes, no_folder;
+	unsigned int starts;
 };
 
 struct taking {
@@ -62,12 +63,19 @@ keeper_on_down(void *arg)
 }
 
 static void
+keeper_start(struct keeper *k)
+{
+	k->starts++;
+	child_start(&k->child, k->options.launcher, 0, 0);
+}
+
+static void
 keeper_on_due(void *arg)
 {
 	struct keeper *k = arg;
 
 	if (k->child.state == CHILD_DOWN)
-		child_start(&k->child, k->options.launcher, 0, 0);
+		keeper_start(k);
 }
 
 static int
@@ -123,7 +131,7 @@ keeper_new(const struct keeper_options *options, struct keeper **keeper_r)
 
 	k->options = *options;
 	child_init(&k->child, &keeper_kind, options->base, k);
-	child_start(&k->child, k->options.launcher, 0, 0);
+	keeper_start(k);
 	*keeper_r = k;
 	return 0;
 }
@@ -135,6 +143,12 @@ keeper_free(struct keeper *k)
 		return;
 	child_done(&k->child);
 	free(k);
+}
+
+unsigned int
+keeper_starts(const struct keeper *k)
+{
+	return k->starts;
 }
 
 bool

@@ -35,6 +35,9 @@ void keeper_free(struct keeper *keeper);
  */
 bool keeper_is_there(const struct keeper *keeper);
 
+/* How often it was started. */
+unsigned int keeper_starts(const struct keeper *keeper);
+
 /* Why it does not serve; "" if it does. Valid until the next start. */
 const char *keeper_trouble(const struct keeper *keeper);
 

@@ -177,6 +177,7 @@ struct outcome {
 					 * variables as JSON, from its process; NULL: none */
 	const char *error_type;		/* NULL: nothing was raised */
 	const char *error_message;
+	bool volume_lost;		/* the process that serves its volume has ended meanwhile */
 	const char *error_traceback;
 	uint32_t error_line;		/* 0: not known */
 	const char *message;		/* one sentence for people about the execution's end, with

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine_parts.h"
@@ -18,12 +19,17 @@
 #define IDLE_MS 30000
 #define SERVER_MEMORY (128ULL * 1024 * 1024)
 #define SERVER_PROCESSES 2
+#define SERVER_START_MS 10000		/* in which it enters its leaf */
 
 struct volume {
 	LIST_ENTRY(volume) link;
 	struct volumes *of;
 	char *name;
-	struct cgroup_leaf *leaf;	/* NULL: not attached yet */
+	struct cgroup_leaf *leaf;	/* of its server; NULL: not attached yet, or it has ended */
+	bool was_up;			/* the server was seen in it */
+	uint64_t made_ms;		/* when the leaf was made */
+	unsigned int keeper_starts;	/* that of the keeper which was told to start it */
+	unsigned int losses;		/* servers that have ended while it was held */
 	unsigned int holders;
 	uint64_t idle_since_ms;
 };
@@ -58,6 +64,43 @@ volume_check(const struct engine *engine, const char *name, struct why *why_r)
 	return 0;
 }
 
+/* ---- the end of its server ---- */
+
+static void
+end_server(struct volume *volume)
+{
+	if (!volume->leaf)
+		return;
+	cgroup_leaf_kill(volume->leaf);
+	cgroup_leaf_retire(volume->leaf);
+	volume->leaf = NULL;
+	volume->was_up = false;
+}
+
+/* Each server has a leaf of its own: one that is empty again has lost its server. */
+static void
+look_at_server(struct volume *volume)
+{
+	char text[32];
+	bool is_empty = volume->leaf &&
+			cgroup_leaf_read(volume->leaf, "cgroup.procs", text, sizeof(text)) == 0;
+
+	volume->was_up |= volume->leaf && !is_empty;
+	if (!is_empty || (!volume->was_up && clock_ms() - volume->made_ms < SERVER_START_MS))
+		return;
+	log_line(LOG_WARNING, "volume-lost", "directory=%s text=\"the process that serves a volume "
+		 "has ended; the next call starts another\"", volume->of->directory);
+	end_server(volume);
+	volume->losses++;
+}
+
+unsigned int
+volume_losses(struct volume *volume)
+{
+	look_at_server(volume);
+	return volume->losses;
+}
+
 /* ---- holders ---- */
 
 void
@@ -82,10 +125,7 @@ static void
 volume_end(struct volume *volume)
 {
 	assert(volume->holders == 0);
-	if (volume->leaf) {
-		cgroup_leaf_kill(volume->leaf);
-		cgroup_leaf_retire(volume->leaf);
-	}
+	end_server(volume);
 	LIST_REMOVE(volume, link);
 	free(volume->name);
 	free(volume);
@@ -136,6 +176,12 @@ volume_hold(struct volumes *volumes, const char *name, struct volume **volume_r,
 }
 
 void
+volume_keep(struct volume *volume)
+{
+	volume->holders++;
+}
+
+void
 volume_release(struct volume *volume)
 {
 	if (!volume)
@@ -161,6 +207,8 @@ volumes_look_after(struct volumes *volumes)
 		next = LIST_NEXT(volume, link);
 		if (volume->holders == 0 && now - volume->idle_since_ms >= IDLE_MS)
 			volume_end(volume);
+		else
+			look_at_server(volume);
 	}
 }
 
@@ -197,8 +245,16 @@ make_leaf(struct volume *volume)
 		.cpu_percent = engine->standard.cpu_percent,
 	};
 
+	look_at_server(volume);
+	/* The keeper that knew the server is gone, and the server has the volume's lock. */
+	if (volume->leaf && volume->keeper_starts != keeper_starts(engine->keeper)) {
+		end_server(volume);
+		volume->losses++;
+	}
 	if (volume->leaf)
 		return 0;
+	volume->made_ms = clock_ms();
+	volume->keeper_starts = keeper_starts(engine->keeper);
 	/* The tenant's cgroup was made with the worker. */
 	if (!cgroup)
 		return -ENXIO;

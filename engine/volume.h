@@ -34,8 +34,14 @@ void volumes_init(struct volumes *volumes, struct engine *engine, const char *di
 int volume_hold(struct volumes *volumes, const char *name, struct volume **volume_r,
 		struct why *why_r);
 
+/* Holds it once more. */
+void volume_keep(struct volume *volume);
+
 /* NULL is fine. */
 void volume_release(struct volume *volume);
+
+/* How many of its servers have ended while it was mounted: those that had it then get ENOTCONN. */
+unsigned int volume_losses(struct volume *volume);
 
 const char *volume_name(const struct volume *volume);
 

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mount_calls.h"
@@ -36,6 +37,7 @@
 
 /* What a server serves. */
 struct served {
+	pid_t pid;
 	int mount;			/* the mount in the keeper's namespace */
 	int alive;			/* a pipe: at its end when the server has ended */
 };
@@ -325,7 +327,9 @@ volumes_attach(int mount, int worker, const char *place, int home)
 
 	if (tree < 0 || setns(worker, CLONE_NEWNS) < 0)
 		return -errno;
-	if (call_move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	/* A session may have it from a server that has ended. */
+	if ((umount2(place, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL) ||
+	    call_move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		r = -errno;
 	/* As in keeper.c. */
 	if (setns(home, CLONE_NEWNS) < 0)
@@ -339,6 +343,27 @@ is_alive(const struct served *served)
 	struct pollfd end = { .fd = served->alive };
 
 	return poll(&end, 1, 0) == 0;
+}
+
+/* A server that somebody has stopped is killed: the next one takes its place. */
+static bool
+served_stands(const struct served *served)
+{
+	int status;
+
+	return waitpid(served->pid, &status, WNOHANG | WUNTRACED) == served->pid &&
+	       WIFSTOPPED(status) &&
+	       syscall(SYS_tgkill, served->pid, served->pid, SIGKILL) == 0;
+}
+
+/* Mounts what is served already. 1 or -errno. */
+static int
+served_attach(const struct served *served, int worker, const char *place, int home)
+{
+	int r = served_stands(served) ? -ETIMEDOUT
+				      : volumes_attach(served->mount, worker, place, home);
+
+	return r < 0 ? r : 1;
 }
 
 static void
@@ -413,7 +438,7 @@ start_server(struct server *server, const char *path, int worker, const char *pl
 		volumes_unmount(path);
 		return r;
 	}
-	*served_r = (struct served){ give_fd(mount), give_fd(alive) };
+	*served_r = (struct served){ pid, give_fd(mount), give_fd(alive) };
 	return 0;
 }
 
@@ -455,18 +480,14 @@ volumes_provide(struct volumes *volumes, const char *tenant, const char *name,
 	const struct row *row;
 	own_fd int root = -1;
 	struct stat leaf;
-	int r;
 
 	if (fstat(frame->fds.fd[2], &leaf) < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "%s/%s", tenant, name);
 	volumes_sweep(volumes, path, leaf.st_ino);
 	row = volumes_find(volumes, path);
-	if (row) {
-		r = volumes_attach(row->served.mount, frame->fds.fd[0], VOLUME_PLACE,
-				   volumes->home);
-		return r < 0 ? r : 1;
-	}
+	if (row)
+		return served_attach(&row->served, frame->fds.fd[0], VOLUME_PLACE, volumes->home);
 	root = volumes_open_directory(volumes, tenant, name, &frame->msg.volume);
 	return root < 0 ? root : volumes_start(volumes, path, root, leaf.st_ino, frame);
 }
@@ -543,12 +564,9 @@ folder_provide(struct folder *folder, const struct frame *frame)
 		.root = folder->fd, .gate = frame->fds.fd[1], .cgroup = -1,
 		.terms = { .is_folder = true, .is_writable = folder->is_writable },
 	};
-	int r;
 
-	if (folder->served.mount >= 0 && is_alive(&folder->served)) {
-		r = volumes_attach(folder->served.mount, worker, FOLDER_PLACE, folder->home);
-		return r < 0 ? r : 1;
-	}
+	if (folder->served.mount >= 0 && is_alive(&folder->served))
+		return served_attach(&folder->served, worker, FOLDER_PLACE, folder->home);
 	if (folder->served.mount >= 0)
 		served_done(&folder->served, folder->directory);
 	return start_server(&server, folder->directory, worker, FOLDER_PLACE, folder->home,

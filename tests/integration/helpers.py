@@ -306,12 +306,12 @@ def mended(ctx, s, client, name, number):
     return took, len(said)
 
 
-def every_process_is_mended(ctx, number, names=tuple(PROCESSES)):
+def every_process_is_mended(ctx, number):
     with all_processes(ctx) as s, ctx.client(path=s.socket) as client, \
             ctx.client(path=s.socket, uid=SOMEBODY if os.getuid() == 0 else None) as other:
         client.service = s
         other.run("1")
-        for name in names:
+        for name in PROCESSES:
             with Neighbour(other) as neighbour:
                 took, troubles = mended(ctx, s, client, name, number)
             print("    %s again after %.2f s, %d answers named it; %d runs of a neighbour, slowest %.2f s" % (
@@ -331,7 +331,7 @@ def every_killed_process_is_mended(ctx):
 @test(private=True)
 def every_stopped_process_is_mended(ctx):
     """The service notices by itself that it stands still, and kills it."""
-    every_process_is_mended(ctx, signal.SIGSTOP, [name for name in PROCESSES if name != "python-volume"])
+    every_process_is_mended(ctx, signal.SIGSTOP)
 
 
 if __name__ == "__main__":

@@ -330,7 +330,11 @@ advise_others(const struct tool_host *host, const struct outcome *outcome, bool 
 	const struct outcome error = { .error_message = outcome->error_message };
 	char program[MODULE_MAX + 1];
 
-	if (ran_pip(outcome))
+	if (outcome->volume_lost && outcome->status != OUTCOME_OK)
+		snprintf(advice_r, MISSING_ADVICE, "The service's process for the volume has ended, "
+			 "and what was open in it cannot be used (Errno 107): call again%s.",
+			 in_session ? ", and name the volume" : "");
+	else if (ran_pip(outcome))
 		snprintf(advice_r, MISSING_ADVICE, "pip cannot install here, nor by subprocess. %s",
 			 !configured ? "No package can be installed; check_environment "
 				       "lists what is there."
