@@ -54,6 +54,20 @@ class Inspector:
                         "--load-requests", "100", "--load-concurrency", "8")
         return json.dumps(said)[:300]
 
+    def finds_the_view(self):
+        said = self.run(0, "--method", "tools/call", "--tool-name", "run_repl", "--app-info", "--advertise-apps")
+        app = said["appInfo"]
+        assert app["hasApp"] and app["resourceMimeType"] == "text/html;profile=mcp-app", said
+
+    def verifies_the_skills(self):
+        """Each file against its digest and size; the older era has no skills."""
+        if self.era == "legacy":
+            return
+        done = self.tools.run(["mcp-inspector", "--cli"] + self.place + [
+            "--protocol-era", self.era, "--method", "skills/list", "--verify", "--require-digests"], SECONDS)
+        assert done.returncode == 0 and "Verified 5 skills and 5 files" in done.stdout + done.stderr, (
+            done.returncode, done.stdout[-1500:], done.stderr[-1500:])
+
     # ---- against mcp-pythond-fixtures ----
 
     def reads_an_image(self):
@@ -85,7 +99,7 @@ class Inspector:
 
 
 SHIPPED = ("lists_strictly", "runs", "reads_a_file_back", "fails", "refuses_unknown_tool",
-           "runs_a_hundred")
+           "runs_a_hundred", "finds_the_view", "verifies_the_skills")
 FIXTURES = ("reads_an_image", "lists_resources", "reads_a_file", "gets_a_prompt",
             "follows_a_task", "cannot_be_asked")
 
