@@ -15,6 +15,7 @@ TREE_RULES = \
 	tests/check-layers tests/check-layers-fails.sh \
 	tests/check-finite tests/check-finite-fails.sh \
 	tests/check-docker-seccomp tests/check-docker-seccomp-fails.sh \
+	tests/check-manifests \
 	tests/check-license \
 	tests/check-links tests/check-links-fails.sh \
 	tests/check-map tests/check-map-fails.sh \
@@ -23,7 +24,7 @@ TREE_RULES = \
 	tests/check-threats
 dist_check_SCRIPTS += tests/twice $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
 TESTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
-EXTRA_DIST += tests/README.md tests/check-wrappers tests/chaos tests/coverage tests/check-all tests/check-arm64 tests/check-bundle tests/check-podman tests/check-pythons tests/check-releases \
+EXTRA_DIST += tests/README.md tests/check-wrappers tests/chaos tests/coverage tests/check-all tests/check-arm64 tests/check-bundle tests/check-containers tests/check-podman tests/check-pythons tests/check-releases \
 	tests/conformance tests/corpus tests/faults tests/hooks tests/in-root.sh tests/integration tests/schema \
 	tests/system \
 	tests/tree.py
