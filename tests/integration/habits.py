@@ -99,7 +99,7 @@ WRONG_CELLS = (
     ("import warnings\nwarnings.warn('careful')\n1 / 0", "ZeroDivisionError", "UserWarning: careful\n  warnings.warn('careful')"),
     ("get_ipython()", "NameError", "write the command itself into the cell"), ("%time 1 / 0", "ZeroDivisionError", "division by zero"),
     ("_999", "NameError", "_ is the last value"), ("Out[999]", "KeyError", "_ is the last value"), ("In[-999]", "KeyError", "have the last 100 cells"),
-    ("input('name? ')", "EOFError", "run_script its stdin"),
+    ("input('name? ')", "EOFError", "use run_script, which has an argument stdin"),
     ("import webbrowser_no as w", "ModuleNotFoundError", "webbrowser_no"),
 )
 
@@ -525,7 +525,7 @@ SHOWN = (
     ("class T:\n    def _repr_html_(self): return '<i>t</i>'\nT();", (), []),
     ("import matplotlib.pyplot as plt\nplt.hist([1, 2, 2]);", ("matplotlib",), ["image/png"]),
     ("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", ("matplotlib",), ["image/png"]),
-    ("import matplotlib.pyplot as plt\nplt.figure()\nplt.figure()\nNone", ("matplotlib",), ["image/png", "image/png"]),
+    ("import matplotlib.pyplot as plt\nplt.figure()\nplt.figure().text(0, 0, 'b')\nNone", ("matplotlib",), ["image/png", "image/png"]),
     ("import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nfig", ("matplotlib",), ["image/png"]),
     ("import pandas as pd\npd.DataFrame({'a': [1]})", ("pandas",), ["application/json"]),
     ("import pandas as pd\npd.DataFrame({'a': [1]});", ("pandas",), []),
