@@ -3,6 +3,7 @@
 number is another call, or none, and what a script proves with it is worth nothing."""
 
 import ctypes
+import functools
 import platform
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}	# AUDIT_ARCH_...
@@ -51,6 +52,7 @@ def numbers(machine=HERE, of="x86_64"):
     return found
 
 
+@functools.cache
 def number(name):
     """A call's number on this machine."""
     found = _seccomp().seccomp_syscall_resolve_name(name.encode())

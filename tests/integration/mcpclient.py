@@ -16,6 +16,7 @@ import struct
 import subprocess
 import time
 
+import calls
 from waits import until, until_equal
 
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -180,9 +181,9 @@ def connect_as(path, uid=None, timeout=30.0):
     none = ctypes.c_long(-1)
 
     def become(user):
-        for number in ((119, 117) if user else (117, 119)):	# setresgid, setresuid
-            if libc.syscall(ctypes.c_long(number), none, ctypes.c_long(user), none):
-                raise OSError(ctypes.get_errno(), "setres*id")
+        for call in ("setresgid", "setresuid") if user else ("setresuid", "setresgid"):
+            if libc.syscall(ctypes.c_long(calls.number(call)), none, ctypes.c_long(user), none):
+                raise OSError(ctypes.get_errno(), call)
     become(uid)
     try:
         s.connect(path)
