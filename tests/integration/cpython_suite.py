@@ -3,7 +3,8 @@
 """CPython's own tests inside a worker: the same numbers of tests run, skipped, failed as outside.
 
 The modules are those of cpython-modules.txt, from Debian's libpython3.11-testsuite; those of
-cpython-cells.txt are run in a session's second cell. Outside means: the same driver script, the
+cpython-cells.txt are run in a session's second cell. All are run in a worker of a zygote that has
+learned packages, too, with MCP_CPYTHON_LEARNED=all; without it, those of LEARNED. Outside means: the same driver script, the
 same interpreter, an unprivileged user, an empty directory.
 """
 
@@ -13,6 +14,7 @@ import zlib
 
 from harness import Skip, main, test, tests
 from interpreter import under_test
+from learned_worker import learned_script
 from repl import begun
 from unjailed import run_unjailed
 
@@ -67,14 +69,18 @@ if __name__ == "__main__":		# multiprocessing's children import this file
         "failures": len(result.failures), "errors": len(result.errors),
         "why": result.why}) + "\n").encode())
 """
+# What imports may have changed.
+LEARNED = "test_atexit test_random test_threading_local test_warnings".split()
 COUNTED = ("run", "skipped", "failures", "errors")
 
 
-def modules(name):
-    """What there is of each: a module, and tests of it that are left out. MCP_CPYTHON_PART="2/4"
-    chooses the third of four parts."""
+def modules(name, chosen=None):
+    """What there is of each: a module, and tests of it that are left out. chosen: only these modules.
+    Otherwise MCP_CPYTHON_PART="2/4" chooses the third of four parts."""
     with open(os.path.join(HERE, name), encoding="utf-8") as f:
         lines = [line.split("#")[0].strip() for line in f if line.split("#")[0].strip()]
+    if chosen:
+        return [line for line in lines if line.split()[0] in chosen]
     part, parts = (int(n) for n in os.environ.get("MCP_CPYTHON_PART", "0/1").split("/"))
     return [line for line in lines if zlib.crc32(line.split()[0].encode()) % parts == part]
 
@@ -89,6 +95,14 @@ def counts_in(text):
 def in_script(ctx, line, timeout):
     with ctx.client() as client:
         o = client.run(DRIVER, timeout + 30, args=line.split(), timeout_seconds=timeout,
+                       cpu_seconds=timeout, memory_mb=1024, pids=256)
+        return counts_in(o.stdout), o
+
+
+def in_learned(ctx, line, timeout):
+    with ctx.client() as client:
+        script = learned_script(client, DRIVER, "numpy", "requests")
+        o = client.run(script, timeout + 30, args=line.split(), timeout_seconds=timeout,
                        cpu_seconds=timeout, memory_mb=1024, pids=256)
         return counts_in(o.stdout), o
 
@@ -147,4 +161,6 @@ for line in modules("cpython-modules.txt"):
     test(lambda ctx, line=line: compare(ctx, line, in_script), name=line.split()[0])
 for line in modules("cpython-cells.txt"):
     test(lambda ctx, line=line: compare(ctx, line, in_cell), name="cell_" + line.split()[0])
+for line in modules("cpython-modules.txt", os.environ.get("MCP_CPYTHON_LEARNED") != "all" and LEARNED):
+    test(lambda ctx, line=line: compare(ctx, line, in_learned), name="learned_" + line.split()[0])
 main(__doc__)

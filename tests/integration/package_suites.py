@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages' own tests inside a worker: each test ends as it does outside.
 
-The modules are those of package-suites.txt, from Debian's packages. Outside means: the same driver
+The modules are those of package-suites.txt, from Debian's packages. Each is run twice, the second time in a worker of a zygote that has learned
+packages. Outside means: the same driver
 script, the same interpreter, an unprivileged user, an empty directory. It takes long, so only
 tests/check-all --all runs it. MCP_PYTEST is a folder that has pytest and what it needs, where
 Debian's python3-pytest is not installed; numpy's tests need hypothesis, too.
@@ -12,17 +13,19 @@ import json
 import os
 
 from harness import Skip, main, test
+from learned_worker import learned_script
 from unjailed import run_unjailed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXTRA = os.environ.get("MCP_PYTEST", "")
 SECONDS = 600
+LEARNED = "numpy", "sklearn.cluster"	# in the zygote of each second run
 
 DRIVER = r"""
-import json, os, sys
+import json, os, site, sys
 extra, module, *left_out = sys.argv[1:] or ["", ""]
 if extra:
-    sys.path.append(extra)
+    site.addsitedir(extra)	# a script that names the list itself gets a small worker
 class Outcomes:
     passed, others = 0, {}
     def pytest_collection_modifyitems(self, items):
@@ -70,10 +73,11 @@ def outside(args):
     return outcomes_in(said, "outside: " + complaint[-1000:])
 
 
-def inside(ctx, args):
+def inside(ctx, args, learned=()):
     config = "[profile basic]\npaths = %s\n" % EXTRA if EXTRA else None
     with ctx.private(config) as service, ctx.client(path=service.socket) as client:
-        o = client.run(DRIVER, SECONDS + 30, args=list(args), timeout_seconds=SECONDS,
+        script = learned_script(client, DRIVER, *learned) if learned else DRIVER
+        o = client.run(script, SECONDS + 30, args=list(args), timeout_seconds=SECONDS,
                        cpu_seconds=SECONDS, memory_mb=2048, pids=256)
         return outcomes_in(o.stdout, "inside: %r" % o)
 
@@ -86,13 +90,13 @@ def different(there, here):
             if a.split(":")[0] != b.split(":")[0]]
 
 
-def compare(ctx, args):
+def compare(ctx, args, learned=()):
     native = outside([EXTRA, *args])
-    jailed = inside(ctx, [EXTRA, *args])
+    jailed = inside(ctx, [EXTRA, *args], learned)
     problems = different(jailed[1], native[1])
     # Some depend on how busy the machine is.
     if problems or jailed[0] != native[0]:
-        native, jailed = outside([EXTRA, *args]), inside(ctx, [EXTRA, *args])
+        native, jailed = outside([EXTRA, *args]), inside(ctx, [EXTRA, *args], learned)
         problems = different(jailed[1], native[1])
     assert not problems, "\n".join(problems[:20])
     assert jailed[0] == native[0] > 0, (jailed[0], native[0])
@@ -101,4 +105,5 @@ def compare(ctx, args):
 
 for words in modules():
     test(lambda ctx, words=words: compare(ctx, words), name=words[0])
+    test(lambda ctx, words=words: compare(ctx, words, LEARNED), name="learned_" + words[0])
 main(__doc__)
