@@ -58,7 +58,7 @@ def discover_tells_of_tasks_and_resources(ctx):
         result = p.result("server/discover")
         assert result["capabilities"] == {
             "tools": {"listChanged": True}, "resources": {}, "prompts": {},
-            "extensions": {**TASKS["extensions"], **OWN_TOOLS}}, result
+            "extensions": {**TASKS["extensions"], **OWN_TOOLS, "io.modelcontextprotocol/skills": {}}}, result
         assert result["supportedVersions"] == [MODERN]
 
 
