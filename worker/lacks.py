@@ -55,7 +55,7 @@ IN_SCRIPT, IN_CELL = ", or give it in the argument stdin", ", or use run_script,
 LABELS_MOST, LABELS_READ, LABELS_BYTES = 20, 2000, 600  # of a table
 # An opening line of inline metadata, and a whole block.
 OPENED = re.compile(r"^# /// script\r?$", re.M)
-BLOCK = re.compile(r"# /// script\r?\n(?:#(?: .*)?\n)+# ///\r?(?:\n|$)")
+BLOCK = re.compile(r"# /// script\r?\n(?:#(?: .*)?\n)*# ///\r?(?:\n|$)")
 
 
 class Told:

@@ -68,7 +68,7 @@ EXEC = (
      {"stdout": "[]\n", **RAN}),
     ("open('/etc/shadow').read()", {}, {"stderr": In("FileNotFoundError"), **FAILED}),
     ("open('/usr/lib/x', 'w')", {}, {"stderr": In("Read-only file system"), **FAILED}),
-    ("import os; print(os.listdir('/home'), os.path.exists('/root'))", {}, {"stdout": "['python'] False\n", **RAN}),
+    ("import os; print(sorted(os.listdir('/home')), os.path.exists('/root'))", {}, {"stdout": "['python', 'user'] False\n", **RAN}),
     ("open('beside.txt', 'w').write('x'); print(open('beside.txt').read())", {}, {"stdout": "x\n", **RAN}),
     ("import tempfile; f = tempfile.NamedTemporaryFile('w+'); f.write('x'); f.seek(0); print(f.read())", {},
      {"stdout": "x\n", **RAN}),

@@ -153,7 +153,7 @@ def a_block_without_an_end_is_named(ctx):
             for status, out, err in ((o.status, o.stdout, o.structured["stderr"]), (cell["status"], cell["stdout"], cell["stderr"])):
                 equal((status, out), ("ok", "1\n"))
                 equal(err, "(line %d: the block # /// script has no end # ///, so it is ignored)\n" % line)
-        for script in ("print('# /// script')", "# /// script\n# requires-python = '>=3'\n#\n# ///\n", "# /// scripts\n1"):
+        for script in ("print('# /// script')", "# /// script\n# ///\nprint(1)", "# /// script\n# requires-python = '>=3'\n#\n# ///\n", "# /// scripts\n1"):
             equal(client.run(script).structured["stderr"], "", script)
 
 
