@@ -351,6 +351,7 @@ on_reloaded(void *arg)
 	if (governance_reloads(s->governance)->last_done)
 		engine_renew_credentials(s->engine);
 	mcp_tools_changed(s->mcp);
+	governance_record_reload(s->governance);
 	notify_ready(s->notify);
 }
 

@@ -280,6 +280,16 @@ explain_refusals(FILE *out, char *const *errors)
 }
 
 void
+governance_record_reload(struct governance *g)
+{
+	const char *later = g->reloads.text;
+
+	if (g->reloads.last_done)
+		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
+			    json_pack("{s:b,s:s}", "done", 1, "after_restart", later ? later : ""));
+}
+
+void
 governance_reload(struct governance *g, const struct configuration_source *source,
 		  const struct governance_watcher *watcher)
 {
@@ -307,7 +317,5 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 	g->config = config;
 	advisories_load(g->advisories, g->started->packages.advisories);
 	note_reload(g, true, later);
-	audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
-		    json_pack("{s:b,s:s}", "done", 1, "after_restart", later));
 	gate_reload(g->gate, config, watcher->on_done, watcher->arg);
 }

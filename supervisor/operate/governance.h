@@ -68,6 +68,10 @@ struct governance_watcher {
 void governance_reload(struct governance *governance, const struct configuration_source *source,
 		       const struct governance_watcher *watcher);
 
+/* For on_done, when all that depends on the configuration was told: records a reload that
+ * succeeded. */
+void governance_record_reload(struct governance *governance);
+
 struct governance_reloads {
 	time_t last;			/* the time of the last reload; 0: none yet */
 	bool last_done;			/* the last reload has succeeded */
