@@ -420,7 +420,8 @@ def note_import():
 class LearnedFinder:
     """The first finder on sys.meta_path."""
 
-    busy = False
+    def __init__(self):
+        self.busy = set()  # names that the other finders are asked for
 
     def find_spec(self, name, path=None, target=None):
         module = Learned.hidden.get(name)
@@ -438,16 +439,17 @@ class LearnedFinder:
         return None
 
     def find_for(self, loader, name, path, target):
-        """Finds a module as the other finders do, for a loader of this file."""
-        if self.busy:  # another finder asks
+        """Finds a module as the other finders do, for a loader of this file. Those may import other
+        modules meanwhile, as that of six.moves does."""
+        if name in self.busy:  # another finder asks
             return None
-        self.busy = True
+        self.busy.add(name)
         try:
             spec = next(filter(None, (finder.find_spec(name, path, target)
                                       for finder in sys.meta_path
                                       if finder is not self and hasattr(finder, "find_spec"))), None)
         finally:
-            self.busy = False
+            self.busy.discard(name)
         if spec is not None and hasattr(spec.loader, "exec_module"):
             spec.loader = loader(spec.loader, id)  # nothing is patched
         return spec

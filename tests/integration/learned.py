@@ -43,6 +43,18 @@ MODULES = {
     "pandas.py": SLOW + BORN + "import parcel\nUSED = []\ndef DataFrame(data):\n"
                  "    import parcel.late\n    USED.append(data)\n    raise TypeError\n",
     "early.py": SLOW + BORN + "import parcel.late, colorsys\n",
+    # As six.moves: a finder that imports while it looks.
+    "moved.py": SLOW + BORN + """import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "moved_away":
+            import parcel.late
+sys.meta_path.append(Finder())
+try:
+    import moved_away
+except ImportError:
+    pass
+""",
     "needs_slow.py": "import slow\nBORN = slow.BORN\n",
     "threads.py": SLOW + "import threading\nthreading.Thread(target=int).start()\n",
     # Its thread has ended before anybody can look.
@@ -530,6 +542,18 @@ def what_a_learned_module_needs_comes_alone(ctx):
         until_learned(client, "early")
         until("workers of it", lambda: is_learned(client, "early"))
         equal([output(client, look % name) for name in names], first)
+
+
+@test(private=True)
+def what_a_finder_imports_is_noted(ctx):
+    """Each module that it imports brings what it needs and changes, also by itself."""
+    look = ("import parcel.late, os\nprint(os.environ.get('PARCEL'), parcel.inner.NAME, "
+            "hasattr(parcel, 'late'), parcel.BORN == (os.getpid(), os.getppid()))\n"
+            "if 0:\n    import moved\n")
+    with learning(ctx, learn="moved") as (service, client):
+        equal(output(client, look), "late parcel.inner True True")
+        until_learned(client, "moved")
+        until("a worker of it", lambda: output(client, look) == "late parcel.inner True False")
 
 
 @test(private=True)
