@@ -8,7 +8,7 @@ status=0
 
 (cd "$here" && find tests/README.md tests/check-all tests/integration tests/unit tests/system -type f -print &&
 	find base proto policy host engine govern mcp tools auth http supervisor worker egress \
-	upstream keeper image client gateway sdk views doc/haproxy -type f -print) >"$work.list" || exit 1
+	upstream keeper image client gateway sdk skills views doc/haproxy -type f -print) >"$work.list" || exit 1
 tar -C "$here" -cf - -T "$work.list" | tar -C "$work" -xf - || exit 1
 rm "$work.list"
 chmod -R u+w "$work"
