@@ -3,7 +3,8 @@
 e2b_envd.py.
 
 A sandbox is a volume of its tenant. Contexts are sessions of run_repl and commands are scripts,
-all with that volume. The gateway remembers which sandboxes there are, so a restart ends them.
+all with that volume. The gateway remembers which sandboxes there are, so a restart ends them. What
+it has left in a volume goes when the next sandbox takes that volume: they have numbers.
 """
 
 import asyncio
@@ -11,11 +12,12 @@ import base64
 import contextlib
 import datetime
 import hashlib
-import hmac
 import json
 import secrets
 import string
+import sys
 import time
+import traceback
 import urllib.parse
 
 from aiohttp import web
@@ -24,7 +26,7 @@ import e2b_envd
 import e2b_jail
 from calls import ServiceError
 from kernel import Kernel, SessionEnded
-from server import field, json_body, while_connected
+from server import field, json_body, same, while_connected
 
 VERSION = "0.5.7"		# of envd: closes stdin, takes uploads as octets, has no metadata of files
 SANDBOXES_MAX = 32		# of one tenant
@@ -32,7 +34,6 @@ ALL_MAX = 1024
 CONTEXTS_MAX = 8		# of one sandbox
 SECONDS, SECONDS_OLD = 300, 15	# without "timeout": of /v2 and of the older path
 SECONDS_MAX = 24 * 3600
-VOLUME_SECONDS = 5		# for which a sandbox waits for its volume
 METADATA_MAX = 64		# members, of 1 KiB each
 LISTED_MAX = 100
 KEEPALIVE_SECONDS = 20
@@ -58,6 +59,14 @@ def texts(body, name):
     return value
 
 
+def variables(body, name):
+    """A member that is an object of variables of the environment."""
+    found = texts(body, name)
+    if not all(k and "=" not in k and "\0" not in k + v for k, v in found.items()):
+        raise web.HTTPBadRequest(text="%s has a name or value that no variable can have" % name)
+    return found
+
+
 def seconds_of(body, otherwise):
     value = field(body, "timeout", (int, float), otherwise)
     if not 0 <= value <= SECONDS_MAX:
@@ -70,17 +79,41 @@ class Sandbox:
     def __init__(self, gateway, principal, body, seconds):
         self.gateway, self.tenant, self.token = gateway, principal.tenant, principal.token
         self.template = field(body, "templateID", str, "base")
-        self.metadata, self.envs = texts(body, "metadata"), texts(body, "envVars")
+        self.metadata, self.envs = texts(body, "metadata"), variables(body, "envVars")
         resume = field(body, "autoResume", dict, {})
         self.pauses, self.resumes = bool(body.get("autoPause")), bool(resume.get("enabled"))
         self.id = "".join(secrets.choice(LETTERS) for _ in range(20))
-        self.volume = "e2b-" + self.id
         self.access, self.traffic = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        self.began, self.ends, self.paused = time.time(), time.time() + seconds, False
+        self.began, self.ends = time.time(), time.time() + seconds
+        self.paused, self.ended = False, False
         self.contexts, self.processes, self.pid = {}, {}, 0
+        self.calls = set()		# what runs in it, but for commands
+        self.slots = gateway.slots.setdefault(self.tenant, set())
+        self.slot = next(n for n in range(SANDBOXES_MAX + 1) if n not in self.slots)
+        self.slots.add(self.slot)
+        self.volume = "e2b-%s-%d" % (gateway.name, self.slot)
 
     def place(self):
         return self.gateway.place(self.tenant)
+
+    def check(self):
+        """ServiceError: it has ended, or is paused, since the request came."""
+        if self.ended or self.paused:
+            raise ServiceError(502, GONE)
+
+    async def during(self, work):
+        """Awaits what ends with the sandbox at the latest."""
+        call = asyncio.ensure_future(work)
+        self.calls.add(call)
+        try:
+            return await call
+        except asyncio.CancelledError:
+            if call.cancelled():
+                self.check()
+            raise
+        finally:
+            self.calls.discard(call)
+            call.cancel()
 
     async def script(self, script, on_output=None, **more):
         """Runs a script that has the sandbox's files."""
@@ -89,40 +122,44 @@ class Sandbox:
             self.token, on_output)
 
     async def files(self, do, path, data=None, **given):
-        """Has e2b_jail.py do something with files; its answer. data: a piece to write."""
+        """Has e2b_jail.py do something with files; its answer. data: a piece to write. Takes no
+        place, so that it works beside commands that have all of them."""
+        self.check()
+        return await self.during(self.do(do, path, data, **given))
+
+    async def do(self, do, path, data=None, **given):
         more = {"files": [{"path": "piece", "base64": base64.b64encode(data).decode()}]} \
             if data is not None else {}
-        async with self.place():
-            answer = await self.script(e2b_jail.files(do, path, e2b_envd.ENTRIES_MAX, given), **more)
-        if answer.status != "ok":
-            return {"error": "ENOSPC" if answer.status == "disk_limit" else "EIO",
-                    "message": answer.text.strip() or answer.status}
-        return json.loads(answer.structured["stdout"])
+        answer = await self.script(e2b_jail.files(do, path, e2b_envd.ENTRIES_MAX, given), **more)
+        try:
+            if answer.status == "ok":
+                return json.loads(answer.structured["stdout"])
+        except (KeyError, ValueError):
+            pass
+        return {"error": "ENOSPC" if answer.status == "disk_limit" else "EIO",
+                "message": answer.text.strip() or answer.status}
 
     # ---- its life ----
 
     async def begin(self):
-        """Makes the volume."""
-        late = time.monotonic() + VOLUME_SECONDS
-        while True:
-            async with self.place():
-                answer = await self.script("pass")
-            # The volume of a sandbox that has just ended is in use for a moment.
-            if answer.status != "disk_limit" or time.monotonic() > late:
-                break
-            await asyncio.sleep(0.2)
-        if answer.status == "disk_limit":
+        """Makes the volume, or takes one that a sandbox has left."""
+        async with self.place():
+            found = await self.do("clear", e2b_jail.VOLUME)
+        if found.get("error") == "ENOSPC":
             raise ServiceError(429, "each volume that this user may have is in use: kill a sandbox, "
                                "or have the operator raise [workspace] volumes")
-        if answer.status != "ok":
-            raise ServiceError(503, answer.text.strip() or answer.status)
+        if "error" in found:
+            raise ServiceError(503, found["message"])
 
     async def stop(self):
         """Ends what runs."""
         running = list(self.processes.values())
         for process in running:
             process.kill()
-        await asyncio.gather(*(p.task for p in running), return_exceptions=True)
+        calls = [call for call in self.calls if not call.done()]
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*(p.task for p in running), *calls, return_exceptions=True)
 
     async def pause(self):
         self.paused = True
@@ -130,13 +167,23 @@ class Sandbox:
 
     async def end(self):
         """Ends it, and leaves its volume empty, so that the service can take it back."""
+        if self.ended:
+            return
+        self.ended = True
         self.gateway.sandboxes.pop(self.id, None)
-        await self.stop()
-        for context in list(self.contexts.values()):
-            with contextlib.suppress(ServiceError):
-                await context.kernel.close(self.token)
-        with contextlib.suppress(ServiceError):
-            await self.files("clear", e2b_jail.VOLUME)
+        try:
+            await self.stop()
+            for context in list(self.contexts.values()):
+                with contextlib.suppress(ServiceError):
+                    await context.end()
+            found = await self.do("clear", e2b_jail.VOLUME)
+            if "error" in found:
+                raise ServiceError(503, found["message"])
+        except ServiceError as e:
+            print("sandbox-not-cleared volume=%s why=%r" % (self.volume, str(e)[:200]),
+                  file=sys.stderr, flush=True)
+        finally:
+            self.slots.discard(self.slot)
 
     def made(self):
         return {"sandboxID": self.id, "templateID": self.template, "clientID": "mcp-python",
@@ -152,15 +199,19 @@ class Sandbox:
 
     def signed(self, path, do, query):
         """Is this the signature of a link to a file?"""
-        parts = [path, do, query.get("username", ""), self.access]
+        user = query.get("username", "")
+        parts = [path, do, user, self.access]
         expires = query.get("signature_expiration")
         if expires:
-            if not expires.isdigit() or int(expires) < time.time():
+            if not (expires.isascii() and expires.isdigit() and len(expires) < 16) or \
+                    int(expires) < time.time():
                 return False
             parts.append(expires)
-        want = base64.b64encode(hashlib.sha256(":".join(parts).encode()).digest()).decode()
-        return hmac.compare_digest(("v1_" + want.rstrip("=")).encode(),
-                                   query.get("signature", "").encode())
+        if ":" in user:		# it could be a part of another path
+            return False
+        text = ":".join(parts).encode("utf-8", "surrogateescape")
+        want = base64.b64encode(hashlib.sha256(text).digest()).decode()
+        return same(query.get("signature", ""), "v1_" + want.rstrip("="))
 
 
 class Context:
@@ -169,25 +220,38 @@ class Context:
     def __init__(self, sandbox, cwd):
         self.id, self.cwd, self.sandbox = secrets.token_hex(8), cwd, sandbox
         self.kernel = Kernel(sandbox.gateway.service, volume=sandbox.volume)
-        self.turn = asyncio.Lock()
+        self.turn, self.ended, self.cells = asyncio.Lock(), False, set()
 
     def model(self):
         return {"id": self.id, "language": "python", "cwd": self.cwd}
+
+    async def end(self):
+        self.ended = True
+        cells = [cell for cell in self.cells if not cell.done()]
+        for cell in cells:
+            cell.cancel()
+        await asyncio.gather(*cells, return_exceptions=True)
+        await self.kernel.close(self.sandbox.token)
 
     async def quietly(self, code):
         await self.kernel.execute(code, self.sandbox.token, lambda *a: None, silent=True)
 
     async def run(self, code, envs, put):
         """Runs a cell; put(line) for each event."""
-        begun = self.kernel.session is None
-        if begun:
+        async with self.turn, self.sandbox.place():
+            self.sandbox.check()
+            if self.ended:
+                raise ServiceError(404, "the context was removed")
+            await self.run_now(code, envs, put)
+
+    async def run_now(self, code, envs, put):
+        if self.kernel.session is None:
             await self.quietly("import os as _os\n_os.environ.update(%r)\n_os.chdir(%r)\ndel _os" % (
                 {"HOME": e2b_jail.HOME, "USER": "user", **self.sandbox.envs}, self.cwd))
         if envs:
             await self.quietly("import os as _os\n_e2b = dict(_os.environ)\n"
                                "_os.environ.update(%r)\ndel _os" % envs)
-        count = self.kernel.count + 1
-        put({"type": "number_of_executions", "execution_count": count})
+        put({"type": "number_of_executions", "execution_count": self.kernel.count + 1})
         try:
             await self.kernel.execute(code, self.sandbox.token,
                                       lambda kind, content: publish(put, kind, content))
@@ -229,20 +293,18 @@ async def mine(request):
     return sandbox
 
 
-def presented(request, sandbox):
-    for name, value in (("X-Access-Token", sandbox.access),
-                        ("E2B-Traffic-Access-Token", sandbox.traffic)):
-        if hmac.compare_digest(request.headers.get(name, "").encode(), value.encode()):
-            return True
-    return False
+def presented(request, sandbox, traffic):
+    return same(request.headers.get("X-Access-Token", ""), sandbox.access) or (
+        traffic and same(request.headers.get("E2B-Traffic-Access-Token", ""), sandbox.traffic))
 
 
-def inside(request, signed=None):
+def inside(request, signed=None, traffic=False):
     """The sandbox that this request of the data plane is for. HTTPBadGateway: there is none, or
-    the request has not its token. signed: (path, "read" or "write") that a link may be for."""
+    the request has not its token. signed: (path, "read" or "write") that a link may be for.
+    traffic: the second token, which is for code alone, is right, too."""
     gateway = request.app["gateway"]
     sandbox = gateway.sandboxes.get(request.headers.get("E2b-Sandbox-Id", ""))
-    if not sandbox or not (presented(request, sandbox) or (
+    if not sandbox or not (presented(request, sandbox, traffic) or (
             signed and sandbox.signed(*signed, request.query))):
         raise web.HTTPBadGateway(text=GONE)
     if sandbox.paused:
@@ -270,6 +332,7 @@ async def create(request, otherwise=SECONDS):
         await sandbox.begin()
     except BaseException:
         gateway.sandboxes.pop(sandbox.id, None)
+        sandbox.slots.discard(sandbox.slot)
         raise
     return web.json_response(sandbox.made(), status=201)
 
@@ -345,10 +408,10 @@ async def unsupported(request):
 # ---- code contexts ----
 
 async def execute(request):
-    sandbox = inside(request)
+    sandbox = inside(request, traffic=True)
     body = await json_body(request)
     code, language = field(body, "code", str, required=True), field(body, "language", str)
-    wanted, envs = field(body, "context_id", str), texts(body, "env_vars")
+    wanted, envs = field(body, "context_id", str), variables(body, "env_vars")
     if language and wanted:
         raise web.HTTPBadRequest(text="context_id and language exclude each other")
     if language and language not in ("python", "python3"):
@@ -360,13 +423,17 @@ async def execute(request):
     response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
     lines, done = asyncio.Queue(), object()
 
+    def fail(text):
+        lines.put_nowait({"type": "error", "name": "ServiceError", "value": text, "traceback": text})
+
     async def work():
         try:
-            async with context.turn, sandbox.place():
-                await context.run(code, envs, lines.put_nowait)
+            await context.run(code, envs, lines.put_nowait)
         except ServiceError as e:
-            lines.put_nowait({"type": "error", "name": "ServiceError", "value": str(e),
-                              "traceback": str(e)})
+            fail(str(e))
+        except asyncio.CancelledError:
+            fail("the cell was interrupted")
+            raise
         finally:
             lines.put_nowait(done)
 
@@ -382,7 +449,11 @@ async def execute(request):
             await response.write(json.dumps(line).encode() + b"\n")
         await response.write(b'{"type":"end_of_execution"}\n')
         await response.write_eof()
+    sandbox.check()
     task = asyncio.ensure_future(work())
+    for running in (context.cells, sandbox.calls):
+        running.add(task)
+        task.add_done_callback(running.discard)
     try:
         await while_connected(request, send())
     finally:
@@ -393,6 +464,7 @@ async def execute(request):
 
 
 def add_context(sandbox, cwd, name=None):
+    sandbox.check()
     if len(sandbox.contexts) >= CONTEXTS_MAX:
         raise ServiceError(429, "the sandbox has too many contexts: remove one")
     context = Context(sandbox, cwd)
@@ -409,31 +481,33 @@ def context_of(sandbox, name):
 
 
 async def contexts_add(request):
-    sandbox = inside(request)
+    sandbox = inside(request, traffic=True)
     body = await json_body(request)
     language, cwd = field(body, "language", str, "python"), field(body, "cwd", str, e2b_jail.HOME)
     if language not in ("python", "python3"):
         raise web.HTTPBadRequest(text="language %.40r is not python" % language)
+    if "\0" in cwd:
+        raise web.HTTPBadRequest(text="cwd is not a path")
     found = await sandbox.files("stat", cwd)
-    if "error" in found:
-        raise web.HTTPBadRequest(text="cwd: %s" % found["message"])
-    return web.json_response(add_context(sandbox, cwd).model())
+    if not found.get("is_folder"):
+        raise web.HTTPBadRequest(text="cwd: %s" % found.get("message", "it is not a directory"))
+    return web.json_response(add_context(sandbox, found["entry"]["path"]).model())
 
 
 async def contexts_list(request):
-    return web.json_response([c.model() for c in inside(request).contexts.values()])
+    return web.json_response([c.model() for c in inside(request, traffic=True).contexts.values()])
 
 
 async def contexts_remove(request):
-    sandbox = inside(request)
+    sandbox = inside(request, traffic=True)
     context = context_of(sandbox, request.match_info["context"])
     del sandbox.contexts[context.id]
-    await context.kernel.close(sandbox.token)
+    await context.end()
     return web.json_response({})
 
 
 async def contexts_restart(request):
-    sandbox = inside(request)
+    sandbox = inside(request, traffic=True)
     context = context_of(sandbox, request.match_info["context"])
     await context.kernel.close(sandbox.token)
     context.kernel.count = 0
@@ -441,20 +515,28 @@ async def contexts_restart(request):
 
 
 async def health(request):
-    inside(request)
+    inside(request, traffic=True)
     return web.Response(status=204)
 
 
 async def reap(app):
     """Ends or pauses sandboxes whose time is over."""
+    ending = set()
+
+    async def one(sandbox):
+        try:
+            await (sandbox.pause() if sandbox.pauses else sandbox.end())
+        except Exception:	# of one sandbox; the others have to end, too
+            traceback.print_exc()
+
     async def run():
         while True:
             await asyncio.sleep(0.5)
             for sandbox in list(app["gateway"].sandboxes.values()):
-                if sandbox.paused or sandbox.ends > time.time():
-                    continue
-                with contextlib.suppress(ServiceError):
-                    await (sandbox.pause() if sandbox.pauses else sandbox.end())
+                if not sandbox.paused and sandbox.ends <= time.time():
+                    task = asyncio.create_task(one(sandbox))
+                    ending.add(task)
+                    task.add_done_callback(ending.discard)
     task = asyncio.create_task(run())
     yield
     task.cancel()
@@ -465,7 +547,7 @@ async def end_all(app):
 
 
 def routes(app):
-    app["gateway"].sandboxes = {}
+    app["gateway"].sandboxes, app["gateway"].slots = {}, {}
     app.cleanup_ctx.append(reap)
     app.on_shutdown.append(end_all)
     add = app.router

@@ -4,6 +4,7 @@
 import asyncio
 import base64
 import binascii
+import contextlib
 import json
 import secrets
 import signal
@@ -62,10 +63,11 @@ class Process:
 
     def put(self, event):
         for queue in list(self.readers):
-            if queue.qsize() >= QUEUE_MAX:
+            if queue.qsize() < QUEUE_MAX:
+                queue.put_nowait(event)
+            else:
                 self.readers.remove(queue)
-                event = RpcError("resource_exhausted", "the output is read too slowly")
-            queue.put_nowait(event)
+                queue.put_nowait(RpcError("resource_exhausted", "the output is read too slowly"))
 
     def output(self, stream, text):
         data = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
@@ -76,6 +78,7 @@ class Process:
         sandbox = self.sandbox
         try:
             async with sandbox.place():
+                sandbox.check()
                 answer = await sandbox.script(
                     self.script, self.output, timeout_seconds=max(0.1, self.seconds),
                     cpu_seconds=max(0.1, self.seconds))
@@ -112,7 +115,7 @@ class Process:
 
     async def say(self, **said):
         async with self.turn:	# in their order
-            await self.sandbox.files("say", self.control, line=json.dumps(said))
+            checked(await self.sandbox.files("say", self.control, line=json.dumps(said)))
 
 
 def ended(code, status, exited, error=None):
@@ -158,9 +161,9 @@ def timeout_of(request):
     text = request.headers.get("Connect-Timeout-Ms", "")
     if not text:
         return None
-    if not text.isdigit() or len(text) > 10:
+    if not (text.isascii() and text.isdigit() and len(text) <= 10):
         raise web.HTTPBadRequest(text="Connect-Timeout-Ms is not a number of milliseconds")
-    return int(text) / 1000
+    return int(text) / 1000 or None
 
 
 async def follow(request, process, seconds, ends_it):
@@ -175,6 +178,8 @@ async def follow(request, process, seconds, ends_it):
             else:
                 queue.put_nowait(RpcError("deadline_exceeded", "the time of the request is over"))
         timer = asyncio.get_running_loop().call_later(seconds, late)
+        if ends_it:	# also if nobody follows it any more
+            process.task.add_done_callback(lambda _: timer.cancel())
     response = web.StreamResponse(headers={"Content-Type": "application/connect+json"})
     try:
         await response.prepare(request)
@@ -217,6 +222,8 @@ def config_of(sandbox, body):
     cmd, cwd = field(asked, "cmd", str, required=True), field(asked, "cwd", str) or e2b_jail.HOME
     if not cmd or "\0" in cmd + cwd:
         raise web.HTTPBadRequest(text="process.cmd is not the name of a program")
+    if cwd == "~" or cwd.startswith("~/"):
+        cwd = e2b_jail.HOME + cwd[1:]
     if not cwd.startswith("/"):
         cwd = e2b_jail.HOME + "/" + cwd
     pty = field(body, "pty", dict)
@@ -245,6 +252,8 @@ def process_of(sandbox, body):
 
 async def start(request, sandbox, body):
     config, seconds = config_of(sandbox, body), timeout_of(request)
+    seconds = min(seconds, RUN_SECONDS_MAX) if seconds else None
+    sandbox.check()
     if len(sandbox.processes) >= PROCESSES_MAX:
         raise RpcError("resource_exhausted", "more than %d commands run" % PROCESSES_MAX)
     process = Process(sandbox, config, seconds or RUN_SECONDS_MAX)
@@ -314,7 +323,8 @@ def checked(found):
 
 def path_of(body, name="path"):
     path = field(body, name, str, "")
-    if not path or "\0" in path or len(path) > 4096:
+    if not path or "\0" in path or len(path) > 4096 or not path.isascii() and \
+            any("\ud800" <= letter <= "\udfff" for letter in path):
         raise web.HTTPBadRequest(text="%s is not a path" % name)
     return path
 
@@ -327,7 +337,7 @@ async def list_dir(sandbox, body):
 
 
 async def stat(sandbox, body):
-    return checked(await sandbox.files("stat", path_of(body)))
+    return {"entry": checked(await sandbox.files("stat", path_of(body)))["entry"]}
 
 
 async def make_dir(sandbox, body):
@@ -366,8 +376,10 @@ async def download(request, sandbox):
     at, size = 0, found["size"]
     while at < size and "error" not in found:
         data = base64.b64decode(found["data"])[:size - at]
-        if not data:	# it became shorter: the client sees that bytes are missing
-            break
+        if not data:	# it became shorter: the client has to see that bytes are missing
+            response.force_close()
+            request.transport.close()
+            return response
         await response.write(data)
         at += len(data)
         if at < size:
@@ -405,6 +417,12 @@ class Upload:
     async def done(self):
         return await self.send(bytes(self.data), True)
 
+    async def give_up(self):
+        """Removes what has come of it."""
+        if not self.first:
+            with contextlib.suppress(ServiceError):
+                await self.sandbox.files("give_up", self.path, part=self.part)
+
 
 async def parts(request):
     """(path, pieces) of each file in the body."""
@@ -431,14 +449,18 @@ async def upload(request, sandbox):
     async for path, pieces in parts(request):
         path = path_of({"path": path})
         one, found = Upload(sandbox, path), {}
-        async for piece in pieces:
-            found = await one.take(piece)
+        try:
+            async for piece in pieces:
+                found = await one.take(piece)
+                if "error" in found:
+                    return http_error(found)
+            found = await one.done()
             if "error" in found:
                 return http_error(found)
-        found = await one.done()
-        if "error" in found:
-            return http_error(found)
-        whole = path if path.startswith("/") else e2b_jail.HOME + "/" + path
+        finally:
+            if "path" not in found:
+                await asyncio.shield(one.give_up())
+        whole = found["path"]
         written.append({"name": whole.rsplit("/", 1)[-1], "type": "file", "path": whole})
     if not written:
         raise web.HTTPBadRequest(text="file is missing")

@@ -12,7 +12,7 @@ VOLUME = "/volume/data"
 HIDDEN = VOLUME + "/.e2b"		# not listed
 
 COMMAND = """
-import base64, fcntl, json, os, signal, struct, subprocess, sys, termios, threading, time
+import base64, fcntl, json, os, queue, signal, struct, subprocess, sys, termios, threading, time
 job = json.loads(%r)
 given = {"HOME": job["home"], "USER": "user", "LOGNAME": "user", "PWD": job["cwd"], **job["envs"]}
 size = job["pty"]
@@ -43,13 +43,22 @@ def take(line):
         os.killpg(child.pid, said["signal"])
     elif "size" in said:
         resize(said["size"])
-    elif "close" in said:
-        child.stdin.close()
-    elif size:
-        os.write(master, base64.b64decode(said["data"]))
     else:
-        child.stdin.write(base64.b64decode(said["data"]))
-        child.stdin.flush()
+        typed.put(None if "close" in said else base64.b64decode(said["data"]))
+typed = queue.Queue()
+def write():	# a command that does not read must not keep signals back
+    while True:
+        data = typed.get()
+        try:
+            if data is None:
+                child.stdin.close()
+            elif size:
+                os.write(master, data)
+            else:
+                child.stdin.write(data)
+                child.stdin.flush()
+        except (OSError, ValueError):
+            pass
 def control():
     at = 0
     while True:
@@ -65,9 +74,10 @@ def control():
         for line in new.splitlines():
             try:
                 take(line)
-            except (OSError, ValueError):
+            except Exception:	# not a line of the gateway's
                 pass
 threading.Thread(target=control, daemon=True).start()
+threading.Thread(target=write, daemon=True).start()
 if size:
     os.close(inner)
     while True:
@@ -95,7 +105,10 @@ HOME, HIDDEN, PIECE = job["home"], job["hidden"], 512 << 10
 def place(name):
     if name == "~" or name.startswith("~/"):
         name = HOME + name[1:]
-    return os.path.normpath(os.path.join(HOME, name))
+    path = os.path.normpath(os.path.join(HOME, name))
+    if job["do"] != "say" and (os.path.realpath(path) + "/").startswith(HIDDEN + "/"):
+        raise OSError(errno.EPERM, "is for the gateway", path)
+    return path
 def entry(path):
     s = os.lstat(path)
     kind = "SYMLINK" if stat.S_ISLNK(s.st_mode) else \\
@@ -125,14 +138,15 @@ def parents(path):
 def list_(path, depth):
     return {"entries": listed(path, depth)}
 def stat_(path):
-    return {"entry": entry(path)}
+    return {"entry": entry(path), "is_folder": os.path.isdir(path)}
 def make(path):
     os.makedirs(path)
     return {"entry": entry(path)}
 def move(path, destination):
     destination = place(destination)
     parents(destination)
-    os.rename(path, destination)
+    os.lstat(path)
+    shutil.move(path, destination)
     return {"entry": entry(destination)}
 def remove(path):
     if os.path.isdir(path) and not os.path.islink(path):
@@ -152,10 +166,13 @@ def write(path, part, first, last):
         shutil.copyfileobj(piece, f)
     if last:
         if os.path.isdir(path):
-            os.unlink(part)
             raise IsADirectoryError(errno.EISDIR, "is a directory", path)
         parents(path)
-        os.rename(part, path)
+        shutil.move(part, path)
+    return {"path": path}
+def give_up(path, part):
+    if os.path.lexists(os.path.join(HIDDEN, part)):
+        os.unlink(os.path.join(HIDDEN, part))
     return {}
 def say(path, line):
     os.makedirs(HIDDEN, exist_ok=True)
@@ -167,12 +184,14 @@ def clear(path):
         remove(os.path.join(path, name))
     return {}
 DO = {"list": list_, "stat": stat_, "make": make, "move": move, "remove": remove, "read": read,
-      "write": write, "say": say, "clear": clear}
+      "write": write, "say": say, "clear": clear,
+      "give_up": give_up}
 try:
     answer = DO[job["do"]](place(job["path"]), **job["with"])
-except OSError as e:
-    answer = {"error": errno.errorcode.get(e.errno, "EIO"),
-              "message": "%%s: %%s" %% (e.filename or job["path"], e.strerror)}
+except (OSError, shutil.Error) as e:
+    answer = {"error": errno.errorcode.get(getattr(e, "errno", None), "EIO"),
+              "message": "%%s: %%s" %% (getattr(e, "filename", None) or job["path"],
+                                        getattr(e, "strerror", None) or e)}
 print(json.dumps(answer))
 """
 

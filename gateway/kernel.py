@@ -261,8 +261,9 @@ class Kernel:
         if not silent:
             await self.outputs(answer, publish, token)
         error = self.error_of(answer)
-        if not s.get("session") or s.get("state") == "lost":
-            self.session, self.count = None, 0
+        if s.get("state") == "lost" or answer.status == "no_session":
+            await self.close(token)
+            self.count = 0
             raise SessionEnded(s.get("state_text") or answer.text.strip() or answer.status)
         if error:
             if not silent:

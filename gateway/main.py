@@ -5,6 +5,7 @@ Each dialect is a module: jupyter (kernels), run_code (SandboxFusion), librechat
 """
 
 import asyncio
+import hashlib
 import ipaddress
 import os
 import pathlib
@@ -35,7 +36,7 @@ ACTIVATED = 3			# the first descriptor that systemd passes
 
 
 def fail(text, code=EX_UNAVAILABLE):
-    print("mcp-python-gateway: " + text, file=sys.stderr)
+    print("%s: %s" % (os.path.basename(sys.argv[0]), text), file=sys.stderr)
     sys.exit(code)
 
 
@@ -181,6 +182,7 @@ async def serve(args, sockets, place, token, version):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with Service(place, version) as service:
         gateway = Gateway(service, token, args.open)
+        gateway.name = hashlib.sha256(repr([s.getsockname() for s in sockets]).encode()).hexdigest()[:8]
         names = args.dialect or sorted(DIALECTS)
         app = application(gateway, {name: DIALECTS[name] for name in names},
                           loopback_only=all(map(is_loopback, sockets)))

@@ -10,6 +10,7 @@ import sqlite3
 
 BATCH = 2000			# records between two commits
 LINE_MAX = 16 << 20
+NUMBER_MAX = 1 << 53
 AGAIN_SECONDS = 5		# after which a reader that ended is started again
 TABLES = """
 PRAGMA journal_mode = OFF;
@@ -55,8 +56,8 @@ class Records:
                     self.take(line)
                 self.trouble = (await said).decode(errors="replace").strip() or \
                     "the audit log cannot be read"
-            except ValueError:
-                self.trouble = "a record of the audit log is too long"
+            except (ValueError, sqlite3.Error, OSError) as e:
+                self.trouble = "the audit log cannot be read: %s" % e
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
@@ -70,33 +71,42 @@ class Records:
         self.read = 0
 
     def take(self, line):
+        """Adds a record. What is not of the type that it should be counts as missing."""
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if not isinstance(record, dict):
             return
         self.trouble = None
         self.read += 1
+
+        def text(name):
+            value = record.get(name)
+            return value if isinstance(value, str) else None
+
+        def number(name):
+            value = record.get(name)
+            return value if type(value) is int and abs(value) < NUMBER_MAX else None
         self.db.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)", (
-            record.get("n"), record.get("time"), record.get("event"), record.get("tenant"),
-            record.get("execution"), line.decode("utf-8", "replace").strip()))
+            number("n"), text("time"), text("event"), text("tenant"), text("execution"),
+            line.decode("utf-8", "replace").strip()))
         if record.get("event") == "execution-started":
             self.db.execute(
                 "INSERT OR REPLACE INTO run (execution, tenant, began, kind, profile, source) "
                 "VALUES (?, ?, ?, ?, ?, ?)", (
-                    record.get("execution"), record.get("tenant"), record.get("time"),
-                    "run_repl" if record.get("session") else "run_script", record.get("profile"),
-                    record.get("source")))
+                    text("execution"), text("tenant"), text("time") or "",
+                    "run_repl" if record.get("session") else "run_script", text("profile"),
+                    text("source")))
         elif record.get("event") == "execution-ended":
-            out = sum(record.get(name) or 0 for name in (
+            out = sum(number(name) or 0 for name in (
                 "stdout_bytes", "stderr_bytes", "result_bytes"))
             self.db.execute(
                 "UPDATE run SET ended = ?, status = ?, exit_code = ?, duration_ms = ?, cpu_ms = ?, "
                 "peak = ?, out_bytes = ? WHERE execution = ?", (
-                    record.get("time"), record.get("status"), record.get("exit_code"),
-                    record.get("duration_ms"), record.get("cpu_ms"),
-                    record.get("peak_memory_bytes"), out, record.get("execution")))
+                    text("time"), text("status"), number("exit_code"), number("duration_ms"),
+                    number("cpu_ms"), number("peak_memory_bytes"), min(out, NUMBER_MAX),
+                    text("execution")))
         if self.read % BATCH == 0:
             self.db.commit()
 

@@ -10,11 +10,14 @@ import asyncio
 import collections
 import hashlib
 import hmac
+import logging
 import os
 import sys
 import time
+import traceback
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from calls import ServiceError
 
@@ -24,6 +27,10 @@ KNOWN_MAX = 4096
 RUNS_MAX = 32			# calls of one tenant at the service at once; others wait
 WAITING_MAX = 1024		# requests of one tenant that wait or run
 LOOK_SECONDS = 0.2		# between two looks whether the client is still there
+# What reading a body raises if it is not what its head says: no text of its charset, no gzip, no
+# multipart, too deep.
+UNREADABLE = (ValueError, LookupError, RecursionError, AssertionError, web.RequestPayloadError,
+              HttpProcessingError)
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -55,14 +62,13 @@ class Gateway:
             if presented is None:
                 raise unauthorized("no token: send it as \"Authorization: Bearer TOKEN\"")
             return Principal(await self._tenant(presented), presented)
-        if not self.is_open and not hmac.compare_digest((presented or "").encode(),
-                                                        self.own_token.encode()):
+        if not self.is_open and not same(presented or "", self.own_token):
             raise unauthorized("the token is missing or is not the gateway's: send it as "
                                "\"Authorization: Bearer TOKEN\"")
         return Principal(await self._tenant(None), None)
 
     async def _tenant(self, token):
-        digest = hmac.digest(self.key, (token or "").encode(), hashlib.sha256)
+        digest = hmac.digest(self.key, octets(token or ""), hashlib.sha256)
         known = self.known.get(digest)
         if known and known[1] > time.monotonic():
             return known[0]
@@ -140,6 +146,15 @@ class Place:
             self.gateway.tenants.pop(self.tenant, None)
 
 
+def octets(text):
+    """Bytes of what came in a header, which need not be UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def same(given, secret):
+    return hmac.compare_digest(octets(given), octets(secret))
+
+
 def unauthorized(text):
     return web.HTTPUnauthorized(text=text, headers={"WWW-Authenticate": "Bearer"})
 
@@ -193,6 +208,15 @@ async def around(request, handler):
     except asyncio.CancelledError:
         status = 499
         raise
+    except ConnectionError:		# the client has gone
+        status = 499
+        raise
+    except UNREADABLE as e:
+        status = 400
+        return error_answer(dialect, 400, "the request cannot be read: %s" % (e or type(e).__name__))
+    except Exception as e:
+        traceback.print_exc()
+        return error_answer(dialect, 500, "a mistake of the gateway: %s" % type(e).__name__)
     finally:
         seconds = time.monotonic() - began
         gateway.requests[dialect, status] += 1
@@ -269,8 +293,15 @@ def field(body, name, kind, default=None, required=False):
     return value
 
 
+def quiet():
+    """aiohttp reports requests that break off, and bodies that it cannot unpack, as errors with a
+    traceback. What a handler did wrong is reported by `around`."""
+    logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
+
+
 def application(gateway, dialects, loopback_only):
     """dialects: name -> module with routes(app)."""
+    quiet()
     app = web.Application(middlewares=[around], client_max_size=BODY_MAX)
     app["gateway"], app["loopback_only"], app["dialect_of"] = gateway, loopback_only, {}
     for name, module in dialects.items():

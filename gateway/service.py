@@ -60,6 +60,8 @@ class Service(Calls):
             async with self.session.post(self.url, json=message, headers=headers) as response:
                 if response.status in (401, 403):
                     raise ServiceError(response.status, "the service refuses these credentials")
+                if response.status == 413:
+                    raise ServiceError(413, "the request is too long for the service")
                 if response.content_type == "text/event-stream":
                     last = await self._events(response, on_output)
                 else:

@@ -21,6 +21,8 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
+import unicodedata
 
 import jinja2
 from aiohttp import web
@@ -29,7 +31,7 @@ from lines import program
 from main import is_loopback, listening
 from options import EX_UNAVAILABLE, EX_USAGE, Arguments
 from records import UNITS, Records
-from server import is_foreign
+from server import UNREADABLE, is_foreign, quiet, same
 
 COMMAND_SECONDS = 30
 OUTPUT_MAX = 16 << 20
@@ -39,8 +41,9 @@ BROWSERS_MAX = 64		# that are logged in
 STREAMS_MAX = 64
 PAGE = 100
 COOKIE = "mcp-python-console"
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 ID = re.compile(r"[a-z]-[a-z0-9]{4,32}")
-WHEN = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
+WHEN = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?", re.ASCII)
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
     "connect-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
@@ -49,8 +52,8 @@ HEADERS = {
     "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin"}
 # Where lines of a script deserve a second look.
-MARKED = re.compile(r"\b(import|from|eval|exec|compile|open|subprocess|socket|requests|urllib|os\.|"
-                    r"shutil|ctypes|__import__|getattr|pickle|pip)\b")
+MARKED = re.compile(r"\b(import|from|eval|exec|compile|open|subprocess|socket|requests|urllib|os|"
+                    r"shutil|ctypes|getattr|setattr|globals|vars|breakpoint|pickle|pip)\b|__|[^ -~\t]")
 
 
 def fail(text, code=EX_UNAVAILABLE):
@@ -84,6 +87,8 @@ def prices_of(given):
             if name not in ("run", "cpu_second", "mib_second"):
                 raise ValueError
             prices[name] = float(amount)
+            if not 0 <= prices[name] < 1e9:
+                raise ValueError
         except ValueError:
             fail("--price %s: not run, cpu_second or mib_second, = and a number" % one, EX_USAGE)
     return prices
@@ -104,9 +109,12 @@ class Commands:
         self.file = ["--file", audit_file] if audit_file else []
 
     async def run(self, *argv):
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, limit=OUTPUT_MAX)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, limit=OUTPUT_MAX)
+        except (OSError, ValueError) as e:
+            raise Refused("%s: %s" % (argv[0], e)) from e
         try:
             out, err = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
         except asyncio.TimeoutError as e:
@@ -151,7 +159,8 @@ class Console:
     def new_link(self):
         """Prints a link that is good for one browser."""
         self.link = secrets.token_urlsafe(24)
-        print("open %s/login?key=%s" % (self.url, self.link), flush=True)
+        with contextlib.suppress(OSError):	# nobody reads it any more
+            print("open %s/login?key=%s" % (self.url, self.link), flush=True)
 
     def csrf(self, cookie):
         return hmac.digest(self.key, cookie.encode(), "sha256").hex()
@@ -167,6 +176,8 @@ class Console:
                 self.sample()
             except Refused as e:
                 self.trouble = str(e)
+            except Exception as e:	# an answer that is not as it should be
+                self.trouble = "the answer of the service cannot be read: %s" % (e or type(e).__name__)
             async with self.looked:
                 self.looked.notify_all()
             await asyncio.sleep(LOOK_SECONDS)
@@ -193,9 +204,18 @@ class Console:
 
 # ---- pages ----
 
+def plain(text):
+    """The text with each character that is not seen, or that moves others, as an escape."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in UNSEEN
+                   else "\\u{%x}" % ord(c) for c in str(text))
+
+
 def marked(text):
-    """(number, line, does it deserve a second look) of a script"""
-    return [(n, line, bool(MARKED.search(line))) for n, line in enumerate(text.split("\n"), 1)]
+    """(number, line, does it deserve a second look) of a script. Python takes full width letters for
+    others, so lines with letters beyond ASCII are marked, too."""
+    return [(n, line, bool(MARKED.search(unicodedata.normalize("NFKC", line)) or
+                           not line.isascii()))
+            for n, line in enumerate(re.split(r"\r\n|[\n\r]", text), 1)]
 
 
 def amount(value):
@@ -376,8 +396,7 @@ async def health(request):
 
 async def form_of(request):
     form = await request.post()
-    if not hmac.compare_digest(str(form.get("csrf", "")).encode(),
-                               request.app["console"].csrf(request["browser"]).encode()):
+    if not same(str(form.get("csrf", "")), request.app["console"].csrf(request["browser"])):
         raise web.HTTPForbidden(text="this form is not of this login: load the page again")
     return form
 
@@ -416,7 +435,7 @@ async def login(request):
     console = request.app["console"]
     given = request.query.get("key", "")
     if request.method != "GET" or not console.link or \
-            not hmac.compare_digest(given.encode(), console.link.encode()):
+            not same(given, console.link):
         raise web.HTTPForbidden(text="this link was used or is wrong; the console prints a new one "
                                 "where it was started")
     cookie = secrets.token_urlsafe(32)
@@ -457,11 +476,22 @@ async def around(request, handler):
         response = e if e.status < 400 else show(request, "error", e.status, text=e.text or e.reason)
     except Refused as e:
         response = show(request, "error", 502, text=str(e))
+    except ConnectionError:		# the browser has gone
+        raise
+    except (OSError, *UNREADABLE) as e:
+        response = show(request, "error", 400, text="the request cannot be read: %s" % (
+            e or type(e).__name__))
+    except Exception as e:
+        traceback.print_exc()
+        response = show(request, "error", 500, text="a mistake of the console: %s" % type(e).__name__)
     if not response.prepared:
         response.headers.update(HEADERS)
     status = response.status
-    print("request method=%s path=%.200r status=%d" % (request.method, request.path, status),
-          file=sys.stderr, flush=True)
+    # The page, and not the path as it came, in which a key could be.
+    resource = request.match_info.route.resource
+    print("request method=%s page=%s status=%d" % (
+        request.method, resource.canonical if resource else "none", status),
+        file=sys.stderr, flush=True)
     if isinstance(response, web.HTTPException):
         raise response
     return response
@@ -472,11 +502,15 @@ async def add_headers(_, response):
 
 
 def application(console, pages):
+    quiet()
     app = web.Application(middlewares=[around], client_max_size=64 << 10)
     app["console"], app["loopback_only"] = console, True
     app["pages"] = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pages), autoescape=True, undefined=jinja2.ChainableUndefined)
     app["pages"].filters.update(amount=amount, bytes=of_bytes)
+    # Each value of a page that a stranger may have written.
+    app["pages"].finalize = lambda value: plain(value) if isinstance(value, str) and \
+        not hasattr(value, "__html__") else value
     app.on_response_prepare.append(add_headers)
     add = app.router
     add.add_get("/", now)
@@ -527,8 +561,8 @@ def main(version, beside, bindir):
     prices = prices_of(args.price)
     sockets = listening(args.listen)
     if not all(map(is_loopback, sockets)):
-        fail("--listen %s: only loopback is served: put a proxy with TLS and a login of its own in "
-             "front of it" % args.listen, EX_USAGE)
+        fail("--listen %s: only loopback is served; from another machine, use ssh -L 8889:%s" %
+             (args.listen, "127.0.0.1:8889"), EX_USAGE)
     commands = Commands(os.path.join(bindir, "mcp-python"), program(beside), args.admin_socket,
                         args.audit_file)
     place = tempfile.mkdtemp(prefix="mcp-python-web-")	# of this user alone

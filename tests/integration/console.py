@@ -23,7 +23,8 @@ from harness import SOMEBODY, equal, main, test
 from waits import until, until_equal
 
 PAGES = ("/", "/runs", "/sessions", "/approvals", "/usage", "/audit", "/policy", "/health")
-HOSTILE = "print('<script>alert(1)</script>')	# \"'><img src=x onerror=alert(2)> {{ 7*7 }} \u202e"
+HOSTILE = "print('<script>alert(1)</script>')	# \"'><img src=x onerror=alert(2)> {{ 7*7 }} \u202e\n" \
+          "# \x1b[31m\u2028\n\uff4f\uff50\uff45\uff4e('x', 'w')\nx = 1"
 
 
 class Directory:
@@ -48,10 +49,10 @@ class Browser:
     def __init__(self, address):
         self.address, self.cookie, self.answer = address, None, None
 
-    def ask(self, verb, path, form=None, headers=()):
+    def ask(self, verb, path, form=None, headers=(), body=None):
         """(status, text)"""
         connection = http.client.HTTPConnection(self.address, timeout=120)
-        body = urllib.parse.urlencode(form) if form is not None else None
+        body = urllib.parse.urlencode(form) if form is not None else body
         sent = {"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}
         if self.cookie:
             sent["Cookie"] = self.cookie
@@ -182,6 +183,13 @@ def pages_of_other_sites_get_nothing(ctx):
                 status, text = browser.ask("POST", path, form)
                 equal(status, 403, path)
                 assert "not of this login" in text, text
+        for body, kind in ((b"csrf=\xff", "application/x-www-form-urlencoded"),
+                           (b"csrf=1", "application/x-www-form-urlencoded; charset=nope"),
+                           (b"x", "multipart/form-data"), (b"--b", "multipart/form-data; boundary=b")):
+            browser.ask("POST", "/logout", None, [("Content-Type", kind)], body)
+            assert 400 <= browser.answer.status < 500, (body, browser.answer.status)
+            assert browser.answer.headers["Content-Security-Policy"], body
+        equal(browser.ask("GET", "/static/" + "a" * 300)[0] // 100, 4)
         # The form of one login is not another's.
         other = console.browser()
         token = re.search(r'name="csrf" value="([0-9a-f]+)"', other.page("/"))[1]
@@ -199,8 +207,13 @@ def what_strangers_write_is_text(ctx):
                      "/runs?tenant=%22%3E%3Cscript%3E"):
             text = browser.page(page)
             assert "<script>" not in text and "<img" not in text, page
+            assert not re.search("[\u202e\x1b\u2028]", text), page
             equal(re.findall(r"<script[^>]*>", text), ['<script src="/static/console.js" defer>'], page)
-        assert "&lt;script&gt;alert(1)" in browser.page(execution)
+        text = browser.page(execution)
+        assert "&lt;script&gt;alert(1)" in text and "\\u{202e}" in text, text
+        # Python takes full width letters for open().
+        equal(re.findall(r'<tr( class="look")?><td class="n">(\d)</td>', text),
+              [(' class="look"', "1"), (' class="look"', "2"), (' class="look"', "3"), ("", "4")])
         for page in ("/runs?since=x", "/runs?cpu=-1", "/runs?before=a", "/usage?by=source",
                      "/audit?until=%27", "/policy?who=--version"):
             equal(browser.ask("GET", page)[0], 400, page)
@@ -254,6 +267,41 @@ def what_runs_is_seen_and_stopped(ctx):
         equal(browser.form("/logout", "/")[0], 303)
         events.read()
         connection.close()
+
+
+@test(private=True)
+def a_session_is_closed(ctx):
+    with served(ctx) as (service, _, console, browser), ctx.client(path=service.socket) as c:
+        c.outcome(c.request("tools/call", {"name": "run_repl", "arguments": {"code": "x = 1"}}), 120)
+        until("it is seen", lambda: "/stop/r-" in browser.page("/sessions"))
+        path = re.search(r'action="(/stop/r-[a-z0-9]+\?from=sessions)"', browser.page("/sessions"))[1]
+        equal(browser.form(path, "/sessions")[0], 303)
+        until("it is gone", lambda: "/stop/r-" not in browser.page("/sessions"))
+
+
+WRONG_RECORDS = [
+    '{"n":%d}' % 2 ** 70, '{"time":{},"event":"x"}', '{"event":["execution-started"]}', "[]", "1",
+    '{"event":"execution-started","execution":"x-aaaaaaaaaa","time":null,"source":5}',
+    '{"event":"execution-started","execution":{},"time":7}', "[" * 10000,
+    '{"event":"execution-ended","execution":"x-aaaaaaaaaa","stdout_bytes":"many","cpu_ms":true,'
+    '"peak_memory_bytes":"z","status":{}}', '{"tenant":"\\ud800","event":"\\u202e","time":"t"}']
+
+
+@test
+def a_log_that_is_wrong_stops_no_page(ctx):
+    with Directory() as d:
+        path = os.path.join(d.path, "log")
+        good = {"n": 1, "time": "2026-01-01T00:00:00Z", "event": "execution-started",
+                "execution": "x-bbbbbbbbbb", "tenant": "uid:7", "source": "1\r2",
+                "prev": "0" * 64, "hash": "1" * 64}
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\n".join([*WRONG_RECORDS, json.dumps(good)]) + "\n")
+        with console_of(ctx, d, "--audit-file", path) as console:
+            browser = console.browser()
+            until("the last record", lambda: "x-bbbbbbbbbb" in browser.page("/runs"))
+            for page in ("/runs", "/usage", "/audit", "/runs/x-aaaaaaaaaa", "/runs/x-bbbbbbbbbb",
+                         "/usage?form=csv", "/"):
+                browser.page(page)
 
 
 @test(private=True)

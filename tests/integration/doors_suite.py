@@ -55,15 +55,15 @@ class Gateway:
 
 
 @contextlib.contextmanager
-def gateway_on(place, *args, token=TOKEN):
-    """place: of the service."""
+def gateway_on(place, *args, token=TOKEN, port=None, killed=False):
+    """place: of the service. killed: it ends without a word."""
     environment = dict(os.environ)
     if token:
         environment["MCP_PYTHON_GATEWAY_TOKEN"] = token
     program = os.path.join(os.environ.get("MCP_BUILD", os.path.join(TOP, "build")), "mcp-python")
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
-            [program, "gateway", "--listen", "127.0.0.1:0",
+            [program, "gateway", "--listen", "127.0.0.1:%s" % (port or 0),
              *(["--service", place] if place else []), *args],
             env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
@@ -71,11 +71,11 @@ def gateway_on(place, *args, token=TOKEN):
             if found:
                 yield Gateway(process, found[1])
         finally:
-            process.terminate()
+            (process.kill if killed else process.terminate)()
             process.communicate(timeout=30)
             log.seek(0)
             said = log.read()
-        assert found and process.returncode == 0, (process.returncode, said[-2000:])
+        assert found and process.returncode == (-9 if killed else 0), (process.returncode, said[-2000:])
         assert "Traceback" not in said, said[-3000:]
 
 

@@ -7,16 +7,19 @@ import asyncio
 import base64
 import contextlib
 import hashlib
+import http.client
 import json
+import os
 import struct
 import threading
 import urllib.parse
 
 import aiohttp
 
-from doors_suite import TOKEN, own_gateway, team_gateway
+from doors_suite import TOKEN, gateway_on, own_gateway, team_gateway
 from fuse import place, wrap
 from harness import equal, main, test
+from http_suite import http_private
 from waits import until, until_equal
 
 NEVER = "a" * 20
@@ -136,6 +139,9 @@ def code_runs_in_contexts(ctx):
               "('hi', '/home/user', '/volume/data')")
         equal(box.value("os.environ['GREETING']", env_vars={"GREETING": "ho"}), "ho")
         equal(box.value("os.environ['GREETING']"), "hi")
+        # What is refused costs no session.
+        equal(box.events("x = 2\0")[-1]["type"], "error")
+        equal(box.value("x"), "2")
         # A crash is undone.
         equal(box.events("x = 9\nos._exit(3)")[-1]["type"], "error")
         equal(box.value("x"), "2")
@@ -152,7 +158,11 @@ def code_runs_in_contexts(ctx):
                              (400, {"code": "1", "language": "r"}), (400, {}), (400, {"code": 1}),
                              (400, {"code": "1", "env_vars": {"a": 1}})):
             equal(box.ask("POST", "/execute", body)[0], status, "%r" % body)
-        equal(box.ask("POST", "/contexts", {"cwd": "/nowhere"})[0], 400)
+        for cwd, status in (("/nowhere", 400), ("/etc/passwd", 400), ("a\0", 400), ("~", 200)):
+            equal(box.ask("POST", "/contexts", {"cwd": cwd})[0], status, cwd)
+        box.run("mkdir sub")
+        _, other = box.ask("POST", "/contexts", {"cwd": "sub"})
+        equal(box.value("__import__('os').getcwd()", context_id=other["id"]), "/volume/data/sub")
 
 
 @test(private=True)
@@ -213,6 +223,26 @@ def a_command_is_talked_to(ctx):
             equal(got[0][-1]["event"]["end"]["exitCode"], code)
         equal(box.rpc("process.Process/SendSignal", process={"pid": pid},
                       signal="SIGNAL_SIGKILL")[1]["code"], "not_found")
+        # A command that does not read its input can be ended.
+        got.clear()
+        thread = threading.Thread(target=lambda: got.append(box.start("exec sleep 300", stdin=True)))
+        thread.start()
+        until("it runs", lambda: box.rpc("process.Process/List")[1]["processes"])
+        me = {"process": {"pid": box.rpc("process.Process/List")[1]["processes"][0]["pid"]}}
+        equal(box.rpc("process.Process/SendInput", **me, input={
+            "stdin": base64.b64encode(bytes(300000)).decode()}), (200, {}))
+        equal(box.rpc("process.Process/SendSignal", **me, signal="SIGNAL_SIGTERM"), (200, {}))
+        thread.join()
+        equal(got[0][-1]["event"]["end"]["exitCode"], 143)
+        # What could not be told is not said to be.
+        thread = threading.Thread(target=lambda: box.start("exec sleep 300", stdin=True))
+        thread.start()
+        until("it runs", lambda: box.rpc("process.Process/List")[1]["processes"])
+        me = {"process": {"pid": box.rpc("process.Process/List")[1]["processes"][0]["pid"]}}
+        box.run("rm -rf .e2b; echo >.e2b")
+        assert box.rpc("process.Process/CloseStdin", **me)[0] >= 400
+        box.rpc("process.Process/SendSignal", **me, signal="SIGNAL_SIGKILL")
+        thread.join()
 
 
 @test(private=True)
@@ -381,6 +411,148 @@ def a_client_that_goes_interrupts_its_cell(ctx):
                 response.close()
         asyncio.run(leave())
         equal(box.value("x"), "2")	# an interrupt keeps what was done
+
+
+def half(gateway, path, body, headers):
+    """A request whose body has come in part; returns (connection, the rest)."""
+    connection = http.client.HTTPConnection(gateway.url.partition("://")[2], timeout=120)
+    connection.putrequest("POST", path)
+    for name, value in (*headers, ("Content-Length", str(len(body)))):
+        connection.putheader(name, value)
+    connection.endheaders(body[:5])
+    return connection, body[5:]
+
+
+def volumes_of(store):
+    """name -> what is in it, of one tenant"""
+    top = os.path.join(store, str(os.getuid()))
+    return {name: os.listdir(os.path.join(top, name)) for name in os.listdir(top)}
+
+
+@test(private=True)
+def nothing_runs_in_a_sandbox_that_has_ended(ctx):
+    stream = [("Content-Type", "application/connect+json")]
+    octets = [("Content-Type", "application/octet-stream")]
+    with place() as store, own_gateway(ctx, settings=workspace(store), wrap=wrap(store)) as (
+            _, gateway):
+        box = Sandbox(gateway)
+        box.events("1")
+        open_ = [half(gateway, path, body, [*box.headers, *more]) for path, body, more in (
+            ("/process.Process/Start", framed({"process": {"cmd": "touch", "args": ["a"]}}), stream),
+            ("/execute", b'{"code": "open(\'b\', \'w\')"}', [("Content-Type", "application/json")]),
+            ("/files?path=c", b"123456789", octets))]
+        # Cells that run and wait; the second would run after the first.
+        waits = [half(gateway, "/execute", json.dumps({"code": code}).encode(), [
+            *box.headers, ("Content-Type", "application/json")]) for code in (
+            "import time\nprint(1, flush=True)\ntime.sleep(300)", "open('d', 'w')")]
+        for connection, rest in waits:
+            connection.send(rest)
+            first = connection.getresponse() if connection is waits[0][0] else None
+            while first and b"stdout" not in first.readline():
+                pass
+        equal(box.control("DELETE", "/sandboxes/" + box.id)[0], 204)
+        for connection, rest in open_:
+            connection.send(rest)
+            answer = connection.getresponse()
+            text = answer.read()
+            assert answer.status == 502 or b'"error"' in text, (answer.status, text)
+        for connection, _ in waits:
+            connection.close()
+        equal([left for left in volumes_of(store).values() if left], [])
+        # A context that was removed runs nothing, and leaves no session.
+        with Sandbox(gateway) as box:
+            _, other = box.ask("POST", "/contexts", {})
+            waits = [half(gateway, "/execute", json.dumps({
+                "code": code, "context_id": other["id"]}).encode(), [
+                *box.headers, ("Content-Type", "application/json")]) for code in (
+                "import time\nprint(1, flush=True)\ntime.sleep(300)", "open('d', 'w')")]
+            for connection, rest in waits:
+                connection.send(rest)
+            first = waits[0][0].getresponse()
+            while b"stdout" not in first.readline():
+                pass
+            equal(box.ask("DELETE", "/contexts/" + other["id"])[0], 200)
+            equal(box.stat("d")[0], 404)
+            # A pause stops cells, too.
+            connection, rest = half(gateway, "/execute", json.dumps({
+                "code": "import time\nprint(1, flush=True)\ntime.sleep(300)"}).encode(), [
+                *box.headers, ("Content-Type", "application/json")])
+            connection.send(rest)
+            answer = connection.getresponse()
+            while b"stdout" not in answer.readline():
+                pass
+            equal(box.control("POST", "/sandboxes/%s/pause" % box.id, {})[0], 204)
+            assert b"interrupted" in answer.read()
+            for connection, _ in (*waits, (connection, None)):
+                connection.close()
+
+
+@test(private=True)
+def a_gateway_that_was_killed_locks_nobody_out(ctx):
+    with place() as store, http_private(ctx, workspace(store), unix=True, wrap=wrap(store)) as (
+            _, path):
+        port = None
+        for _ in range(2):
+            with gateway_on(path, killed=True, port=port) as gateway:
+                port = gateway.url.rpartition(":")[2]
+                for _ in range(4):
+                    box = Sandbox(gateway)
+                    equal(box.run("ls; echo x >f")[1], "")	# nothing of the last one
+
+
+@test(private=True)
+def commands_take_no_place_from_ends(ctx):
+    with own(ctx) as (_, gateway):
+        threads = []
+        with Sandbox(gateway) as box, Sandbox(gateway) as other:
+            for _ in range(32):
+                threads.append(threading.Thread(target=lambda: box.start("exec sleep 300")))
+                threads[-1].start()
+            until_equal("commands", lambda: len(box.rpc("process.Process/List")[1]["processes"]), 32)
+            equal(other.stat(".")[0], 200)
+            equal(other.control("DELETE", "/sandboxes/" + other.id)[0], 204)
+            equal(box.start("true")[-1]["error"]["code"], "resource_exhausted")
+            equal(box.rpc("process.Process/SendSignal", process={"pid": 1},
+                          signal="SIGNAL_SIGTERM")[0], 200)
+        for thread in threads:
+            thread.join()
+
+
+UNREADABLE = [
+    (b"[" * 200000, "application/json", 400), (b"{}", "application/json; charset=nope", 400),
+    (b"\xff", "application/json", 400), (b"x", "multipart/form-data", 400),
+    (b"x", "multipart/form-data; boundary=" + "a" * 100, 400), (b"--b\r\nx", "multipart/form-data; boundary=b", 400)]
+
+
+@test(private=True)
+def requests_that_cannot_be_read_are_answered(ctx):
+    with own(ctx) as (_, gateway), Sandbox(gateway) as box:
+        for body, kind, want in UNREADABLE:
+            path = "/files?path=x" if kind.startswith("multipart") else "/execute"
+            status, answer = box.ask("POST", path, body, [("Content-Type", kind)])
+            equal(status, want, "%r %s: %r" % (body[:20], kind, answer))
+        for headers, want in (([("Content-Encoding", "gzip")], 400),):
+            equal(box.ask("POST", "/execute", b"no gzip", headers)[0], want)
+        for key in ("\xff", "\xc3"):
+            equal(gateway.ask("POST", "/v2/sandboxes", {}, None, [("X-API-KEY", key)])[0], 401)
+            equal(gateway.ask("GET", "/health", None, None, [
+                ("E2b-Sandbox-Id", box.id), ("X-Access-Token", key)])[0], 502)
+        for query in ("&signature_expiration=" + "9" * 5000, "&signature_expiration=%C2%B2"):
+            equal(gateway.ask("GET", "/files?path=x&signature=v1_x" + query, None, None,
+                              box.headers[:1])[0], 502)
+        # The token for code opens no files.
+        traffic = [box.headers[0], ("E2B-Traffic-Access-Token", box.tokens["trafficAccessToken"])]
+        equal([gateway.ask(verb, path, body, None, traffic)[0] for verb, path, body in (
+            ("GET", "/contexts", None), ("GET", "/files?path=/etc/passwd", None),
+            ("POST", "/process.Process/List", {}))], [200, 502, 502])
+        for path in (".e2b/x", "/volume/data/.e2b", "../../volume/data/.e2b/y"):
+            equal(box.ask("POST", "/files?path=" + path, b"x")[0], 400, path)
+        # An upload that ends early leaves nothing.
+        connection, _ = half(gateway, "/files?path=big", bytes(9 << 20), box.headers)
+        connection.send(bytes(6 << 20))
+        until("a piece", lambda: box.run("ls .e2b")[1].count("up-"))
+        connection.close()
+        until_equal("pieces", lambda: box.run("ls .e2b")[1].count("up-"), 0)
 
 
 @test(private=True)
