@@ -270,7 +270,7 @@ static const struct {
 	{ "check-host", check_host_command },
 	{ "gateway", program_command }, { "interpreter", program_command },
 	{ "kernel", program_command }, { "tools", tools_command },
-	{ "web", program_command },
+	{ "usage", program_command }, { "web", program_command },
 };
 
 operator_run *

@@ -98,6 +98,7 @@ static const char overview_help[] =
 	"  token          add, list and revoke tokens for HTTP clients\n"
 	"  tools          tools of other servers: list, describe, call\n"
 	"  top            what tenants use, again and again\n"
+	"  usage          what users have used, from the audit log\n"
 	"  web            a console in the browser: runs, approvals, usage, audit log\n"
 	"\n"
 	"  --version      the version of this program\n"
@@ -293,7 +294,8 @@ unknown_command(const char *typed, struct why *why_r)
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
 					      "gateway", "interpreter", "kernel", "metrics", "ps", "resume",
-					      "status", "stop", "suspend", "tools", "top", "web" };
+					      "status", "stop", "suspend", "tools", "top", "usage",
+					      "web" };
 	size_t len = strlen(typed);
 
 	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)

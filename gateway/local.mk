@@ -16,6 +16,7 @@ dist_gateway_DATA = \
 	gateway/run_code.py \
 	gateway/server.py \
 	gateway/service.py \
+	gateway/usage.py \
 	gateway/web.py \
 	gateway/zmq_kernel.py
 # Pages of the console, and what they load.
@@ -29,12 +30,12 @@ dist_gatewaypages_DATA = \
 	gateway/pages/verified.html gateway/pages/welcome.html
 gatewaystaticdir = $(gatewaypagesdir)/static
 dist_gatewaystatic_DATA = gateway/pages/static/console.css gateway/pages/static/console.js
-gateway_made = mcp-python-gateway mcp-python-kernel mcp-python-web
+gateway_made = mcp-python-gateway mcp-python-kernel mcp-python-usage mcp-python-web
 libexec_SCRIPTS += $(gateway_made)
 EXTRA_DIST += gateway/program.in
 CLEANFILES += $(gateway_made)
 $(gateway_made): gateway/program.in Makefile
-	$(AM_V_GEN)case $@ in *-kernel) module=zmq_kernel ;; *-web) module=web ;; *) module=main ;; esac && $(SED) -e 's,@gatewaydir[@],$(gatewaydir),' -e 's,@bindir[@],$(bindir),' \
+	$(AM_V_GEN)case $@ in *-kernel) module=zmq_kernel ;; *-usage) module=usage ;; *-web) module=web ;; *) module=main ;; esac && $(SED) -e 's,@gatewaydir[@],$(gatewaydir),' -e 's,@bindir[@],$(bindir),' \
 		-e 's,@VERSION[@],$(VERSION),' -e 's,@srcdir[@],$(srcdir),' -e 's,@program[@],$@,' \
 		-e "s,@module[@],$$module," $(srcdir)/gateway/program.in >$@.tmp && \
 	chmod 755 $@.tmp && mv $@.tmp $@

@@ -33,12 +33,12 @@ UNITS = {"tenant": "tenant", "day": "substr(began, 1, 10)", "month": "substr(beg
 
 
 class Records:
-    """command: what writes the records as JSON lines, and goes on with those that are added."""
+    """command: what writes the records as JSON lines, and goes on with those that are added.
+    place: a directory for the index; None: it is in memory."""
 
     def __init__(self, command, place):
         self.command, self.trouble, self.read = command, None, 0
-        self.path = os.path.join(place, "index.sqlite")
-        self.db = sqlite3.connect(self.path)
+        self.db = sqlite3.connect(os.path.join(place, "index.sqlite") if place else ":memory:")
         self.db.row_factory = sqlite3.Row
         self.db.executescript(TABLES)
 

@@ -9,7 +9,6 @@ own. Who has the link that it prints is that user, so the link is good for one b
 import asyncio
 import collections
 import contextlib
-import csv
 import hmac
 import io
 import json
@@ -32,6 +31,7 @@ from main import is_loopback, listening
 from options import EX_UNAVAILABLE, EX_USAGE, Arguments
 from records import UNITS, Records
 from server import UNREADABLE, is_foreign, quiet, same
+from usage import prices_of, rows_of, write_csv
 
 COMMAND_SECONDS = 30
 OUTPUT_MAX = 16 << 20
@@ -77,21 +77,6 @@ def arguments(version):
                    help="print the version")
     p.add_argument("--help", action="help", help="print this")
     return p.parse_args()
-
-
-def prices_of(given):
-    prices = {}
-    for one in given:
-        name, _, amount = one.partition("=")
-        try:
-            if name not in ("run", "cpu_second", "mib_second"):
-                raise ValueError
-            prices[name] = float(amount)
-            if not 0 <= prices[name] < 1e9:
-                raise ValueError
-        except ValueError:
-            fail("--price %s: not run, cpu_second or mib_second, = and a number" % one, EX_USAGE)
-    return prices
 
 
 # ---- the commands ----
@@ -341,22 +326,11 @@ async def usage(request):
     unit = request.query.get("by") or "tenant"
     if unit not in UNITS:
         raise web.HTTPBadRequest(text="by is not one of %s" % ", ".join(UNITS))
-    rows = [dict(r) for r in console.records.usage(
-        unit, when(request, "since"), when(request, "until"), request.query.get("tenant"))]
-    for row in rows:
-        row["cost"] = sum(console.prices.get(name, 0) * (row[of] or 0) for name, of in (
-            ("run", "runs"), ("cpu_second", "cpu_seconds"), ("mib_second", "mib_seconds")))
+    rows = rows_of(console.records, console.prices, unit, since=when(request, "since"),
+                   until=when(request, "until"), tenant=request.query.get("tenant"))
     if request.query.get("form") == "csv":
         out = io.StringIO()
-        names = ["unit", "runs", "failed", "cpu_seconds", "seconds", "mib_seconds", "out_bytes",
-                 *(["cost"] if console.prices else [])]
-        writer = csv.writer(out)
-        writer.writerow([unit, *names[1:]])
-        for row in rows:
-            # A program for tables must not take a name for a formula.
-            first = str(row["unit"] or "")
-            writer.writerow(["'" + first if first[:1] in "=+-@\t\r" else first,
-                             *(row[n] or 0 for n in names[1:])])
+        write_csv(out, unit, rows, console.prices)
         return web.Response(text=out.getvalue(), content_type="text/csv", headers={
             "Content-Disposition": 'attachment; filename="usage-%s.csv"' % unit})
     return show(request, "usage", rows=rows, unit=unit, units=list(UNITS), prices=console.prices,
@@ -558,7 +532,7 @@ async def serve(console, sockets, pages):
 
 def main(version, beside, bindir):
     args = arguments(version)
-    prices = prices_of(args.price)
+    prices = prices_of(args.price, lambda text: fail(text, EX_USAGE))
     sockets = listening(args.listen)
     if not all(map(is_loopback, sockets)):
         fail("--listen %s: only loopback is served; from another machine, use ssh -L 8889:%s" %

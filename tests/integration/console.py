@@ -346,6 +346,20 @@ def usage_is_the_sum_of_the_log(ctx):
             equal([r["runs"] for r in csv.DictReader(io.StringIO(
                 browser.page("/usage?form=csv&by=" + unit)))], ["7"])
 
+        def command(*words):
+            return subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "usage", "--file",
+                                   log.path, *words], capture_output=True, text=True, timeout=120)
+        row, = json.loads(command("--json", "--price", "run=2", "--by", "tool").stdout)
+        equal((row["tool"], row["runs"], row["failed"], row["cost"]), ("run_script", 7, 1, 14.0))
+        assert abs(row["cpu_seconds"] - sum(r["cpu_ms"] for r in ended) / 1000) < 1e-6, row
+        equal(command("--csv", "--price", "run=2").stdout, browser.page("/usage?form=csv"))
+        equal(command().stdout.split()[:3], ["tenant", "runs", "failed"])
+        equal([json.loads(command("--json", *words).stdout) for words in (
+            ["--until", "2020-01-01"], ["--tenant", "nobody"])], [[], []])
+        for words, code in ((["--by", "x"], 64), (["--price", "run=nan"], 64), (["--until", "now"], 64),
+                            (["--json", "--csv"], 64), (["--since", "x"], 64), (["--file", "/nowhere"], 66)):
+            equal(command(*words).returncode, code, "%s" % words)
+
         def count(query):
             return browser.page("/runs?" + query).count('<a href="/runs/x-')
         equal([count(q) for q in ("status=error", "text=NEEDLE", "text=nothing", "cpu=999999",
