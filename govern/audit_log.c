@@ -96,7 +96,7 @@ send_lines(int fd, const struct fields *fields)
 	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = JOURNAL_SOCKET };
 	static char line_break[] = "\n";
 	struct iovec parts[2 * N_FIELDS];
-	struct msghdr msg = { .msg_name = &to, .msg_namelen = SUN_LEN(&to), .msg_iov = parts };
+	struct msghdr msg = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = parts };
 
 	for (int i = 0; i < fields->n; i++) {
 		if (memchr(fields->at[i].iov_base, '\n', fields->at[i].iov_len))
