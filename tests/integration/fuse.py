@@ -39,3 +39,12 @@ def wrap(store, disk=None):
     mount = "mount -t tmpfs -o %s,mode=777 none '%s' && " % (disk, os.path.dirname(store)) if disk else ""
     return ("unshare", "-m", "--propagation", "private", "sh", "-c",
             mount + 'mount --bind "$0" /dev/fuse && exec "$@"', node)
+
+
+@contextlib.contextmanager
+def service(ctx, store, more="", before="", disk=None, **options):
+    config = "%s[workspace]\nvolume = yes\ndirectory = %s\n%s" % (before, store, more)
+    if not os.path.exists("/dev/fuse"):
+        raise Skip("no /dev/fuse", missing=True)
+    with ctx.private(config, wrap=wrap(store, disk), **options) as s:
+        yield s

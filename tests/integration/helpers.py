@@ -10,9 +10,9 @@ import signal
 import threading
 import time
 
+import fuse
 import operate
 import script_tools
-import volumes
 from egress import out
 from files import WRITE, files_of, is_there, place
 from harness import FEW_MODULES, SOMEBODY, equal, main, test, tests
@@ -237,7 +237,7 @@ PROCESSES = {
     "python-keeper": (lambda c: stdout_of(c, NOTE, "noted\n", volume="data"),
                       "keeper|volume|store of packages"),
     "python-volume": (lambda c: stdout_of(c, NOTE, "noted\n", volume="data"), "volume"),
-    "mcp-python-egre": (lambda c: stdout_of(c, FETCH % out.port, "200\n"), "proxy|network|Remote end|reset|timed out"),
+    "mcp-python-egre": (lambda c: stdout_of(c, FETCH % out.port, "200\n"), "proxy|network|Remote end|reset|refused|timed out"),
     "mcp-python-tool": (lambda c: stdout_of(c, TOOL, "plain words\n"),
                         "the client of other servers ended|does not run now"),
 }
@@ -250,9 +250,9 @@ def below_named(s, name):
 @contextlib.contextmanager
 def all_processes(ctx):
     """A service with every kind of process."""
-    with script_tools.Servers() as servers, place() as files, volumes.place() as store:
+    with script_tools.Servers() as servers, place() as files, fuse.place() as store:
         config = servers.config("legacy") + out.config() + "[files]\ndirectory = %s\n" % files
-        with volumes.service(ctx, store, before=config) as s:
+        with fuse.service(ctx, store, before=config) as s:
             yield s
 
 

@@ -5,17 +5,15 @@ with them, and their bounds.
 
 A suite of tests/integration/run."""
 
-import contextlib
 import json
 import os
 import shutil
 import signal
 import stat
 import subprocess
-import tempfile
 
 from disks import flushes
-from fuse import place, wrap
+from fuse import place, service
 from harness import FEW_MODULES, SOMEBODY, Skip, equal, main, test
 from inside import Inside
 from mcpclient import RpcError
@@ -24,15 +22,6 @@ from waits import at_once, until, until_equal
 
 MIB = 1 << 20
 KIB64 = 65536
-
-
-@contextlib.contextmanager
-def service(ctx, store, more="", before="", disk=None, **options):
-    config = "%s[workspace]\nvolume = yes\ndirectory = %s\n%s" % (before, store, more)
-    if not os.path.exists("/dev/fuse"):
-        raise Skip("no /dev/fuse", missing=True)
-    with ctx.private(config, wrap=wrap(store, disk), **options) as s:
-        yield s
 
 
 def run(client, script, volume="data", status="ok", **more):
