@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients of other services than MCP, unmodified and pinned (doors/package-lock.json), against
-the gateway: three versions of E2B's SDK, and its code interpreter. Older code interpreters take
-no address: they go to https://49999-ID.DOMAIN alone."""
+the gateway: JupyterLab's client of kernels, three versions of E2B's SDK, and its code interpreter.
+Older code interpreters take no address: they go to https://49999-ID.DOMAIN alone."""
 
 import json
 import os
@@ -24,11 +24,11 @@ SDKS = {
 }
 
 
-def run_sdk(tools, directory, url, packages):
-    """step -> what went wrong, or None"""
-    done = tools.run(["node", "e2b.mjs", url, *packages], SECONDS, cwd=directory,
-                     env={"E2B_API_KEY": KEY})
-    steps = {said["step"]: said.get("error") for said in map(json.loads, done.stdout.splitlines())}
+def run_client(tools, directory, *argv):
+    """step -> what went wrong, or None. Clients print lines of their own, too."""
+    done = tools.run(["node", *argv], SECONDS, cwd=directory, env={"E2B_API_KEY": KEY})
+    steps = {said["step"]: said.get("error") for said in map(json.loads, (
+        line for line in done.stdout.splitlines() if line.startswith('{"step"')))}
     if not steps or done.returncode != int(any(steps.values())):
         steps["exits"] = "exit status %d: %s" % (done.returncode, done.stderr[-2000:])
     return steps
@@ -49,14 +49,16 @@ def run(build, tools, out, report, wanted):
                 if os.getuid() == 0:
                     os.chmod(place, 0o666)
                 with doors_suite.gateway_on(place, token=KEY) as gateway:
+                    clients = {"jupyterlab": ["jupyter.mjs", gateway.url, KEY]}
                     for version, packages in SDKS.items():
-                        if not wanted.search("e2b " + version):
+                        clients["e2b " + version] = ["e2b.mjs", gateway.url, *packages]
+                    for name, argv in clients.items():
+                        if not wanted.search(name):
                             continue
-                        for step, error in run_sdk(tools, directory, gateway.url,
-                                                   packages).items():
-                            report.tell("e2b %s: %s" % (version, step), error)
+                        for step, error in run_client(tools, directory, *argv).items():
+                            report.tell("%s: %s" % (name, step), error)
                 assert service.stop() == 0, service.log()[-3000:]
             finally:
                 service.remove()
     except Skip as e:
-        report.say("skipped", "e2b", 0, str(e))
+        report.say("skipped", "clients of the gateway", 0, str(e))
