@@ -9,6 +9,7 @@ import os
 import sqlite3
 
 BATCH = 2000			# records between two commits
+TURN = 100			# records between two looks at what else is to be done
 LINE_MAX = 16 << 20
 NUMBER_MAX = 1 << 53
 AGAIN_SECONDS = 5		# after which a reader that ended is started again
@@ -54,6 +55,8 @@ class Records:
                 said = asyncio.create_task(process.stderr.read(4096))
                 while line := await process.stdout.readline():
                     self.take(line)
+                    if self.read % TURN == 0:	# pages have their turns
+                        await asyncio.sleep(0)
                 self.trouble = (await said).decode(errors="replace").strip() or \
                     "the audit log cannot be read"
             except (ValueError, sqlite3.Error, OSError) as e:
