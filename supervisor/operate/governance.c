@@ -42,6 +42,8 @@ struct governance {
 	struct event_base *base;	/* borrowed */
 	struct whole_file *learned;	/* NULL: it is not kept */
 	struct governance_reloads reloads;
+	char *unrecorded;		/* the changes of a reload that need a restart, until it is
+					 * in the audit log; NULL: each reload is */
 };
 
 static const struct policy_subject *
@@ -188,6 +190,7 @@ governance_free(struct governance *g)
 	if (!g)
 		return;
 	ran = g->gate != NULL;
+	governance_record_reload(g);
 	approvals_free(g->approvals);
 	advisories_free(g->advisories);
 	ledger_free(g->ledger);
@@ -282,11 +285,11 @@ explain_refusals(FILE *out, char *const *errors)
 void
 governance_record_reload(struct governance *g)
 {
-	const char *later = g->reloads.text;
-
-	if (g->reloads.last_done)
+	if (g->unrecorded)
 		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
-			    json_pack("{s:b,s:s}", "done", 1, "after_restart", later ? later : ""));
+			    json_pack("{s:b,s:s}", "done", 1, "after_restart", g->unrecorded));
+	free(g->unrecorded);
+	g->unrecorded = NULL;
 }
 
 void
@@ -317,5 +320,7 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 	g->config = config;
 	advisories_load(g->advisories, g->started->packages.advisories);
 	note_reload(g, true, later);
+	governance_record_reload(g);	/* the last one, if it was overtaken */
+	g->unrecorded = xstrdup(later);
 	gate_reload(g->gate, config, watcher->on_done, watcher->arg);
 }
