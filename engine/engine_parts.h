@@ -10,6 +10,7 @@
 
 #include <event2/event_struct.h>
 
+#include "engine/observer.h"
 #include "engine/options.h"
 #include "engine/worker_slots.h"
 #include "host/cgroup.h"
@@ -97,5 +98,14 @@ struct engine {
 	char text[256];				/* of engine_enforcement */
 	unsigned char scratch[SCRATCH_BYTES];
 };
+
+/* Charges processor time, in milliseconds, to the tenant's quota. Returns what is left of it. */
+static inline uint64_t
+engine_charge(const struct engine *engine, const struct tenant *tenant, uint64_t ms)
+{
+	const struct engine_observer *observer = engine->options.observer;
+
+	return observer != NULL ? observer->on_cpu(observer->arg, tenant, ms) : UINT64_MAX;
+}
 
 #endif

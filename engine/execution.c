@@ -301,7 +301,7 @@ static void
 on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct execution *e = arg;
-	uint64_t used;
+	enum stop_reason used_up;
 
 	if (e->state != EXECUTION_RUNNING) {
 		if (e->state == EXECUTION_WAITING)
@@ -320,11 +320,9 @@ on_deadline(evutil_socket_t, short, void *arg)
 		execution_stop(e, STOP_WALL);
 		return;
 	}
-	used = execution_cpu_ms(e);
-	if (used >= e->limits.cpu_ms)
-		execution_stop(e, STOP_CPU);
-	else
-		execution_set_deadline(e, used);
+	used_up = execution_set_deadline(e, execution_cpu_ms(e));
+	if (used_up != STOP_NONE)
+		execution_stop(e, used_up);
 }
 
 static void
@@ -426,7 +424,7 @@ static bool
 is_to_say_where(const struct execution *e, enum stop_reason reason)
 {
 	return !e->request.internal && !e->engine->shutting_down &&
-	       (reason == STOP_WALL || reason == STOP_CPU);
+	       (reason == STOP_WALL || reason == STOP_CPU || reason == STOP_QUOTA);
 }
 
 /* Makes the worker's init end the script and report the files. The run ends with EXITED. */

@@ -209,8 +209,10 @@ answer_tell(struct execution *e, const struct outcome *outcome)
 	const struct engine_observer *observer = e->engine->options.observer;
 	struct engine_event event = event_of(e);
 
-	if (e->observed)
+	if (e->observed) {
+		execution_charge(e);
 		observer->on_end(observer->arg, &event, outcome);
+	}
 	if (e->watcher.on_outcome != NULL)
 		e->watcher.on_outcome(e->watcher.arg, outcome);
 	if (e->observed)

@@ -211,7 +211,16 @@ execution_set_deadline_ms(struct execution *e, uint64_t ms)
 	evtimer_add(&e->deadline, &delay);
 }
 
-void
+uint64_t
+execution_charge(struct execution *e)
+{
+	uint64_t ms = e->facts.cpu_ms - e->usage.charged_ms;
+
+	e->usage.charged_ms = e->facts.cpu_ms;
+	return engine_charge(e->engine, e->tenant, ms);
+}
+
+enum stop_reason
 execution_set_deadline(struct execution *e, uint64_t cpu_used_ms)
 {
 	static unsigned int processors;
@@ -220,12 +229,13 @@ execution_set_deadline(struct execution *e, uint64_t cpu_used_ms)
 		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
 	uint64_t cpu_left =
 		e->limits.cpu_ms > cpu_used_ms ? e->limits.cpu_ms - cpu_used_ms : 0;
+	uint64_t quota_left = execution_charge(e);
 
 	if (processors == 0)
 		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	/* The rest of the processor time lasts at least this long, even if all processors use
-	 * it. */
-	ms = cpu_left / processors;
+	 * it: for the quota, also if all that the tenant runs does. */
+	ms = (cpu_left < quota_left ? cpu_left : quota_left) / processors;
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;
 	wall_left += waits_patience_ms(&e->prompts, clock_us()) +
@@ -234,6 +244,7 @@ execution_set_deadline(struct execution *e, uint64_t cpu_used_ms)
 	if (ms > wall_left)
 		ms = wall_left;
 	execution_set_deadline_ms(e, ms);
+	return cpu_left == 0 ? STOP_CPU : quota_left == 0 ? STOP_QUOTA : STOP_NONE;
 }
 
 void

@@ -19,6 +19,7 @@ struct execution_usage {
 	uint64_t start_us, end_us;	/* of its run; 0: not yet */
 	uint64_t memory_max;		/* the bound for the watchdog: limits.memory_bytes, or
 					 * somewhat more */
+	uint64_t charged_ms;		/* processor time that the observer was told of */
 	struct watchdog_link watchdog;
 };
 
@@ -43,10 +44,15 @@ uint64_t execution_ran_us(const struct execution *execution);
 /* The processor time that it has used until now. */
 uint64_t execution_cpu_ms(struct execution *execution);
 
-/* Set the deadline. The first: in ms milliseconds. The second: at the earliest time at which the
- * execution can have used up its wall time or its processor time. */
+/* Charges the processor time that it has used since the last charge. Returns what is left of its
+ * tenant's quota. */
+uint64_t execution_charge(struct execution *execution);
+
+/* Set the deadline. The first: in ms milliseconds. The second charges the execution, and sets it at
+ * the earliest time at which its wall time, its processor time or its tenant's quota can be used
+ * up. Returns STOP_CPU or STOP_QUOTA if that is so now, or else STOP_NONE. */
 void execution_set_deadline_ms(struct execution *execution, uint64_t ms);
-void execution_set_deadline(struct execution *execution, uint64_t cpu_used_ms);
+enum stop_reason execution_set_deadline(struct execution *execution, uint64_t cpu_used_ms);
 
 /* To be called when a wait has begun or ended: sets the deadline, unless the execution is being
  * stopped. */

@@ -99,10 +99,10 @@ struct engine_observer {
 	/* As on_end, but right after the outcome was delivered: for work that must not delay it. */
 	void (*on_answered)(void *arg, const struct engine_event *event,
 			    const struct outcome *outcome);
-	/* Charges the processor time that a session of the tenant has used between cells. False:
-	 * the tenant's quota is used up, and the session's threads and processes have to be
-	 * stopped. */
-	bool (*on_background)(void *arg, const struct tenant *tenant, uint64_t cpu_ms);
+	/* Charges processor time that the tenant has used, also while something of it still runs.
+	 * Returns what is left of its quota, in milliseconds: 0: what uses more is stopped;
+	 * UINT64_MAX: it has no quota. */
+	uint64_t (*on_cpu)(void *arg, const struct tenant *tenant, uint64_t cpu_ms);
 	/* May be NULL. May be called after the end of its execution. */
 	void (*on_connection)(void *arg, const struct engine_connection *connection);
 	/* NULL: of no interest. */

@@ -127,13 +127,11 @@ enter(struct recipe *r, enum stage stage)
 static bool
 charge(struct recipe *r)
 {
-	const struct engine_observer *observer = r->engine->options.observer;
 	uint64_t now_us = r->worker != NULL ? worker_cpu_us(r->worker) : r->cpu_us;
 	uint64_t ms = now_us > r->cpu_us ? (now_us - r->cpu_us) / 1000 : 0;
 
 	r->cpu_us += ms * 1000;
-	return observer == NULL || observer->on_background == NULL ||
-	       observer->on_background(observer->arg, r->tenant, ms);
+	return engine_charge(r->engine, r->tenant, ms) > 0;
 }
 
 /* Separates the worker from its recipe, which is then in this stage. */

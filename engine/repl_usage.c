@@ -41,7 +41,6 @@ repl_background_begin(struct repl *repl, const struct execution *cell,
 bool
 repl_background_count(struct repl *repl)
 {
-	const struct engine_observer *observer = repl->engine->options.observer;
 	uint64_t now_us, used_us;
 	bool may = true;
 
@@ -55,10 +54,7 @@ repl_background_count(struct repl *repl)
 	repl->background.cpu_left_us -= may ? used_us : repl->background.cpu_left_us;
 	used_us += repl->background.untold_us;
 	repl->background.untold_us = used_us % 1000;
-	if (observer != NULL && observer->on_background != NULL &&
-	    !observer->on_background(observer->arg, repl->tenant, used_us / 1000))
-		may = false;
-	return may;
+	return engine_charge(repl->engine, repl->tenant, used_us / 1000) > 0 && may;
 }
 
 /* ---- idle ---- */

@@ -85,8 +85,8 @@ survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 	return pool->n_kinds / 2;
 }
 
-/* The processor time that a running execution has used so far. Without a cgroup: up to the last
- * look. */
+/* The processor time that a running execution has used so far, and that was not charged yet.
+ * Without a cgroup: up to the last look. */
 static uint64_t
 used_ms(const struct execution *e)
 {
@@ -94,8 +94,9 @@ used_ms(const struct execution *e)
 	uint64_t us = 0;
 
 	if (w->leaf == NULL || cgroup_leaf_cpu(w->leaf, &us) < 0 || us < w->cpu_baseline_us)
-		return e->facts.cpu_ms;
-	return (us - w->cpu_baseline_us) / 1000;
+		return e->facts.cpu_ms - e->usage.charged_ms;
+	us = (us - w->cpu_baseline_us) / 1000;
+	return us > e->usage.charged_ms ? us - e->usage.charged_ms : 0;
 }
 
 static void

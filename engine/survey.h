@@ -43,7 +43,7 @@ struct survey_tenant {
 	unsigned int holders, running, queued, running_max, queued_max;
 	unsigned int sessions, workers;
 	unsigned int volumes;		/* volumes in use: engine/volume.h */
-	uint64_t cpu_ms;		/* of running executions, so far */
+	uint64_t cpu_ms;		/* of running executions, not yet charged */
 	/* Memory of all its workers, if the kernel counts it; otherwise the peaks of running
 	 * executions. */
 	uint64_t memory_bytes;

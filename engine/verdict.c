@@ -89,7 +89,7 @@ HOLDS(stopped_for_output, f->stop == STOP_OUTPUT)
 HOLDS(stopped_for_pids, f->stop == STOP_PIDS || f->stop == STOP_TASKS)
 HOLDS(broke_protocol, f->stop == STOP_PROTOCOL)
 HOLDS(stopped_for_wall, f->stop == STOP_WALL)
-HOLDS(stopped_for_cpu, f->stop == STOP_CPU)
+HOLDS(stopped_for_cpu, f->stop == STOP_CPU || f->stop == STOP_QUOTA)
 HOLDS(ended_badly, !ended_well(f))
 
 /* Did a script without a pids controller end because a fork was refused? Such forks are not
@@ -301,6 +301,13 @@ pids_message(const struct outcome_facts *f, char *m, size_t size)
 		snprintf(m + n, size - (size_t)n, ", then the timeout");
 }
 
+static const char *
+how_it_ended(const struct outcome_facts *f)
+{
+	return f->gave_way ? "; interrupted" : f->interrupted
+	       ? "; killed, because it did not end when it was interrupted" : "";
+}
+
 static void
 time_message(const struct outcome_facts *f, bool cpu, char *m, size_t size)
 {
@@ -308,11 +315,13 @@ time_message(const struct outcome_facts *f, bool cpu, char *m, size_t size)
 
 	time_text(cpu ? f->limits->cpu_ms : f->limits->wall_ms, limit, sizeof(limit));
 	time_text(f->cpu_ms, used, sizeof(used));
-	snprintf(m, size,
-		 cpu ? "processor time limit of %s reached; used %s%s"
-		     : "timeout of %s reached; processor time used %s%s",
-		 limit, used, f->gave_way ? "; interrupted"
-		 : f->interrupted ? "; killed, because it did not end when it was interrupted" : "");
+	if (f->stop == STOP_QUOTA)
+		snprintf(m, size, "quota cpu_seconds_per_hour: the processor time of this hour is "
+			 "used up; this execution used %s%s", used, how_it_ended(f));
+	else
+		snprintf(m, size, cpu ? "processor time limit of %s reached; used %s%s"
+			 : "timeout of %s reached; processor time used %s%s",
+			 limit, used, how_it_ended(f));
 }
 
 static void

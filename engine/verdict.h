@@ -17,6 +17,7 @@ enum stop_reason {
 	STOP_CANCEL,		/* see cancel in struct outcome_facts */
 	STOP_WALL,
 	STOP_CPU,
+	STOP_QUOTA,		/* the tenant's processor time of this hour is used up */
 	STOP_OUTPUT,
 	STOP_MEMORY,		/* by the watchdog, if there is no controller for memory */
 	STOP_PIDS,		/* by the watchdog, if there is no controller for pids */

@@ -876,22 +876,22 @@ gate_on_end(void *arg, const struct engine_event *event, const struct outcome *o
 	assert(account->executions > 0 && account->disk_bytes >= event->disk_bytes);
 	account->executions--;
 	account->disk_bytes -= event->disk_bytes;
-	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(), outcome->cpu_ms);
-	gate_watch(account, ALARM_CPU_SECONDS, (double)outcome->cpu_ms / 1000);
 	if (!event->internal && outcome->status != OUTCOME_OK &&
 	    outcome->status != OUTCOME_CANCELLED)
 		gate_watch(account, ALARM_FAILURES, 1);
 }
 
-static bool
-gate_on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+static uint64_t
+gate_on_cpu(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 {
 	struct account *account = gate_find(arg, tenant_principal(tenant));
-	uint64_t now = clock_ms(), most = account->config->quota.cpu_seconds_per_hour;
+	uint64_t now = clock_ms(), most = account->config->quota.cpu_seconds_per_hour * 1000ULL;
+	uint64_t used;
 
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, now, cpu_ms);
 	gate_watch(account, ALARM_CPU_SECONDS, (double)cpu_ms / 1000);
-	return most == 0 || quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, now, most * 1000) == 0;
+	used = quota_used(&account->cpu, QUOTA_HOUR_SLOT_MS, now);
+	return most == 0 ? UINT64_MAX : used < most ? most - used : 0;
 }
 
 static json_t *
@@ -985,7 +985,7 @@ gate_new(const struct gate_options *options)
 	gate->identity_seconds = options->config->service.identity_seconds;
 	gate->takes_unknown = options->config->service.unknown_uids == UNKNOWN_UIDS_ALLOW;
 	gate->observer = (struct engine_observer){ .on_start = gate_on_start, .on_end = gate_on_end,
-						   .on_background = gate_on_background,
+						   .on_cpu = gate_on_cpu,
 						   .on_answered = gate_on_answered,
 						   .on_connection = gate_on_connection,
 						   .arg = gate };

@@ -147,7 +147,6 @@ metrics_on_end(void *arg, const struct engine_event *event, const struct outcome
 		histogram_add(&metrics->ran[outcome->status], event->ran_us);
 	}
 	count->executions++;
-	count->cpu_ms += outcome->cpu_ms;
 	count->limits_hit += outcome_is_limit(outcome->status);
 	count->imports_refused += outcome->n_refused_imports > 0;
 	metrics->imports_refused += outcome->n_refused_imports > 0;
@@ -164,15 +163,15 @@ metrics_on_answered(void *arg, const struct engine_event *event, const struct ou
 		metrics->next->on_answered(metrics->next->arg, event, outcome);
 }
 
-static bool
-metrics_on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+static uint64_t
+metrics_on_cpu(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 {
 	struct metrics *metrics = arg;
 
 	if (cpu_ms > 0)
 		count_of(metrics, tenant_principal(tenant))->cpu_ms += cpu_ms;
-	return !metrics->next || !metrics->next->on_background ||
-	       metrics->next->on_background(metrics->next->arg, tenant, cpu_ms);
+	return metrics->next ? metrics->next->on_cpu(metrics->next->arg, tenant, cpu_ms)
+			     : UINT64_MAX;
 }
 
 static void
@@ -251,7 +250,7 @@ metrics_new(void)
 	metrics->observer = (struct engine_observer){ .on_start = metrics_on_start,
 						      .on_end = metrics_on_end,
 						      .on_answered = metrics_on_answered,
-						      .on_background = metrics_on_background,
+						      .on_cpu = metrics_on_cpu,
 						      .on_connection = metrics_on_connection,
 						      .on_input = metrics_on_input,
 						      .on_tool_call = on_tool_call,

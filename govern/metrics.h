@@ -30,7 +30,7 @@ const struct engine_observer *metrics_observer(struct metrics *metrics,
 
 struct metrics_tenant {
 	uint64_t executions;		/* that have ended */
-	uint64_t cpu_ms;		/* of these, and of sessions between cells */
+	uint64_t cpu_ms;		/* of all that runs for it */
 	uint64_t limits_hit;
 	uint64_t imports_refused;	/* executions of which an import was refused */
 };

@@ -653,19 +653,42 @@ on_event(void *arg, const struct engine_event *event, const struct outcome *outc
 	(void)outcome;
 }
 
-static bool
-on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+static uint64_t quota_ms = UINT64_MAX, charged_ms;
+
+static uint64_t
+on_cpu(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 {
 	(void)arg;
 	(void)tenant;
-	(void)cpu_ms;
-	return true;
+	charged_ms += cpu_ms;
+	return quota_ms == UINT64_MAX || charged_ms < quota_ms ? quota_ms - charged_ms : 0;
 }
 
 static const struct engine_observer observer = {
 	.on_start = on_start, .on_end = on_event, .on_answered = on_event,
-	.on_background = on_background,
+	.on_cpu = on_cpu,
 };
+
+/* The script's own limit is far away. All that it used is charged, once. */
+static void
+a_script_ends_with_its_tenants_quota(void **state)
+{
+	struct execution_request request = rig_request();
+	struct rig_result r;
+
+	(void)state;
+	settle(1);
+	request.limits.cpu_ms = request.limits.wall_ms = RIG_PATIENCE_MS;
+	charged_ms = 0;
+	quota_ms = 300;
+	rig_start(&r, "while True: pass", &request);
+	rig_turn_until(&r.over);
+	quota_ms = UINT64_MAX;
+	rig_assert_status(&r, OUTCOME_CPU_LIMIT);
+	assert_non_null(strstr(r.message, "quota cpu_seconds_per_hour"));
+	assert_int_equal(charged_ms, r.cpu_ms);
+	assert_in_range(r.cpu_ms, 300, RIG_PATIENCE_MS - 1);
+}
 
 /* While its record is written, a call has its warm worker. The next one would be made at the very
  * moment at which the call may run. */
@@ -920,6 +943,7 @@ run_group(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_is_answered),
 		cmocka_unit_test(a_held_call_makes_no_worker),
+		cmocka_unit_test(a_script_ends_with_its_tenants_quota),
 		cmocka_unit_test(failures_are_told_apart),
 		cmocka_unit_test(input_and_arguments_arrive),
 		cmocka_unit_test(unknown_profile_is_refused),

@@ -78,6 +78,8 @@ static const struct a_case cases[] = {
 	{ "timeout, it did not listen", F(.stop = STOP_WALL, .interrupted = true), OUTCOME_TIMEOUT, 137, 9,
 	  "; killed, because it did not end when it was interrupted" },
 	{ "cpu", F(.stop = STOP_CPU, .cpu_ms = 10050), OUTCOME_CPU_LIMIT, 137, 9, "10 s reached; used 10.05 s" },
+	{ "quota", F(.stop = STOP_QUOTA, .cpu_ms = 1500), OUTCOME_CPU_LIMIT, 137, 9,
+	  "quota cpu_seconds_per_hour: the processor time of this hour is used up; this execution used 1.50 s" },
 	{ "SIGXCPU", F(ENDED(SIGNALLED(SIGXCPU)), .cpu_ms = 10000), OUTCOME_CPU_LIMIT, 152, 24, NULL },
 	{ "SIGXCPU by itself", F(ENDED(SIGNALLED(SIGXCPU)), .cpu_ms = 20), OUTCOME_KILLED, 152, 24, NULL },
 	{ "output", F(.stop = STOP_OUTPUT), OUTCOME_OUTPUT_LIMIT, 137, 9, "64 MiB" },

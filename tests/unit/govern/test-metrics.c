@@ -108,7 +108,7 @@ sums_are_exact(void **state)
 /* ---- counters ---- */
 
 struct heard {
-	unsigned int started, ended, answered, background, connections, questions, calls;
+	unsigned int started, ended, answered, cpu_ms, connections, questions, calls;
 	int verdict;		/* of on_start */
 };
 
@@ -139,14 +139,14 @@ hear_answered(void *arg, const struct engine_event *event, const struct outcome 
 	((struct heard *)arg)->answered++;
 }
 
-static bool
-hear_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+static uint64_t
+hear_cpu(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
 {
 	struct heard *heard = arg;
 
 	(void)tenant;
-	heard->background += cpu_ms;
-	return heard->background < 1000;
+	heard->cpu_ms += cpu_ms;
+	return heard->cpu_ms < 3000 ? 3000 - heard->cpu_ms : 0;
 }
 
 static void
@@ -182,7 +182,7 @@ set_up(struct rig *rig)
 {
 	*rig = (struct rig){ .metrics = metrics_new() };
 	rig->next = (struct engine_observer){ hear_start, hear_end, hear_answered,
-					      hear_background, hear_connection, hear_input,
+					      hear_cpu, hear_connection, hear_input,
 					      hear_tool_call, &rig->heard };
 	rig->front = metrics_observer(rig->metrics, &rig->next);
 }
@@ -196,6 +196,7 @@ run(const struct rig *rig, const char *principal, enum outcome_status status, ui
 
 	if (rig->front->on_start(rig->front->arg, &event, NULL) < 0)
 		return;
+	rig->front->on_cpu(rig->front->arg, &tenant, cpu_ms);
 	rig->front->on_end(rig->front->arg, &event, &outcome);
 	rig->front->on_answered(rig->front->arg, &event, &outcome);
 }
@@ -244,8 +245,9 @@ everything_is_passed_on_and_counted(void **state)
 	metrics_free(rig.metrics);
 }
 
+/* While something runs, and between cells. */
 static void
-time_between_cells_counts(void **state)
+processor_time_counts_when_it_is_charged(void **state)
 {
 	struct tenant tenant = { .principal = (char *)"uid:1" };
 	struct rig rig;
@@ -253,10 +255,10 @@ time_between_cells_counts(void **state)
 	(void)state;
 	set_up(&rig);
 	run(&rig, "uid:1", OUTCOME_OK, 500);
-	assert_true(rig.front->on_background(rig.front->arg, &tenant, 900));
-	assert_false(rig.front->on_background(rig.front->arg, &tenant, 100));
-	assert_int_equal(rig.heard.background, 1000);
-	assert_says(&rig, "mcp_python_tenant_cpu_seconds_total{tenant=\"uid:1\"} 1.500000\n");
+	assert_int_equal(rig.front->on_cpu(rig.front->arg, &tenant, 2400), 100);
+	assert_int_equal(rig.front->on_cpu(rig.front->arg, &tenant, 100), 0);
+	assert_int_equal(rig.heard.cpu_ms, 3000);
+	assert_says(&rig, "mcp_python_tenant_cpu_seconds_total{tenant=\"uid:1\"} 3.000000\n");
 	metrics_free(rig.metrics);
 }
 
@@ -403,7 +405,7 @@ main(void)
 		cmocka_unit_test(histograms_are_cumulative),
 		cmocka_unit_test(sums_are_exact),
 		cmocka_unit_test(everything_is_passed_on_and_counted),
-		cmocka_unit_test(time_between_cells_counts),
+		cmocka_unit_test(processor_time_counts_when_it_is_charged),
 		cmocka_unit_test(calls_of_tools_are_counted),
 		cmocka_unit_test(what_never_ran_has_no_time),
 		cmocka_unit_test(refused_imports_are_counted_once_per_execution),
