@@ -459,7 +459,8 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     status, raised, result, told = attempt(
         script, names, value_max, imports, tell_names, environment, variables)
     imported = imported_modules() if environment > 0 or Session.packages else None
-    tell_elsewhere()
+    if not elsewhere_is_empty():
+        tell_elsewhere()
     if end(names):
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, told, refused_imports(),

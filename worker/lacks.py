@@ -290,8 +290,10 @@ def tell_installs(value):
     """Says that nothing was installed, if a result of subprocess shows a try whose output nobody may
     have seen. value: of the last line."""
     try:
-        kind = getattr(sys.modules.get("subprocess"), "CompletedProcess", None)
-        for one in (value, *main_module.__dict__.values()) if kind else ():
+        if "subprocess" not in sys.modules:
+            return
+        kind = sys.modules["subprocess"].CompletedProcess
+        for one in (value, *main_module.__dict__.values()):
             if type(one) is kind and one.returncode and one not in Told.installs \
                     and INSTALLS.search(command_text(one.args)):
                 Told.installs.add(one)
@@ -309,17 +311,12 @@ def tell_unclosed(text):
                   % (text.count("\n", 0, opened.start()) + 1))
 
 
-EMPTY_BYTES = 40  # the size of an empty directory of a tmpfs; each name adds to it
-
-
 def tell_elsewhere():
     """Says which files the script has left where nobody finds them. Nothing, if the script has
-    replaced what this needs. To list both places would take a tenth of the time of a short script."""
+    replaced what this needs."""
     found = []
     try:
         for place in "/tmp", os.environ.get("HOME", "/tmp"):
-            if stat(place).st_size == EMPTY_BYTES:
-                continue
             with os.scandir(place) as entries:
                 found += (entry.path for entry in entries
                           if not entry.name.startswith((".", "tmp")) and "." in entry.name
