@@ -449,7 +449,8 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     one may find one (worker/installed.py).
 
     Returns (exit code, raised, repr, json, cut, exact, type, message, traceback, line,
-    undisplayed, names, refused imports, imported modules). Texts are bytes; a missing one is None.
+    undisplayed, names, refused imports, imported modules, time of imports). Texts are bytes; a
+    missing one is None.
     """
     global FILE
     FILE = name or FILE
@@ -464,7 +465,7 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     if end(names):
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, told, refused_imports(),
-            imported)
+            imported, take_import_us())
 
 
 def attempt(script, names, value_max, imports, tell_names, environment, variables=None):
@@ -479,8 +480,12 @@ def attempt(script, names, value_max, imports, tell_names, environment, variable
             use_environment()
         text = decode(script)
         remember_source(text)
-        tell_unclosed(text)
-        code, python = compile_lenient(text, imports, not tell_names)
+        if METADATA in text:
+            tell_unclosed(text)
+        try:
+            code, python = compile_script(text, may_be_quiet=not tell_names), text
+        except SyntaxError:
+            code, python = compile_lenient(text, imports, not tell_names)
         if environment or may_ask_module():
             Imported.text, Imported.before = python, frozenset(sys.modules)
         if imports is not None:
@@ -508,7 +513,8 @@ def tell(caught, value, value_max):
     if sys.getrecursionlimit() < 1000:
         sys.setrecursionlimit(1000)
     status, result = 0, [None] * 8
-    tell_installs(value)
+    if is_loaded("subprocess"):
+        tell_installs(value)
     if caught is None:
         if value is not None:
             result[:4] = show(value, value_max)
@@ -518,8 +524,16 @@ def tell(caught, value, value_max):
     else:
         status = 130 if isinstance(caught, KeyboardInterrupt) else 1
         result[4:] = report(caught, value_max)
-    show_open_figures()
+    if is_loaded("matplotlib._pylab_helpers"):
+        show_open_figures()
     return status, caught is not None and not isinstance(caught, SystemExit), result
+
+
+def is_loaded(name):
+    try:
+        return name in sys.modules
+    except BaseException:  # the script may have replaced it
+        return False
 
 
 def exit_code(e):
@@ -561,7 +575,8 @@ release = eval(compile("lambda function, *arguments: function(*arguments)", "sys
 
 def clear_names(names):
     """Releases the script's objects, in CPython's order."""
-    remember_error(None, None, None)
+    if "last_value" in sys.__dict__:
+        remember_error(None, None, None)
     release(clear_dict, names)
     release(gc.collect, 1)
 
@@ -686,7 +701,8 @@ def run_cell(number, script, value_max, has_stdin):
         renew_packages()
         text = decode(script)
         remember_source(text)
-        tell_unclosed(text)
+        if METADATA in text:
+            tell_unclosed(text)
         remember_text(number, text)
         reload_changed()
         code = compile_cell(text, Session.future)
@@ -721,7 +737,8 @@ def run_cell(number, script, value_max, has_stdin):
     close_figures()
     if flush_output():
         status = 120
-    return (status, raised, *result, Shown.undisplayed or None, None, None, imported)
+    return (status, raised, *result, Shown.undisplayed or None, None, None, imported,
+            take_import_us())
 
 
 # ---- the event loop of a session -----------------------------------------------------

@@ -235,7 +235,7 @@ dict_clearer(void)
 	return PyCFunction_New(&method, NULL);
 }
 
-#define EMPTY_BYTES 40		/* the size of an empty directory of a tmpfs; each name adds to it */
+#define EMPTY_BYTES 40		/* an empty directory of a tmpfs; each name adds to it */
 
 /* Are /tmp and the home directory empty? To list them, or to look at their sizes in Python, would
  * take a tenth of the time of a short script. */
@@ -255,7 +255,8 @@ elsewhere_is_empty(PyObject *, PyObject *)
 static PyObject *
 elsewhere_looker(void)
 {
-	static PyMethodDef method = { "elsewhere_is_empty", elsewhere_is_empty, METH_NOARGS, NULL };
+	static PyMethodDef method = { "elsewhere_is_empty", elsewhere_is_empty, METH_NOARGS,
+				      NULL };
 
 	return PyCFunction_New(&method, NULL);
 }
@@ -624,21 +625,6 @@ interpreter_learned(struct msg_strs *unlearned_r, uint64_t *untried_r)
 	return learned;
 }
 
-/* The time of imports, for the choice of later workers. */
-static void
-take_import_us(struct msg_done *done)
-{
-	PyObject *none = PyTuple_New(0), *spent = interpreter_call_python("take_import_us", none);
-
-	done->has_import_us = spent && PyLong_Check(spent);
-	if (done->has_import_us)
-		done->import_us = (uint32_t)PyLong_AsUnsignedLongMask(spent);
-	done->has_import_us = done->import_us > 0;
-	PyErr_Clear();
-	Py_XDECREF(none);
-	Py_XDECREF(spent);
-}
-
 /* bootstrap.run itself failed: memory ran out, or a signal handler of the script raised at the
  * very end. */
 static void
@@ -673,7 +659,7 @@ offer_tools(const struct msg_run *run)
 	Py_XDECREF(result);
 }
 
-/* The lists at the end of the tuple of a script or a cell. */
+/* The end of the tuple of a script or a cell: lists, and the time of imports. */
 static void
 take_lists(PyObject *result, struct msg_done *done)
 {
@@ -683,6 +669,8 @@ take_lists(PyObject *result, struct msg_done *done)
 					       REFUSED_IMPORTS_MAX, &done->refused_imports);
 	done->has_imported = take_texts(PyTuple_GET_ITEM(result, 13), imported, IMPORTED_MAX,
 					&done->imported);
+	done->import_us = (uint32_t)PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(result, 14));
+	done->has_import_us = done->import_us > 0;
 }
 
 /* Begins a run: enables the messages that the script's process may send from now on. */
@@ -743,10 +731,9 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	result = interpreter_call_python("run", args);
 	where_end();
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 14) {
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 15) {
 		take_result(result, &done);
 		take_lists(result, &done);
-		take_import_us(&done);
 	} else {
 		take_failure(&done);
 	}
@@ -906,11 +893,10 @@ call_in_session(const char *name, PyObject *args, const struct msg_run *run,
 	where_end();
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) &&
-	    (PyTuple_GET_SIZE(result) == 11 || PyTuple_GET_SIZE(result) == 14)) {
+	    (PyTuple_GET_SIZE(result) == 11 || PyTuple_GET_SIZE(result) == 15)) {
 		take_result(result, &done);
-		if (PyTuple_GET_SIZE(result) == 14)
+		if (PyTuple_GET_SIZE(result) == 15)
 			take_lists(result, &done);
-		take_import_us(&done);
 	} else {
 		take_failure(&done);
 	}

@@ -55,6 +55,7 @@ IN_SCRIPT, IN_CELL = ", or give it in the argument stdin", ", or use run_script,
 LABELS_MOST, LABELS_READ, LABELS_BYTES = 20, 2000, 600  # of a table
 # An opening line of inline metadata, and a whole block.
 OPENED = re.compile(r"^# /// script\r?$", re.M)
+METADATA = "# /// script"  # what a text has that may have such a line
 BLOCK = re.compile(r"# /// script\r?\n(?:#(?: .*)?\n)*# ///\r?(?:\n|$)")
 
 
@@ -290,8 +291,6 @@ def tell_installs(value):
     """Says that nothing was installed, if a result of subprocess shows a try whose output nobody may
     have seen. value: of the last line."""
     try:
-        if "subprocess" not in sys.modules:
-            return
         kind = sys.modules["subprocess"].CompletedProcess
         for one in (value, *main_module.__dict__.values()):
             if type(one) is kind and one.returncode and one not in Told.installs \
@@ -305,7 +304,7 @@ def tell_installs(value):
 
 def tell_unclosed(text):
     """Says that a block of inline metadata has no end. It counts as a comment."""
-    opened = OPENED.search(text) if "# /// script" in text else None
+    opened = OPENED.search(text)
     if opened and not BLOCK.match(text, opened.start()):
         to_stderr("(line %d: the block # /// script has no end # ///, so it is ignored)\n"
                   % (text.count("\n", 0, opened.start()) + 1))

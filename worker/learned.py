@@ -776,6 +776,7 @@ def learned_module(name):
 
 
 def take_import_us():
-    """The time that imports of learnable modules have taken since the last call."""
+    """The time that imports of learnable modules have taken since the last call: for the choice of
+    later workers."""
     spent, Learned.spent, Learned.started = Learned.spent, 0.0, 0
     return min(int(spent * 1e6), 0xFFFFFFFF)

@@ -350,15 +350,13 @@ def compile_notebook(text, future, commands=True, may_be_quiet=True):
 
 
 def compile_lenient(text, imports, may_be_quiet):
-    """As compile_script, for a script that may be written like a cell. With a list of imports it
-    has no commands, which import what they need. Returns the code, and the text as Python."""
-    try:
-        return compile_script(text, may_be_quiet=may_be_quiet), text
-    except SyntaxError:
-        code = compile_notebook(text, 0, imports is None, may_be_quiet)
-        if code is None:
-            raise
-        return code, Session.python
+    """Called when compile_script has refused a script, which may be written like a cell. With a list
+    of imports it has no commands, which import what they need. Returns the code, and the text as
+    Python; else raises the error again."""
+    code = compile_notebook(text, 0, imports is None, may_be_quiet)
+    if code is None:
+        raise
+    return code, Session.python
 
 
 def compile_cell(text, future):

@@ -468,9 +468,7 @@ def show_result(value):
 
 def show_open_figures():
     try:
-        helpers = sys.modules.get("matplotlib._pylab_helpers")
-        if helpers is None:
-            return
+        helpers = sys.modules["matplotlib._pylab_helpers"]
         for manager in helpers.Gcf.get_all_fig_managers():
             show_figure(manager.canvas.figure)
     except BaseException:
