@@ -324,6 +324,7 @@ MCP_TESTS = \
 	tests/unit/govern/test-metrics \
 	tests/unit/mcp/test-mcp \
 	tests/unit/tools/test-files \
+	tests/unit/tools/test-install-build \
 	tests/unit/tools/test-media \
 	tests/unit/tools/test-results \
 	tests/unit/tools/test-job \
@@ -393,6 +394,9 @@ tests_unit_mcp_test_jsonrpc_LDADD = $(MCP_TEST_LDADD)
 tests_unit_tools_test_owned_SOURCES = tests/unit/tools/test-owned.c
 tests_unit_tools_test_owned_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_owned_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_install_build_SOURCES = tests/unit/tools/test-install-build.c
+tests_unit_tools_test_install_build_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_install_build_LDADD = $(MCP_TEST_LDADD)
 tests_unit_tools_test_set_SOURCES = tests/unit/tools/test-set.c
 tests_unit_tools_test_set_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_set_LDADD = $(MCP_TEST_LDADD)
