@@ -10,7 +10,7 @@
 
 #include "policy/config.h"
 
-#define KEYS_MAX 256		/* rows in keys.c */
+#define KEYS_MAX 256		/* rows of keys.def */
 #define TENANTS_MAX 4096	/* sections */
 
 struct config_said {
@@ -58,7 +58,7 @@ struct config_origin {
 /* All sections of one kind that has names, such as [profile NAME]: an array of structs with their
  * keys. Each struct begins with the name. */
 struct config_section {
-	const char *section;	/* the kind, "profile": the section of the keys in keys.c */
+	const char *section;	/* the kind, "profile": the section of the keys in keys.def */
 	char *first;		/* the first of n structs */
 	size_t size, name_size, n;
 	size_t *count;		/* n, where it is kept */

@@ -32,13 +32,8 @@ static enum shape
 shape_of(const struct key *key)
 {
 	static const enum shape shapes[KEY_KIND_COUNT] = {
-		[KEY_U32] = SHAPE_U32, [KEY_U64] = SHAPE_U64, [KEY_BYTES] = SHAPE_U64,
-		[KEY_BOOL] = SHAPE_BOOL, [KEY_CHOICE] = SHAPE_CHOICE,
-		[KEY_PATH] = SHAPE_STRING, [KEY_NAME] = SHAPE_STRING, [KEY_WORD] = SHAPE_STRING,
-		[KEY_ADDRESS] = SHAPE_STRING, [KEY_HEADER] = SHAPE_STRING,
-		[KEY_URI] = SHAPE_STRING, [KEY_SERVER_URL] = SHAPE_STRING,
-		[KEY_TARGET] = SHAPE_STRING, [KEY_ID] = SHAPE_STRING,
-		[KEY_VERSION] = SHAPE_STRING,
+#define KIND(kind, shape) [KEY_##kind] = SHAPE_##shape,
+#include "policy/keys.def"
 	};
 
 	return shapes[key->kind];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of the configuration file. Each key has a row in a table: the place of its value in the
- * struct, its range, and its default. policy/keys.c has the rows; policy/key_value.c reads, checks
- * and prints values by them.
+ * struct, its range, and its default. policy/keys.def has the rows; policy/key_value.c reads,
+ * checks and prints values by them.
  */
 #ifndef POLICY_KEYS_H
 #define POLICY_KEYS_H
@@ -13,40 +13,10 @@
 
 struct why;
 
+/* The kinds of values, with their forms: policy/keys.def. */
 enum key_kind {
-	KEY_U32,	/* a number, multiplied by unit */
-	KEY_U64,
-	KEY_BYTES,	/* U64; in the file optionally followed by K, M or G */
-	KEY_PATH,	/* absolute; empty: NULL */
-	KEY_NAME,	/* of a user */
-	KEY_ADDRESS,	/* a numeric address and a port: 127.0.0.1:80, [::1]:80; empty: NULL */
-	KEY_BOOL,	/* yes or no */
-	KEY_MODULES,	/* words: Python's dotted names */
-	KEY_PATHS,	/* words: absolute paths */
-	KEY_HOSTS,	/* words: NAME or NAME:PORT */
-	KEY_ORIGINS,	/* words: http://NAME or https://NAME, optionally with a port */
-	KEY_HEADER,	/* the name of an HTTP header; empty: NULL */
-	KEY_URI,	/* begins with http:// or https://; empty: NULL */
-	KEY_SERVER_URL,	/* as KEY_URI, or unix:PATH[:TARGET]; empty: NULL */
-	KEY_SCOPES,	/* words: of OAuth */
-	KEY_ID,		/* printable ASCII without blanks; empty: NULL */
-	KEY_VERSION,	/* of Python, 3 or 3.11 or 3.11.2; empty: NULL */
-	KEY_RULES,	/* words: rules of policy/network.h */
-	KEY_TARGET,	/* HOST or HOST:PORT, a target of policy/network.h; empty: NULL */
-	KEY_RANGES,	/* words: ADDRESS or ADDRESS/BITS */
-	KEY_TOOLSETS,	/* words: names of sets of tools */
-	KEY_CHOICE,	/* U32: 1 for the first of the row's choices, and so on; empty: 0, not set
-			 */
-	KEY_WHO,	/* words: uid:N, user:NAME, group:NAME, token:NAME, sub:NAME, or self */
-	KEY_PACKAGES,	/* words: NAME or NAME with version specifiers; commas do not separate words
-			 */
-	KEY_URIS,	/* words: as KEY_URI */
-	KEY_PROFILES,	/* words: names of profiles */
-	KEY_COMMAND,	/* words: a program's path and arguments, separated only by blanks */
-	KEY_SERVERS,	/* words: names of other MCP servers, or * */
-	KEY_TOOLS,	/* words: SERVER.TOOL, with the wildcards * and ? */
-	KEY_SECRETS,	/* words: names of [secret NAME], or * */
-	KEY_WORD,	/* letters, digits, "_", "-" and "."; empty: NULL */
+#define KIND(kind, shape) KEY_##kind,
+#include "policy/keys.def"
 	KEY_KIND_COUNT
 };
 

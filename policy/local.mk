@@ -11,7 +11,7 @@ libpolicy_a_SOURCES = \
 	policy/imports.c policy/imports.h \
 	policy/key_value.c \
 	policy/learnable.c policy/learnable.h \
-	policy/keys.c policy/keys.h \
+	policy/keys.c policy/keys.h policy/keys.def \
 	policy/limits.c policy/limits.h \
 	policy/look_alike.c \
 	policy/marker.c \

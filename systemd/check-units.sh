@@ -15,9 +15,9 @@ bad() { echo "check-units: $*" >&2; status=1; }
 # Every key of the table stands in the installed file, commented out, with its default.
 conf=$srcdir/systemd/mcp-pythond.conf
 grep -v '^#' "$conf" | grep '=' && bad "the installed configuration sets something"
-sed -nE 's/^\t([A-Z]+_)*KEY\(("[a-z-]+", *)?"([a-z_]+)",.* ("([^"]*)"|BASIC_[A-Z]+)\),$/\3 = \5/p' \
-	"$srcdir/policy/keys.c" | sed 's/ *$//' >"$work/table"
-[ "$(wc -l <"$work/table")" -gt 20 ] || bad "cannot read the table in policy/keys.c"
+sed -nE 's/^\t([A-Z]+_)*KEY\(("[a-z-]+", *)?"([a-z_]+)",.* ("([^"]*)"|BASIC_[A-Z]+)\)$/\3 = \5/p' \
+	"$srcdir/policy/keys.def" | sed 's/ *$//' >"$work/table"
+[ "$(wc -l <"$work/table")" -gt 20 ] || bad "cannot read the table in policy/keys.def"
 while read -r key rest; do
 	case $key in
 	modules | basic) grep -q "^#$key = " "$conf" ;;

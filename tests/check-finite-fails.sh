@@ -31,10 +31,11 @@ expect() {
 }
 
 expect ''
-own policy/keys.c
-sed -i '/"pool", "warm", /s/"warm"/"lukewarm"/' "$work/policy/keys.c"
+own policy/keys.def
+sed -i '/"pool", "warm", /s/"warm"/"lukewarm"/' "$work/policy/keys.def"
 expect '[pool] lukewarm is in no row'
 expect 'there is no [pool] warm'
+own policy/keys.def
 own policy/keys.c
 echo '#define WISHES_MAX 3' >>"$work/policy/keys.c"
 expect 'policy/keys.c: WISHES_MAX is in no row'

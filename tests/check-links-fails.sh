@@ -10,7 +10,7 @@ mkdir "$work/tests" "$work/bench" "$work/proto" "$work/policy"
 copy() {
 	cp "$here"/*.md "$work" && cp -R "$here/doc" "$work" && cp "$here/tests/README.md" "$work/tests" &&
 		cp "$here/bench/RESULTS.md" "$work/bench" && cp "$here/proto/messages.def" "$work/proto" &&
-		cp "$here/policy/keys.c" "$work/policy" && chmod -R u+w "$work" || exit 1
+		cp "$here/policy/keys.def" "$work/policy" && chmod -R u+w "$work" || exit 1
 }
 
 # expect TEXT: the check fails and says so; the copy is made anew.

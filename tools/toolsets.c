@@ -30,7 +30,7 @@
 
 #define SET_TOOLS_MAX 16
 
-/* policy/keys.c knows the names too. */
+/* policy/keys.def knows the names too. */
 static const struct {
 	const char *name;
 	const struct tool *tool[SET_TOOLS_MAX];		/* up to the first NULL */
