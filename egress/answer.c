@@ -28,6 +28,19 @@ answer_end(struct answer *a)
 	a->held = NULL;
 }
 
+void
+answer_move(struct evbuffer *out, struct evbuffer *in, size_t n)
+{
+	while (n > 0) {
+		size_t some = evbuffer_get_contiguous_space(in);
+
+		some = some < n ? some : n;
+		evbuffer_add(out, evbuffer_pullup(in, (ev_ssize_t)some), some);
+		evbuffer_drain(in, some);
+		n -= some;
+	}
+}
+
 bool
 answer_is_over(const struct answer *a)
 {
@@ -117,7 +130,7 @@ give_out(struct answer *a, struct evbuffer *out, bool is_end)
 		return;
 	if (a->body.kind == HEAD_BODY_CHUNKED)
 		evbuffer_add_printf(out, "%zx\r\n", n);
-	evbuffer_remove_buffer(a->held, out, n);
+	answer_move(out, a->held, n);
 	if (a->body.kind == HEAD_BODY_CHUNKED)
 		evbuffer_add(out, "\r\n", 2);
 }
@@ -136,7 +149,7 @@ take_content(struct answer *a, struct evbuffer *in)
 		if (head_body_take(&a->body, bytes, n, &taken, &a->over) < 0)
 			return -400;
 		if (content > 0)
-			evbuffer_remove_buffer(in, a->held, taken);
+			answer_move(a->held, in, taken);
 		else
 			evbuffer_drain(in, taken);
 	}
@@ -147,7 +160,7 @@ static const char *
 take_body(struct answer *a, struct evbuffer *in, struct evbuffer *out, bool ended)
 {
 	if (a->is_open_ended) {
-		evbuffer_add_buffer(a->held, in);
+		answer_move(a->held, in, evbuffer_get_length(in));
 		a->over = ended;
 	} else if (take_content(a, in) < 0) {
 		return "its answer has wrong chunks";

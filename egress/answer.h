@@ -38,6 +38,10 @@ void answer_end(struct answer *answer);	/* zeroed is fine */
 bool answer_take(struct answer *answer, struct evbuffer *in, struct evbuffer *out, bool ended,
 		 const char **why_r);
 
+/* Moves the first n bytes by copying: what libevent moves keeps the block that it was read into,
+ * which has kilobytes also for a single byte. */
+void answer_move(struct evbuffer *out, struct evbuffer *in, size_t n);
+
 /* Has the script got the whole answer? */
 bool answer_is_over(const struct answer *answer);
 

@@ -12,6 +12,7 @@
  * connection, and bytes that the script sends after its request are dropped. */
 #include "egress/proxy.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +37,15 @@
 #define DIAL_MS 15000		/* for a name and its addresses */
 #define GREET_MS 15000		/* for the beginning of TLS */
 #define FAREWELL_MS 2000	/* for a script to read a refusal */
-#define BUFFER_MAX 65536	/* bytes that wait for one side, before reading from the other
-				 * stops */
+#define BUFFER_MAX 32768	/* bytes that wait for one side, before reading from the other
+				 * stops; also what is read before it is passed on */
+#define TLS_BYTES (96 << 10)	/* of OpenSSL, with the origin's certificates */
 #define STATUS_LINE_MAX 1024
+
+/* For each side: what waits, what was just read, and unused space in their blocks. */
+static_assert(2 * (2 * BUFFER_MAX + BUFFER_MAX / 2) + TLS_BYTES <= PROXY_CONNECTION_MAX,
+	      "a connection fits into its memory");
+static_assert(BUFFER_MAX >= HEAD_MAX, "a head can be read");
 
 enum state { HEAD, DIAL, GREET, RELAY, FAREWELL };
 
@@ -328,7 +335,7 @@ move_body(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 
 		if (head_body_take(&c->body, bytes, len, &taken, &c->body_over) < 0)
 			return false;
-		evbuffer_remove_buffer(in, out, taken);
+		answer_move(out, in, taken);
 	}
 	evbuffer_drain(in, evbuffer_get_length(in));
 	return true;
@@ -344,7 +351,7 @@ relay_request(struct connection *c)
 	if (n > 0 && !connection_count(c, &c->sent, n))
 		return;
 	if (c->head.connect) {
-		evbuffer_add_buffer(out, in);
+		answer_move(out, in, n);
 	} else if (!move_body(c, in, out)) {
 		c->verdict = EGRESS_BAD_REQUEST;
 		connection_end(c);
@@ -416,7 +423,7 @@ relay_answer(struct connection *c)
 	}
 	if (n > 0 && !connection_count(c, &c->received, n))
 		return false;
-	evbuffer_add_buffer(out, in);
+	answer_move(out, in, evbuffer_get_length(in));
 	connection_pace(&c->origin, &c->script);
 	return true;
 }

@@ -20,6 +20,7 @@
 #include <seccomp.h>
 
 #include "base/own.h"
+#include "egress/proxy.h"
 
 /* Not in the oldest supported kernel headers. */
 #define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
@@ -28,8 +29,6 @@
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0)		/* ABI 6 */
 #define SCOPE_SIGNAL (1ULL << 1)
 #define ABI_NEWEST 6
-
-#define DATA_MAX (1UL << 30)
 
 /* ---- capabilities and limits ---- */
 
@@ -57,7 +56,7 @@ set_limits(void)
 	} limits[] = {
 		{ RLIMIT_MEMLOCK, 0 }, { RLIMIT_MSGQUEUE, 0 },
 #ifndef WITH_SANITIZERS
-		{ RLIMIT_DATA, DATA_MAX },
+		{ RLIMIT_DATA, PROXY_DATA_MAX },
 #endif
 	};
 

@@ -136,11 +136,12 @@ open_dns(struct event_base *base, const struct msg_egress_configure *configure)
 	return dns;
 }
 
-/* Two descriptors for each connection, and one for a connection being made. */
+/* There are two descriptors for each connection, and memory for all. */
 static unsigned int
 connections_max(void)
 {
 	struct rlimit limit;
+	rlim_t most;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return 1;
@@ -148,8 +149,8 @@ connections_max(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_max < 2 * DESCRIPTORS_KEPT)
 		return 64;
-	return (unsigned int)((limit.rlim_max > 65536 ? 65536 : limit.rlim_max) -
-			      DESCRIPTORS_KEPT) / 2;
+	most = (limit.rlim_max - DESCRIPTORS_KEPT) / 2;
+	return (unsigned int)(most < PROXY_CONNECTIONS_MAX ? most : PROXY_CONNECTIONS_MAX);
 }
 
 /* Secrets are copied; they are overwritten in the memory of the message. */

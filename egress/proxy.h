@@ -20,6 +20,13 @@ struct evdns_base;
 struct event_base;
 struct secrets;
 
+/* RLIMIT_DATA bounds the memory of the process, and an allocation that fails ends it. So the bytes
+ * of a connection (its buffers, and its TLS) and the number of connections are bounded: together
+ * they have three quarters of it. */
+#define PROXY_DATA_MAX (1UL << 30)
+#define PROXY_CONNECTION_MAX (256UL << 10)
+#define PROXY_CONNECTIONS_MAX (PROXY_DATA_MAX / 4 * 3 / PROXY_CONNECTION_MAX)
+
 struct proxy {
 	struct event_base *base;	/* borrowed */
 	struct evdns_base *dns;		/* borrowed */
@@ -29,7 +36,8 @@ struct proxy {
 	void *tell_arg;
 	LIST_HEAD(, grant) grants;
 	unsigned int n_connections;	/* of all grants */
-	unsigned int connections_max;	/* as many as there are descriptors for */
+	unsigned int connections_max;	/* as many as there are descriptors for, at most
+					 * PROXY_CONNECTIONS_MAX */
 };
 
 /* The rights of one execution, and its use of them. */

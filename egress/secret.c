@@ -52,6 +52,7 @@ make_tls(const char *ca_file)
 	SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
 	SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
 	/* Many servers close without a message of TLS. A cut body is noticed by its length. */
 	SSL_CTX_set_options(tls, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
 	if (*ca_file ? secret_load(tls, ca_file) : load_usual(tls))

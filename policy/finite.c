@@ -140,6 +140,10 @@ static const struct finite rows[] = {
 	    "[network] connections, [network] connections_max, [network] bytes_max, [network] rate_max", TENANT,
 	    "the connection is refused, or slowed down",
 	    "egress -k the_rate_is_bounded"),
+	ROW("memory of the proxy for the outside",
+	    "PROXY_DATA_MAX, PROXY_CONNECTION_MAX, PROXY_CONNECTIONS_MAX, egress/connection.c:BUFFER_MAX", SERVICE,
+	    "a further connection waits in its worker's own queue until another one has ended",
+	    "unit/egress/test-connection"),
 	ROW("calls of other servers' tools",
 	    "[tool-calls] calls, [tool-calls] at_once, [tool-calls] result_bytes, [tool-calls] results_bytes, "
 	    "TOOL_CALLS_MAX, TOOL_LISTS_MAX", TENANT,

@@ -6,7 +6,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -165,7 +167,7 @@ open_grant(struct rig *rig, int fd, const char *rule, uint64_t bytes_max,
 	struct msg_egress_open open = { .execution = EXECUTION, .allow = { &allow, 1 },
 		.allow_private = { &private, 1 }, .bytes_max = bytes_max,
 		.rate_max = 1 << 20, .connections = 4, .connections_max = 8,
-		.idle_seconds = idle_seconds, .connection_seconds = 100 };
+		.idle_seconds = idle_seconds, .connection_seconds = 1000 };
 
 	return grant_open(&rig->proxy, &open, fd);
 }
@@ -324,6 +326,54 @@ nothing_comes_for_too_long(void **state)
 	assert_report(rig, 1, EGRESS_TIMED_OUT, true);
 }
 
+/* ---- memory ---- */
+
+#ifndef WITH_SANITIZERS
+/* Sends small pieces, each of which the proxy reads by itself, until nobody takes any more. Returns
+ * the most memory that was in use meanwhile. */
+static size_t
+pour(struct rig *rig, int fd, size_t before)
+{
+	static const char piece[64];
+	const int small = 65536, one = 1;
+	size_t most = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	for (int full = 0; full < 100; full++) {
+		bool sent = send(fd, piece, sizeof(piece), MSG_DONTWAIT) > 0;
+		size_t now;
+
+		event_base_loop(rig->proxy.base, sent ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
+		now = mallinfo2().uordblks;
+		most = now > most ? now : most;
+		if (sent)
+			full = 0;
+	}
+	assert_true(most > before + 8192);	/* something waits */
+	return most;
+}
+
+/* Neither side reads what the other one sends. */
+static void
+a_connection_has_a_bounded_memory(void **state)
+{
+	struct rig *rig = *state;
+	const int small = 65536;
+	size_t before, most;
+
+	setsockopt(rig->listener, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	setsockopt(rig->origin, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	serve(rig, "*:*", 1 << 30, 100);
+	before = mallinfo2().uordblks;
+	relay(rig);
+	pour(rig, rig->accepted, before);
+	most = pour(rig, rig->script, before);
+	assert_in_range(most - before, 0, PROXY_CONNECTION_MAX);
+	assert_int_equal(rig->n_reports, 0);
+}
+#endif
+
 /* ---- a worker that kept a copy of the listening socket ---- */
 
 static uint64_t
@@ -438,6 +488,9 @@ main(void)
 		TEST(nobody_listens_there),
 		TEST(bytes_are_used_up_in_between_and_before),
 		TEST(nothing_comes_for_too_long),
+#ifndef WITH_SANITIZERS
+		TEST(a_connection_has_a_bounded_memory),
+#endif
 		TEST(a_worker_cannot_have_the_proxy_linger),
 		TEST(a_worker_cannot_have_the_proxy_wait),
 		TEST(a_worker_that_changes_the_socket_is_not_served),
