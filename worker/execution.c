@@ -442,7 +442,6 @@ execution_live(const struct jail *jail, uint64_t serial)
 		jail_die(JAIL_CONTROL, "the script's process", errno);
 	if (script == 0) {
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
-		procfs_leave();
 		live_as_script(jail, serial);
 	}
 	live_as_init(jail, &set, script, serial);

@@ -340,8 +340,8 @@ prove_status(const struct jail *jail)
 		jail_die(JAIL_CONTROL, "proof: groups", EPERM);
 }
 
-/* Proves that no other descriptors are open than 0, 1, 2, the control socket, the timer that the
- * run will start, and the list itself. */
+/* Proves that no other descriptors are open than 0, 1, 2, the control socket, the three that
+ * procfs_tell will close, and the list itself. */
 static void
 prove_descriptors(void)
 {
@@ -364,12 +364,12 @@ prove_descriptors(void)
 		if (entry->name[0] != '.') {
 			count++;
 			if (fd > STDERR_FILENO && fd != JAIL_CONTROL && fd != dir &&
-			    fd != procfs_tick())
+			    !procfs_holds(fd))
 				jail_die(JAIL_CONTROL, "proof: descriptors", EBADF);
 		}
 		at += entry->len;
 	}
-	if (count != 6)
+	if (count != 8)
 		jail_die(JAIL_CONTROL, "proof: descriptors", EBADF);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (prepare), every worker (mount), the script's process (tell).
- * Owns:    /etc/proc of the jail; /run/meminfo and /run/uptime until a run begins; a timer.
+ * Owns:    /etc/proc of the jail; the files behind /proc/meminfo and /proc/uptime; a timer.
  * Init must not touch the heap (worker/heap.h). */
 #include "worker/procfs.h"
 
@@ -20,7 +20,7 @@
 #include "base/own.h"
 
 #define PLACE "etc/proc"		/* in the root; read-only for workers */
-#define MEMINFO "/run/meminfo"		/* the file's name until procfs_tell */
+#define MEMINFO "/run/meminfo"		/* the file's name until it is mounted */
 #define UPTIME "/run/uptime"		/* the same, for uptime */
 #define FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define PROCESSORS_MAX 8192
@@ -266,13 +266,15 @@ keep_link(const char *name)
 }
 
 /* Mounts a file of the worker's own file system over a name, read-only: unlike the root, that file
- * system can be written to. */
+ * system can be written to. Removes the file's name, by which scripts could write to it. */
 static int
 cover_by_own(const char *from, const char *to)
 {
 	int r = mount(from, to, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 
-	if (r == 0 && mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS, NULL) < 0)
+	if (r == 0 &&
+	    (mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS, NULL) < 0 ||
+	     unlink(from) < 0))
 		r = -errno;
 	return r;
 }
@@ -381,6 +383,12 @@ procfs_leave(void)
 	meminfo = uptime = -1;
 }
 
+bool
+procfs_holds(int fd)
+{
+	return fd == meminfo || fd == uptime || fd == tick;
+}
+
 int
 procfs_tick(void)
 {
@@ -426,26 +434,13 @@ start_tick(void)
 	return r;
 }
 
-static int
-tell_uptime(void)
-{
-	own_fd int fd = open(UPTIME, O_WRONLY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : write_uptime(fd);
-
-	return r == 0 && unlink(UPTIME) < 0 ? -errno : r;
-}
-
 int
 procfs_tell(uint64_t memory_bytes)
 {
-	int r = tell_uptime();
+	int r = write_uptime(uptime);
 
-	if (r == 0 && memory_bytes != told) {
-		own_fd int fd = open(MEMINFO, O_WRONLY | O_TRUNC | O_CLOEXEC);
-
-		r = fd < 0 ? -errno : write_meminfo(fd, memory_bytes);
-	}
-	if (r == 0 && unlink(MEMINFO) < 0)
-		r = -errno;
+	if (r == 0 && memory_bytes != told)
+		r = ftruncate(meminfo, 0) < 0 ? -errno : write_meminfo(meminfo, memory_bytes);
+	procfs_leave();
 	return r == 0 ? start_tick() : r;
 }

@@ -11,6 +11,7 @@
 #ifndef WORKER_PROCFS_H
 #define WORKER_PROCFS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* In the zygote, where the host's /proc is visible: makes a time namespace for its workers, in
@@ -23,15 +24,17 @@ int procfs_prepare(int root, const char **what_r);
  * it. memory_bytes: the limit that most workers get. 0 or -errno. */
 int procfs_mount(uint64_t memory_bytes);
 
-/* In a process that init has forked, before any line of a script: closes the descriptor that only
- * init may have. */
+/* In a process that init has forked, before any line of a script: closes the descriptors by which
+ * the files are written. */
 void procfs_leave(void);
 
 /* In the script's process, once, before any line of a script: writes /proc/uptime, and also
- * /proc/meminfo if memory_bytes is not the usual limit. Removes the names by which these files
- * could be written to, starts the timer, and closes this process's descriptor of it. 0 or -errno.
- */
+ * /proc/meminfo if memory_bytes is not the usual limit. Closes the descriptors of these files,
+ * starts the timer, and closes this process's descriptor of it. 0 or -errno. */
 int procfs_tell(uint64_t memory_bytes);
+
+/* Is it one of the three descriptors that procfs_tell closes? */
+bool procfs_holds(int fd);
 
 /* A timer, which belongs to this module, as a descriptor for poll(); for init, and for a script's
  * process before its run. From procfs_tell on it is readable each PROCFS_TICK_MS; procfs_on_tick()
