@@ -81,15 +81,17 @@ xstrdup(const char *text)
 char *
 xvasprintf(const char *format, va_list args)
 {
+	char most[1024], *text;		/* as long as most texts are: those are formatted once */
 	va_list again;
-	char *text;
 	int len;
 
 	va_copy(again, args);
-	len = vsnprintf(NULL, 0, format, again);
+	len = vsnprintf(most, sizeof(most), format, again);
 	va_end(again);
 	if (len < 0)
 		xalloc_fail(0);
+	if ((size_t)len < sizeof(most))
+		return xmemdup0(most, (size_t)len);
 	text = xmalloc((size_t)len + 1);
 	vsnprintf(text, (size_t)len + 1, format, args);
 	return text;

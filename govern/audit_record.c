@@ -130,7 +130,9 @@ audit_cut_texts(json_t *value, size_t most)
 	}
 	if (json_is_object(value))
 		json_object_foreach(value, key, one)
-			json_object_set_new(value, key, audit_cut_texts(one, most));
+			if (json_is_object(one) || json_is_array(one) ||
+			    json_string_length(one) > most)
+				json_object_set_new(value, key, audit_cut_texts(one, most));
 	json_array_foreach(value, i, one)
 		json_array_set_new(value, i, audit_cut_texts(one, most));
 	return json_incref(value);

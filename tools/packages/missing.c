@@ -323,12 +323,13 @@ advise_install(const char *module, const char *list, const char *package, bool k
 
 /* Advice about something that is not a module. False: there is none. */
 static bool
-advise_others(const struct tool_host *host, const struct outcome *outcome, bool configured,
-	      bool in_session, char advice_r[MISSING_ADVICE])
+advise_others(const struct tool_host *host, const struct outcome *outcome, bool in_session,
+	      char advice_r[MISSING_ADVICE])
 {
 	/* What has ended the run matters more than what it printed before. */
 	const struct outcome error = { .error_message = outcome->error_message };
 	char program[MODULE_MAX + 1];
+	struct why why;
 
 	if (outcome->volume_lost && outcome->status != OUTCOME_OK)
 		snprintf(advice_r, MISSING_ADVICE, "The service's process for the volume has ended, "
@@ -336,8 +337,8 @@ advise_others(const struct tool_host *host, const struct outcome *outcome, bool 
 			 in_session ? ", and name the volume" : "");
 	else if (ran_pip(outcome))
 		snprintf(advice_r, MISSING_ADVICE, "pip cannot install here, nor by subprocess. %s",
-			 !configured ? "No package can be installed; check_environment "
-				       "lists what is there."
+			 install_is_configured(host->config, &why) < 0
+			 ? "No package can be installed; check_environment lists what is there."
 			 : in_session ? "Call install_package with this session."
 				      : "Make the call again with dependencies=[...], or use "
 					"install_package if it is listed.");
@@ -366,9 +367,9 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 	bool configured, known;
 	struct why why;
 
-	configured = install_is_configured(host->config, &why) == 0;
 	if (!read_missing(outcome, module))
-		return advise_others(host, outcome, configured, in_session, advice_r);
+		return advise_others(host, outcome, in_session, advice_r);
+	configured = install_is_configured(host->config, &why) == 0;
 	if (is_of_python(module)) {
 		snprintf(advice_r, MISSING_ADVICE, "The module %s belongs to Python itself, but "
 			 "this Python does not have it: no package brings it.", module);

@@ -435,9 +435,13 @@ say_displayed(FILE *to, const struct report *report, const char *title, const st
 	const struct shown new = without_message(report, *both);	/* figures may follow it */
 	struct shown shown = { .has_frames = true, .unsaid = new.unsaid,
 			       .note = new.note, .note_len = new.note_len };
-	FILE *merged = xalloc_check(open_memstream(&text, &shown.len));
-	bool any = run_results_say_output(report->results, new.at, new.len, true, merged);
+	FILE *merged;
+	bool any;
 
+	if (report->outcome->n_displays == 0)
+		return false;
+	merged = xalloc_check(open_memstream(&text, &shown.len));
+	any = run_results_say_output(report->results, new.at, new.len, true, merged);
 	xalloc_check(fclose(merged) == 0 ? text : NULL);
 	shown.at = text;
 	if (any && both->len)
