@@ -11,6 +11,7 @@ dist_gateway_DATA = \
 	gateway/librechat.py \
 	gateway/lines.py \
 	gateway/main.py \
+	gateway/notify.py \
 	gateway/options.py \
 	gateway/records.py \
 	gateway/run_code.py \

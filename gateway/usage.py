@@ -16,16 +16,22 @@ PRICED = {"run": "runs", "cpu_second": "cpu_seconds", "mib_second": "mib_seconds
 DAY = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?", re.ASCII)
 
 
+def number_of(text):
+    """A price or budget; -1 if it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return -1
+    return number if 0 <= number < 1e9 else -1
+
+
 def prices_of(given, fail):
     """{unit: amount} of options such as run=0.1; fail(text) ends the program."""
     prices = {}
     for one in given:
         name, _, amount = one.partition("=")
-        try:
-            prices[name] = float(amount)
-        except ValueError:
-            prices[name] = -1
-        if name not in PRICED or not 0 <= prices[name] < 1e9:
+        prices[name] = number_of(amount)
+        if name not in PRICED or prices[name] < 0:
             fail("--price %s: not run, cpu_second or mib_second, = and a number" % one)
     return prices
 

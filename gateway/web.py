@@ -28,10 +28,11 @@ from aiohttp import web
 
 from lines import program
 from main import is_loopback, listening
+from notify import Notifier, way_of
 from options import EX_UNAVAILABLE, EX_USAGE, Arguments
 from records import UNITS, Records
 from server import UNREADABLE, is_foreign, quiet, same
-from usage import prices_of, rows_of, write_csv
+from usage import number_of, prices_of, rows_of, write_csv
 
 COMMAND_SECONDS = 30
 OUTPUT_MAX = 16 << 20
@@ -41,6 +42,9 @@ BROWSERS_MAX = 64		# that are logged in
 STREAMS_MAX = 64
 PAGE = 100
 COOKIE = "mcp-python-console"
+SHARES = (1.0, 0.8)		# of a budget at which its user is reported
+REPORTED_MAX = 10000
+TOLD_MAX = 200			# characters of a stranger in a notification
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 ID = re.compile(r"[a-z]-[a-z0-9]{4,32}")
 WHEN = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?", re.ASCII)
@@ -73,6 +77,10 @@ def arguments(version):
     p.add_argument("--audit-file", metavar="PATH", help="the service's [audit] file")
     p.add_argument("--price", metavar="UNIT=AMOUNT", action="append", default=[],
                    help="what a run, cpu_second or mib_second costs; may be repeated")
+    p.add_argument("--budget", metavar="WHO=AMOUNT", action="append", default=[],
+                   help="what a user, or each, may cost in a month; may be repeated")
+    p.add_argument("--notify", metavar="WHERE", action="append", default=[],
+                   help="desktop, mail:ADDRESS or a URL: approvals that wait, budgets, alarms")
     p.add_argument("--version", action="version", version="mcp-python-web " + version,
                    help="print the version")
     p.add_argument("--help", action="help", help="print this")
@@ -129,8 +137,9 @@ class Commands:
 # ---- what it remembers ----
 
 class Console:
-    def __init__(self, commands, place, prices):
-        self.commands, self.prices = commands, prices
+    def __init__(self, commands, place, prices, budgets, notifier):
+        self.commands, self.prices, self.budgets = commands, prices, budgets
+        self.notifier, self.reported, self.began = notifier, collections.OrderedDict(), stamp()
         self.records = Records([commands.path, "audit", "show", "--json", "--follow",
                                 *commands.file], place)
         self.key, self.link = os.urandom(32), None
@@ -167,6 +176,50 @@ class Console:
                 self.looked.notify_all()
             await asyncio.sleep(LOOK_SECONDS)
 
+    async def watch(self):
+        """Reports what should be looked at, each thing once."""
+        while self.notifier.ways:
+            try:
+                for one in await self.commands.json("approvals", "list"):
+                    self.report("approval-waits", one.get("id"), "an approval waits", "%s of %s: %s" % (
+                        one.get("tool"), one.get("tenant"), one.get("first_line") or
+                        ", ".join(map(str, one.get("items") or []))), "/approvals/%s" % one.get("id"))
+            except (Refused, AttributeError, TypeError):
+                pass		# the page "now" says so
+            self.report_budgets()
+            self.report_alarms()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def report_budgets(self):
+        month = stamp()[:7]
+        for row in self.spent():
+            for share in SHARES:
+                if row["cost"] >= share * row["budget"]:
+                    self.report("budget", (month, row["unit"], share), "%.0f %% of a budget" % (100 * share),
+                                "%s has used %.2f of %.2f in %s" % (
+                                    row["unit"], row["cost"], row["budget"], month), "/usage")
+                    break
+
+    def report_alarms(self):
+        for row in self.records.records("alarm-raised", since=self.began):
+            body = json.loads(row["body"])
+            self.report("alarm", row["rowid"], "an alarm was raised", "%s: %s" % (
+                body.get("tenant"), body.get("pattern")), "/audit?event=alarm-raised")
+
+    def report(self, event, key, subject, text, page):
+        if (event, key) not in self.reported:
+            self.reported[event, key] = None
+            while len(self.reported) > REPORTED_MAX:
+                self.reported.popitem(last=False)
+            self.notifier.add(event, subject, "%s: %s" % (subject, one_line(text)), self.url + page)
+
+    def spent(self):
+        """What each user with a budget has used in this month."""
+        rows = rows_of(self.records, self.prices, "tenant", since=stamp()[:7]) if self.budgets else []
+        limit = self.budgets.get("each")
+        found = [{**row, "budget": self.budgets.get(row["unit"], limit)} for row in rows]
+        return [row for row in found if row["budget"] is not None]
+
     def sample(self):
         executions = self.status.get("executions") or {}
         self.samples.append({
@@ -193,6 +246,16 @@ def plain(text):
     """The text with each character that is not seen, or that moves others, as an escape."""
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in UNSEEN
                    else "\\u{%x}" % ord(c) for c in str(text))
+
+
+def one_line(text):
+    """The beginning of a text of a stranger, for a message."""
+    text = plain(" ".join(str(text).split()))
+    return text if len(text) <= TOLD_MAX else text[:TOLD_MAX - 1] + "\u2026"
+
+
+def stamp():
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
 
 
 def marked(text):
@@ -333,7 +396,7 @@ async def usage(request):
         write_csv(out, unit, rows, console.prices)
         return web.Response(text=out.getvalue(), content_type="text/csv", headers={
             "Content-Disposition": 'attachment; filename="usage-%s.csv"' % unit})
-    return show(request, "usage", rows=rows, unit=unit, units=list(UNITS), prices=console.prices,
+    return show(request, "usage", rows=rows, unit=unit, spent=console.spent(), month=stamp()[:7], units=list(UNITS), prices=console.prices,
                 records=console.records)
 
 
@@ -502,7 +565,8 @@ def application(console, pages):
     add.add_static("/static/", os.path.join(pages, "static"))
 
     async def background(app):
-        tasks = [asyncio.create_task(console.look()), asyncio.create_task(console.records.follow())]
+        tasks = [asyncio.create_task(work()) for work in (
+            console.look, console.records.follow, console.watch, console.notifier.send)]
         yield
         for task in tasks:
             task.cancel()
@@ -511,8 +575,8 @@ def application(console, pages):
     return app
 
 
-async def serve(console, sockets, pages):
-    ended = asyncio.Event()
+async def serve(make, sockets, pages):
+    console, ended = make(), asyncio.Event()
     for n in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(n, ended.set)
     console.looked = asyncio.Condition()
@@ -530,9 +594,37 @@ async def serve(console, sockets, pages):
     await runner.cleanup()
 
 
+def wrong(text):
+    fail(text, EX_USAGE)
+
+
+def budgets_of(given, prices):
+    """{user or "each": amount} of options such as uid:1000=20."""
+    budgets = {}
+    for one in given:
+        who, _, amount = one.rpartition("=")
+        budgets[who] = number_of(amount)
+        if not who or budgets[who] <= 0:
+            wrong("--budget %s: not a user or each, = and a number above 0" % one)
+    if budgets and not prices:
+        wrong("--budget needs --price")
+    return budgets
+
+
+def ways_of(given):
+    ways = []
+    for one in given:
+        try:
+            ways.append(way_of(one))
+        except ValueError as e:
+            wrong("--notify %s: %s" % (one, e))
+    return ways
+
+
 def main(version, beside, bindir):
     args = arguments(version)
-    prices = prices_of(args.price, lambda text: fail(text, EX_USAGE))
+    prices = prices_of(args.price, wrong)
+    budgets, ways = budgets_of(args.budget, prices), ways_of(args.notify)
     sockets = listening(args.listen)
     if not all(map(is_loopback, sockets)):
         fail("--listen %s: only loopback is served; from another machine, use ssh -L 8889:%s" %
@@ -541,8 +633,7 @@ def main(version, beside, bindir):
                         args.audit_file)
     place = tempfile.mkdtemp(prefix="mcp-python-web-")	# of this user alone
     try:
-        console = Console(commands, place, prices)
-        asyncio.run(serve(console, sockets, os.path.join(os.path.dirname(
-            os.path.abspath(__file__)), "pages")))
+        asyncio.run(serve(lambda: Console(commands, place, prices, budgets, Notifier(ways)), sockets,
+                          os.path.join(os.path.dirname(os.path.abspath(__file__)), "pages")))
     finally:
         shutil.rmtree(place, ignore_errors=True)

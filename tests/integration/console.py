@@ -6,8 +6,11 @@ A suite of tests/integration/run."""
 
 import contextlib
 import csv
+import email
+import email.policy
 import html
 import http.client
+import http.server
 import io
 import json
 import os
@@ -104,8 +107,8 @@ class Console:
 
 
 @contextlib.contextmanager
-def console_of(ctx, directory, *args, user=None):
-    environment = {**os.environ, "MCP_PYTHOND": os.path.join(ctx.options.build, "mcp-pythond")}
+def console_of(ctx, directory, *args, user=None, env=None):
+    environment = {**os.environ, "MCP_PYTHOND": os.path.join(ctx.options.build, "mcp-pythond"), **(env or {})}
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [os.path.join(ctx.options.build, "mcp-python"), "web", "--listen", "127.0.0.1:0",
@@ -124,11 +127,11 @@ def console_of(ctx, directory, *args, user=None):
 
 
 @contextlib.contextmanager
-def served(ctx, more="", *args):
+def served(ctx, more="", *args, env=None):
     """(service, its log, console, a browser that is logged in)"""
     with Directory() as d, Log(ctx) as log:
         with ctx.private(d.config(log.config() + more)) as service, \
-                console_of(ctx, d, "--audit-file", log.path, *args) as console:
+                console_of(ctx, d, "--audit-file", log.path, *args, env=env) as console:
             yield service, log, console, console.browser()
 
 
@@ -369,6 +372,111 @@ def usage_is_the_sum_of_the_log(ctx):
         assert "is whole" in text, text
         text = html.unescape(browser.page("/audit?event=execution-ended"))
         assert ended[0]["hash"][:12] in text, text
+
+
+class Hook(http.server.BaseHTTPRequestHandler):
+    """Takes what is posted. The first post of a server is refused, so it comes again."""
+
+    def do_POST(self):
+        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.tried += 1
+        self.send_response(200 if self.server.tried > 1 else 503)
+        self.end_headers()
+        if self.server.tried > 1:
+            self.server.said.append(said)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def hook():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        server.said, server.tried = [], 0
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@contextlib.contextmanager
+def programs(*names):
+    """A directory of programs that write their arguments and their input to NAME.1, NAME.2, ..."""
+    with tempfile.TemporaryDirectory(prefix="mcp-programs-") as place:
+        for name in names:
+            path = os.path.join(place, name)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("#!/bin/sh\nn=1; while ! mkdir %s.$n.d 2>/dev/null; do n=$((n + 1)); done\n"
+                        "{ printf '%%s\\n' \"$@\"; echo ---; cat; } >%s.$n.new\n"
+                        "mv %s.$n.new %s.$n\n" % (path, path, path, path))
+            os.chmod(path, 0o755)
+        yield place
+
+
+def text_of(path):
+    until(path, lambda: os.path.exists(path))
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+@test(private=True, root=True)
+def what_waits_is_notified(ctx):
+    with hook() as server, programs("sendmail", "notify-send") as place, served(
+            ctx, "[policy]\nrun_script = approve\n[alarms]\ndenials = 1\n",
+            "--notify", "http://127.0.0.1:%d/secret" % server.server_port, "--notify", "mail:ops@example.org",
+            "--notify", "desktop", env={"PATH": place + ":" + os.environ["PATH"]}) as (
+            service, _, console, browser), ctx.client(path=service.socket, uid=SOMEBODY) as c:
+        asked = {"script": "x = '<b>hello</b>' # \u202e" + "z" * 500, "background": False}
+        c.outcome(c.request("tools/call", {"name": "run_script", "arguments": asked}), 120)
+        until("the hook is told", lambda: server.said)
+        told, = server.said
+        equal(sorted(told), ["event", "subject", "text", "url"])
+        equal(told["event"], "approval-waits")
+        assert "run_script of uid:%d: x = '<b>hello</b>' # \\u{202e}z" % SOMEBODY in told["text"], told
+        assert len(told["text"]) < 250, told
+        page = re.fullmatch(r"http://[^/]+(/approvals/a-[a-z0-9]+)", told["url"])[1]
+        letter = text_of(os.path.join(place, "sendmail.1"))
+        equal(letter[:letter.index("---")].split(), ["-i", "--", "ops@example.org"])
+        letter = email.message_from_string(letter.partition("---\n")[2], policy=email.policy.default)
+        equal((letter["To"], letter["Subject"]), ("ops@example.org", "mcp-pythond: an approval waits"))
+        assert "<b>hello" in letter.get_content() and told["url"] in letter.get_content(), letter
+        shown = text_of(os.path.join(place, "notify-send.1"))
+        assert "&lt;b&gt;hello" in shown and "<b>" not in shown, shown	# desktops know markup
+        # The denial raises an alarm; what waited is not reported again.
+        equal(browser.form(page, page, do="deny")[0], 303)
+        c.outcome(c.request("tools/call", {"name": "run_script", "arguments": asked}), 120)
+        until("the alarm", lambda: len(server.said) == 2)
+        equal(server.said[1]["event"], "alarm")
+        assert "denials" in server.said[1]["text"], server.said
+
+
+@test(private=True)
+def budgets_are_reported(ctx):
+    with hook() as server, served(
+            ctx, "", "--price", "run=1", "--budget", "each=5", "--budget", "uid:4294967=1", "--notify",
+            "http://127.0.0.1:%d/" % server.server_port) as (service, _, console, browser), \
+            ctx.client(path=service.socket) as c:
+        for n in range(3):
+            c.run("1", 120)
+        read_all(browser, 3)
+        assert re.search(r"<td>3.00</td><td>5.00</td><td>60 %</td>", browser.page("/usage"))
+        c.run("1", 120)
+        until("80 %", lambda: server.said)
+        c.run("1", 120)
+        until("100 %", lambda: len(server.said) == 2)
+        equal([one["subject"] for one in server.said], ["80 % of a budget", "100 % of a budget"])
+        assert "has used 5.00 of 5.00" in server.said[1]["text"], server.said
+        assert '<tr class="look">' in browser.page("/usage")
+
+
+@test
+def wrong_notifications_are_refused(ctx):
+    for words, said in ((["--notify", "http://example.org/"], "https://"),
+                        (["--notify", "mail:a@b\nBcc: c@d"], "address"),
+                        (["--budget", "each=5"], "--price"), (["--price", "run=1", "--budget", "each=0"], "--budget")):
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "web", "--listen", "127.0.0.1:0", *words],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+        equal(done.returncode, 64, words)
+        assert said in done.stderr, done.stderr
 
 
 @test(private=True, root=True)
