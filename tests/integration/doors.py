@@ -13,7 +13,7 @@ import struct
 
 import aiohttp
 
-from doors_suite import TOKEN, gateway_on, kernel_of, own_gateway, team_gateway, \
+from doors_suite import TOKEN, gateway_on, kernel_of, shared_ends, shared_gateway, team_gateway, \
     with_kernel
 from harness import equal, main, test
 from http_suite import busy_count, http_private, named, wait_busy
@@ -54,7 +54,7 @@ RUNS = [
 
 @test(private=True)
 def programs_get_the_words_that_trainers_read(ctx):
-    with own_gateway(ctx) as (_, gateway):
+    with shared_gateway(ctx) as (_, gateway):
         for request, want in RUNS:
             answer = gateway.run_code(**request)
             equal(stripped(answer), want, "%r" % request)
@@ -84,7 +84,7 @@ def programs_get_the_words_that_trainers_read(ctx):
 
 @test(private=True)
 def many_at_once_are_served(ctx):
-    with own_gateway(ctx) as (_, gateway), \
+    with shared_gateway(ctx) as (_, gateway), \
             concurrent.futures.ThreadPoolExecutor(64) as pool:
         requests = [{"code": "print(%d)" % i} for i in range(60)] + [{"code": 1}, 5]
         status, answer = gateway.ask("POST", "/run_code/batch", {"requests": requests})
@@ -98,7 +98,7 @@ def many_at_once_are_served(ctx):
 
 @test(private=True)
 def a_client_that_goes_away_stops_its_script(ctx):
-    with own_gateway(ctx) as (service, gateway):
+    with shared_gateway(ctx) as (service, gateway):
         async def run():
             async with aiohttp.ClientSession() as session:
                 task = asyncio.create_task(session.post(
@@ -114,7 +114,7 @@ def a_client_that_goes_away_stops_its_script(ctx):
 
 @test(private=True)
 def requests_without_the_token_are_refused(ctx):
-    with own_gateway(ctx) as (_, gateway):
+    with shared_gateway(ctx) as (_, gateway):
         for verb, path in (("POST", "/run_code"), ("GET", "/api/kernels"), ("POST", "/api/kernels"),
                            ("GET", "/api/kernelspecs"), ("GET", "/api/status"),
                            ("POST", "/run_code/batch"), ("DELETE", "/api/kernels/x")):
@@ -253,7 +253,7 @@ def a_cell_asks_its_user(ctx):
         equal(got.of("input_request"), [{"prompt": "who? ", "password": False}])
         equal(got.of("execute_result")[0]["data"]["text/plain"], "'BoBo'")
         equal((await kernel.run("input()")).reply["ename"], "EOFError")
-    with own_gateway(ctx, settings="[policy]\ninput = allow\n") as (_, gateway):
+    with shared_gateway(ctx, settings="[policy]\ninput = allow\n") as (_, gateway):
         with_kernel(gateway, work)
 
 
@@ -308,7 +308,7 @@ KERNELS = [
 
 @test(private=True)
 def kernels_do_what_their_clients_expect(ctx):
-    with own_gateway(ctx, settings="[policy]\ninput = allow\n") as (_, gateway):
+    with shared_gateway(ctx, settings="[policy]\ninput = allow\n") as (_, gateway):
         for work in KERNELS:
             print("    " + work.__name__, flush=True)
             with_kernel(gateway, functools.partial(work, gateway))
@@ -323,7 +323,7 @@ def a_kernel_that_is_deleted_stops_its_cell(ctx):
         async with session.delete("%s/api/kernels/%s" % (gateway.url, kernel_id)) as response:
             equal(response.status, 204)
         await asyncio.to_thread(wait_busy, service, 0)
-    with own_gateway(ctx) as (service, gateway):
+    with shared_gateway(ctx) as (service, gateway):
         with_kernel(gateway, work)
 
 
@@ -353,4 +353,5 @@ def a_gateway_without_a_service_starts_one(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    with shared_ends:
+        main(__doc__)

@@ -87,6 +87,18 @@ def own_gateway(ctx, *args, settings="", **private):
         yield service, gateway
 
 
+shared, shared_ends = {}, contextlib.ExitStack()	# a suite that uses it ends them
+
+
+@contextlib.contextmanager
+def shared_gateway(ctx, settings=""):
+    """As own_gateway(), for tests that leave nothing there: it is started once for all of a suite, because
+    the start of a gateway takes more than what most tests do with it."""
+    if settings not in shared:
+        shared[settings] = shared_ends.enter_context(own_gateway(ctx, settings=settings))
+    yield shared[settings]
+
+
 @contextlib.contextmanager
 def team_gateway(ctx, **more):
     """A gateway of two tenants: (service, gateway, {tenant: token}). more: as of with_tokens()."""

@@ -16,13 +16,14 @@ import urllib.parse
 
 import aiohttp
 
-from doors_suite import TOKEN, gateway_on, own_gateway, team_gateway
+from doors_suite import TOKEN, gateway_on, own_gateway, shared_ends, team_gateway
 from fuse import place, wrap
 from harness import equal, main, test
 from http_suite import http_private
 from waits import until, until_equal
 
 NEVER = "a" * 20
+kept = []	# the shared service
 
 
 def workspace(store):
@@ -31,9 +32,21 @@ def workspace(store):
 
 @contextlib.contextmanager
 def own(ctx, more=""):
+    """A service with a gateway, and where its volumes are."""
     with place() as store, own_gateway(ctx, settings=workspace(store) + more,
-                                       wrap=wrap(store)) as (service, gateway):
-        yield service, gateway
+                                       wrap=wrap(store)) as (_, gateway):
+        yield gateway, store
+
+
+def shared(ctx):
+    """One for all tests that end all their sandboxes: they start it once, which is most of what such a
+    test takes."""
+    if not kept:
+        kept.append(shared_ends.enter_context(own(ctx)))
+    gateway, _ = kept[0]
+    equal(gateway.ask("GET", "/v2/sandboxes", None, None, [("X-API-KEY", TOKEN)]), (200, []),
+          "sandboxes that an earlier test has left")
+    return kept[0]
 
 
 class Sandbox:
@@ -122,7 +135,8 @@ def unframed(data):
 
 @test(private=True)
 def code_runs_in_contexts(ctx):
-    with own(ctx) as (_, gateway), Sandbox(gateway, envVars={"GREETING": "hi"}) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway, envVars={"GREETING": "hi"}) as box:
         equal(box.events("x = 1; x += 1; x"), [
             {"type": "number_of_executions", "execution_count": 1},
             {"type": "result", "is_main_result": True, "text": "2"}])
@@ -167,7 +181,8 @@ def code_runs_in_contexts(ctx):
 
 @test(private=True)
 def commands_run(ctx):
-    with own(ctx) as (service, gateway), Sandbox(gateway, envVars={"A": "1"}) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway, envVars={"A": "1"}) as box:
         equal(box.run("echo out $A $B; echo err >&2; pwd; echo ~; exit 3", process={"envs": {"B": "2"}}),
               (3, "out 1 2\n/home/user\n/home/user\n", "err\n"))
         equal(box.run("pwd", process={"cwd": "/tmp"})[1], "/tmp\n")
@@ -191,7 +206,8 @@ def commands_run(ctx):
 
 @test(private=True)
 def a_command_is_talked_to(ctx):
-    with own(ctx) as (_, gateway), Sandbox(gateway) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway) as box:
         got = []
         thread = threading.Thread(target=lambda: got.append(box.run(
             "read a; echo got $a; cat", stdin=True, tag="t")))
@@ -248,7 +264,7 @@ def a_command_is_talked_to(ctx):
 @test(private=True)
 def commands_have_a_terminal_where_there_are_any(ctx):
     size = {"size": {"cols": 100, "rows": 30}}
-    with own(ctx, "[profile basic]\nterminals = yes\n") as (_, gateway), Sandbox(gateway) as box:
+    with own(ctx, "[profile basic]\nterminals = yes\n") as (gateway, _), Sandbox(gateway) as box:
         got = []
         thread = threading.Thread(target=lambda: got.append(box.run(
             "stty size; read a; stty size; echo $TERM", pty=size)))
@@ -263,7 +279,8 @@ def commands_have_a_terminal_where_there_are_any(ctx):
         code, out, _ = got[0]
         equal(code, 0)
         assert out.replace("\r", "").endswith("20 90\nxterm-256color\n"), out
-    with own(ctx) as (_, gateway), Sandbox(gateway) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway) as box:
         code, out, _ = box.run("true", pty=size)
         equal(code, 1)
         assert "terminals = yes" in out, out
@@ -271,7 +288,8 @@ def commands_have_a_terminal_where_there_are_any(ctx):
 
 @test(private=True)
 def a_command_goes_on_without_its_client(ctx):
-    with own(ctx) as (service, gateway), Sandbox(gateway) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway) as box:
         async def leave():
             async with aiohttp.ClientSession() as session:
                 response = await session.post(
@@ -297,7 +315,8 @@ def a_command_goes_on_without_its_client(ctx):
 @test(private=True)
 def files_go_in_and_out(ctx):
     octets = [("Content-Type", "application/octet-stream")]
-    with own(ctx) as (_, gateway), Sandbox(gateway) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway) as box:
         large = bytes(range(256)) * 40000
         for name, data in (("a.txt", b"abc"), ("d/with space \u00e9", b"\0\xff"), ("empty", b""),
                            ("/tmp/x", b"elsewhere"), ("large", large)):
@@ -351,54 +370,55 @@ def files_go_in_and_out(ctx):
 
 @test(private=True)
 def sandboxes_live_and_end(ctx):
-    with own(ctx) as (service, gateway):
-        with Sandbox(gateway, metadata={"user": "1"}) as box:
-            status, model = box.control("GET", "/sandboxes/" + box.id)
-            equal((status, model["state"], model["metadata"]), (200, "running", {"user": "1"}))
-            for query, count in (("", 1), ("?metadata=user%3D1", 1), ("?metadata=user%3D2", 0),
-                                 ("?state=paused", 0), ("?state=running,paused&limit=1", 1)):
-                equal(len(box.control("GET", "/v2/sandboxes" + query)[1]), count, query)
-            box.events("x = 5")
-            background = threading.Thread(target=lambda: box.start("exec sleep 300"))
-            background.start()
-            until("it runs", lambda: box.rpc("process.Process/List")[1]["processes"])
-            equal(box.control("POST", "/sandboxes/%s/pause" % box.id, {})[0], 204)
-            background.join()
-            equal(box.control("POST", "/sandboxes/%s/pause" % box.id, {})[0], 409)
-            equal(box.ask("GET", "/health")[0], 502)
-            equal(box.control("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60})[0], 201)
-            equal(box.control("POST", "/sandboxes/%s/connect" % box.id, {"timeout": 60})[0], 200)
-            equal((box.ask("GET", "/health")[0], box.value("x")), (204, "5"))
-            equal(box.control("GET", "/sandboxes/%s/metrics" % box.id), (200, []))
-            equal(box.control("POST", "/sandboxes/%s/fork" % box.id, {})[1]["code"], 501)
-            # Its time ends while a command runs.
-            background = threading.Thread(target=lambda: box.start("exec sleep 300"))
-            background.start()
-            until("it runs", lambda: box.rpc("process.Process/List")[1]["processes"])
-            equal(box.control("POST", "/sandboxes/%s/timeout" % box.id, {"timeout": 0})[0], 204)
-            background.join()
-            until_equal("health", lambda: box.ask("GET", "/health")[0], 502)
-            equal(box.control("DELETE", "/sandboxes/" + box.id)[1]["code"], 404)
-        # Volumes of ended sandboxes are used again: there are four.
-        for _ in range(3):
-            boxes = [Sandbox(gateway, path="/sandboxes") for _ in range(2)]
-            for box in boxes:
-                box.run("echo x >f")
-                equal(box.control("DELETE", "/sandboxes/" + box.id)[0], 204)
-        with contextlib.ExitStack() as stack:
-            for _ in range(4):
-                stack.enter_context(Sandbox(gateway)).run("echo x >f")
-            status, said = gateway.ask("POST", "/v2/sandboxes", {}, None, [("X-API-KEY", TOKEN)])
-            equal((status, said["code"]), (429, 429), "%r" % said)
-        for body in ({"timeout": "x"}, {"timeout": -1}, {"timeout": 1e9}, {"metadata": {"a": 1}},
-                     {"envVars": []}, {"templateID": 1}, {"mcp": {"x": 1}}):
-            status, said = gateway.ask("POST", "/v2/sandboxes", body, None, [("X-API-KEY", TOKEN)])
-            equal((status, said["code"]), (400, 400), "%r" % body)
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway, metadata={"user": "1"}) as box:
+        status, model = box.control("GET", "/sandboxes/" + box.id)
+        equal((status, model["state"], model["metadata"]), (200, "running", {"user": "1"}))
+        for query, count in (("", 1), ("?metadata=user%3D1", 1), ("?metadata=user%3D2", 0),
+                             ("?state=paused", 0), ("?state=running,paused&limit=1", 1)):
+            equal(len(box.control("GET", "/v2/sandboxes" + query)[1]), count, query)
+        box.events("x = 5")
+        background = threading.Thread(target=lambda: box.start("exec sleep 300"))
+        background.start()
+        until("it runs", lambda: box.rpc("process.Process/List")[1]["processes"])
+        equal(box.control("POST", "/sandboxes/%s/pause" % box.id, {})[0], 204)
+        background.join()
+        equal(box.control("POST", "/sandboxes/%s/pause" % box.id, {})[0], 409)
+        equal(box.ask("GET", "/health")[0], 502)
+        equal(box.control("POST", "/v2/sandboxes/%s/connect" % box.id, {"timeout": 60})[0], 201)
+        equal(box.control("POST", "/sandboxes/%s/connect" % box.id, {"timeout": 60})[0], 200)
+        equal((box.ask("GET", "/health")[0], box.value("x")), (204, "5"))
+        equal(box.control("GET", "/sandboxes/%s/metrics" % box.id), (200, []))
+        equal(box.control("POST", "/sandboxes/%s/fork" % box.id, {})[1]["code"], 501)
+        # Its time ends while a command runs.
+        background = threading.Thread(target=lambda: box.start("exec sleep 300"))
+        background.start()
+        until("it runs", lambda: box.rpc("process.Process/List")[1]["processes"])
+        equal(box.control("POST", "/sandboxes/%s/timeout" % box.id, {"timeout": 0})[0], 204)
+        background.join()
+        until_equal("health", lambda: box.ask("GET", "/health")[0], 502)
+        equal(box.control("DELETE", "/sandboxes/" + box.id)[1]["code"], 404)
+    # Volumes of ended sandboxes are used again: there are four.
+    for _ in range(3):
+        boxes = [Sandbox(gateway, path="/sandboxes") for _ in range(2)]
+        for box in boxes:
+            box.run("echo x >f")
+            equal(box.control("DELETE", "/sandboxes/" + box.id)[0], 204)
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(Sandbox(gateway)).run("echo x >f")
+        status, said = gateway.ask("POST", "/v2/sandboxes", {}, None, [("X-API-KEY", TOKEN)])
+        equal((status, said["code"]), (429, 429), "%r" % said)
+    for body in ({"timeout": "x"}, {"timeout": -1}, {"timeout": 1e9}, {"metadata": {"a": 1}},
+                 {"envVars": []}, {"templateID": 1}, {"mcp": {"x": 1}}):
+        status, said = gateway.ask("POST", "/v2/sandboxes", body, None, [("X-API-KEY", TOKEN)])
+        equal((status, said["code"]), (400, 400), "%r" % body)
 
 
 @test(private=True)
 def a_client_that_goes_interrupts_its_cell(ctx):
-    with own(ctx) as (_, gateway), Sandbox(gateway) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway) as box:
         box.events("x = 1")
 
         async def leave():
@@ -433,58 +453,57 @@ def volumes_of(store):
 def nothing_runs_in_a_sandbox_that_has_ended(ctx):
     stream = [("Content-Type", "application/connect+json")]
     octets = [("Content-Type", "application/octet-stream")]
-    with place() as store, own_gateway(ctx, settings=workspace(store), wrap=wrap(store)) as (
-            _, gateway):
-        box = Sandbox(gateway)
-        box.events("1")
-        open_ = [half(gateway, path, body, [*box.headers, *more]) for path, body, more in (
-            ("/process.Process/Start", framed({"process": {"cmd": "touch", "args": ["a"]}}), stream),
-            ("/execute", b'{"code": "open(\'b\', \'w\')"}', [("Content-Type", "application/json")]),
-            ("/files?path=c", b"123456789", octets))]
-        # Cells that run and wait; the second would run after the first.
-        waits = [half(gateway, "/execute", json.dumps({"code": code}).encode(), [
+    gateway, store = shared(ctx)
+    box = Sandbox(gateway)
+    box.events("1")
+    open_ = [half(gateway, path, body, [*box.headers, *more]) for path, body, more in (
+        ("/process.Process/Start", framed({"process": {"cmd": "touch", "args": ["a"]}}), stream),
+        ("/execute", b'{"code": "open(\'b\', \'w\')"}', [("Content-Type", "application/json")]),
+        ("/files?path=c", b"123456789", octets))]
+    # Cells that run and wait; the second would run after the first.
+    waits = [half(gateway, "/execute", json.dumps({"code": code}).encode(), [
+        *box.headers, ("Content-Type", "application/json")]) for code in (
+        "import time\nprint(1, flush=True)\ntime.sleep(300)", "open('d', 'w')")]
+    for connection, rest in waits:
+        connection.send(rest)
+        first = connection.getresponse() if connection is waits[0][0] else None
+        while first and b"stdout" not in first.readline():
+            pass
+    equal(box.control("DELETE", "/sandboxes/" + box.id)[0], 204)
+    for connection, rest in open_:
+        connection.send(rest)
+        answer = connection.getresponse()
+        text = answer.read()
+        assert answer.status == 502 or b'"error"' in text, (answer.status, text)
+    for connection, _ in waits:
+        connection.close()
+    equal([left for left in volumes_of(store).values() if left], [])
+    # A context that was removed runs nothing, and leaves no session.
+    with Sandbox(gateway) as box:
+        _, other = box.ask("POST", "/contexts", {})
+        waits = [half(gateway, "/execute", json.dumps({
+            "code": code, "context_id": other["id"]}).encode(), [
             *box.headers, ("Content-Type", "application/json")]) for code in (
             "import time\nprint(1, flush=True)\ntime.sleep(300)", "open('d', 'w')")]
         for connection, rest in waits:
             connection.send(rest)
-            first = connection.getresponse() if connection is waits[0][0] else None
-            while first and b"stdout" not in first.readline():
-                pass
-        equal(box.control("DELETE", "/sandboxes/" + box.id)[0], 204)
-        for connection, rest in open_:
-            connection.send(rest)
-            answer = connection.getresponse()
-            text = answer.read()
-            assert answer.status == 502 or b'"error"' in text, (answer.status, text)
-        for connection, _ in waits:
+        first = waits[0][0].getresponse()
+        while b"stdout" not in first.readline():
+            pass
+        equal(box.ask("DELETE", "/contexts/" + other["id"])[0], 200)
+        equal(box.stat("d")[0], 404)
+        # A pause stops cells, too.
+        connection, rest = half(gateway, "/execute", json.dumps({
+            "code": "import time\nprint(1, flush=True)\ntime.sleep(300)"}).encode(), [
+            *box.headers, ("Content-Type", "application/json")])
+        connection.send(rest)
+        answer = connection.getresponse()
+        while b"stdout" not in answer.readline():
+            pass
+        equal(box.control("POST", "/sandboxes/%s/pause" % box.id, {})[0], 204)
+        assert b"interrupted" in answer.read()
+        for connection, _ in (*waits, (connection, None)):
             connection.close()
-        equal([left for left in volumes_of(store).values() if left], [])
-        # A context that was removed runs nothing, and leaves no session.
-        with Sandbox(gateway) as box:
-            _, other = box.ask("POST", "/contexts", {})
-            waits = [half(gateway, "/execute", json.dumps({
-                "code": code, "context_id": other["id"]}).encode(), [
-                *box.headers, ("Content-Type", "application/json")]) for code in (
-                "import time\nprint(1, flush=True)\ntime.sleep(300)", "open('d', 'w')")]
-            for connection, rest in waits:
-                connection.send(rest)
-            first = waits[0][0].getresponse()
-            while b"stdout" not in first.readline():
-                pass
-            equal(box.ask("DELETE", "/contexts/" + other["id"])[0], 200)
-            equal(box.stat("d")[0], 404)
-            # A pause stops cells, too.
-            connection, rest = half(gateway, "/execute", json.dumps({
-                "code": "import time\nprint(1, flush=True)\ntime.sleep(300)"}).encode(), [
-                *box.headers, ("Content-Type", "application/json")])
-            connection.send(rest)
-            answer = connection.getresponse()
-            while b"stdout" not in answer.readline():
-                pass
-            equal(box.control("POST", "/sandboxes/%s/pause" % box.id, {})[0], 204)
-            assert b"interrupted" in answer.read()
-            for connection, _ in (*waits, (connection, None)):
-                connection.close()
 
 
 @test(private=True)
@@ -502,20 +521,20 @@ def a_gateway_that_was_killed_locks_nobody_out(ctx):
 
 @test(private=True)
 def commands_take_no_place_from_ends(ctx):
-    with own(ctx) as (_, gateway):
-        threads = []
-        with Sandbox(gateway) as box, Sandbox(gateway) as other:
-            for _ in range(32):
-                threads.append(threading.Thread(target=lambda: box.start("exec sleep 300")))
-                threads[-1].start()
-            until_equal("commands", lambda: len(box.rpc("process.Process/List")[1]["processes"]), 32)
-            equal(other.stat(".")[0], 200)
-            equal(other.control("DELETE", "/sandboxes/" + other.id)[0], 204)
-            equal(box.start("true")[-1]["error"]["code"], "resource_exhausted")
-            equal(box.rpc("process.Process/SendSignal", process={"pid": 1},
-                          signal="SIGNAL_SIGTERM")[0], 200)
-        for thread in threads:
-            thread.join()
+    gateway, _ = shared(ctx)
+    threads = []
+    with Sandbox(gateway) as box, Sandbox(gateway) as other:
+        for _ in range(32):
+            threads.append(threading.Thread(target=lambda: box.start("exec sleep 300")))
+            threads[-1].start()
+        until_equal("commands", lambda: len(box.rpc("process.Process/List")[1]["processes"]), 32)
+        equal(other.stat(".")[0], 200)
+        equal(other.control("DELETE", "/sandboxes/" + other.id)[0], 204)
+        equal(box.start("true")[-1]["error"]["code"], "resource_exhausted")
+        equal(box.rpc("process.Process/SendSignal", process={"pid": 1},
+                      signal="SIGNAL_SIGTERM")[0], 200)
+    for thread in threads:
+        thread.join()
 
 
 UNREADABLE = [
@@ -526,7 +545,8 @@ UNREADABLE = [
 
 @test(private=True)
 def requests_that_cannot_be_read_are_answered(ctx):
-    with own(ctx) as (_, gateway), Sandbox(gateway) as box:
+    gateway, _ = shared(ctx)
+    with Sandbox(gateway) as box:
         for body, kind, want in UNREADABLE:
             path = "/files?path=x" if kind.startswith("multipart") else "/execute"
             status, answer = box.ask("POST", path, body, [("Content-Type", kind)])
@@ -586,4 +606,5 @@ def nobody_gets_into_anothers_sandbox(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    with shared_ends:
+        main(__doc__)

@@ -63,7 +63,7 @@ def fill(sockets, data, seconds):
     for s in sockets:
         s.setblocking(False)
     while open_ones and (left := deadline - time.monotonic()) > 0:
-        ready = select.select([], open_ones, [], min(2, left))[1]
+        ready = select.select([], open_ones, [], min(1, left))[1]
         if not ready:
             break
         for s in ready:
@@ -143,7 +143,7 @@ def a_byte_a_second(ctx):
     return str(observer)
 
 
-@test(alone=True, private=True)
+@test(private=True)
 def opens_and_drops(ctx):
     """10,000 connections, opened and dropped, half of them with a request on the way."""
     count = ctx.count(10000)
@@ -168,7 +168,7 @@ def opens_and_drops(ctx):
     return str(observer)
 
 
-@test(alone=True)
+@test(single=True)
 def holds_every_connection_it_can_get(ctx):
     """One tenant's connections are bounded; another tenant still gets in."""
     held = []

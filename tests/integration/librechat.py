@@ -8,7 +8,7 @@ import uuid
 
 import aiohttp
 
-from doors_suite import TOKEN, own_gateway, team_gateway
+from doors_suite import TOKEN, shared_ends, shared_gateway, team_gateway
 from harness import equal, main, test
 from http_suite import named, wait_busy
 
@@ -66,7 +66,7 @@ def reference(one, name=None):
 
 @test(private=True)
 def programs_are_answered(ctx):
-    with own_gateway(ctx) as (_, gateway):
+    with shared_gateway(ctx) as (_, gateway):
         chat = Chat(gateway)
         answer = chat.exec("print(6 * 7)\n'not shown'", args=["a"])
         equal((answer["stdout"], answer["stderr"], answer["files"]), ("42\n", "", []))
@@ -97,7 +97,7 @@ def programs_are_answered(ctx):
 
 @test(private=True)
 def files_go_in_and_out(ctx):
-    with own_gateway(ctx) as (_, gateway):
+    with shared_gateway(ctx) as (_, gateway):
         chat = Chat(gateway)
         status, answer = chat.upload("d/in.csv", b"a,b\n1,2")
         equal((status, answer["message"]), (200, "success"))
@@ -143,7 +143,7 @@ def scripts_call_tools_by_continuation(ctx):
             raise ValueError("negative")
         return given["a"] + given["b"]
 
-    with own_gateway(ctx) as (_, gateway):
+    with shared_gateway(ctx) as (_, gateway):
         chat = Chat(gateway)
         status, answer = chat.tools(
             "import asyncio\nopen('n', 'a').write('x')\nr = await add(a=1, b=2)\n"
@@ -172,7 +172,7 @@ def scripts_call_tools_by_continuation(ctx):
 
 @test(private=True)
 def cancelled_runs_stop(ctx):
-    with own_gateway(ctx) as (service, gateway):
+    with shared_gateway(ctx) as (service, gateway):
         chat = Chat(gateway)
 
         async def run(path, body, headers):
@@ -223,4 +223,5 @@ def nobody_gets_what_is_anothers(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    with shared_ends:
+        main(__doc__)

@@ -374,19 +374,19 @@ def has_guard(pid):
 
 def by_kind(ctx):
     """One process of each kind: launcher, directory helper, zygote, init, script."""
-    kinds = {"supervisor": ctx.pid}
+    kinds, ready = {"supervisor": ctx.pid}, ready_processes(ctx)
     for pid in processes(ctx)[1:]:
         inner, name = inner_pid(pid), fields_of(pid).get("Name", "").strip()
         if inner == pid:
             kinds[{"mcp-launcher": "launcher", "mcp-directory": "directory", "mcp-files": "files",
                    "mcp-usage": "usage", "mcp-forker": "forker",
                    "python-zygote": "zygote"}.get(name, name)] = pid
-        elif inner in (1, 2) and pid in ready_processes(ctx):
+        elif inner in (1, 2) and pid in ready:
             kinds["init" if inner == 1 else "script"] = pid
     return kinds
 
 
-@test(alone=True)
+@test(single=True)
 def what_each_process_has(ctx):
     """Prints the privileges for the log, and compares them with the expected ones."""
     if os.getuid():
@@ -459,7 +459,7 @@ def pidfds_of(pid):
     return found
 
 
-@test(alone=True)
+@test(single=True)
 def code_in_the_supervisor_enters_nobody(ctx):
     """The ways into a worker, with its own pidfd in hand, and the ways to other processes."""
     with ctx.client() as client:
@@ -514,7 +514,7 @@ def directories_of(pid):
 READ, READ_WRITE, CREATE, DIRECTORY = 0, 2, 0o102, 0o200000
 
 
-@test(alone=True)
+@test(single=True)
 def code_in_the_supervisor_opens_no_other_file(ctx):
     """Files of the host, by paths and from directories that it holds; memory and directories of
     processes, its own included. The files that it needs open."""
@@ -563,7 +563,7 @@ NOT_OF_USAGE = (("fork",), ("clone", SIGCHLD), ("execve", 0, 0, 0), ("kill", 1, 
                 ("openat", -100, 0, CREATE), ("mount", 0), ("unshare", NEWUSER), ("setns", -1, 0))
 
 
-@test(alone=True)
+@test(single=True)
 def code_in_the_usage_helper_is_bounded(ctx):
     with ctx.client() as client:
         client.run("1")
@@ -584,7 +584,7 @@ NOT_OF_ZYGOTE = (("setns", -1, 0), ("setns", -1, NEWNS), ("unshare", NEWUSER), (
                  ("move_mount", -1), ("fsopen", 0))
 
 
-@test(alone=True)
+@test(single=True)
 def code_in_launcher_and_zygote_is_bounded(ctx):
     """They can enter namespaces, which is their purpose, but reach no memory or descriptors."""
     with ctx.client() as client:
@@ -610,7 +610,7 @@ NOT_OF_DIRECTORY = (
     ("personality", 0), ("execve", 0), ("execveat", -1))
 
 
-@test(alone=True)
+@test(single=True)
 def code_in_the_directory_helper_is_bounded(ctx):
     with ctx.client() as client:
         client.ask("ping")
@@ -640,7 +640,7 @@ def walled_keeper(pid):
                  and fields_of(one).get("Seccomp_filters") == "2"), None)
 
 
-@test(alone=True, private=True)
+@test(private=True, root=True)
 def code_in_the_keeper_is_bounded(ctx):
     with new_store() as store, \
             ctx.private("[packages]\nstore = %s\n" % store) as s, ctx.client(path=s.socket) as client:
@@ -653,6 +653,7 @@ def code_in_the_keeper_is_bounded(ctx):
         equal(client.ask("ping"), {}, "it goes on")
 
 
+# Alone: the core handler is the machine's.
 @test(alone=True, private=True, root=True)
 def a_crash_starts_no_core_handler(ctx):
     """A hard limit of 0, with which the kernel starts it, is raised, or no script runs."""
@@ -668,7 +669,7 @@ def a_crash_starts_no_core_handler(ctx):
         equal(client.run("print(1)", ctx.seconds(60)).status, "ok", "without a handler")
 
 
-@test(alone=True)
+@test(single=True)
 def everybody_is_filtered(ctx):
     for pid in processes(ctx):
         fields = fields_of(pid)
