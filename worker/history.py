@@ -129,6 +129,16 @@ def trim_values():
     name_last((("__", History.shown[1]), ("___", History.shown[2])), values)
 
 
+def drop_foreign_texts():
+    """Drops what a cell has put into In itself, as "In [1]: x = 5" does, which was copied with its
+    prompt: later cells count on texts."""
+    sources = History.sources
+    own = {number: text for number, text in sources.items() if type(number) is int and type(text) is str}
+    if len(own) < len(sources):
+        sources.clear()
+        sources.update(own)
+
+
 def trim_sources():
     sources = History.sources
     size = sum(map(len, sources.values()))
@@ -141,7 +151,8 @@ def trim_sources():
 
 def forget(kept, number, name):
     kept.pop(number, None)
-    builtins.__dict__.pop(name % number, None)
+    if type(number) is int:  # a cell may have put other keys into Out
+        builtins.__dict__.pop(name % number, None)
 
 
 def forget_values():
@@ -162,6 +173,7 @@ def name_last(pairs, kept):
 def remember_text(number, text):
     """Called before a cell runs, as in IPython, because the cell may use its own text."""
     sources = History.sources
+    drop_foreign_texts()
     builtins.__dict__.update(In=sources, Out=History.values)
     name_last(zip(("_i", "_ii", "_iii"), list(sources)[:-4:-1]), sources)
     sources[number] = builtins.__dict__["_i%d" % number] = text

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes Python of what notebooks accept beside it: shell lines, magics, help, fences and a common
-indent; and of programs whose line breaks arrive as backslash and n. Line numbers do not change.
+"""Makes Python of what notebooks accept beside it: shell lines, magics, help, fences, prompts and a
+common indent; and of programs whose line breaks arrive as backslash and n. Line numbers do not change.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. The tools that check
 code without running it have it, too (tools/shared/look_script.py, tools/compat/look_code.py).
@@ -19,6 +19,9 @@ BARE_LINE = re.compile(r"(%s)(?:\s+(?!%s)([-\w./~\"'$*{].*))?\s*$"
                        % ("|".join(sorted(BARE_WORDS)), OPERATOR))
 HELP = re.compile(r"^(\s*)(?:(\?\??)\s*([\w.]+)|([\w.]+)\s*(\?\??))\s*$")
 FENCE = re.compile(r"^\s*(```|~~~)[\w+-]*\s*$")
+# What Python and IPython print before a line, and IPython before a value.
+PROMPT = re.compile(r"\s*(?:>>>|\.\.\.(?=\s|$)|In \[\d+\]:|\.{3,}:)(?: |$)")
+FIRST_PROMPT = re.compile(r"\s*(>>> |In \[\d+\]: )")
 HELPER = "__notebook__"  # the variable with the object that rewritten lines use
 ESCAPED, ESCAPES = re.compile(r"\\(.)"), {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 QUIET = frozenset("colors config gui matplotlib xmode".split())  # not needed, or about appearance
@@ -87,6 +90,21 @@ def without_fences(lines):
     return [""] * (first + 1) + lines[first + 1:last] + [""] * (len(lines) - last)
 
 
+def without_prompts(lines):
+    """If the first line has a prompt, it is a copied session: the lines without one are output. After
+    a prompt of IPython they are code that was copied without its dots, up to the value."""
+    first = next((line for line in lines if line.strip()), "")
+    found = FIRST_PROMPT.match(first)
+    if not found:
+        return lines
+    done, is_code, is_ipython = [], True, found[1].startswith("In")
+    for line in lines:
+        prompt = PROMPT.match(line)
+        is_code = bool(prompt) or is_ipython and is_code and not line.startswith("Out[")
+        done.append((line[prompt.end():] if prompt else line) if is_code else "")
+    return done
+
+
 def without_indent(lines):
     indents = [len(line) - len(line.lstrip(" \t")) for line in lines if line.strip()]
     most = min(indents, default=0)
@@ -110,7 +128,7 @@ def as_python(text, commands=True, names=()):
     """The cell as Python; None: it has no syntax of notebooks. commands: it may have shell lines
     and magics; otherwise only those that do nothing here. names: of the session."""
     lines = text.split("\n")
-    done = without_indent(without_fences(lines))
+    done = without_indent(without_prompts(without_fences(lines)))
     if not commands:
         done = [without_quiet(line) for line in done]
         return None if done == lines else "\n".join(done)

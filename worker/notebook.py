@@ -20,6 +20,12 @@ EXPANDED = re.compile(r"\{(\w+)\}|\$(\w+)")
 NO_INSTALL = "pip cannot install packages here"
 INSTALLS_HERE = re.compile(r"\s*(?:sudo\s+)?(?:(?:\S*python[\d.]*|\{sys\.executable\})\s+-m\s+)?(?:uv\s+)?"
                            r"(?:(?:pip3?|conda|mamba|micromamba|pipx|easy_install|poetry)\s+(?:install|add)|uv\s+(?:add|sync))\b")
+INSTALL_WORD = re.compile(r"\s*(?:pip\s+)?(?:install|add)\b")
+# A requirement, as far as its name; what no shell word beside it may have; options without a value.
+REQUIRED = re.compile(r"[\"']?([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?:\[[\w,. -]*\])?((?:[=<>!~].*?)?)[\"']?$")
+INSTALL_OPTIONS = frozenset("-q -qq -qqq --quiet -U --upgrade --user -y --yes --no-cache-dir --pre --system "
+                            "--break-system-packages --disable-pip-version-check".split())
+UNITS = ("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)
 SHOWN = {"html": "_repr_html_", "markdown": "_repr_markdown_", "svg": "_repr_svg_"}
 # Commands that do not exist, and what to write instead; for % and %%.
 NO_DEBUGGER = "no user can type into a debugger: the answer has the traceback, and then " \
@@ -50,6 +56,34 @@ INSTEAD = {
 }
 
 
+def there_already(words):
+    """The packages that these words of pip ask for, with their versions, if all are there; otherwise
+    nothing."""
+    from importlib import metadata
+
+    found = []
+    for word in words:
+        if word in INSTALL_OPTIONS:
+            continue
+        name = REQUIRED.match(word)
+        try:
+            version = metadata.version(name[1])
+            if name[2] and not satisfies(version, name[2]):
+                return []
+        except Exception:  # it is no requirement, or not installed, or cannot be compared
+            return []
+        found.append("%s %s" % (name[1], version))
+    return found
+
+
+def satisfies(version, wanted):
+    try:
+        from packaging.specifiers import SpecifierSet
+    except ImportError:
+        from pip._vendor.packaging.specifiers import SpecifierSet
+    return SpecifierSet(wanted).contains(version, prereleases=True)
+
+
 class UsageError(Exception):
     __module__ = "builtins"  # a traceback shows the name without a module
 
@@ -67,8 +101,12 @@ class Notebook:
     def shell(self, command):
         import subprocess
 
-        if INSTALLS_HERE.match(command):
-            raise UsageError(NO_INSTALL)
+        found = INSTALLS_HERE.match(command)
+        if found:
+            there = there_already(command[found.end():].split())
+            if not there:
+                raise UsageError(NO_INSTALL)
+            command = "echo 'Requirement already satisfied: %s'" % ", ".join(there)
         return subprocess.Popen(command, shell=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, errors="replace")
 
@@ -141,11 +179,16 @@ class Notebook:
         timer = timeit.Timer(text or "pass", setup, globals=main_module.__dict__)
         number = number or timer.autorange()[0]
         best = min(timer.repeat(rounds, number)) / number
-        print("%.4g µs for each of %d loop%s, best of %d" % (
-            best * 1e6, number, "s" if number > 1 else "", rounds))
+        unit, scale = next((u for u in UNITS if best < 1000 * u[1]), ("s", 1))
+        print("%.4g %s for each of %d loop%s, best of %d" % (
+            best / scale, unit, number, "s" if number > 1 else "", rounds))
 
     def magic_pip(self, line):
-        raise UsageError(NO_INSTALL)
+        """What is there needs no installation, so the cell goes on, as with pip."""
+        found = there_already(INSTALL_WORD.sub("", line, 1).split())
+        if not found:
+            raise UsageError(NO_INSTALL)
+        print("Requirement already satisfied: %s" % ", ".join(found))
 
     magic_conda = magic_mamba = magic_uv = magic_pip
 
@@ -368,6 +411,6 @@ def compile_cell(text, future):
         if code is None:
             raise
         return code
-    if BARE_WORDS.isdisjoint(code.co_names):
+    if BARE_WORDS.isdisjoint(code.co_names) and not ("In" in code.co_names and FIRST_PROMPT.match(text)):
         return code
     return compile_notebook(text, future) or code  # "ls -la" is also valid Python

@@ -871,7 +871,13 @@ def notebook_habits_work(ctx):
                 ("%cd /tmp", "/tmp\n", None), ("%env USED=yes\n!echo $USED", "yes\n", None),
                 ("```python\nx * 2\n```", "", "6"), ("    z = x * 3\n    z", "", "9"),
                 ('s = """\n!ls\n%time\n"""\n%matplotlib inline\ns', "", "'\\n!ls\\n%time\\n'"),
-                ("x = 5 % 3\nx", "", "2")):
+                ("x = 5 % 3\nx", "", "2"),
+                # A copied session: its prompts go, and what it printed.
+                (">>> x = 7\n>>> for i in range(2):\n...     print(i)\n...\n0\n1\n>>> x", "0\n1\n", "7"),
+                ("In [1]: x = 8", "", None), ("In [3]: x", "", "8"),
+                ("In [4]: def g():\n   ...:     return 9\n\nIn [5]: g()\nOut[5]: 10", "", "9"),
+                ("In [6]: def g():\n    return 10\ng()", "", "10"), ("In[1] == x", "", "False"),
+                ("s = '''\n>>> x\n'''\ns", "", "'\\n>>> x\\n'")):
             o = s.call(code, 120, **SOON)
             equal(o.status, "ok", "%s: %r" % (code, o))
             if stdout is not None:
@@ -881,8 +887,8 @@ def notebook_habits_work(ctx):
                             ("%timeit f(1)", "best of 3")):
             o = s.call(code, 120, **SOON)
             assert o.status == "ok" and words in o.stdout, (code, o)
-        for code, words in (("!pip install six", "pip cannot install packages here"),
-                            ("%pip install six", "pip cannot install packages here"),
+        for code, words in (("!pip install nonsuch-99", "pip cannot install packages here"),
+                            ("%pip install nonsuch-99", "pip cannot install packages here"),
                             ("%unknown 1", "%unknown is not known here"),
                             ("%%unknown\n1", "%%unknown is not known here"),
                             ("x = (\n", "was never closed"), ("if x\n  1", "expected ':'"),
@@ -892,6 +898,43 @@ def notebook_habits_work(ctx):
             assert words in o.stderr, "%s: %r" % (code, o)
         o = s.call("%time 1/0", 120, **SOON)
         assert o.status == "error" and "ZeroDivisionError" in o.stderr, o
+
+
+@test
+def no_cell_ends_the_history(ctx):
+    """In and Out are the session's own, and a cell may put anything into them."""
+    with begun(ctx, "6 * 7") as s:
+        for code in ("In[1] = 5", "In['a'] = In[(1, 2)] = 'x'", "In[2] = None; In.update({3.5: b''})",
+                     "Out[(1, 2)] = object()", "Out[3, 4, 5] = [object()]", "In.clear(); Out.clear()"):
+            o = s.call(code, 120, **SOON)
+            equal((o.status, o.state), ("ok", "kept"), repr(o))
+            equal(s.value("6 * 8"), "48", code)
+        equal(s.value("[n for n in In if type(n) is not int]"), "[]")
+
+
+INSTALLED = ("import importlib.metadata as m\n"
+             "next((d.name for d in m.distributions() if d.name.isalpha() and d.version.replace('.', '').isdigit()), '')")
+
+
+@test
+def what_is_there_is_not_installed(ctx):
+    """pip would say so, and go on: so do cells that begin with it, as notebooks for other services do."""
+    with begun(ctx, INSTALLED) as s:
+        name = s.value(INSTALLED).strip("'")
+        if not name:
+            raise Skip("this Python has no package")
+        for code in ("%%pip install -q %s", "!pip install -U %s --quiet", "pip install %s", "!{sys.executable} -m pip install %s",
+                     "!pip install '%s>=0.0.1'", "%%conda install -y %s", "!uv pip install %s"):
+            o = s.call(code % name + "\n6 * 7", 120, **SOON)
+            equal((o.status, o.result["repr"] if o.result else None), ("ok", "42"), repr(o))
+            assert o.stdout.startswith("Requirement already satisfied: " + name), o
+        o = s.client.run("!pip install %s\nprint(6 * 7)" % name)
+        assert o.status == "ok" and o.stdout.endswith("\n42\n") and "advice" not in o.text, o
+        for code in ("!pip install %s nonsuch-99", "%%pip install '%s<0.0.1'", "!pip install -r %s",
+                     "!pip install git+https://example.org/%s", "!pip install ./%s"):
+            o = s.call(code % name + "\n6 * 7", 120, **SOON)
+            assert o.status == "error" and "pip cannot install packages here" in o.stderr, (code, o)
+        assert s.call("!pip install").status == "error"
 
 
 # ---- what each cell finds renewed ----

@@ -140,7 +140,7 @@ def timeit_does_what_it_is_told(ctx):
     with begun(ctx, "calls = []") as s:
         for code, times in TIMED:
             o = s.call(code, 120, **SOON)
-            assert o.status == "ok" and re.search(r"µs for each of \d+ loops?, best of \d\n", o.stdout), (code, o)
+            assert o.status == "ok" and re.search(r"^[\d.]{1,5} ([nµm]?s) for each of \d+ loops?, best of \d\n", o.stdout), (code, o)
             equal(s.value("n = len(calls)\ncalls.clear()\nn"), str(times), code)
 
 
