@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import weakref
+from errno import EROFS
 from stat import S_ISCHR
 
 ERRORS_MOST = 20  # of a chain
@@ -52,6 +53,16 @@ QUOTED = re.compile(r"'([^']+)'")
 NATIVE_INPUT = input
 NO_INPUT = "no user answers input() here: write the value into the code%s"
 IN_SCRIPT, IN_CELL = ", or give it in the argument stdin", ", or use run_script, which has an argument stdin"
+NO_DIRECTORY = re.compile(r"Cannot save file into a non-existent directory: '([^'\n]{1,500})'")
+SAID_MOST = 1500  # the last characters of what a program has written
+USUAL_NAMES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot", "sns": "seaborn", "nx": "networkx",
+               "sm": "statsmodels.api", "px": "plotly.express", "go": "plotly.graph_objects", "tf": "tensorflow"}
+NEW_SYNTAX = (
+    ((3, 12), re.compile(r"f-string"), "before 3.12 the braces of an f-string hold no backslash, and not its own quotes"),
+    ((3, 12), re.compile(r"^\s*(?:(?:async )?(?:def|class)\s+\w+\[|type\s+\w+(?:\[.*\])?\s*=)", re.M),
+     "type parameters, and type statements, came with 3.12"))
+REFUSED = re.compile(r"(?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument")
+OF_PANDAS_2 = re.compile(r"Invalid frequency: |time data .* does not match format '(?:mixed|ISO8601)'")
 LABELS_MOST, LABELS_READ, LABELS_BYTES = 20, 2000, 600  # of a table
 # An opening line of inline metadata, and a whole block.
 OPENED = re.compile(r"^# /// script\r?$", re.M)
@@ -76,6 +87,8 @@ def has_input():
 def note_lacks(error, has_stdin):
     """Adds at most one note about a lack to the error that has ended a script or a cell."""
     try:
+        if isinstance(error, SystemExit):
+            return tell_arguments(error)
         chain = errors_behind(error)
         for find in FINDERS:
             for one in chain:
@@ -106,10 +119,22 @@ def is_from(error, module):
     return False
 
 
+def line_at(one):
+    """The line of code at which the error was raised, or that could not be compiled."""
+    if isinstance(one, SyntaxError):
+        return one.text or linecache.getline(str(one.filename), one.lineno) if type(one.lineno) is int else ""
+    tb = one.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    return linecache.getline(tb.tb_frame.f_code.co_filename, tb.tb_lineno) if tb else ""
+
+
 def lacks_user(one, error, has_stdin):
     if type(one) is EOFError and not has_stdin and (
             one.args == ("EOF when reading a line",) or is_from(one, "getpass")):
         return NO_INPUT % (IN_CELL if Session.parent else IN_SCRIPT)
+    if type(one).__name__ == "BdbQuit":
+        return "no user can type into a debugger: print what you want to know"
 
 
 def lacks_notebook(one, error, has_stdin):
@@ -133,15 +158,9 @@ def lacks_mark(one, error, has_stdin):
     import keyword
     import shutil
 
-    if type(one) is SyntaxError and type(one.lineno) is int:
-        line = one.text or linecache.getline(str(one.filename), one.lineno)
-    elif type(one) is NameError and one.__traceback__ is not None:
-        tb = one.__traceback__
-        while tb.tb_next is not None:
-            tb = tb.tb_next
-        line = linecache.getline(tb.tb_frame.f_code.co_filename, tb.tb_lineno)
-    else:
+    if type(one) not in (SyntaxError, NameError):
         return None
+    line = line_at(one)
     found = COMMAND.match(line or "")
     if not found or keyword.iskeyword(found[1]) or keyword.issoftkeyword(found[1]) \
             or hasattr(builtins, found[1]) or getattr(one, "name", None) not in (None, found[1]):
@@ -159,14 +178,23 @@ def lacks_display(one, error, has_stdin):
                 "the answer has the figures")
 
 
+def no_folder(path):
+    if path.startswith("/"):
+        return ("there is no folder %s here: the files of a call are in /workspace, which is the current "
+                "directory at the beginning" % path)
+    return "os.makedirs(%r, exist_ok=True) makes the folder" % path
+
+
 def lacks_file(one, error, has_stdin):
     """A file that may be one of an earlier call, or have another name."""
     path = one.filename if type(one) is FileNotFoundError else None
     if type(path) is not str or not path or is_from(one, "subprocess"):
         return None
-    path = os.path.normpath(os.path.join(WORKSPACE, path))
-    if not path.startswith(WORKSPACE + "/") or not os.path.isdir(os.path.dirname(path)):
+    path = os.path.realpath(os.path.join(WORKSPACE, path))
+    if not path.startswith(WORKSPACE + "/"):
         return None
+    if not os.path.isdir(os.path.dirname(path)):
+        return no_folder(os.path.dirname(path)[len(WORKSPACE) + 1:])
     names = sorted(name for name in os.listdir(os.path.dirname(path)) if name[0] != "." and name != "script.py")
     if names:
         return "beside it there are %s%s" % (", ".join(names[:NAMES_MOST]), ", ..." * (len(names) > NAMES_MOST))
@@ -234,10 +262,104 @@ def lacks_program(one, error, has_stdin):
 
 
 def lacks_folder(one, error, has_stdin):
-    path = one.filename if type(one) is FileNotFoundError else None
-    if type(path) is str and path.startswith(PLACES_ELSEWHERE) and not os.path.isdir(os.path.dirname(path)):
-        return ("there is no folder %s here: the files of a call are in /workspace, which is the current "
-                "directory at the beginning" % os.path.dirname(path))
+    path = one.filename if isinstance(one, OSError) else None
+    if type(path) is str and type(one) is FileNotFoundError and path.startswith(PLACES_ELSEWHERE) \
+            and not os.path.isdir(os.path.dirname(path)):
+        return no_folder(os.path.dirname(path))
+    if type(path) is str and one.errno == EROFS:
+        return "only /workspace can be written to (and /tmp, %s): what a call leaves for later is in /workspace" % (
+            os.environ.get("HOME", "/dev/shm"))
+    if type(one) is OSError and one.errno is None:  # of pandas
+        found = NO_DIRECTORY.search(str(one))
+        return found and no_folder(found[1])
+
+
+def lacks_output(one, error, has_stdin):
+    """What a program has written, if nobody has seen it: why it has failed."""
+    said = getattr(one, "stderr", None) or getattr(one, "output", None)
+    if type(one).__name__ == "CalledProcessError" and type(said) in (str, bytes):
+        said = (said if type(said) is str else said.decode("utf-8", "replace")).strip()
+        if said:
+            return "its output:\n%s%s" % ("..." * (len(said) > SAID_MOST), said[-SAID_MOST:])
+
+
+def lacks_font(one, error, has_stdin):
+    if type(one) is OSError and is_from(one, "PIL.ImageFont") and is_there("matplotlib"):
+        return ("there is no such font here; from matplotlib.font_manager import findfont gives one: "
+                "ImageFont.truetype(findfont('DejaVu Sans'), SIZE)")
+
+
+def lacks_names(one, error, has_stdin):
+    """A name that an import would bring, or an earlier call has set elsewhere."""
+    if type(one) is not NameError or one is not error or type(one.name) is not str:
+        return None
+    module = USUAL_NAMES.get(one.name, one.name if one.name in sys.stdlib_module_names else None)
+    if module and is_there(module.partition(".")[0]):
+        return "import %s%s is missing" % (module, " as " + one.name if module != one.name else "")
+    if one.__traceback__ is None or SUGGESTION.search(native_text(one).rstrip("\n")):
+        return None
+    if FILE == "<cell 1>":
+        return "this session is new: to go on in another, send its session"
+    if not Session.parent and not has_name(one.name):
+        return "a script has nothing of earlier calls: send a whole program, or use run_repl"
+
+
+def has_name(name):
+    """Does the script set the name anywhere? Then it is a matter of order, or of functions."""
+    import ast
+
+    tree = ast.parse(Session.python or "".join(linecache.getlines(FILE)))
+    return any(name in (getattr(node, "name", None), getattr(node, "arg", None), getattr(node, "asname", None))
+               or isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+               for node in ast.walk(tree))
+
+
+def version_of(name):
+    """What is installed of the package that has this module; Python, for its own modules."""
+    top = name.partition(".")[0]
+    version = getattr(sys.modules.get(top), "__version__", None)
+    if top in sys.stdlib_module_names:
+        return None if top in ("builtins", "__main__") else "Python here is %d.%d" % sys.version_info[:2]
+    return "%s here is %.40s" % (top, version) if type(version) is str else None
+
+
+def called(one):
+    """The module of a function that did not take an argument: that in which it was raised, or that of the
+    function that the line calls."""
+    tb, names = one.__traceback__, {}
+    while tb is not None:
+        frame, tb = tb.tb_frame, tb.tb_next
+    if frame.f_code.co_filename != FILE:
+        return frame.f_globals.get("__name__")
+    names.update(frame.f_globals)
+    names.update(frame.f_locals)
+    found = REFUSED.match(str(one))
+    found = re.search(r"(\w+)(?:\.\w+)*\.%s\s*\(" % found[1], line_at(one)) if found else None
+    owner = names.get(found[1]) if found else None
+    return getattr(owner, "__name__", None) if type(owner) is type(sys) else type(owner).__module__
+
+
+def lacks_version(one, error, has_stdin):
+    """What other versions have: of Python, or of a library."""
+    if one is not error:
+        return None
+    if isinstance(one, SyntaxError):
+        for since, words, said in NEW_SYNTAX:
+            if sys.version_info < since and words.search("%s\n%s" % (one.msg, line_at(one))):
+                return "Python here is %d.%d: %s" % (*sys.version_info[:2], said)
+        return None
+    if isinstance(one, ImportError):
+        return version_of(one.name) if type(one.name) is str and not isinstance(one, ModuleNotFoundError) else None
+    if type(one) is AttributeError and one.obj is not None:
+        kind = type(one.obj)
+        said = version_of(one.obj.__name__ if kind is type(sys) else (one.obj if kind is type else kind).__module__)
+        if type_name(kind) == "pandas.core.frame.DataFrame":
+            said += "; the columns are: %s" % ", ".join(map(repr, one.obj.columns[:LABELS_MOST]))[:LABELS_BYTES]
+        return said
+    if type(one) is TypeError and REFUSED.match(str(one)):
+        return version_of(called(one) or "")
+    if type(one) is ValueError and OF_PANDAS_2.match(str(one)):
+        return version_of("pandas")
 
 
 def is_there(module):
@@ -252,6 +374,8 @@ def is_there(module):
 def lacks_module(one, error, has_stdin):
     """A module that is missing behind the error, or that its message asks for."""
     if type(one) is ModuleNotFoundError and type(one.name) is str:
+        if one.name.startswith("google") and "google.colab" in line_at(one):
+            return "this is not Colab: files are handed in by files, and what is left in /workspace is in the answer"
         if one is error:
             return None if one.name.lower() in OPTIONAL else like_module(one.name)
         name = one.name.partition(".")[0]
@@ -284,7 +408,13 @@ def like_module(name):
 
 
 FINDERS = (lacks_user, lacks_notebook, lacks_label, lacks_mark, lacks_program, lacks_folder, lacks_file,
-           lacks_display, lacks_module)
+           lacks_display, lacks_font, lacks_module, lacks_output, lacks_names, lacks_version)
+
+
+def tell_arguments(error):
+    """Says why a program that reads its arguments has ended: there are none."""
+    if error.code == 2 and len(sys.argv) < 2 and is_from(error, "argparse"):
+        to_stderr("(there are no arguments here: write parse_args(['--name', 'value']))\n")
 
 
 def tell_installs(value):

@@ -563,7 +563,15 @@ def patch_bokeh(module):
     module.show = show
 
 
-PATCHES = {"matplotlib.backend_bases": patch_managers,
+def patch_notebook_bars(module):
+    """Makes the bars of notebooks those of a terminal, if there are no widgets to draw them."""
+    if getattr(module, "IProgress", None) is None:
+        from tqdm.std import tqdm, trange
+        module.tqdm = module.tqdm_notebook = tqdm
+        module.trange = module.tnrange = trange
+
+
+PATCHES = {"tqdm.notebook": patch_notebook_bars, "matplotlib.backend_bases": patch_managers,
            "inspect": patch_inspect, "multiprocessing.spawn": patch_spawn,
            "_pytest.config": patch_pytest,
            "plotly.basedatatypes": patch_plotly, "plotly.io._renderers": patch_plotly_show,

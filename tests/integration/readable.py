@@ -386,6 +386,74 @@ def what_is_missing_is_named(ctx):
             assert "there is no" not in o.text and "not in /workspace" not in o.text and "advice" not in o.text, o.text
 
 
+# Scripts of which a program, a folder, a name or a version is the fault, and the note that says so.
+NOTES = (
+    ("import pdb\npdb.set_trace()\nx = 1", "no user can type into a debugger"),
+    ("import os\nos.makedirs('/content/out')", "only /workspace can be written to (and /tmp, /home/python)"),
+    ("raise OSError(\"Cannot save file into a non-existent directory: '/mnt/user-data/outputs'\")",
+     "there is no folder /mnt/user-data/outputs here: the files of a call are in /workspace"),
+    ("raise OSError(\"Cannot save file into a non-existent directory: 'plots'\")", "os.makedirs('plots', exist_ok=True) makes the folder"),
+    ("open('plots/a.png', 'w')", "os.makedirs('plots', exist_ok=True) makes the folder"),
+    ("open('b.txt', 'w')\nopen('/mnt/data/a.txt')", "beside it there are b.txt\n"),
+    ("open('/mnt/data/a.csv')", "/workspace is empty when a script begins"),
+    ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import sys; sys.exit(\"why it failed\")'], check=True, capture_output=True)",
+     "its output:\nwhy it failed\n"),
+    ("import subprocess\nsubprocess.check_output('echo what it said; exit 4', shell=True, text=True)", "its output:\nwhat it said\n"),
+    ("from google.colab import files", "this is not Colab: files are handed in by files"),
+    ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', required=True)\np.parse_args()",
+     "(there are no arguments here: write parse_args(['--name', 'value']))"),
+    ("print(os.getcwd())", "import os is missing\n"), ("print(df.head())", "a script has nothing of earlier calls"),
+    ("import math\nmath.nonsuch_99", "\nPython here is 3."), ("from itertools import nonsuch_99", "\nPython here is 3."),
+    ("import types, sys\nm = sys.modules['lib'] = types.ModuleType('lib')\nm.__version__ = '1.5.3'\n"
+     "exec('class T:\\n    def write(self): pass\\nT.__module__ = \"lib\"', m.__dict__)\nt = m.T()\nt.write(sep=1)", "\nlib here is 1.5.3\n"),
+    ("import types, sys\nm = sys.modules['lib'] = types.ModuleType('lib')\nm.__version__ = '1.5.3'\nm.nonsuch", "\nlib here is 1.5.3\n"))
+NEW_IN_3_12 = ("x = 1\nprint(f'{'a' if x else 'b'}')", "type Foo = int", "def f[T](x: T) -> T:\n    return x")
+# What is no lack of these: a slip of the pen, an order, a type of the script's own.
+NO_NOTES = ("lenn([1])", "def f():\n    print(late)\nf()\nlate = 1", "class A: pass\nA().b", "'x'.nonsuch_99", "None.x",
+            "def f(): pass\nf(a=1)", "raise OSError('cannot open resource')", "raise SystemExit(2)", "x = = 1",
+            "import subprocess\nsubprocess.run('exit 3', shell=True, check=True, capture_output=True)")
+
+
+@test
+def what_fails_elsewhere_only_is_named(ctx):
+    """Names, folders, arguments and versions that other machines have, and what a program has said."""
+    with ctx.client() as client:
+        for script, want in NOTES:
+            o = client.run(script)
+            assert o.status == "error" and want in o.text, (script, o.text)
+        for script in NEW_IN_3_12:
+            o = client.run(script)
+            assert o.status == "ok" or "before 3.12" in o.text or "came with 3.12" in o.text, o.text
+        for script in NO_NOTES:
+            o = client.run(script)
+            for words in (" here is ", "is missing", "earlier calls", "this session", "its output", "no such font", "no arguments"):
+                assert words not in o.text, (script, o.text)
+        o, text = cell_of(client, "df.head()")
+        assert "this session is new: to go on in another, send its session" in text, text
+        for code in ("df.head()", "raise SystemExit(2)"):
+            text = cell_of(client, code, session=o["session"])[1]
+            assert "session is new" not in text and "earlier calls" not in text, text
+        equal(text.split("\n")[0], "SystemExit", text)
+        close(client, o["session"])
+        for code, want in (("raise ValueError", "ValueError (line 1)\n"), ("assert 0, ''", "AssertionError (line 1)\n")):
+            assert client.run(code).text.startswith(want), client.run(code).text
+
+
+@test
+def libraries_name_what_they_miss_here(ctx):
+    """Fonts of other machines, bars of notebooks, columns as attributes."""
+    with ctx.client() as client:
+        for needs, script, want in (
+                ("PIL, matplotlib", "from PIL import ImageFont\nImageFont.truetype('arial.ttf', 9)", "there is no such font here"),
+                ("PIL, matplotlib", "from PIL import ImageFont\nfrom matplotlib.font_manager import findfont\n"
+                                    "ImageFont.truetype(findfont('DejaVu Sans'), 9).getlength('a') > 0", "result: True"),
+                ("pandas", "import pandas as pd\npd.DataFrame({'date': [1]}).nonsuch", "the columns are: 'date'\n"),
+                ("tqdm", "from tqdm.notebook import tqdm, trange\nsum(tqdm([1, 2])) + sum(trange(3))", "result: 6")):
+            if client.run("import " + needs, timeout_seconds=120, cpu_seconds=120).status == "ok":
+                o = client.run(script, timeout_seconds=120, cpu_seconds=120)
+                assert want in o.text, (script, o.text)
+
+
 @test
 def nested_bars_are_their_last_state(ctx):
     """Bars below one another go up by ESC [ A after each step; the structured form has all of it."""

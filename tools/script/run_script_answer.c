@@ -503,7 +503,8 @@ say_error(FILE *to, const struct report *report)
 		fprintf(to, "%.*s\n", (int)report->error_message.len,
 			report->error_message.at);
 	} else {
-		fprintf(to, "%.*s: ", (int)report->error_type.len, report->error_type.at);
+		fprintf(to, "%.*s%s", (int)report->error_type.len, report->error_type.at,
+			report->error_message.len ? ": " : "");
 		say_part(to, report, &report->error_message, NULL, 8);
 		if (report->error_line && !names_line(report))
 			fprintf(to, " (line %u)", report->error_line);
