@@ -2,7 +2,7 @@
 /* Shares of what is finite for the whole service and that all tenants take from: places of a table,
  * or bytes. A tenant may have as much as is left for others. So one tenant gets half, several
  * tenants get equal parts, and something is left for the next one. The table of all that is finite
- * is in policy/finite.c.
+ * is in policy/finite_table.json.
  */
 #ifndef BASE_FAIR_H
 #define BASE_FAIR_H

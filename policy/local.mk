@@ -6,7 +6,6 @@ libpolicy_a_SOURCES = \
 	policy/chain.c policy/chain.h \
 	policy/config_read.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c policy/config_take.c \
-	policy/finite.c policy/finite.h \
 	policy/id_range.c policy/id_range.h \
 	policy/imports.c policy/imports.h \
 	policy/key_value.c \

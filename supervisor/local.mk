@@ -36,6 +36,14 @@ libsupervisor_a_SOURCES = \
 	supervisor/operate/running.c supervisor/operate/running.h
 libsupervisor_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
+# The table of what is finite, as a C string.
+BUILT_SOURCES += policy/finite_table.h
+CLEANFILES += policy/finite_table.h
+EXTRA_DIST += policy/finite_table.json
+policy/finite_table.h: tools/shared/embed.py policy/finite_table.json
+	$(EMBED)
+supervisor/operate/libsupervisor_a-operation.$(OBJEXT): policy/finite_table.h
+
 sbin_PROGRAMS += mcp-pythond
 mcp_pythond_SOURCES = supervisor/main.c supervisor/catalog.c $(BASE_TURNS)
 mcp_pythond_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

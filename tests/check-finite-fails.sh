@@ -40,10 +40,10 @@ own policy/keys.c
 echo '#define WISHES_MAX 3' >>"$work/policy/keys.c"
 expect 'policy/keys.c: WISHES_MAX is in no row'
 own policy/keys.c
-own policy/finite.c
-sed -i 's/longest idle one/first one/' "$work/policy/finite.c"
+own policy/finite_table.json
+sed -i 's/longest idle one/first one/' "$work/policy/finite_table.json"
 expect 'doc/finite.md is not made of'
-own policy/finite.c
-sed -i 's/unit\/base\/test-kept/unit\/base\/test-lost/' "$work/policy/finite.c"
+own policy/finite_table.json
+sed -i 's/unit\/base\/test-kept/unit\/base\/test-lost/' "$work/policy/finite_table.json"
 expect 'there is no test unit/base/test-lost'
 exit $status

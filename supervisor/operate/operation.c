@@ -19,7 +19,7 @@
 #include "host/helper.h"
 #include "http/server.h"
 #include "policy/config.h"
-#include "policy/finite.h"
+#include "policy/finite_table.h"
 #include "policy/learnable.h"
 #include "supervisor/operate/governance.h"
 #include "supervisor/stream.h"
@@ -421,13 +421,11 @@ operation_helpers(void)
 static json_t *
 operation_finite(void)
 {
-	const struct finite *row;
-	json_t *list = json_array();
+	json_t *list = xalloc_check(json_loads(finite_table, 0, NULL)), *row;
+	size_t i;
 
-	for (size_t i = 0; (row = finite_at(i)) != NULL; i++)
-		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "what", row->what, "bounds",
-			row->bounds, "shares", finite_shares_name(row->shares), "when_full",
-			row->when_full));
+	json_array_foreach(list, i, row)
+		json_object_del(row, "test");
 	return list;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One tenant takes all that it can get of one row of policy/finite.c after the other, and another
+"""One tenant takes all that it can get of one row of policy/finite_table.json after the other, and another
 tenant's calls are measured meanwhile: each kind of call may take three times what it takes alone.
 The rows that are filled elsewhere are in tests/check-finite."""
 

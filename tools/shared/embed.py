@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """embed.py SOURCE... HEADER: makes one C string of the Python files, joined in their order; its
-name is that of the last file. A JSON schema becomes a string on one line, NAME_schema. Documents
+name is that of the last file. JSON becomes a string on one line; a schema's is NAME_schema. Documents
 (.md) become an array of strings with the name of the header."""
 
 import json
@@ -20,7 +20,7 @@ def main(*paths):
     sources, header = paths[:-1], paths[-1]
     file = os.path.basename(sources[-1])
     name, kind = os.path.splitext(file)
-    begins, ends = ("%s[] =" % (name + "_schema" if kind == ".json" else name), "")
+    begins, ends = ("%s[] =" % (name + "_schema" if "/schema/" in sources[-1] else name), "")
     if kind == ".md":
         begins, ends = "*const %s[] = {" % os.path.basename(header)[:-len(".h")], "}"
     with open(header + ".tmp", "w", encoding="ascii") as f:
