@@ -27,52 +27,8 @@ struct event_base;
 struct why;
 
 enum audit_event {
-	AUDIT_STARTED,			/* the service */
-	AUDIT_STOPPED,
-	AUDIT_RELOADED,			/* the configuration was read again, or could not be */
-	AUDIT_SESSION_OPENED,
-	AUDIT_SESSION_CLOSED,
-	AUDIT_SESSION_KEPT,		/* a session of run_repl outlives a restart of the service
-					 */
-	AUDIT_SESSION_LOST,		/* a session of run_repl has not outlived a restart, and why
-					 */
-	AUDIT_DENIED,			/* a call, by policy */
-	AUDIT_QUOTA_HIT,
-	AUDIT_ALARM_RAISED,		/* what a tenant does is unusual: govern/alarms.h */
-	AUDIT_EXECUTION_STARTED,
-	AUDIT_EXECUTION_ENDED,
-	AUDIT_STOPPED_BY_OPERATOR,	/* an execution was stopped, or a session closed */
-	AUDIT_TENANT_SUSPENDED,		/* nothing of it runs until it is resumed */
-	AUDIT_TENANT_RESUMED,
-	AUDIT_LIMIT_HIT,		/* by an execution that has ended */
-	AUDIT_IMPORT_REFUSED,		/* an execution that has ended wanted modules that it may
-					 * not import */
-	AUDIT_IMPORT_FOUND,		/* an execution that has ended found modules in a set that
-					 * was installed earlier */
-	AUDIT_INPUT_ASKED,		/* a script asks its user for a line */
-	AUDIT_INPUT_ENDED,		/* the result of that, without the line itself */
-	AUDIT_TOOL_CALLED,		/* a script calls a tool of another MCP server */
-	AUDIT_TOOL_ENDED,		/* such a call has an answer, or will have none */
-	AUDIT_TOOL_REFUSED,		/* such a call was not made */
-	AUDIT_APPROVAL_ASKED,
-	AUDIT_APPROVAL_GRANTED,
-	AUDIT_APPROVAL_REFUSED,		/* by an approver, or because it was not decided in time */
-	AUDIT_APPROVAL_REVOKED,
-	AUDIT_PACKAGE_INSTALLED,
-	AUDIT_PACKAGE_REFUSED,
-	AUDIT_PACKAGE_BUILT,		/* from source, or its build failed */
-	AUDIT_CONNECTION,		/* a connection from a worker to the outside was made */
-	AUDIT_CONNECTION_REFUSED,
-	AUDIT_LOCAL_FILE_DECIDED,	/* may a file of the user's machine be read or written? */
-	AUDIT_LOCAL_FILE_ENDED,		/* it was, or not */
-	/* About the file itself. */
-	AUDIT_ROTATED,
-	AUDIT_MENDED,			/* an incomplete line, after a crash, was removed */
-	AUDIT_BROKEN,			/* the file was not a valid chain, and was renamed */
-	AUDIT_REPLACED,			/* somebody else has removed or replaced the file */
-	AUDIT_DROPPED,			/* the oldest file, to stay within [audit] keep_bytes */
-	AUDIT_LOST,			/* records that could not be written */
-	AUDIT_LEFT_OUT,			/* records of a tenant that had more than its share */
+#define EVENT(event, ...) AUDIT_##event,
+#include "govern/audit_events.def"
 	AUDIT_EVENT_COUNT
 };
 

@@ -11,7 +11,7 @@ libgovern_a_SOURCES = \
 	govern/audit.c govern/audit.h \
 	govern/audit_file.c govern/audit_file.h \
 	govern/audit_log.c govern/audit_log.h \
-	govern/audit_record.c govern/audit_record.h \
+	govern/audit_record.c govern/audit_record.h govern/audit_events.def govern/audit_events.def \
 	govern/gate.c govern/gate.h \
 	govern/ledger.c govern/ledger.h \
 	govern/metrics.c govern/metrics.h \
