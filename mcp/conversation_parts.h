@@ -110,22 +110,20 @@ void conversation_end_call(struct mcp_call *call, enum mcp_sent kind, struct jso
 
 /* ---- mcp/methods.c ---- */
 
+/* Answers a request for a method; METHOD_UNKNOWN: with the error for that. */
 void serve_method(struct request *request, enum mcp_method method);
+
+/* Answers a request for one of the methods that mcp/methods.def gives it. */
+typedef void serve_fn(struct request *request, enum mcp_method method);
 
 /* ---- mcp/start.c ---- */
 
-void serve_tools_call(struct request *request);
-void serve_prompts_get(struct request *request);
-void serve_resources_read(struct request *request);
+serve_fn serve_tools_call, serve_prompts_get, serve_resources_read;
 
 /* ---- mcp/lists.c ---- */
 
-void serve_tools_list(const struct request *request);
-void serve_resources_list(const struct request *request);
-void serve_templates_list(const struct request *request);
-void serve_skills(const struct request *request, bool all);	/* all, or the one of params */
-void serve_prompts_list(const struct request *request);
-void serve_complete(const struct request *request);
+serve_fn serve_tools_list, serve_resources_list, serve_templates_list, serve_skills,
+	serve_prompts_list, serve_complete;
 
 /* ---- mcp/ask.c ---- */
 
@@ -147,7 +145,7 @@ void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_cal
 
 /* ---- mcp/listen.c ---- */
 
-void serve_listen(struct request *request);
+serve_fn serve_listen;
 
 /* Ends subscriptions. id: only the one whose request has this id; NULL: any. exchange: only those
  * that are sent by this exchange; NULL: any. say_so: the client is told. True: there was one. */
@@ -164,6 +162,6 @@ void tell_resource_changed(struct mcp_conversation *conversation, const char *ur
 
 /* ---- mcp/task_methods.c ---- */
 
-void serve_tasks(struct request *request, enum mcp_method method);
+serve_fn serve_tasks;
 
 #endif

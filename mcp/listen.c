@@ -176,7 +176,7 @@ is_filter(const json_t *filter)
 }
 
 void
-serve_listen(struct request *request)
+serve_listen(struct request *request, enum mcp_method)
 {
 	struct mcp_conversation *conversation = request->conversation;
 	const struct resource_provider *resources = mcp_catalog(conversation->mcp)->resources;

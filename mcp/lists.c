@@ -75,7 +75,7 @@ takes_no_cursor(const struct request *request)
 }
 
 void
-serve_tools_list(const struct request *request)
+serve_tools_list(struct request *request, enum mcp_method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
 	struct tool_list *list;
@@ -120,7 +120,7 @@ move_on(char **place, const char *to)
 }
 
 void
-serve_resources_list(const struct request *request)
+serve_resources_list(struct request *request, enum mcp_method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
 	const struct resource_provider *provider = mcp_catalog(conversation->mcp)->resources;
@@ -155,7 +155,7 @@ serve_resources_list(const struct request *request)
 }
 
 void
-serve_templates_list(const struct request *request)
+serve_templates_list(struct request *request, enum mcp_method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
 	const struct resource_provider *provider = mcp_catalog(conversation->mcp)->resources;
@@ -208,7 +208,7 @@ write_prompt(const struct revision *revision, struct jsonout *out,
 }
 
 void
-serve_prompts_list(const struct request *request)
+serve_prompts_list(struct request *request, enum mcp_method)
 {
 	const struct prompt_provider *provider =
 		mcp_catalog(request->conversation->mcp)->prompts;
@@ -245,12 +245,12 @@ serve_skill(const struct request *request, const struct skill_provider *provider
 }
 
 void
-serve_skills(const struct request *request, bool all)
+serve_skills(struct request *request, enum mcp_method method)
 {
 	const struct skill_provider *provider = mcp_catalog(request->conversation->mcp)->skills;
 	struct jsonout out;
 
-	if (!all) {
+	if (method == METHOD_SKILLS_GET) {
 		serve_skill(request, provider);
 		return;
 	}
@@ -304,7 +304,7 @@ answer_completion(const struct request *request, const struct completion *comple
 }
 
 void
-serve_complete(const struct request *request)
+serve_complete(struct request *request, enum mcp_method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
 	const struct catalog *catalog = mcp_catalog(conversation->mcp);

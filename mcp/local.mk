@@ -19,7 +19,7 @@ libmcp_a_SOURCES = \
 	mcp/listing.c \
 	mcp/lists.c \
 	mcp/mcp.c mcp/mcp.h \
-	mcp/methods.c \
+	mcp/methods.c mcp/methods.def \
 	mcp/outcome.c mcp/outcome.h \
 	mcp/parking.c mcp/parking.h \
 	mcp/permission.c mcp/permission.h \

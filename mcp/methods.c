@@ -22,7 +22,7 @@ methods_refuse_params(const struct request *request, const char *text)
 }
 
 static void
-serve_initialize(const struct request *request)
+serve_initialize(struct request *request, enum mcp_method)
 {
 	struct mcp_conversation *conversation = request->conversation;
 	const json_t *params = request->message->params;
@@ -80,7 +80,13 @@ answer_empty(const struct request *request)
 }
 
 static void
-serve_discover(const struct request *request)
+serve_ping(struct request *request, enum mcp_method)
+{
+	answer_empty(request);
+}
+
+static void
+serve_discover(struct request *request, enum mcp_method)
 {
 	struct mcp *mcp = request->conversation->mcp;
 	struct tool_list *tools = mcp_tool_list(mcp, request->conversation->options.tenant);
@@ -96,7 +102,7 @@ serve_discover(const struct request *request)
 }
 
 static void
-serve_set_level(const struct request *request)
+serve_set_level(struct request *request, enum mcp_method)
 {
 	const char *name = text_member(request->message->params, "level");
 	int level = name ? revision_log_level(name) : -1;
@@ -110,7 +116,7 @@ serve_set_level(const struct request *request)
 }
 
 static void
-serve_subscribe(const struct request *request, bool subscribe)
+serve_subscribe(struct request *request, enum mcp_method method)
 {
 	struct mcp_conversation *conversation = request->conversation;
 	const char *uri = text_member(request->message->params, "uri");
@@ -121,7 +127,7 @@ serve_subscribe(const struct request *request, bool subscribe)
 	}
 	if (!conversation->subscribed)
 		conversation->subscribed = xalloc_check(json_object());
-	if (!subscribe) {
+	if (method == METHOD_RESOURCES_UNSUBSCRIBE) {
 		json_object_del(conversation->subscribed, uri);
 	} else if (json_object_size(conversation->subscribed) == SUBSCRIPTIONS_MAX) {
 		request_error(request, MCP_SENT_ERROR, JSONRPC_INTERNAL_ERROR,
@@ -133,67 +139,20 @@ serve_subscribe(const struct request *request, bool subscribe)
 	answer_empty(request);
 }
 
+static void
+serve_unknown(struct request *request, enum mcp_method)
+{
+	request_error(request, MCP_SENT_NO_METHOD, JSONRPC_METHOD_NOT_FOUND, "unknown method", NULL);
+}
+
 void
 serve_method(struct request *request, enum mcp_method method)
 {
-	switch (method) {
-	case METHOD_INITIALIZE:
-		serve_initialize(request);
-		break;
-	case METHOD_PING:
-		answer_empty(request);
-		break;
-	case METHOD_DISCOVER:
-		serve_discover(request);
-		break;
-	case METHOD_TOOLS_LIST:
-		serve_tools_list(request);
-		break;
-	case METHOD_TOOLS_CALL:
-		serve_tools_call(request);
-		break;
-	case METHOD_RESOURCES_LIST:
-		serve_resources_list(request);
-		break;
-	case METHOD_RESOURCES_TEMPLATES:
-		serve_templates_list(request);
-		break;
-	case METHOD_RESOURCES_READ:
-		serve_resources_read(request);
-		break;
-	case METHOD_RESOURCES_SUBSCRIBE:
-	case METHOD_RESOURCES_UNSUBSCRIBE:
-		serve_subscribe(request, method == METHOD_RESOURCES_SUBSCRIBE);
-		break;
-	case METHOD_PROMPTS_LIST:
-		serve_prompts_list(request);
-		break;
-	case METHOD_PROMPTS_GET:
-		serve_prompts_get(request);
-		break;
-	case METHOD_SKILLS_LIST:
-	case METHOD_SKILLS_GET:
-		serve_skills(request, method == METHOD_SKILLS_LIST);
-		break;
-	case METHOD_COMPLETE:
-		serve_complete(request);
-		break;
-	case METHOD_SET_LEVEL:
-		serve_set_level(request);
-		break;
-	case METHOD_LISTEN:
-		serve_listen(request);
-		break;
-	case METHOD_TASKS_GET:
-	case METHOD_TASKS_UPDATE:
-	case METHOD_TASKS_CANCEL:
-		serve_tasks(request, method);
-		break;
-	case METHOD_NOTE_INITIALIZED:
-	case METHOD_NOTE_CANCELLED:
-	case METHOD_UNKNOWN:
-		request_error(request, MCP_SENT_NO_METHOD, JSONRPC_METHOD_NOT_FOUND,
-			      "unknown method", NULL);
-		break;
-	}
+	static serve_fn *const serve[] = {
+#define METHOD(method, name, legacy, modern, offer, by) [METHOD_##method] = serve_##by,
+#include "mcp/methods.def"
+		[METHOD_UNKNOWN] = serve_unknown,
+	};
+
+	serve[method](request, method);
 }

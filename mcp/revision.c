@@ -36,32 +36,11 @@ enum offer { ALWAYS, RESOURCES, SUBSCRIBING, PROMPTS, SKILLS, COMPLETION, LOGGIN
 
 static const struct {
 	const char *name;
-	enum mcp_method method;
 	bool legacy, modern;
 	enum offer offer;
-} methods[] = {
-	{ "initialize",                METHOD_INITIALIZE,            true,  false, ALWAYS },
-	{ "ping",                      METHOD_PING,                  true,  false, ALWAYS },
-	{ "server/discover",           METHOD_DISCOVER,              false, true,  ALWAYS },
-	{ "tools/list",                METHOD_TOOLS_LIST,            true,  true,  ALWAYS },
-	{ "tools/call",                METHOD_TOOLS_CALL,            true,  true,  ALWAYS },
-	{ "resources/list",            METHOD_RESOURCES_LIST,        true,  true,  RESOURCES },
-	{ "resources/templates/list",  METHOD_RESOURCES_TEMPLATES,   true,  true,  RESOURCES },
-	{ "resources/read",            METHOD_RESOURCES_READ,        true,  true,  RESOURCES },
-	{ "resources/subscribe",       METHOD_RESOURCES_SUBSCRIBE,   true,  false, SUBSCRIBING },
-	{ "resources/unsubscribe",     METHOD_RESOURCES_UNSUBSCRIBE, true,  false, SUBSCRIBING },
-	{ "prompts/list",              METHOD_PROMPTS_LIST,          true,  true,  PROMPTS },
-	{ "prompts/get",               METHOD_PROMPTS_GET,           true,  true,  PROMPTS },
-	{ "skills/list",               METHOD_SKILLS_LIST,           false, true,  SKILLS },
-	{ "skills/get",                METHOD_SKILLS_GET,            false, true,  SKILLS },
-	{ "completion/complete",       METHOD_COMPLETE,              true,  true,  COMPLETION },
-	{ "logging/setLevel",          METHOD_SET_LEVEL,             true,  false, LOGGING },
-	{ "subscriptions/listen",      METHOD_LISTEN,                false, true,  ALWAYS },
-	{ "tasks/get",                 METHOD_TASKS_GET,             false, true,  ALWAYS },
-	{ "tasks/update",              METHOD_TASKS_UPDATE,          false, true,  ALWAYS },
-	{ "tasks/cancel",              METHOD_TASKS_CANCEL,          false, true,  ALWAYS },
-	{ "notifications/initialized", METHOD_NOTE_INITIALIZED,      true,  false, ALWAYS },
-	{ "notifications/cancelled",   METHOD_NOTE_CANCELLED,        true,  true,  ALWAYS },
+} methods[METHOD_UNKNOWN] = {
+#define METHOD(method, name, legacy, modern, offer, serve) { name, legacy, modern, offer },
+#include "mcp/methods.def"
 };
 
 #define N(array) (sizeof(array) / sizeof(*(array)))
@@ -117,10 +96,11 @@ revision_for_client(const struct revision *revision, uint32_t structured, const 
 enum mcp_method
 method_find(const char *name)
 {
-	for (size_t i = 0; i < N(methods); i++)
-		if (strcmp(methods[i].name, name) == 0)
-			return methods[i].method;
-	return METHOD_UNKNOWN;
+	enum mcp_method method = 0;
+
+	while (method < METHOD_UNKNOWN && strcmp(methods[method].name, name) != 0)
+		method++;
+	return method;
 }
 
 static bool
@@ -149,11 +129,9 @@ bool
 revision_has(const struct revision *revision, const struct catalog *catalog,
 	     enum mcp_method method)
 {
-	for (size_t i = 0; i < N(methods); i++)
-		if (methods[i].method == method)
-			return (revision->modern ? methods[i].modern : methods[i].legacy) &&
-			       offers(catalog, methods[i].offer);
-	return false;
+	return method < METHOD_UNKNOWN &&
+	       (revision->modern ? methods[method].modern : methods[method].legacy) &&
+	       offers(catalog, methods[method].offer);
 }
 
 const char *

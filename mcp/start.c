@@ -372,7 +372,7 @@ refuse_unknown_tool(const struct request *request)
 }
 
 void
-serve_tools_call(struct request *request)
+serve_tools_call(struct request *request, enum mcp_method)
 {
 	const struct mcp *mcp = request->conversation->mcp;
 	const struct catalog *catalog = mcp_catalog(mcp);
@@ -415,7 +415,7 @@ serve_tools_call(struct request *request)
 }
 
 void
-serve_resources_read(struct request *request)
+serve_resources_read(struct request *request, enum mcp_method)
 {
 	const char *uri = text_member(request->message->params, "uri");
 	struct wanted wanted = {
@@ -460,7 +460,7 @@ prompt_takes(const struct prompt *prompt, const json_t *arguments)
 }
 
 void
-serve_prompts_get(struct request *request)
+serve_prompts_get(struct request *request, enum mcp_method)
 {
 	const struct prompt_provider *provider =
 		mcp_catalog(request->conversation->mcp)->prompts;
