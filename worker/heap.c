@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote, before it is used; and a session's first process.
- * Owns:    the region from which Python's arenas are cut. Arenas are freed one by one by their
+ * Owns:    the region from which Python's arenas are cut, and in it the objects that lie side by
+ * side. Arenas are freed one by one by their
  * users. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -8,6 +9,7 @@
 #include "worker/heap.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -88,6 +90,91 @@ heap_settle(bool in_haste)
 	if (!in_haste)
 		heap_collapse(region, huge_up(next));
 	heap_unmap(huge_up(next), region + REGION);
+}
+
+/* ---- side by side ---- */
+
+#define DENSE (1UL << 20)		/* bytes, of the region */
+
+static PyMemAllocatorEx usual_objects;
+static uintptr_t dense, dense_next;	/* 0: nothing lies side by side */
+static bool is_dense;			/* allocates there now */
+
+static bool
+in_dense(const void *block)
+{
+	return (uintptr_t)block - dense < DENSE;
+}
+
+static void *
+dense_malloc(void *ctx, size_t size)
+{
+	uintptr_t at = dense_next;
+
+	if (!is_dense || size > dense + DENSE - at)
+		return usual_objects.malloc(ctx, size);
+	dense_next += (size + 15) & ~(size_t)15;
+	return (void *)at;
+}
+
+/* The place of such a block is not used again: few are freed. */
+static void
+dense_free(void *ctx, void *block)
+{
+	if (!in_dense(block))
+		usual_objects.free(ctx, block);
+}
+
+static void *
+dense_realloc(void *ctx, void *block, size_t size)
+{
+	size_t most = dense + DENSE - (uintptr_t)block;
+	void *moved;
+
+	if (!in_dense(block))
+		return usual_objects.realloc(ctx, block, size);
+	moved = usual_objects.malloc(ctx, size);
+	if (moved)
+		memcpy(moved, block, size < most ? size : most);
+	return moved;
+}
+
+/* False: there is no room, or memory. */
+static bool
+dense_begin(void)
+{
+	PyMemAllocatorEx objects;
+
+	if (dense || !region || region + REGION - next < DENSE)
+		return dense != 0;
+	dense = dense_next = next;
+	next += DENSE;
+	PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &usual_objects);
+	objects = usual_objects;
+	objects.malloc = dense_malloc;
+	objects.realloc = dense_realloc;
+	objects.free = dense_free;
+	PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &objects);
+	return true;
+}
+
+static PyObject *
+call_dense(PyObject *, PyObject *function)
+{
+	PyObject *result;
+
+	is_dense = dense_begin();
+	result = PyObject_CallNoArgs(function);
+	is_dense = false;
+	return result;
+}
+
+PyObject *
+heap_dense_caller(void)
+{
+	static PyMethodDef method = { "call_dense", call_dense, METH_O, NULL };
+
+	return PyCFunction_New(&method, NULL);
 }
 
 /* ---- sessions ---- */

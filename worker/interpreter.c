@@ -316,6 +316,7 @@ load_bootstrap(void)
 		{ "may_ask_module", modules_may_ask }, { "ask_module", modules_ask },
 		{ "ask_tool", tools_ask }, { "settle_hooks", hooks_settler },
 		{ "watch_events", hooks_event_watcher }, { "signal_actions", hooks_signal_actions },
+		{ "call_dense", heap_dense_caller },
 	};
 	PyObject *builtins = PyDict_Copy(PyEval_GetBuiltins());
 	PyObject *name = PyUnicode_FromString("<mcp-python>");

@@ -22,6 +22,8 @@ import select
 import signal
 import time
 import warnings
+from functools import partial
+from types import CodeType, FunctionType
 from _imp import is_builtin, is_frozen
 from importlib.machinery import ModuleSpec
 from weakref import finalize
@@ -53,7 +55,7 @@ str(frame.groupby("c")["a"].agg(["sum", "mean"])), frame.iloc[0], frame.loc[1, "
 frame.merge(frame, on="a"), frame.isna().sum(), frame["a"].tolist(), frame.to_dict()
 """)}
 EXERCISED = ""  # the first parts of those that were done, for the rehearsal of a script
-EXERCISE_ROUNDS = 2  # more of them, and the zygote is not ready for the fourth script
+EXERCISE_ROUNDS = 3  # more of them, and the zygote is not ready for the fourth script
 TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
@@ -366,10 +368,35 @@ def exercise(name):
     if not first:
         return
     with unnoted(), contextlib.suppress(Exception):
-        code = compile(first + more, "<exercise>", "exec")
-        for _ in range(EXERCISE_ROUNDS):
+        code, used = compile(first + more, "<exercise>", "exec"), {}
+        sys.setprofile(lambda frame, *_: used.setdefault(id(frame.f_code), frame.f_code))
+        try:
+            exec(code, {"__name__": "__main__", "__builtins__": builtins})
+        finally:
+            sys.setprofile(None)
+            gather_codes(used)
+        for _ in range(EXERCISE_ROUNDS):  # the interpreter adapts the copies
             exec(code, {"__name__": "__main__", "__builtins__": builtins})
         EXERCISED += first
+
+
+def gather_codes(used):
+    """Gives functions that are used a copy of their code. The copies lie side by side: whoever calls
+    a function writes to the page that its code lies on. used: id: code."""
+    copies = {}
+
+    def copy_of(code):
+        if id(code) not in used or code.co_filename == "<mcp-python>":
+            return code
+        if id(code) not in copies:
+            parts = tuple(copy_of(part) if isinstance(part, CodeType) else part
+                          for part in code.co_consts)
+            copies[id(code)] = call_dense(partial(code.replace, co_code=code.co_code,
+                                                  co_consts=parts))
+        return copies[id(code)]
+
+    for function in [one for one in gc.get_objects() if type(one) is FunctionType]:
+        function.__code__ = copy_of(function.__code__)
 
 
 # ---- imports of scripts ----------------------------------------------------------------

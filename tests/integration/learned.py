@@ -41,7 +41,9 @@ MODULES = {
                "threading._register_atexit(print, 'of threads')\n",
     # What the zygote does with it first (EXERCISES) fails, and imports something.
     "pandas.py": SLOW + BORN + "import parcel\nUSED = []\ndef DataFrame(data):\n"
-                 "    import parcel.late\n    USED.append(data)\n    raise TypeError\n",
+                 "    import parcel.late\n    USED.append(data)\n    refuse(data)\n"
+                 "def unused(data):\n    USED.append(data)\n    raise TypeError\n"
+                 "def refuse(data):\n    data['a']\n    raise TypeError\n",
     "early.py": SLOW + BORN + "import parcel.late, colorsys\n",
     # As six.moves: a finder that imports while it looks.
     "moved.py": SLOW + BORN + """import sys
@@ -286,6 +288,20 @@ def an_exercise_is_done_once_and_shows_nothing(ctx):
         until("it was used", lambda: output(client, look) == "1 False False None False")
         equal(output(client, "import pandas\nfrom parcel import late\nimport os\n"
                              "print(os.environ['PARCEL'])"), "late")
+
+
+@test(private=True)
+def codes_that_an_exercise_uses_lie_side_by_side(ctx):
+    """They are as they were, in tracebacks too."""
+    with learning(ctx, learn="pandas") as (service, client):
+        look = ("import pandas, traceback\nfrom pandas import DataFrame, refuse, unused\n"
+                "a, b, c = sorted([id(DataFrame.__code__), id(refuse.__code__), id(unused.__code__)])\n"
+                "print(id(unused.__code__) != b and min(b - a, c - b) < 4096 < max(b - a, c - b))\n"
+                "try:\n    DataFrame({'a': 1})\nexcept TypeError as e:\n"
+                "    print(*traceback.extract_tb(e.__traceback__)[1:], refuse.__code__.co_consts)")
+        first = output(client, look)
+        assert "in DataFrame>" in first and "in refuse>" in first, first
+        until("it was used", lambda: output(client, look) == "True" + first[first.index("\n"):])
 
 
 @test(private=True)

@@ -90,16 +90,29 @@ uses_freed_memory_again(void)
 	return third == second && arenas.alloc(arenas.ctx, 16384) == first;
 }
 
+/* Objects of all sizes, one of which changes its size while it is made. */
+static const char side_by_side[] =
+	"make = lambda: ([str(i) * (i % 90 + 1) for i in range(1000)],\n"
+	"                open('/proc/self/status', 'rb').read())\n"
+	"dense, status = call_dense(make)\n"
+	"places = sorted(map(id, dense))\n"
+	"later = [str(i) * 50 for i in range(1000)]\n"
+	"too_much = call_dense(lambda: [bytes([i % 256]) * 400 for i in range(5000)])\n";
+
 static bool is_reused;
 
 static int
 settle(void **state)
 {
+	PyObject *caller;
+
 	(void)state;
 	heap_gather();
 	is_reused = uses_freed_memory_again();
 	Py_InitializeEx(0);
-	if (PyRun_SimpleString(fill) < 0)
+	caller = heap_dense_caller();
+	if (!caller || PyModule_AddObject(PyImport_AddModule("__main__"), "call_dense", caller) < 0 ||
+	    PyRun_SimpleString(side_by_side) < 0 || PyRun_SimpleString(fill) < 0)
 		return -1;
 	heap_settle(false);
 	return 0;
@@ -140,6 +153,31 @@ what_was_in_it_is_there(void **state)
 	(void)state;
 	assert_true(is_true("few == [str(i) for i in range(100000)]"));
 	assert_true(is_true("all(b == b'x' * 300 + str(i).encode() for i, b in enumerate(many))"));
+}
+
+/* Nothing else lies between them, and what has no room there lies elsewhere. */
+static void
+some_objects_lie_side_by_side(void **state)
+{
+	(void)state;
+	assert_true(is_true("dense == [str(i) * (i % 90 + 1) for i in range(1000)]"));
+	assert_true(is_true("places[-1] - places[0] < 2 * sum(x.__sizeof__() for x in dense)"));
+	assert_true(is_true("not any(places[0] < id(x) < places[-1] for x in later)"));
+	assert_true(is_true("too_much == [bytes([i % 256]) * 400 for i in range(5000)]"));
+	assert_true(is_true("max(map(id, too_much)) - min(map(id, too_much)) > 1 << 20"));
+	assert_true(is_true("status.startswith(b'Name:') and status.endswith(b'\\n')"));
+}
+
+/* Their places are not used again, and their neighbours stay as they are. */
+static void
+objects_side_by_side_can_be_freed(void **state)
+{
+	(void)state;
+	assert_int_equal(PyRun_SimpleString(
+		"del dense[::2], too_much[::3], status\n"
+		"new = [str(i) * (i % 90 + 1) for i in range(5000)]\n"), 0);
+	assert_true(is_true("dense == [str(i) * (i % 90 + 1) for i in range(1, 1000, 2)]"));
+	assert_true(is_true("not any(places[0] < id(x) < places[-1] for x in new)"));
 }
 
 /* A copy that writes keeps to itself what it wrote. */
@@ -214,6 +252,8 @@ main(void)
 		cmocka_unit_test(it_lies_on_huge_pages),
 		cmocka_unit_test(what_was_freed_last_is_used_again),
 		cmocka_unit_test(what_was_in_it_is_there),
+		cmocka_unit_test(some_objects_lie_side_by_side),
+		cmocka_unit_test(objects_side_by_side_can_be_freed),
 		cmocka_unit_test(a_fork_has_its_own),
 		cmocka_unit_test(it_grows_and_goes_back),
 		cmocka_unit_test(what_a_session_adds_does),
