@@ -81,6 +81,7 @@ class Prepared:
 
     exits = thread_exits = 0
     generators = ()  # random generators of imported modules
+    seed = None  # seeds the generator that the functions of numpy.random share
 
 
 def well_known():
@@ -124,6 +125,7 @@ def prepare(modules, remove_env, learnable, learned, rounds):
     Prepared.generators, has_others = generators()
     if has_others and result[0] and not Learned.trials:
         end_group()
+    Prepared.seed = seeder()
     settle_hooks()
 
     sys.dont_write_bytecode = True  # /workspace has the script's files, and no others
@@ -203,13 +205,26 @@ def generators():
     return [(own.seed, one) for one in found if issubclass(type(one), own)], bool(others)
 
 
+def seeder():
+    """Returns what seeds the generator that the functions of numpy.random share; None: there is
+    none."""
+    legacy = learned_module("numpy.random.mtrand")
+    if legacy is None:
+        return None
+    with contextlib.suppress(Exception):  # another release of NumPy
+        legacy.seed()  # from now on the key alone makes the difference
+        bits = legacy._rand._bit_generator
+        if note_twister(bits.capsule, bits.state["state"]["key"].tobytes()):
+            return seed_twister
+    return legacy.seed
+
+
 def fresh():
     """Called in a new worker, before it gets its script. Seeds random generators again: workers
     of one zygote must not give the same numbers. Python's own module random does this itself.
     Also sets the id of the thread."""
-    legacy = learned_module("numpy.random.mtrand")
-    if legacy is not None:
-        legacy.seed()
+    if Prepared.seed is not None:
+        Prepared.seed()
     for seed, generator in Prepared.generators:
         seed(generator)
     MAIN_THREAD._native_id = _thread.get_native_id()

@@ -44,6 +44,7 @@
 #include "worker/tools.h"
 #include "worker/tools_module.h"
 #include "worker/turns.h"
+#include "worker/twister.h"
 #include "worker/variables.h"
 #include "worker/watched.h"
 #include "worker/where.h"
@@ -316,7 +317,8 @@ load_bootstrap(void)
 		{ "may_ask_module", modules_may_ask }, { "ask_module", modules_ask },
 		{ "ask_tool", tools_ask }, { "settle_hooks", hooks_settler },
 		{ "watch_events", hooks_event_watcher }, { "signal_actions", hooks_signal_actions },
-		{ "call_dense", heap_dense_caller },
+		{ "call_dense", heap_dense_caller }, { "note_twister", twister_noter },
+		{ "seed_twister", twister_seeder },
 	};
 	PyObject *builtins = PyDict_Copy(PyEval_GetBuiltins());
 	PyObject *name = PyUnicode_FromString("<mcp-python>");

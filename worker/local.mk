@@ -45,6 +45,7 @@ libworker_a_SOURCES = \
 	worker/tools.c worker/tools.h \
 	worker/trees.c worker/trees.h \
 	worker/turns.c worker/turns.h \
+	worker/twister.c worker/twister.h \
 	worker/warm.c worker/warm.h \
 	worker/where.c worker/where.h \
 	worker/workspace.c worker/workspace.h \

@@ -847,11 +847,11 @@ def random_numbers_differ(ctx):
     with learning(ctx, learn="numpy") as (service, client):
         until("numpy is learned", lambda: output(client, "import numpy") == "" and
               profile_of(ctx, service)["learned"] == ["numpy"])
-        seen = {output(client, "import numpy, random\nprint(numpy.random.random(), "
+        seen = {output(client, "import numpy, random\nprint(numpy.random.random(), numpy.random.randn(), "
                                "numpy.random.default_rng().random(), random.random())")
                 for _ in range(5)}
         numbers = [set(column) for column in zip(*(line.split() for line in seen))]
-        equal([len(column) for column in numbers], [5, 5, 5], seen)
+        equal([len(column) for column in numbers], [5, 5, 5, 5], seen)
 
 
 main(__doc__)

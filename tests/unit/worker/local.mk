@@ -10,6 +10,7 @@ WORKER_TESTS = \
 	tests/unit/worker/test-run \
 	tests/unit/worker/test-seccomp \
 	tests/unit/worker/test-turns \
+	tests/unit/worker/test-twister \
 	tests/unit/worker/test-workspace \
 	tests/unit/worker/test-zygote
 check_PROGRAMS += $(WORKER_TESTS) tests/unit/worker/run-script
@@ -38,6 +39,10 @@ tests_unit_worker_test_turns_SOURCES = tests/unit/worker/test-turns.c \
 	tests/unit/worker/python_leaks.c
 tests_unit_worker_test_turns_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%)
 tests_unit_worker_test_turns_LDADD = libworker.a $(PYTHON_LIBS) $(WORKER_TEST_LDADD)
+tests_unit_worker_test_twister_SOURCES = tests/unit/worker/test-twister.c \
+	tests/unit/worker/python_leaks.c
+tests_unit_worker_test_twister_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%)
+tests_unit_worker_test_twister_LDADD = libworker.a $(PYTHON_LIBS) $(WORKER_TEST_LDADD)
 tests_unit_worker_test_zygote_SOURCES = tests/unit/worker/test-zygote.c $(WORKER_HOST) \
 	$(WORKER_HUGE)
 tests_unit_worker_test_zygote_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
