@@ -25,6 +25,7 @@
  * It is an ordinary program of an ordinary user, without privilege. Apart from files that a command
  * is asked to write, it writes only the history of typed lines and, in repl, pictures that the
  * terminal cannot show. The service learns from the kernel who the caller is. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -87,8 +88,10 @@ main(int argc, char **argv)
 	operator_run *command;
 	struct why why;
 
-	if (open_standard_streams() < 0)
+	if (open_standard_streams() < 0) {
+		say("/dev/null: %s", strerror(errno));
 		return EX_OSERR;
+	}
 	json_set_alloc_funcs(xmalloc, free);
 	xalloc_for_openssl();
 	/* A client that starts this program may ignore SIGTERM, and the program inherits that. */

@@ -144,17 +144,21 @@ are_counted(const struct cgroup_root *cgroups)
 	       cgroup_root_controllers(cgroups)->pids;
 }
 
+/* error: of the search for them. Whoever starts this by hand expects what the machine lacks, but
+ * not a shortage of the moment. */
 static void
-warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
+warn_about_cgroups(const struct cgroup_root *cgroups, int error, const struct why *why)
 {
 	static const struct cgroup_controllers none;
 	const struct cgroup_controllers *have =
 		cgroups ? cgroup_root_controllers(cgroups) : &none;
+	bool is_shortage = error == -EMFILE || error == -ENFILE || error == -ENOMEM ||
+			   error == -ENOSPC;
 	struct log_quoted quoted;
 
 	if (are_counted(cgroups))
 		return;
-	log_line(LOG_DEBUG, "fallback", "memory=%s pids=%s why=%s text=%s",
+	log_line(is_shortage ? LOG_WARNING : LOG_DEBUG, "fallback", "memory=%s pids=%s why=%s text=%s",
 		 have->memory ? "counted" : "sampled", have->pids ? "counted" : "sampled",
 		 cgroups ? "no-controller"
 			 : log_quote(&quoted, why->text, strlen(why->text)),
@@ -171,16 +175,17 @@ find_cgroups_by_hand(const struct identity *identity, struct cgroup_root **cgrou
 	struct why why = { .text = "" };
 	struct log_quoted quoted;
 
-	cgroup_root_new(false, identity->uid, identity->gid, &cgroups, &why);
+	int r = cgroup_root_new(false, identity->uid, identity->gid, &cgroups, &why);
+
 	if (!are_counted(cgroups) && geteuid() != 0 && !startup_is_unit()) {
 		cgroup_root_free(cgroups);
 		cgroups = NULL;
 		if (scope_enter(SCOPE_MOST_MS, &why) < 0)
 			log_line(LOG_DEBUG, "no-scope", "why=%s",
 				 log_quote(&quoted, why.text, strlen(why.text)));
-		cgroup_root_new(false, identity->uid, identity->gid, &cgroups, &why);
+		r = cgroup_root_new(false, identity->uid, identity->gid, &cgroups, &why);
 	}
-	warn_about_cgroups(cgroups, &why);
+	warn_about_cgroups(cgroups, r, &why);
 	*cgroups_r = cgroups;
 }
 
@@ -362,6 +367,9 @@ startup_open_programs(const struct config *config, bool as_service,
 						 .egress_fd = -1, .tools_fd = -1 };
 	memset(programs_r->interpreter_fd, -1, sizeof(programs_r->interpreter_fd));
 	programs_r->egress_fd = programs_find("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
+	if (programs_r->egress_fd < 0 && programs_r->egress_fd != -ENOENT)
+		return why_say(why_r, programs_r->egress_fd, "network", "mcp-python-egress: %s",
+			       strerror(-programs_r->egress_fd));
 	programs_r->worker_fd = programs_find("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
 	if (programs_r->worker_fd < 0)
 		return why_say(why_r, programs_r->worker_fd, "worker", "mcp-python-worker, or that of "

@@ -3,6 +3,7 @@
  * `mcp-python interpreter add` starts it (client/interpreter.in). */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/quote.h"
 #include "base/remove.h"
 #include "base/why.h"
+#include "base/xalloc.h"
 #include "image/image.h"
 #include "image/layer.h"
 #include "image/place.h"
@@ -125,6 +127,8 @@ main(int argc, char **argv)
 		fputs(help, stderr);
 		return EXIT_FAILURE;
 	}
+	json_set_alloc_funcs(xmalloc, free);
+	xalloc_for_openssl();
 	setlocale(LC_CTYPE, "C.UTF-8");
 	umask(0);
 	set_limits();

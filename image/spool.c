@@ -39,7 +39,12 @@ spool_new(int dir)
 
 	if (fd < 0)
 		return -errno;
-	unlinkat(dir, name, 0);
+	if (unlinkat(dir, name, 0) < 0) {
+		int error = errno;
+
+		close(fd);
+		return -error;
+	}
 	return fd;
 }
 

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/xalloc.h"
 #include "keeper/keeper.h"
 
 #define PROGRAM "mcp-python-keeper"
@@ -54,8 +55,10 @@ main(int argc, char **argv)
 		fputs(help, stdout);
 		return EXIT_SUCCESS;
 	}
-	if (argc == 1 && fstat(KEEPER_CONTROL, &st) == 0 && S_ISSOCK(st.st_mode))
+	if (argc == 1 && fstat(KEEPER_CONTROL, &st) == 0 && S_ISSOCK(st.st_mode)) {
+		xalloc_for_openssl();
 		return keeper_main();
+	}
 	fputs(help, stderr);
 	return EXIT_FAILURE;
 }

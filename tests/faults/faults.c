@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes calls of the C library fail, in programs that load this library first (tests/faults/run).
  *
- * What fails is in a page that all processes share with the driver (CONTROL, a file): the name of
- * the process, the call, the error, and which use of the call. Each process counts its calls there,
- * so the driver knows how many uses there are. A process has its name by prctl(2) or its program.
+ * All processes share a page with the driver (CONTROL, a file): a table of the places from which
+ * calls come. A place is the name of a process, a call and the frames that called it. Each process
+ * counts its uses there; the driver writes the error with which one of the next uses fails. A
+ * process has its name by prctl(2) or its program.
  *
  * A call that is not interposed here, or that libc makes by itself, does not fail. */
 #include <dirent.h>
@@ -11,11 +12,13 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,25 +54,31 @@
 #define NUMBER(name) CALL_##name,
 enum call { CALLS(NUMBER) N_CALLS };
 
-#define NAMES 24
+#define PLACES 32768		/* a power of two */
 #define NAME_MAX_LEN 16
-#define FRAMES 16
+#define FRAMES 6		/* of the callers, innermost first */
+#define SKIPPED 3		/* of this file */
+#define MODULES 64
 
 /* As the driver's struct formats. */
-struct control {
-	atomic_int on;				/* set last */
-	int call, error, is_counting;
-	long nth;				/* from 1 */
-	atomic_long seen, injected;
+struct place {
+	_Atomic uint64_t key;			/* 0: free */
 	char process[NAME_MAX_LEN];
-	char where[1024];			/* "program+offset program+offset ..." */
-	char names[NAMES][NAME_MAX_LEN];	/* of processes that have counted */
-	atomic_long counts[NAMES][N_CALLS];
+	int call;
+	atomic_int error;			/* errno of the use that fails; 0: none does */
+	atomic_long uses;			/* so far */
+	atomic_long nth;			/* uses until one fails; 1: the next one */
+	atomic_long failed;
+	char where[328];			/* "program+offset program+offset ..." */
+};
+
+struct control {
+	atomic_long on;
+	struct place places[PLACES];
 };
 
 static struct control *control;
 static char self[NAME_MAX_LEN];
-static int self_at = -1;			/* in names */
 static __thread bool is_inside;
 
 static void *
@@ -80,6 +89,42 @@ real_of(const char *name)
 	if (!found)
 		_exit(125);
 	return found;
+}
+
+/* ---- where code lies: addresses differ from one start to the next, offsets do not ---- */
+
+static struct {
+	uintptr_t begin, end;
+} modules[MODULES];
+static atomic_int n_modules;
+
+static int
+note_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t end = 0;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD)
+			end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
+			      info->dlpi_phdr[i].p_memsz;
+	if (n_modules == MODULES)
+		return 1;
+	modules[n_modules].begin = info->dlpi_addr;
+	modules[n_modules++].end = end;
+	return 0;
+}
+
+static uintptr_t
+offset_of(uintptr_t address)
+{
+	for (int again = 0; again < 2; again++) {
+		for (int i = 0; i < n_modules; i++)
+			if (address >= modules[i].begin && address < modules[i].end)
+				return address - modules[i].begin;
+		n_modules = 0;
+		dl_iterate_phdr(note_module, NULL);
+	}
+	return 0;	/* code that no file has */
 }
 
 __attribute__((constructor)) static void
@@ -102,52 +147,75 @@ faults_begin(void)
 }
 
 static void
-count_call(enum call call)
+say_where(struct place *place, void *const *frame, int n)
 {
-	for (int i = 0; self_at < 0 && i < NAMES; i++) {
-		if (control->names[i][0] == '\0')
-			memcpy(control->names[i], self, sizeof(self));
-		if (strncmp(control->names[i], self, sizeof(self)) == 0)
-			self_at = i;
-	}
-	if (self_at >= 0)
-		atomic_fetch_add(&control->counts[self_at][call], 1);
-}
-
-static void
-say_where(void)
-{
-	void *frame[FRAMES];
-	int n = backtrace(frame, FRAMES);
 	size_t used = 0;
 	Dl_info info;
 
-	for (int i = 2; i < n && used + 128 < sizeof(control->where); i++)
+	for (int i = 0; i < n && used + 100 < sizeof(place->where); i++)
 		if (dladdr(frame[i], &info) && info.dli_fname)
-			used += (size_t)sprintf(control->where + used, "%.90s+%#lx ",
-						info.dli_fname,
+			used += (size_t)sprintf(place->where + used, "%.64s+%#lx ", info.dli_fname,
 						(unsigned long)((char *)frame[i] -
 								(char *)info.dli_fbase));
 }
 
+static uint64_t
+mix(uint64_t key, uint64_t value)
+{
+	key = (key ^ value) * 0x9e3779b97f4a7c15u;
+	return key ^ key >> 29;
+}
+
+/* The row of this call in the table, which is made when there is none. NULL: the table is full. */
+__attribute__((noinline)) static struct place *
+place_of(enum call call)
+{
+	void *frame[SKIPPED + FRAMES];
+	int n = backtrace(frame, SKIPPED + FRAMES);
+	uint64_t key = (uint64_t)call + 1;
+	uint64_t name[2];
+
+	memcpy(name, self, sizeof(self));
+	key = mix(mix(key, name[0]), name[1]);
+	for (int i = SKIPPED; i < n; i++)
+		key = mix(key, offset_of((uintptr_t)frame[i]));
+	for (size_t i = 0; i < PLACES; i++) {
+		struct place *place = &control->places[(key + i) % PLACES];
+		uint64_t found = 0;
+
+		if (atomic_compare_exchange_strong(&place->key, &found, key)) {
+			place->call = (int)call;
+			memcpy(place->process, self, sizeof(self));
+			if (n > SKIPPED)
+				say_where(place, frame + SKIPPED, n - SKIPPED);
+			return place;
+		}
+		if (found == key)
+			return place;
+	}
+	return NULL;
+}
+
 /* Shall this call fail? Then errno is set. */
-static bool
+__attribute__((noinline)) static bool
 fails(enum call call)
 {
+	int before = errno;
+	struct place *place;
+
 	if (!control || !control->on || is_inside)
 		return false;
-	if (control->is_counting) {
-		count_call(call);
-		return false;
-	}
-	if (control->call != (int)call || strncmp(control->process, self, sizeof(self)) != 0 ||
-	    atomic_fetch_add(&control->seen, 1) + 1 != control->nth)
-		return false;
-	atomic_fetch_add(&control->injected, 1);
 	is_inside = true;
-	say_where();
+	place = place_of(call);
 	is_inside = false;
-	errno = control->error;
+	errno = before;
+	if (!place)
+		return false;
+	atomic_fetch_add(&place->uses, 1);
+	if (place->error == 0 || atomic_fetch_sub(&place->nth, 1) != 1)
+		return false;
+	atomic_fetch_add(&place->failed, 1);
+	errno = place->error;
 	return true;
 }
 
@@ -226,8 +294,27 @@ CALL(int, -1, unlink, (const char *p), (p))
 CALL(int, -1, unlinkat, (int d, const char *p, int o), (d, p, o))
 CALL(int, -1, unshare, (int o), (o))
 CALL(int, -1, waitid, (idtype_t t, id_t i, siginfo_t *s, int o), (t, i, s, o))
-CALL(ssize_t, -1, write, (int f, const void *b, size_t n), (f, b, n))
 CALL(ssize_t, -1, writev, (int f, const struct iovec *v, int n), (f, v, n))
+
+/* An event's counter, whose addition cannot fail. */
+static bool
+is_counter(int fd, size_t n)
+{
+	struct stat st;
+
+	return n == sizeof(uint64_t) && syscall(SYS_fstat, fd, &st) == 0 &&
+	       (st.st_mode & S_IFMT) == 0;
+}
+
+ssize_t
+write(int fd, const void *bytes, size_t n)
+{
+	static ssize_t (*real)(int, const void *, size_t);
+
+	if (!real)
+		real = (ssize_t (*)(int, const void *, size_t))real_of("write");
+	return !is_counter(fd, n) && fails(CALL_write) ? -1 : real(fd, bytes, n);
+}
 
 /* ---- calls with arguments that not all uses have ---- */
 
@@ -291,10 +378,8 @@ prctl(int option, ...)
 	va_end(more);
 	if (fails(CALL_prctl))
 		return -1;
-	if (option == PR_SET_NAME && value[0]) {
+	if (option == PR_SET_NAME && value[0])
 		strncpy(self, (const char *)value[0], sizeof(self) - 1);
-		self_at = -1;
-	}
 	return real(option, value[0], value[1], value[2], value[3]);
 }
 
@@ -337,9 +422,9 @@ syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		value[i] = va_arg(more, long);
 	va_end(more);
-	/* The calls of this file itself. */
+	/* The calls of this file itself; and a kill of a child, which cannot fail. */
 	if (number != SYS_openat && number != SYS_mmap && number != SYS_close &&
-	    fails(call_of(number)))
+	    number != SYS_fstat && number != SYS_pidfd_send_signal && fails(call_of(number)))
 		return -1;
 	return real(number, value[0], value[1], value[2], value[3], value[4], value[5]);
 }

@@ -20,7 +20,7 @@ from audit_log import Log
 from harness import FEW_MODULES, Skip, equal, main, proto_version, test
 from outside import Names, Origin, Strange, echo, endless, make_tls, silent, stubborn
 from proxy_scripts import RAW, report, run, wait_log
-from supervisor import read_text
+from supervisor import NotStarted, read_text
 from waits import until
 
 turns = {"rebind.test": 0}
@@ -443,6 +443,17 @@ def without_the_program_the_answer_says_so(ctx):
         equal(o.stdout, "[]\n")
         equal(o.stderr, "mcp-pythond: this script has no network: mcp-python-egress is not installed\n")
         assert "egress-none" in s.log()
+
+
+@test(private=True)
+def a_program_that_cannot_be_opened_is_not_a_missing_one(ctx):
+    try:
+        with ctx.private(out.config(), env={"MCP_PYTHON_EGRESS": "/etc/passwd"}) as s:
+            s.process.wait(ctx.seconds(60))
+            said = s.log()
+    except NotStarted as e:
+        said = str(e)
+    assert "mcp-python-egress: Permission denied" in said, said
 
 
 @test(private=True)

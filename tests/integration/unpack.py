@@ -13,6 +13,7 @@ import json
 import lzma
 import os
 import platform
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -335,6 +336,57 @@ def what_is_not_what_it_says(ctx):
     two = ({"os": "linux", "architecture": MACHINE},) * 2
     with place(ctx) as p:
         p.refused(tar(*(entry(n, data=data) for n, data in oci(good, platforms=two).items())), "it holds 2 images")
+
+
+# The N-th allocation fails; those of libarchive, which checks not all of its own, do not count. At
+# the end it reports how many there were.
+ALLOCATIONS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+static long nth, seen;
+__attribute__((constructor)) static void begin(void) { nth = atol(getenv("NTH")); }
+__attribute__((destructor)) static void end(void) { if (nth == 0) fprintf(stderr, "%ld", seen); }
+static int fails(void *caller)
+{
+	Dl_info info;
+	if (dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "libarchive"))
+		return 0;
+	errno = ENOMEM;
+	return ++seen == nth;
+}
+#define FAILS fails(__builtin_return_address(0))
+void *malloc(size_t size) { return FAILS ? NULL : __libc_malloc(size); }
+void *calloc(size_t n, size_t size) { return FAILS ? NULL : __libc_calloc(n, size); }
+void *realloc(void *old, size_t size) { return FAILS ? NULL : __libc_realloc(old, size); }
+"""
+
+
+@test
+def a_failed_allocation_has_a_message(ctx):
+    with place(ctx) as p:
+        with open(p.program, "rb") as f:
+            if b"__asan_init" in f.read():
+                return	# it has an allocator of its own
+        archive, source = p.write(docker(tar(entry("etc/a", data=b"b")))), p.write(ALLOCATIONS.encode(), "/a.c")
+        library = p.directory + "/a.so"
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source], check=True)
+
+        def run(nth):
+            shutil.rmtree(p.root, ignore_errors=True)
+            return subprocess.run([p.program, "--image", archive, p.root], stdin=subprocess.DEVNULL, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                                  env={**os.environ, "LD_PRELOAD": library, "NTH": str(nth)})
+        uses = int(run(0).stdout)
+        assert uses > 100, uses
+        for nth in (*range(1, 60), *range(60, uses + 1, 80)):
+            ended = run(nth)
+            assert ended.returncode in (0, 1, -6), (nth, ended)
+            assert ended.returncode == 0 or ended.stdout.strip(), (nth, ended)
 
 
 @test
