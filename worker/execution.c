@@ -268,6 +268,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	int r, script, refused;
 
 	title_set("python3", "script");
+	shared->told = false;	/* maps the page here too: a run does not wait for it */
 	r = jail_confine(jail);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "landlock", -r);

@@ -505,9 +505,11 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 	if (r == 0 && run->processes)
 		r = set_limit(RLIMIT_NPROC, (rlim_t)run->processes + 1,
 			      (rlim_t)run->processes + 1);
-	if (r == 0 && run->cpu_seconds)
-		r = set_limit(RLIMIT_CPU, used_seconds() + run->cpu_seconds,
-			      used_seconds() + run->cpu_seconds + 1);
+	if (r == 0 && run->cpu_seconds) {
+		rlim_t most = used_seconds() + run->cpu_seconds;
+
+		r = set_limit(RLIMIT_CPU, most, most + 1);
+	}
 	return r;
 }
 
