@@ -15,16 +15,16 @@ expect() {
 		printf 'expected "%s", but the check says:\n%s\n' "$1" "$out" >&2
 		status=1
 	fi
-	copy
+	copy corpus
 }
+# copy FOLDER: the seeds are thousands of files, and only the last case changes them.
 copy() {
-	chmod -R u+w "$work"
-	rm -rf "$work/tests/corpus" "$work/tests/fuzz"
-	cp -R "$here/tests/corpus" "$here/tests/fuzz" "$work/tests" || exit 1
-	chmod -R u+w "$work"
+	rm -rf "${work:?}/tests/$1"
+	cp -R "$here/tests/$1" "$work/tests" && chmod -R u+w "$work/tests/$1" || exit 1
 }
 
-copy
+copy fuzz
+copy corpus
 expect ''
 sed -i '$d' "$work/tests/corpus/jsonrpc-own.jsonl"
 expect 'jsonrpc-own.jsonl: 84 lines, and README.md says 85'

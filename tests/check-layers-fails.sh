@@ -11,53 +11,44 @@ status=0
 	upstream keeper client -name '*.[ch]' -print | tar -cf - -T -) | tar -xf - -C "$work" || exit 1
 mkdir "$work/build" && cp lib*.a "$work/build" || exit 1
 
-# expect TEXT: the check fails and says so.
+# expect TEXT...: the check fails and says all of it.
 expect() {
 	out=$("$here/tests/check-layers" --source "$work" --build "$work/build" 2>&1) && {
-		echo "the check passes with: $1" >&2
+		echo "the check passes with: $*" >&2
 		status=1
 	}
-	printf '%s\n' "$out" | grep -qF "$1" || {
-		printf 'the check does not say "%s":\n%s\n' "$1" "$out" >&2
-		status=1
-	}
+	for text; do
+		printf '%s\n' "$out" | grep -qF "$text" || {
+			printf 'the check does not say "%s":\n%s\n' "$text" "$out" >&2
+			status=1
+		}
+	done
 }
 
 "$here/tests/check-layers" --source "$work" --build "$work/build" || exit 1
 
+# One alone; those that follow are of different kinds, and each is said beside the others.
 echo '#include "http/server.h"' >>"$work/engine/pool.h"
 expect 'engine may not include http/'
 cp "$here/engine/pool.h" "$work/engine/pool.h"
 
 echo '#include "host/child.h"' >>"$work/worker/jail.h"
-expect 'worker may not include host/'
-cp "$here/worker/jail.h" "$work/worker/jail.h"
-
 printf 'static void\nengine_free(void)\n{\n}\n' >>"$work/http/server.c"
-expect 'http/server.c: the static function engine_free has the name of a public one in engine/engine.c'
-cp "$here/http/server.c" "$work/http/server.c"
-
 echo '#include "engine/engine.h"' >>"$work/engine/worker.h"
-expect 'files call or include each other in a circle: engine/'
-cp "$here/engine/worker.h" "$work/engine/worker.h"
-
 mkdir "$work/cellar" && echo 'int wine;' >"$work/cellar/wine.c"
-expect 'folder cellar is not named'
-rm -r "$work/cellar"
-
 echo 'int loose;' >"$work/mcp/loose.c"
-expect 'mcp/loose.c is in no library'
-rm "$work/mcp/loose.c"
-
 echo 'void engine_free(void *); void up(void); void up(void) { engine_free(0); }' >"$work/wrong.c"
 ${CC:-cc} -c -o "$work/wrong.o" "$work/wrong.c" && ar q "$work/build/libhost.a" "$work/wrong.o" || exit 1
-expect 'libhost.a: wrong.o calls engine_free, which is in libengine.a'
-cp libhost.a "$work/build/libhost.a"
-
 for i in 1 2 3 4 5 6; do
 	echo "void ring$i(void); void ring$((i % 6 + 1))(void); void ring$i(void) { ring$((i % 6 + 1))(); }" \
 		>"$work/ring$i.c"
 	${CC:-cc} -c -o "$work/ring$i.o" "$work/ring$i.c" && ar q "$work/build/libhost.a" "$work/ring$i.o" || exit 1
 done
-expect 'libhost.a: 6 files call each other in a circle'
+expect 'worker may not include host/' \
+	'http/server.c: the static function engine_free has the name of a public one in engine/engine.c' \
+	'files call or include each other in a circle: engine/' \
+	'folder cellar is not named' \
+	'mcp/loose.c is in no library' \
+	'libhost.a: wrong.o calls engine_free, which is in libengine.a' \
+	'libhost.a: 6 files call each other in a circle'
 exit $status
