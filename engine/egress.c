@@ -155,18 +155,8 @@ static const char *
 verdict_name(uint32_t verdict)
 {
 	static const char *const names[EGRESS_VERDICT_COUNT] = {
-		[EGRESS_CARRIED] = "carried",
-		[EGRESS_DENIED_RULE] = "denied-by-rule",
-		[EGRESS_DENIED_ADDRESS] = "denied-address",
-		[EGRESS_DENIED_SECRET] = "denied-secret",
-		[EGRESS_BAD_REQUEST] = "bad-request",
-		[EGRESS_BAD_ANSWER] = "bad-answer",
-		[EGRESS_NO_NAME] = "no-such-name",
-		[EGRESS_NO_CONNECTION] = "no-connection",
-		[EGRESS_TIMED_OUT] = "timed-out",
-		[EGRESS_LIMIT_BYTES] = "bytes-limit",
-		[EGRESS_LIMIT_CONNECTIONS] = "connections-limit",
-		[EGRESS_CUT] = "cut",
+#define VERDICT(verdict, name) [EGRESS_##verdict] = name,
+#include "proto/verdicts.def"
 	};
 
 	return names[verdict];

@@ -25,7 +25,7 @@ libengine_a_SOURCES = \
 	engine/load.c engine/load.h \
 	engine/observer.h \
 	engine/options.h \
-	engine/outcome.h \
+	engine/outcome.h engine/outcomes.def \
 	engine/output.c engine/output.h \
 	engine/pool.c engine/pool.h \
 	engine/ready.c engine/ready.h \

@@ -15,21 +15,8 @@
 struct limits;
 
 enum outcome_status {
-	OUTCOME_OK,
-	OUTCOME_ERROR,		/* raised, or ended with an exit code other than 0 */
-	OUTCOME_TIMEOUT,
-	OUTCOME_CPU_LIMIT,
-	OUTCOME_MEMORY_LIMIT,
-	OUTCOME_PIDS_LIMIT,
-	OUTCOME_OUTPUT_LIMIT,
-	OUTCOME_DISK_LIMIT,
-	OUTCOME_KILLED,		/* by a signal that was sent to it */
-	OUTCOME_CRASHED,	/* by a signal that it caused itself: SIGSEGV, SIGABRT ... */
-	OUTCOME_CANCELLED,
-	OUTCOME_OVERLOADED,
-	OUTCOME_JAIL_FAILED,	/* a wall could not be built; nothing was run */
-	OUTCOME_AUDIT_UNAVAILABLE,	/* it could not be recorded; nothing was run */
-	OUTCOME_WORKER_PROTOCOL_ERROR,
+#define OUTCOME(status, name) OUTCOME_##status,
+#include "engine/outcomes.def"
 	OUTCOME_STATUS_COUNT
 };
 
@@ -38,21 +25,8 @@ static inline const char *
 outcome_status_name(enum outcome_status status)
 {
 	static const char *const names[OUTCOME_STATUS_COUNT] = {
-		[OUTCOME_OK] = "ok",
-		[OUTCOME_ERROR] = "error",
-		[OUTCOME_TIMEOUT] = "timeout",
-		[OUTCOME_CPU_LIMIT] = "cpu_limit",
-		[OUTCOME_MEMORY_LIMIT] = "memory_limit",
-		[OUTCOME_PIDS_LIMIT] = "pids_limit",
-		[OUTCOME_OUTPUT_LIMIT] = "output_limit",
-		[OUTCOME_DISK_LIMIT] = "disk_limit",
-		[OUTCOME_KILLED] = "killed",
-		[OUTCOME_CRASHED] = "crashed",
-		[OUTCOME_CANCELLED] = "cancelled",
-		[OUTCOME_OVERLOADED] = "overloaded",
-		[OUTCOME_JAIL_FAILED] = "jail_failed",
-		[OUTCOME_AUDIT_UNAVAILABLE] = "audit_unavailable",
-		[OUTCOME_WORKER_PROTOCOL_ERROR] = "worker_protocol_error",
+#define OUTCOME(status, name) [OUTCOME_##status] = name,
+#include "engine/outcomes.def"
 	};
 
 	return names[status];

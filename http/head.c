@@ -14,17 +14,9 @@
 #include "base/xalloc.h"
 
 static const char *const names[HTTP_HEADERS] = {
-	[HTTP_HOST] = "Host",
-	[HTTP_ORIGIN] = "Origin",
-	[HTTP_AUTHORIZATION] = "Authorization",
-	[HTTP_CONTENT_TYPE] = "Content-Type",
-	[HTTP_CONTENT_LENGTH] = "Content-Length",
-	[HTTP_TRANSFER_ENCODING] = "Transfer-Encoding",
-	[HTTP_SESSION] = "Mcp-Session-Id",
-	[HTTP_VERSION] = "MCP-Protocol-Version",
-	[HTTP_METHOD] = "Mcp-Method",
-	[HTTP_NAME] = "Mcp-Name",
-	[HTTP_LAST_EVENT] = "Last-Event-ID",
+#define HEADER(header, name) [HTTP_##header] = name,
+#define HEADER_ONCE HEADER
+#include "http/headers.def"
 };
 
 /* Checks the characters of a header's name. A name with a blank at its end would mean one header
@@ -70,12 +62,9 @@ static const char *
 head_take(struct http_head *head, enum http_header header, const char *value)
 {
 	static const char *const twice[HTTP_HEADERS] = {
-		[HTTP_HOST] = "Host is said twice",
-		[HTTP_ORIGIN] = "Origin is said twice",
-		[HTTP_AUTHORIZATION] = "Authorization is said twice",
-		[HTTP_CONTENT_TYPE] = "Content-Type is said twice",
-		[HTTP_CONTENT_LENGTH] = "Content-Length is said twice",
-		[HTTP_TRANSFER_ENCODING] = "Transfer-Encoding is said twice",
+#define HEADER(...)
+#define HEADER_ONCE(header, name) [HTTP_##header] = name " is said twice",
+#include "http/headers.def"
 	};
 
 	if (head->value[header]) {

@@ -12,17 +12,9 @@
 struct evkeyvalq;
 
 enum http_header {
-	HTTP_HOST,
-	HTTP_ORIGIN,
-	HTTP_AUTHORIZATION,
-	HTTP_CONTENT_TYPE,
-	HTTP_CONTENT_LENGTH,
-	HTTP_TRANSFER_ENCODING,
-	HTTP_SESSION,		/* Mcp-Session-Id */
-	HTTP_VERSION,		/* MCP-Protocol-Version */
-	HTTP_METHOD,		/* Mcp-Method */
-	HTTP_NAME,		/* Mcp-Name */
-	HTTP_LAST_EVENT,	/* Last-Event-ID */
+#define HEADER(header, name) HTTP_##header,
+#define HEADER_ONCE HEADER
+#include "http/headers.def"
 	HTTP_HEADERS,
 };
 

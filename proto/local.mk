@@ -7,7 +7,7 @@ libproto_a_SOURCES = \
 	proto/control.c proto/control.h \
 	proto/fdpass.c proto/fdpass.h \
 	proto/frame.c proto/frame.h \
-	proto/message.h proto/messages.def \
+	proto/message.h proto/messages.def proto/verdicts.def \
 	proto/walk.c
 # Also part of the worker's library.
 libproto_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)

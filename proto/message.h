@@ -140,20 +140,10 @@ enum display_kind {
 	DISPLAY_KIND_COUNT
 };
 
-/* The result of a connection to the outside; engine/egress.c has the names in this order. */
+/* The result of a connection to the outside. */
 enum egress_verdict {
-	EGRESS_CARRIED,			/* it was carried until one side ended it */
-	EGRESS_DENIED_RULE,		/* no rule allows the host and port */
-	EGRESS_DENIED_ADDRESS,		/* the name leads to an address that is never allowed */
-	EGRESS_DENIED_SECRET,		/* it asks for a secret that it may not have there */
-	EGRESS_BAD_REQUEST,
-	EGRESS_BAD_ANSWER,		/* a secret could not be masked in the answer */
-	EGRESS_NO_NAME,
-	EGRESS_NO_CONNECTION,
-	EGRESS_TIMED_OUT,
-	EGRESS_LIMIT_BYTES,		/* the execution has used up its bytes */
-	EGRESS_LIMIT_CONNECTIONS,	/* the execution has too many connections */
-	EGRESS_CUT,			/* the execution has ended */
+#define VERDICT(verdict, name) EGRESS_##verdict,
+#include "proto/verdicts.def"
 	EGRESS_VERDICT_COUNT
 };
 
