@@ -63,7 +63,7 @@ libtools_packages_a_SOURCES = \
 	tools/packages/install_make.c \
 	tools/packages/install_package.c \
 	tools/packages/install_parts.h \
-	tools/packages/missing.c tools/packages/missing.h \
+	tools/packages/missing.c tools/packages/missing.h tools/packages/modules.def \
 	tools/packages/needs.c tools/packages/needs.h \
 	tools/packages/program.c tools/packages/program.h
 libtools_packages_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

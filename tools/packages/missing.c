@@ -18,53 +18,21 @@
 #define ENDS (16 * 1024)	/* bytes at the ends of an output that are searched */
 #define LIST_MAX ((MODULES_OF_RUN_MAX + 1) * (MODULE_MAX + 4) + 1)	/* bytes of a list */
 
-/* Modules whose package has another name. A package with the name of the module may be an
- * attacker's, so these names are given. */
 static const struct {
 	const char *module, *package;
 } other_name[] = {
-	{ "Bio", "biopython" }, { "Crypto", "pycryptodome" }, { "Cython", "cython" },
-	{ "IPython", "ipython" }, { "OpenSSL", "pyopenssl" }, { "PIL", "pillow" },
-	{ "PyPDF2", "pypdf2" }, { "attr", "attrs" }, { "bs4", "beautifulsoup4" },
-	{ "cairo", "pycairo" }, { "cv2", "opencv-python-headless" },
-	{ "dateutil", "python-dateutil" }, { "dns", "dnspython" }, { "docx", "python-docx" },
-	{ "dotenv", "python-dotenv" }, { "faiss", "faiss-cpu" }, { "fitz", "pymupdf" },
-	{ "git", "gitpython" }, { "grpc", "grpcio" }, { "imblearn", "imbalanced-learn" },
-	{ "jose", "python-jose" }, { "jwt", "pyjwt" }, { "magic", "python-magic" },
-	{ "mpl_toolkits", "matplotlib" }, { "multipart", "python-multipart" },
-	{ "nacl", "pynacl" }, { "odf", "odfpy" }, { "pdfminer", "pdfminer-six" },
-	{ "pkg_resources", "setuptools" }, { "pptx", "python-pptx" },
-	{ "psycopg2", "psycopg2-binary" }, { "pylab", "matplotlib" }, { "serial", "pyserial" },
-	{ "skimage", "scikit-image" }, { "sklearn", "scikit-learn" },
-	{ "slugify", "python-slugify" }, { "snappy", "python-snappy" }, { "socks", "pysocks" },
-	{ "tabula", "tabula-py" }, { "umap", "umap-learn" }, { "websocket", "websocket-client" },
-	{ "wx", "wxpython" }, { "yaml", "pyyaml" }, { "zmq", "pyzmq" },
+#define OTHER(module, package) { module, package },
+#include "tools/packages/modules.def"
 };
 
-/* Common packages that are called as their modules are, beside the well-known ones of
- * packages_is_well_known. The name of any other module is not repeated as that of a package. */
 static const char *const same_name[] = {
-	"altair", "arrow", "astropy", "bokeh", "bottleneck", "brotli", "cartopy", "catboost",
-	"chardet", "dash", "datasets", "distributed", "duckdb", "email-validator", "emcee",
-	"et-xmlfile", "faker", "fastparquet", "feedparser", "folium", "gensim", "geopandas",
-	"geopy", "graphviz", "gurobipy", "h5py", "holidays", "hypothesis", "imageio", "ipywidgets",
-	"jax", "joblib", "kaleido", "langdetect", "librosa", "lightgbm", "loguru", "lz4", "markdown",
-	"mechanize", "mistune", "mlflow", "more-itertools", "mpmath", "msgpack", "nbformat",
-	"netcdf4", "numexpr", "optuna", "orjson", "ortools", "patsy", "pdfplumber", "peewee",
-	"plotly", "pooch", "prophet", "pulp", "pycountry", "pydot", "pygame", "pygraphviz",
-	"pymc", "pypdf", "pyproj", "pyreadstat", "pyxlsb", "qrcode", "rasterio", "reportlab",
-	"rich", "s3fs", "sentence-transformers", "sentencepiece", "shap", "shapely", "simpy",
-	"soundfile", "spacy", "sqlglot", "streamlit", "tables", "tabulate", "tensorboard", "textblob",
-	"tiktoken", "toml", "tomli", "torchaudio", "typer", "wordcloud", "xarray", "xlrd",
-	"xlsxwriter", "xlwt", "xmltodict", "yfinance", "zstandard",
+#define SAME(package) package,
+#include "tools/packages/modules.def"
 };
 
-/* Modules of Python itself that some Pythons lack, because a distribution has split them off, or a
- * version has removed them. */
 static const char *const of_python[] = {
-	"asynchat", "asyncore", "cgi", "cgitb", "crypt", "distutils", "ensurepip", "idlelib",
-	"imghdr", "imp", "lib2to3", "msilib", "msvcrt", "nntplib", "pipes", "smtpd", "sndhdr",
-	"telnetlib", "tkinter", "turtledemo", "uu", "venv", "winreg", "winsound", "xdrlib",
+#define OF_PYTHON(module) module,
+#include "tools/packages/modules.def"
 };
 
 /* How messages of exceptions, and notes of worker/lacks.py in the traceback, name what is missing,
