@@ -25,33 +25,12 @@
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "policy/keys.h"
+#include "supervisor/ask_pip.h"
 
 #define ANSWER_MAX 8192
 #define SERVICES_MAX 64		/* of one user, at the same time */
 #define FILES "files"		/* the directory of kept files */
 #define FILES_DEPTH 4		/* of what is in it */
-#define INDEX "index"
-#define EXTRA "extra_indexes"
-#define HOSTS "file_hosts"
-
-/* Prints lines "KEY VALUE" of [packages]. pip has had these modules since its version 10; a pip
- * without them is reported as missing. */
-static const char ask_pip[] =
-	"try:\n"
-	"    from pip._internal.configuration import Configuration\n"
-	"    from pip._internal.models.index import PyPI\n"
-	"except ImportError as e:\n"
-	"    raise SystemExit('pip is needed for that (package python3-pip): %s' % e)\n"
-	"settings = Configuration(isolated=False)\n"
-	"settings.load()\n"
-	"said = dict(settings.items())\n"
-	"def of(name):\n"
-	"    places = (':env:.', 'install.', 'global.')\n"
-	"    return next((' '.join(said[at + name].split()) for at in places if said.get(at + name)), '')\n"
-	"index = of('index-url')\n"
-	"print('" INDEX "', index or PyPI.simple_url)\n"
-	"print('" EXTRA "', of('extra-index-url'))\n"
-	"print('" HOSTS "', '' if index else PyPI.file_storage_domain)\n";
 
 static _Noreturn void
 become_pip(int answer)
@@ -136,8 +115,8 @@ set_from_pip(struct config *config, FILE *errors)
 		const char *name = strsep(&line, " ");
 
 		/* Anything else is a warning. */
-		if (line && (strcmp(name, INDEX) == 0 || strcmp(name, EXTRA) == 0 ||
-			     strcmp(name, HOSTS) == 0))
+		if (line && (strcmp(name, "index") == 0 || strcmp(name, "extra_indexes") == 0 ||
+			     strcmp(name, "file_hosts") == 0))
 			r = laptop_set(config, "packages", name, line, "pip's configuration", errors);
 	}
 	return r;

@@ -36,10 +36,13 @@ libsupervisor_a_SOURCES = \
 	supervisor/operate/running.c supervisor/operate/running.h
 libsupervisor_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
-# The table of what is finite, as a C string.
-BUILT_SOURCES += policy/finite_table.h
-CLEANFILES += policy/finite_table.h
-EXTRA_DIST += policy/finite_table.json
+# The table of what is finite, and a Python program, as C strings.
+BUILT_SOURCES += policy/finite_table.h supervisor/ask_pip.h
+CLEANFILES += policy/finite_table.h supervisor/ask_pip.h
+EXTRA_DIST += policy/finite_table.json supervisor/ask_pip.py
+supervisor/ask_pip.h: tools/shared/embed.py supervisor/ask_pip.py
+	$(EMBED)
+supervisor/libsupervisor_a-laptop.$(OBJEXT): supervisor/ask_pip.h
 policy/finite_table.h: tools/shared/embed.py policy/finite_table.json
 	$(EMBED)
 supervisor/operate/libsupervisor_a-operation.$(OBJEXT): policy/finite_table.h
