@@ -17,8 +17,6 @@
 #include "host/watchdog.h"
 #include "policy/config.h"
 
-struct execution;
-struct repl;
 struct repl_stage;
 struct keeper;
 struct learning;
@@ -26,7 +24,6 @@ struct pool;
 struct ready;
 struct upstream;
 struct renewal;
-struct tenant;
 struct watchdog;
 struct worker_owner;
 

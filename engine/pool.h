@@ -25,7 +25,6 @@ struct engine;
 struct share;
 struct tenant;
 struct worker;
-struct worker_stray;
 struct zygote;
 
 /* A kind of workers of a profile in the pool: its zygote, and the shares that want workers of it.

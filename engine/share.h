@@ -13,7 +13,6 @@
 #include "engine/scheduler.h"
 
 struct pool_profile;
-struct repl;
 struct tenant;
 struct worker;
 struct zygote;

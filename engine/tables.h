@@ -14,7 +14,6 @@
 #include "engine/verdict.h"
 #include "host/watchdog.h"
 
-struct engine;
 struct worker;
 
 /* What may wait in one socket; see worker/networks.c. */

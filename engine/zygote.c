@@ -19,7 +19,6 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "host/child.h"
-#include "policy/config.h"
 #include "policy/learnable.h"
 #include "proto/frame.h"
 

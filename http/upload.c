@@ -27,7 +27,6 @@
 #include "base/jsonout.h"
 #include "base/own.h"
 #include "base/xalloc.h"
-#include "engine/engine.h"
 #include "engine/file_uri.h"
 #include "engine/upload.h"
 #include "host/filestore.h"

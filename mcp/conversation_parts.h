@@ -17,9 +17,7 @@
 #include "mcp/revision.h"
 #include "mcp/tool.h"
 
-struct listening;
 struct mcp_call;
-struct outgoing;
 struct tool_list;
 
 /* The answers of one array line, until all of them are there. */

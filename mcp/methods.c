@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "mcp/catalog.h"
 #include "mcp/client_tools.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"

@@ -22,7 +22,6 @@
 #include "mcp/repeat.h"
 #include "mcp/run.h"
 #include "mcp/seal.h"
-#include "mcp/task.h"
 #include "mcp/tool_list.h"
 #include "policy/config.h"
 

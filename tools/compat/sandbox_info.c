@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/jsonout.h"
-#include "base/xalloc.h"
 #include "policy/config.h"
 #include "policy/rules.h"
 #include "tools/compat/schema/no_input.h"

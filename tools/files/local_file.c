@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/id.h"
-#include "base/log.h"
 #include "base/own.h"
 #include "base/quote.h"
 #include "base/why.h"

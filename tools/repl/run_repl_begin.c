@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "policy/config.h"
-#include "tools/job/background.h"
 #include "tools/packages/needs.h"
 #include "tools/shared/environment.h"
 

@@ -11,7 +11,6 @@
 #include <event2/event.h>
 
 #include "policy/config.h"
-#include "tools/job/background.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/resources.h"
 

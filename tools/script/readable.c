@@ -8,7 +8,6 @@
 
 #include "base/own.h"
 #include "base/xalloc.h"
-#include "mcp/tool.h"
 #include "tools/shared/resources.h"
 
 #define TOKEN_BYTES 4			/* of a model's token, about */

@@ -13,7 +13,6 @@
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "proto/message.h"
-#include "tools/job/background.h"
 #include "tools/script/run_script.h"
 #include "tools/script/schema/run_input.h"
 #include "tools/shared/requirements.h"

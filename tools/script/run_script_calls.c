@@ -8,7 +8,6 @@
 
 #include "base/jsonout.h"
 #include "base/quote.h"
-#include "engine/execution.h"
 
 void
 run_calls_write(const struct outcome *outcome, struct jsonout *out)

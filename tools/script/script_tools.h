@@ -16,9 +16,7 @@
 #include "mcp/tool.h"
 #include "tools/shared/other_tools.h"
 
-struct script_call;
 struct script_input;
-struct script_grant;
 
 /* For one execution; embedded in the run of a tool. Zeroed: there are no servers. */
 struct script_tools {

@@ -11,7 +11,6 @@
 
 #include "mcp/tool.h"
 
-struct other_list;
 struct upstream_server;
 
 /* For one execution. Zeroed: it has no servers. */
