@@ -6,7 +6,7 @@ here=$(cd "${srcdir:-.}" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0
-for one in base policy proto host engine govern mcp tools auth http supervisor doc tests; do
+for one in base policy proto host engine govern mcp tools auth http supervisor egress doc tests; do
 	ln -s "$here/$one" "$work/$one"
 done
 
