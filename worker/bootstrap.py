@@ -530,6 +530,8 @@ def tell(caught, value, value_max):
     status, result = 0, [None] * 8
     if is_loaded("subprocess"):
         tell_installs(value)
+    if Shown.held is not None:
+        put_held()
     if caught is None:
         if value is not None:
             result[:4] = show(value, value_max)
@@ -708,7 +710,7 @@ def run_cell(number, script, value_max, has_stdin):
     value = caught = code = imported = None
     notes = False
     Shown.objects = Shown.bytes = Shown.undisplayed = 0
-    Shown.figures, Shown.pictures = {}, {}
+    Shown.figures, Shown.pictures, Shown.held = {}, {}, None
     names.pop("__warningregistry__", None)  # what an earlier cell was warned of is told again
     try:
         renew_closed_streams()

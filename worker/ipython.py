@@ -90,18 +90,22 @@ def stand_in(module):
                          ("Math", "_repr_latex_"), ("Code", "_repr_markdown_"),
                          ("Javascript", "_repr_javascript_")):
         setattr(module, name, text_object(name, method))
-    for name in ("clear_output", "set_matplotlib_formats", "update_display"):
+    module.clear_output, module.DisplayHandle = clear_output, DisplayHandle
+    for name in ("set_matplotlib_formats", "update_display"):
         setattr(module, name, nothing)
 
 
 def builtins_display(*objects, **options):
     """IPython's display(). Its options are for notebooks, and ignored."""
-    display(*objects, raw=bool(options.get("raw", False)))
+    if options.get("display_id"):
+        return DisplayHandle(*objects)
+    return display(*objects, raw=bool(options.get("raw", False)))
 
 
 def patch_ipython(module):
-    if hasattr(module, "display"):
-        module.display = builtins_display
+    for name, own in (("display", builtins_display), ("clear_output", clear_output)):
+        if hasattr(module, name):
+            setattr(module, name, own)
 
 
 class StandInFinder:

@@ -51,6 +51,7 @@ class Shown:
     whole = 0  # the bytes of the files with whole pictures and markup
     figures = {}  # {id: (figure, its last picture)}
     pictures = {}  # {picture_in() of it: the number of the first object that shows it}
+    held = None  # since clear_output(): forms that are sent at the end, if they are not cleared
     encoded = (None, None)  # the last picture of PIL that has encoded itself, and its bytes
 
 
@@ -364,6 +365,9 @@ def without_known_picture(forms, picture):
 
 def put(forms):
     """Sends these forms of one object; none of them, if a bound is reached."""
+    if Shown.held is not None and len(Shown.held) < OBJECTS_MAX:
+        Shown.held.append(forms)
+        return
     picture = picture_in(forms)
     forms = without_known_picture(forms, picture)
     if Shown.objects < OBJECTS_MAX:
@@ -380,6 +384,45 @@ def put(forms):
     flush_streams()
     for form, data in forms.items():
         send_display(number, form, data)
+
+
+def put_held():
+    held, Shown.held = Shown.held, None
+    try:
+        for forms in held or ():
+            put(forms)
+    except BaseException:  # a script may be interrupted here, too
+        pass
+
+
+def clear_output(wait=False):
+    """IPython's clear_output(): of a loop that draws again and again, the last state is read. What was
+    sent before the first call stays."""
+    Shown.held, Shown.figures = [], {}
+    sys.stdout.write("\033[2J")
+
+
+class DisplayHandle:
+    """What display() returns for display_id: the object can be replaced until the end."""
+
+    def __init__(self, *objects):
+        Shown.held = Shown.held or []
+        self.held, self.display_id = [], str(id(self))
+        display(*objects)
+        self.held = Shown.held[-len(objects):] if objects else []
+
+    def update(self, value, **options):
+        held = Shown.held if Shown.held is not None else []
+        at = next((i for i, forms in enumerate(held) for own in self.held if forms is own), len(held))
+        before = len(held)
+        Shown.figures = {}
+        display(value)
+        self.held = held[before:]
+        del held[before:]
+        held[at:at + 1] = self.held
+
+    def display(self, value, **options):
+        display(value)
 
 
 def about_notes(value, notes):

@@ -437,6 +437,36 @@ def cancelling_stops_it(ctx):
         ctx.healthy(client)
 
 
+@test
+def a_cancelled_job_leaves_its_session(ctx):
+    """Also if it has begun the session: its handle was in the answer that named the job."""
+    with ctx.client(timeout=ctx.seconds(60)) as client:
+        def cell(**arguments):
+            return client.ask("tools/call", {"name": "run_repl", "arguments": arguments})["structuredContent"]
+
+        for more in {"session": cell(code="n = 0")["session"]}, {}:
+            begun = cell(code="n = 7\nprint('begun', flush=True)\nwhile True: pass", background=True, **more)
+            wait_output(ctx, client, begun["job"])
+            equal(call(client, id=begun["job"], action="cancel")["structuredContent"]["state"], "cancelled")
+            s = cell(session=begun["session"], code="n")
+            equal((s["status"], (s["result"] or {}).get("repr")), ("ok", "7"), repr(s))
+            cell(session=begun["session"], close=True)
+
+
+@test
+def of_a_bar_its_last_state_is_read(ctx):
+    """Also while the job runs; the structured output is all that it wrote."""
+    script = ("import time\nfor i in range(200): print('\\rat %d' % i, end='', flush=True)\n"
+              "print('\\nbegun', flush=True)\ntime.sleep(300)")
+    with ctx.client() as client:
+        id = start(client, script)
+        wait_output(ctx, client, id)
+        s, result = job(client, id, "output")
+        assert s["output"]["text"].count("at ") == 200, s
+        assert text_of(result).startswith("at 199\nbegun\n[job "), result
+        job(client, id, "cancel")
+
+
 @test(private=True)
 def a_job_has_the_time_of_the_operator(ctx):
     """Without timeout_seconds not that of a call, behind which somebody waits. The answer names it."""

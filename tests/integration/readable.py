@@ -455,6 +455,26 @@ def libraries_name_what_they_miss_here(ctx):
 
 
 @test
+def what_is_cleared_is_not_read(ctx):
+    """clear_output() and the sequence of terminals: of a loop that draws again and again, the last state."""
+    with ctx.client() as client:
+        o = client.run("print('before')\nfor i in range(9):\n    print('\\033[2J\\033[Hstep', i)\n    print('more' * (i < 8))")
+        equal(o.text.split("[ok")[0], "stdout:\nstep 8\n\n", o.text)
+        assert "before" in o.stdout and "step 3" in o.stdout, o.stdout
+        shown = ("from IPython.display import clear_output, display\nfor i in range(5):\n    clear_output(wait=True)\n"
+                 "    print('step', i)\n    display({'text/markdown': '*drawn %d*' % i}, raw=True)\n")
+        for text in (client.run(shown).text, cell_of(client, shown, close=True)[1]):
+            assert "*drawn 4*" in text and "step 4" in text, text
+            assert "*drawn 3*" not in text and "step 3" not in text, text
+        o = client.run(shown + "1 / 0")
+        assert "*drawn 4*" in o.text and "*drawn 3*" not in o.text and "ZeroDivisionError" in o.text, o.text
+        handle = ("from IPython.display import display, Markdown\nh = display(Markdown('*first*'), display_id=True)\n"
+                  "display(Markdown('*other*'))\nfor i in range(5): h.update(Markdown('*now %d*' % i))\n")
+        text = client.run(handle).text
+        assert "*first*" not in text and text.index("*now 4*") < text.index("*other*") and "*now 3*" not in text, text
+
+
+@test
 def nested_bars_are_their_last_state(ctx):
     """Bars below one another go up by ESC [ A after each step; the structured form has all of it."""
     with ctx.client() as client:
@@ -793,7 +813,8 @@ def inputs_may_be_named_as_scripts_name_them(ctx):
 def files_are_told_once(ctx):
     script = ("import os\nopen('report.csv', 'w').write('a')\nos.mkdir('parts'); os.mkdir('.cache'); os.mkdir('few')\n"
               "for i in range(40): open('parts/%02d' % i, 'w').write('x')\n"
-              "open('.cache/x', 'w').write('x'); open('few/one', 'w').write('x')")
+              "open('.cache/x', 'w').write('x'); open('few/one', 'w').write('x')\n"
+              "os.mkdir('few/.cache'); open('few/.cache/y', 'w').write('y')")
     with ctx.client() as client:
         o = client.run(script)
         links = [b["name"] for b in o.raw["content"] if b["type"] == "resource_link"]

@@ -13,11 +13,13 @@
 
 #include "base/clock.h"
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "tools/job/background.h"
 #include "tools/job/schema/job_input.h"
 #include "tools/job/schema/job_output.h"
+#include "tools/script/readable.h"
 #include "tools/shared/argument_map.h"
 #include "tools/shared/resources.h"
 
@@ -158,10 +160,13 @@ write_look(struct jsonout *out, const struct look *look)
 static void
 say_output(FILE *to, const struct look *look)
 {
-	if (look->output_len == 0)
-		return;
-	fwrite(look->output, 1, look->output_len, to);
-	if (look->output[look->output_len - 1] != '\n')
+	const struct readable text = { .text = look->output, .len = look->output_len,
+				       .folds = true };
+	size_t len = 0;
+	own_mem char *said = readable_make(&text, 0, NULL, &len);
+
+	fwrite(said, 1, len, to);
+	if (len > 0 && said[len - 1] != '\n')
 		fputc('\n', to);
 }
 

@@ -149,9 +149,11 @@ repl_run_finish(struct tool_run *run, const struct outcome *outcome)
 	struct tool_host host = run->host;
 	bool spent = is_spent(session);
 	bool closing = session && repl_session_is_closing(session);
-	/* A session that never ran anything is closed. */
+	/* A session that never ran anything is closed, and one whose handle nobody got. That of a
+	 * job was in the answer that named the job. */
 	bool closes = spent || run->arguments.close ||
-		      (run->began && (run->orphan || outcome->state == STATE_NONE));
+		      (run->began && ((run->orphan && !run->host.job) ||
+				      outcome->state == STATE_NONE));
 	struct repl_told told;
 
 	tell_end(run, outcome, spent, &told);

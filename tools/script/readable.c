@@ -28,7 +28,7 @@ continues_character(char byte)
 }
 
 /* The lines that a terminal would still show, roughly: text after a carriage return, or after the
- * cursor was moved up, takes the place of what the line had. */
+ * cursor was moved up, takes the place of what the line had. A cleared screen has no lines. */
 struct screen {
 	struct {
 		const char *at;
@@ -36,6 +36,8 @@ struct screen {
 	} *line;
 	size_t n, row;		/* lines so far; the cursor's */
 };
+
+#define ALL_ROWS SIZE_MAX	/* the screen is cleared: "ESC [ 2 J", "ESC [ 3 J" */
 
 /* The rows by which a sequence "ESC [ rows A" moves the cursor up, and *len_r, its length. 0: there
  * is none here. */
@@ -50,6 +52,8 @@ moves_up(const char *at, const char *end, size_t *len_r)
 	while (digit < end && *digit >= '0' && *digit <= '9' && rows < 1000)
 		rows = rows * 10 + (size_t)(*digit++ - '0');
 	*len_r = (size_t)(digit + 1 - at);
+	if (digit < end && *digit == 'J' && rows > 1)
+		return ALL_ROWS;
 	return digit < end && *digit == 'A' ? rows ? rows : 1 : 0;
 }
 
@@ -124,10 +128,12 @@ without_overwritten(const char *text, size_t len, size_t *len_r)
 		}
 		if (at == end)
 			break;
+		if (up == ALL_ROWS)
+			screen.n = 1, screen.line[0].len = 0;
 		if (up)
 			screen.row -= up < screen.row ? up : screen.row;
 		else if (*at == '\n' && ++screen.row == screen.n)
-			screen.line[screen.n++].at = at;
+			screen.line[screen.n].at = at, screen.line[screen.n++].len = 0;
 		at += up ? control - 1 : 0;
 		from = at + 1;
 	}

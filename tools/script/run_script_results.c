@@ -172,10 +172,17 @@ files_beside(const struct run_results *r, const struct outcome_file *first)
 	return n;
 }
 
+/* Has the path, up to len, a name that is hidden: ".pytest_cache" of a package, for example? */
+static bool
+is_hidden(const char *path, size_t len)
+{
+	return len > 0 && (*path == '.' || memmem(path, len, "/.", 2));
+}
+
 static bool
 folds(const struct run_results *r, const struct outcome_file *file)
 {
-	return *file->path == '.' || files_beside(r, file) > FOLDER_FILES_MAX;
+	return is_hidden(file->path, file->path_len) || files_beside(r, file) > FOLDER_FILES_MAX;
 }
 
 /* Links for readers, in the order of the worker, which knows what is new. So the report beside a
@@ -570,6 +577,18 @@ run_results_say_output(const struct run_results *r, const char *text, size_t len
 	return true;
 }
 
+/* Is the file told in the line of its folder? Folders that are hidden are made by tools, and are
+ * of no use to a reader. */
+static bool
+is_rest(const struct run_results *r, size_t i)
+{
+	const struct outcome_file *file = &r->outcome->file[i];
+	const char *end = memrchr(file->path, '/', file->path_len);
+
+	return !r->told[i] && !file->given &&
+	       !(end && is_hidden(file->path, (size_t)(end - file->path)));
+}
+
 /* Names of files of the folder that are not told, from the first on. */
 static void
 say_names(const struct run_results *r, size_t first, size_t n, FILE *to)
@@ -578,7 +597,7 @@ say_names(const struct run_results *r, size_t first, size_t n, FILE *to)
 	size_t skip = folder_len(&file[first]), said = 0, len = 0;
 
 	for (size_t i = first; said < n; i++) {
-		if (r->told[i] || file[i].given || !is_in(&file[i], &file[first]))
+		if (!is_rest(r, i) || !is_in(&file[i], &file[first]))
 			continue;
 		len += file[i].path_len - skip + 2;
 		if (said > 0 && len > FOLDER_NAMES_MAX)
@@ -590,7 +609,7 @@ say_names(const struct run_results *r, size_t first, size_t n, FILE *to)
 }
 
 /* The files of a folder, or of /workspace, that have no lines of their own: one line, at the first
- * of them. Folders that are hidden are made by tools, and are of no use to a reader. */
+ * of them. */
 static void
 say_folder(const struct run_results *r, size_t first, FILE *to)
 {
@@ -598,14 +617,11 @@ say_folder(const struct run_results *r, size_t first, FILE *to)
 	size_t len = folder_len(file), n = 0;
 
 	for (size_t i = 0; i < r->n_files; i++)
-		if (!r->told[i] && !r->outcome->file[i].given &&
-		    is_in(&r->outcome->file[i], file)) {
+		if (is_rest(r, i) && is_in(&r->outcome->file[i], file)) {
 			if (i < first)
 				return;
 			n++;
 		}
-	if (len > 0 && *file->path == '.')
-		return;
 	fprintf(to, "%.*s: %zu %sfile%s (", len ? (int)len : 10, len ? file->path : "/workspace",
 		n, n < files_beside(r, file) ? "more " : "", n > 1 ? "s" : "");
 	say_names(r, first, n, to);
@@ -625,7 +641,7 @@ say_files(const struct run_results *r, FILE *to)
 			fprintf(to, "/workspace/%.*s (%llu bytes) has no uri: %s\n",
 				(int)file->path_len, file->path, (unsigned long long)file->size,
 				why);
-		else if (!r->told[i] && !file->given)
+		else if (is_rest(r, i))
 			say_folder(r, i, to);
 	}
 	if (r->unknown_files)
