@@ -39,7 +39,6 @@ libtools_repl_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 noinst_LIBRARIES += libtools-script.a
 libtools_script_a_SOURCES = \
 	tools/script/outcome_copy.c \
-	tools/script/readable.c tools/script/readable.h \
 	tools/script/run_script.c tools/script/run_script.h \
 	tools/script/run_script_answer.c tools/script/run_script_answer.h \
 	tools/script/run_script_calls.c \
@@ -111,6 +110,7 @@ libtools_shared_a_SOURCES = \
 	tools/shared/reasons.h \
 	tools/shared/requirements.c tools/shared/requirements.h \
 	tools/shared/file_read.c tools/shared/file_read.h \
+	tools/shared/readable.c tools/shared/readable.h \
 	tools/shared/resources.c tools/shared/resources.h \
 	tools/shared/schema.c tools/shared/schema.h \
 	tools/shared/skills.c tools/shared/skills.h \

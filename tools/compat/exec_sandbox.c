@@ -26,11 +26,11 @@
 #include "tools/compat/schema/validate_input.h"
 #include "tools/packages/install.h"
 #include "tools/packages/missing.h"
-#include "tools/script/readable.h"
 #include "tools/script/run_script.h"
 #include "tools/script/script_tools.h"
 #include "tools/shared/argument_map.h"
 #include "tools/shared/environment.h"
+#include "tools/shared/readable.h"
 #include "tools/shared/requirements.h"
 #include "tools/shared/schema.h"
 

@@ -18,10 +18,10 @@
 #include "policy/config.h"
 #include "tools/compat/schema/execute_code_input.h"
 #include "tools/compat/schema/execute_code_output.h"
-#include "tools/script/readable.h"
 #include "tools/script/run_script.h"
 #include "tools/script/script_tools.h"
 #include "tools/shared/argument_map.h"
+#include "tools/shared/readable.h"
 #include "tools/shared/schema.h"
 
 #define MIB (1024 * 1024)

@@ -13,8 +13,8 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
-#include "tools/script/readable.h"
 #include "tools/script/run_script.h"
+#include "tools/shared/readable.h"
 
 #define LOG_LINES_MAX 200	/* of one stream; the rest goes out as one */
 #define INDENT_MAX 16		/* levels */

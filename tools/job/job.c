@@ -19,8 +19,8 @@
 #include "tools/job/background.h"
 #include "tools/job/schema/job_input.h"
 #include "tools/job/schema/job_output.h"
-#include "tools/script/readable.h"
 #include "tools/shared/argument_map.h"
+#include "tools/shared/readable.h"
 #include "tools/shared/resources.h"
 
 #define JOB_WAIT_MAX 300		/* seconds */

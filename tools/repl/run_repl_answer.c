@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
-#include "tools/script/readable.h"
+#include "tools/shared/readable.h"
 
 #define BACKGROUND_SAID 2000	/* bytes of a stream, in the text */
 #define WHAT_IS_KEPT "What the cell did until then is kept."

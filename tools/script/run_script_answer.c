@@ -14,10 +14,10 @@
 #include "tools/job/background.h"
 #include "tools/packages/found.h"
 #include "tools/packages/missing.h"
-#include "tools/script/readable.h"
 #include "tools/script/script_tools.h"
 #include "tools/script/run_script_results.h"
 #include "tools/script/schema/run_output.h"
+#include "tools/shared/readable.h"
 #include "tools/shared/reasons.h"
 #include "tools/shared/schema.h"
 

@@ -3,8 +3,8 @@
  * budget. If a part is left out, the whole text is kept, and can be read as a resource. The
  * structured form of an answer is not changed.
  */
-#ifndef TOOLS_SCRIPT_READABLE_H
-#define TOOLS_SCRIPT_READABLE_H
+#ifndef TOOLS_SHARED_READABLE_H
+#define TOOLS_SHARED_READABLE_H
 
 #include <stddef.h>
 #include <stdbool.h>

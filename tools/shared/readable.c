@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a copy of a text while it is written.
  * Reads:   output of a script. */
-#include "tools/script/readable.h"
+#include "tools/shared/readable.h"
 
 #include <stdlib.h>
 #include <string.h>
