@@ -34,6 +34,7 @@ struct egress_grant {
 	char id[32], tenant[256];
 	const struct msg_egress_open *terms;	/* NULL: the execution has ended */
 	bool opened;				/* EGRESS_OPEN was sent to this process */
+	bool is_lost;				/* the process has ended since the grant was made */
 };
 
 struct egress {
@@ -72,6 +73,7 @@ cut_grant(struct egress_grant *grant)
 		log_line(LOG_WARNING, "egress-cut", "execution=%s tenant=%s", grant->id,
 			 grant->tenant);
 	grant->opened = false;
+	grant->is_lost = true;
 }
 
 /* Called when the proxy begins to end, and not only when it is reaped: by then a script whose
@@ -418,6 +420,7 @@ egress_grant_listen(struct egress_grant *grant, int fd)
 	struct msg msg = { .type = MSG_EGRESS_OPEN, .egress_open = *grant->terms };
 
 	if (!child_is_up(&e->child)) {
+		grant->is_lost = true;
 		close(fd);
 		return -ENOTCONN;
 	}
@@ -426,15 +429,17 @@ egress_grant_listen(struct egress_grant *grant, int fd)
 	return egress_tell_child(e, &msg, fd);
 }
 
-void
+bool
 egress_grant_end(struct egress_grant *grant)
 {
 	struct msg msg = { .type = MSG_EGRESS_CLOSE };
 	struct egress *e;
+	bool is_lost;
 
 	if (grant == NULL)
-		return;
+		return false;
 	e = grant->egress;
+	is_lost = grant->is_lost;
 	msg.egress_close.execution = grant->execution;
 	if (grant->opened && child_is_up(&e->child))
 		egress_tell_child(e, &msg, -1);
@@ -442,6 +447,7 @@ egress_grant_end(struct egress_grant *grant)
 	grant->terms = NULL;
 	if (!grant->opened || !child_is_up(&e->child))
 		free_grant(grant);
+	return is_lost;
 }
 
 void

@@ -65,7 +65,8 @@ struct egress_grant *egress_grant_new(struct egress *egress, uint64_t execution,
 int egress_grant_listen(struct egress_grant *grant, int fd);
 
 /* Ends the grant, because its execution has ended. Reports of its last connections may still
- * arrive. NULL is fine. */
-void egress_grant_end(struct egress_grant *grant);
+ * arrive. True: the proxy has ended meanwhile, and connections were cut or refused. NULL is fine:
+ * false. */
+bool egress_grant_end(struct egress_grant *grant);
 
 #endif

@@ -388,7 +388,7 @@ close_run(struct execution *e)
 	    e->became != STATE_ROLLED_BACK)
 		worker_kill(w);
 	worker_drain(w);
-	egress_grant_end(give_ptr(e->grant));
+	e->network_lost |= egress_grant_end(give_ptr(e->grant));
 	modules_end(e->modules);
 	tools_end(e);
 	e->worker = NULL;
@@ -437,7 +437,7 @@ stop_script(struct execution *e, enum stop_reason reason)
 	execution_count(e);
 	/* The grant ends before the script: otherwise connections that are cut would look as if the
 	 * script had closed them. */
-	egress_grant_end(give_ptr(e->grant));
+	e->network_lost |= egress_grant_end(give_ptr(e->grant));
 	if (worker_stop(e->worker, how) < 0) {
 		execution_lose(e, reason);
 		return;

@@ -236,6 +236,7 @@ execution_answer(struct execution *e)
 	e->facts.error_message = texts.error_message;
 	e->facts.error_traceback = texts.error_traceback;
 	outcome.volume_lost = execution_mounts_lost(&e->mounts);
+	outcome.network_lost = e->network_lost;
 	outcome_decide(&e->facts, &verdict);
 	outcome.status = verdict.status;
 	trace_line(e->serial, "decision=outcome status=%s", outcome_status_name(verdict.status));

@@ -85,6 +85,7 @@ struct execution {
 						 * processor time */
 	struct egress_grant *grant;		/* NULL: it has no network */
 	bool listens;				/* its LISTENER came */
+	bool network_lost;			/* the proxy has ended while it ran */
 	bool made_ready;			/* its worker was (ready.h) */
 	bool is_first;				/* of the session's cells, apart from looks */
 	struct execution_usage usage;

@@ -152,6 +152,7 @@ struct outcome {
 	const char *error_type;		/* NULL: nothing was raised */
 	const char *error_message;
 	bool volume_lost;		/* the process that serves its volume has ended meanwhile */
+	bool network_lost;		/* and the proxy to the outside */
 	const char *error_traceback;
 	uint32_t error_line;		/* 0: not known */
 	const char *message;		/* one sentence for people about the execution's end, with

@@ -278,7 +278,8 @@ volume_message(const struct outcome_facts *f, char *m, size_t size)
 
 	size_text(f->volume_bytes, text, sizeof(text));
 	snprintf(m + len, size - len, "; or that of its volume: %s or %" PRIu64 " files, or the "
-		 "number of volumes", text, f->volume_files);
+		 "number of volumes; or the host's disk with the volumes has little room left: tell "
+		 "the operator", text, f->volume_files);
 }
 
 static void

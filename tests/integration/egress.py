@@ -489,6 +489,20 @@ def a_proxy_that_dies_is_started_again(ctx):
         assert proxy_process(s) not in (None, first)
 
 
+@test(private=True)
+def a_proxy_that_ends_under_a_script_is_named(ctx):
+    """The script sees only that its connection has ended."""
+    origin = Strange(silent)
+    with ctx.private(out.strange()) as s, ctx.client(path=s.socket) as c:
+        call = c.start_script(RAW + "s, head = tunnel('127.0.0.1:%d')\nassert rest(s), 'nothing came'\n" % origin.port,
+                              timeout_seconds=300)
+        assert origin.accepted.acquire(timeout=60)
+        os.kill(proxy_process(s), signal.SIGKILL)
+        o = c.outcome(call, ctx.seconds(60))
+        equal(o.status, "error", o)
+        assert "proxy for the network has ended" in o.text, o
+
+
 # ---- its jail ----
 
 @test(private=True)

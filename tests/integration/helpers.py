@@ -329,6 +329,39 @@ def every_killed_process_is_mended(ctx):
 
 
 @test(private=True)
+def every_process_that_stopped_while_idle_is_mended(ctx):
+    """Whoever needs it then waits for seconds at most. A tenant is connected, or nobody: then a
+    server of a volume ends."""
+    with all_processes(ctx) as s:
+        for name, (works, says) in PROCESSES.items():
+            with ctx.client(path=s.socket) if name == "python-volume" else contextlib.nullcontext():
+                mended_after_rest(ctx, s, name, works, says)
+
+
+def mended_after_rest(ctx, s, name, works, says):
+    with ctx.client(path=s.socket) as client:
+        client.service = s
+        until("it works before", lambda: works(client) is None)
+        # Without any fork server the service ends, as another test shows.
+        old = below_named(s, name)[:1 if name == "mcp-forker" else None]
+    assert old, "there is no %s" % name
+    for pid in old:
+        os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    with ctx.client(path=s.socket) as client:
+        client.service = s
+        while (trouble := works(client)) is not None:
+            assert says and re.search(says, trouble), "%s is not named: %.1500s" % (name, trouble)
+            assert time.monotonic() - began < ctx.seconds(4 * LOSS_S), (name, trouble[:1000])
+    took = time.monotonic() - began
+    print("    %s works again after %.2f s" % (name, took))
+    assert took < ctx.seconds(LOSS_S), "%s took %.2f s" % (name, took)
+    for pid in old:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+@test(private=True)
 def every_stopped_process_is_mended(ctx):
     """The service notices by itself that it stands still, and kills it."""
     every_process_is_mended(ctx, signal.SIGSTOP)

@@ -303,6 +303,9 @@ advise_others(const struct tool_host *host, const struct outcome *outcome, bool 
 		snprintf(advice_r, MISSING_ADVICE, "The service's process for the volume has ended, "
 			 "and what was open in it cannot be used (Errno 107): call again%s.",
 			 in_session ? ", and name the volume" : "");
+	else if (outcome->network_lost && outcome->status != OUTCOME_OK)
+		snprintf(advice_r, MISSING_ADVICE, "The service's proxy for the network has ended, "
+			 "and connections were cut or refused: call again.");
 	else if (ran_pip(outcome))
 		snprintf(advice_r, MISSING_ADVICE, "pip cannot install here, nor by subprocess. %s",
 			 install_is_configured(host->config, &why) < 0

@@ -101,6 +101,8 @@ static const struct a_case cases[] = {
 	{ "no pids, a socket would block", F(RAISED("BlockingIOError", "[Errno 11] x"), .error_traceback = "recv",
 	  .watchdog_pids = true), OUTCOME_ERROR, 1, 0, NULL },
 
+	{ "disk, with a volume", F(RAISED("OSError", "[Errno 28] x"), .volume_bytes = 1 << 20, .volume_files = 9),
+	  OUTCOME_DISK_LIMIT, 1, 0, "volume: 1 MiB or 9 files, or the number of volumes; or the host's disk" },
 	{ "disk", F(RAISED("OSError", "[Errno 28] No space left on device"),
 	  .disk_bytes = 256 << 20, .disk_inodes = 65536), OUTCOME_DISK_LIMIT, 1, 0, "256 MiB or 65536 files" },
 	{ "quota", F(RAISED("OSError", "[Errno 122] Disk quota exceeded")), OUTCOME_DISK_LIMIT, 1, 0, NULL },
