@@ -37,6 +37,7 @@
 					 * two pauses */
 #define REST_MS 5
 #define LONG_BYTES (64 * 1024)		/* of an output whose answer waits for its turn */
+#define START_MS 10000			/* to make a worker: not a part of the wall time */
 #define GRACE_MS 2000			/* for what was interrupted to end */
 #define KILL_MS 30000			/* for init to report that the cell was killed */
 #define TELL_MS 2000			/* for a script's init to report files */
@@ -177,13 +178,38 @@ on_hold_over(struct engine_hold *hold, int error)
 	}
 }
 
-/* The longest time that it may wait to run: no client waits longer than it was told. */
+/* The longest time that it may wait to run. A client was told how long its call may take: behind
+ * others the call waits for half of that, so that the answer comes in time. */
 static uint64_t
 longest_wait_ms(const struct execution *e)
 {
-	uint64_t ms = e->engine->config->pool.wait_seconds * 1000ULL;
+	const struct sched_queue *queue = &e->tenant->queue;
+	uint64_t most = e->engine->config->pool.wait_seconds * 1000ULL, half;
 
-	return e->limits.wall_ms > ms ? e->limits.wall_ms : ms;
+	if (e->request.patient || e->request.internal)
+		return e->limits.wall_ms > most ? e->limits.wall_ms : most;
+	half = e->limits.wall_ms / 2 > START_MS ? e->limits.wall_ms / 2 : START_MS;
+	if (half < most && (queue->n_running >= queue->running_max ||
+			    (e->repl == NULL && pool_is_taken(e->tenant))))
+		return half;
+	return most;
+}
+
+/* Refuses an execution that has waited for too long, or looks again when that may be so. */
+static void
+await_worker(struct execution *e)
+{
+	uint64_t waited = (clock_us() - e->usage.asked_us) / 1000, most = longest_wait_ms(e);
+	uint64_t left = waited < most ? most - waited : 0;
+	char text[64];
+
+	if (left > 0) {
+		execution_set_deadline_ms(e, left < START_MS ? left : START_MS);
+		return;
+	}
+	snprintf(text, sizeof(text), "no worker was free for %llu s",
+		 (unsigned long long)waited / 1000);
+	execution_refuse(e, text);
 }
 
 int
@@ -262,7 +288,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		answer_later(e);
 		return 0;
 	}
-	execution_set_deadline_ms(e, longest_wait_ms(e));
+	await_worker(e);
 	if (e->repl != NULL) {
 		e->engine->cells->enqueue(e->repl, e);
 		return 0;
@@ -288,16 +314,6 @@ execution_id(const struct execution *e)
 static void end_run(struct execution *e, enum stop_reason reason);
 
 static void
-refuse_late(struct execution *e)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "no worker was free for %llu s",
-		 (unsigned long long)longest_wait_ms(e) / 1000);
-	execution_refuse(e, text);
-}
-
-static void
 on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct execution *e = arg;
@@ -305,7 +321,7 @@ on_deadline(evutil_socket_t, short, void *arg)
 
 	if (e->state != EXECUTION_RUNNING) {
 		if (e->state == EXECUTION_WAITING)
-			refuse_late(e);
+			await_worker(e);
 		return;
 	}
 	if (e->stopping == INTERRUPTED) {
@@ -316,7 +332,7 @@ on_deadline(evutil_socket_t, short, void *arg)
 		execution_lose(e, STOP_WALL);
 		return;
 	}
-	if (execution_wall_us(e) >= (uint64_t)e->limits.wall_ms * 1000) {
+	if (execution_wall_us(e) >= (e->limits.wall_ms - e->facts.late_ms) * 1000) {
 		execution_stop(e, STOP_WALL);
 		return;
 	}
@@ -358,12 +374,23 @@ on_check(void *arg)
 		execution_on_looked(e);
 }
 
+/* The wait is a part of its time, but leaves it half. */
+static void
+count_wait(struct execution *e)
+{
+	uint64_t waited = execution_waited_us(e) / 1000, half = e->limits.wall_ms / 2;
+
+	if (!e->request.patient && !e->request.internal && waited > START_MS)
+		e->facts.late_ms = waited - START_MS < half ? waited - START_MS : half;
+}
+
 void
 execution_begin(struct execution *e, struct worker *w)
 {
 	trace_line(e->serial, "decision=run worker=%llu", (unsigned long long)w->serial);
 	execution_set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
+	count_wait(e);
 	e->made_ready = w->made_ready[0] != '\0';
 	results_begin(&e->results);
 	watchdog_watch(e->engine->watchdog, &e->usage.watchdog, on_check, e);

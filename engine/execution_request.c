@@ -87,6 +87,7 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		.tool_calls_at_once = request->tool_calls_at_once,
 		.tell_names = request->tell_names,
 		.internal = request->internal,
+		.patient = request->patient,
 		.input = new_array(request->n_inputs, sizeof(*copy->input)),
 	};
 	copy->script = request_put(&at, request->script, request->script_len);

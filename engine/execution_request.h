@@ -34,7 +34,7 @@ struct request_copy {
 	uint32_t modules;			/* how many modules it may ask for */
 	struct msg_strs tools;			/* n 0: none */
 	uint32_t tool_calls, tool_calls_at_once;
-	bool tell_names, internal, inspect;
+	bool tell_names, internal, patient, inspect;
 	char *bytes;				/* the memory of the texts and inputs */
 };
 

@@ -224,7 +224,7 @@ enum stop_reason
 execution_set_deadline(struct execution *e, uint64_t cpu_used_ms)
 {
 	static unsigned int processors;
-	uint64_t elapsed_ms = execution_wall_us(e) / 1000, ms;
+	uint64_t elapsed_ms = execution_wall_us(e) / 1000 + e->facts.late_ms, ms;
 	uint64_t wall_left =
 		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
 	uint64_t cpu_left =

@@ -323,6 +323,15 @@ has_share(const struct pool *pool, const struct tenant *tenant)
 			      pool->n_workers - pool->n_warm, tenant->workers, SIZE_MAX) != -EDQUOT;
 }
 
+bool
+pool_is_taken(const struct tenant *tenant)
+{
+	const struct pool *pool = tenant->engine->pool;
+
+	return pool->n_workers - pool->n_warm >= tenant->engine->config->pool.workers_max ||
+	       !has_share(pool, tenant);
+}
+
 /* The next entity of a class whose tenant has not got its share. NULL: there is none. */
 static struct sched_entity *
 next_in_share(struct pool *pool, struct pool_profile *profile, enum sched_class class)

@@ -128,6 +128,9 @@ void pool_disturb(struct engine *engine);
  * both wait for a quiet moment, unless an execution waits or the share has no other worker. */
 void pool_settle(struct engine *engine, const struct share *share);
 
+/* Do others run in all workers that this tenant may have? */
+bool pool_is_taken(const struct tenant *tenant);
+
 /* Does a call wait for a worker to be made? */
 bool pool_somebody_waits(const struct engine *engine);
 

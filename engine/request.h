@@ -71,6 +71,7 @@ struct execution_request {
 	uint32_t background_ms;		/* BACKGROUND_RUN: how long they may run after the cell's
 					 * end */
 	bool internal;			/* one of the service's own programs, run for a tenant */
+	bool patient;			/* a job: nobody waits for its answer */
 	uint32_t prompts;		/* how many prompts input() may show when standard input is
 					 * at its end, at most PROMPTS_OF_RUN_MAX; 0: none */
 	uint32_t prompt_ms;		/* the wait for answers does not count as wall time, up to

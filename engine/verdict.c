@@ -312,17 +312,20 @@ how_it_ended(const struct outcome_facts *f)
 static void
 time_message(const struct outcome_facts *f, bool cpu, char *m, size_t size)
 {
-	char limit[32], used[32];
+	char limit[32], used[32], late[32], waited[64] = "";
 
+	time_text(f->late_ms, late, sizeof(late));
+	if (f->late_ms > 0 && !cpu)
+		snprintf(waited, sizeof(waited), ", %s of it before it ran", late);
 	time_text(cpu ? f->limits->cpu_ms : f->limits->wall_ms, limit, sizeof(limit));
 	time_text(f->cpu_ms, used, sizeof(used));
 	if (f->stop == STOP_QUOTA)
 		snprintf(m, size, "quota cpu_seconds_per_hour: the processor time of this hour is "
 			 "used up; this execution used %s%s", used, how_it_ended(f));
 	else
-		snprintf(m, size, cpu ? "processor time limit of %s reached; used %s%s"
-			 : "timeout of %s reached; processor time used %s%s",
-			 limit, used, how_it_ended(f));
+		snprintf(m, size, cpu ? "processor time limit of %s reached%s; used %s%s"
+			 : "timeout of %s reached%s; processor time used %s%s",
+			 limit, waited, used, how_it_ended(f));
 }
 
 static void

@@ -45,6 +45,7 @@ struct outcome_facts {
 	/* Actions of the supervisor. */
 	enum stop_reason stop;
 	enum cancel_reason cancel;
+	uint64_t late_ms;		/* how much of its wall time it waited to run */
 	bool interrupted;		/* it got KeyboardInterrupt, and time to end by itself */
 
 	/* Reported by the script's process. */

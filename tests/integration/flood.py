@@ -6,6 +6,7 @@ itself alone."""
 import contextlib
 import json
 import os
+import re
 import select
 import statistics
 import threading
@@ -313,22 +314,29 @@ def large_runs_without_a_client(ctx):
 
 @test(private=True)
 def a_call_waits_for_a_worker_as_long_as_it_may(ctx):
-    """Then it is told that it was not run; one with more time of its own waits for that."""
-    with ctx.private("[pool]\ntenant_running_max = 1\nwait_seconds = 1\n") as s, ctx.client(path=s.socket, timeout=120) as client:
-        session = client.ask("tools/call", {"name": "run_repl", "arguments": {"code": "x = 1"}})["structuredContent"]["session"]
+    """It is answered in the time that its client was told: that it was not run. Nobody waits for a job."""
+    def call(name, **arguments):
+        return client.request("tools/call", {"name": name, "arguments": arguments})
+
+    def told(id, ctx_seconds=120):
+        return client.wait(id, ctx.seconds(ctx_seconds))["structuredContent"]
+    with ctx.private("[pool]\ntenant_running_max = 1\n") as s, ctx.client(path=s.socket, timeout=ctx.seconds(120)) as client:
+        session = told(call("run_repl", code="x = 1"))["session"]
         held = client.start_script("import time\ntime.sleep(600)", timeout_seconds=600)
-        patient = client.start_script("6 * 7", timeout_seconds=600)
-        for _ in range(2):
-            o = client.run("1", timeout_seconds=1)
-            equal(o.status, "overloaded", o)
-            assert "no worker was free for 1 s; try again later" in o.text and o.structured["retry_after_ms"] > 0, o.text
-        cell = client.ask("tools/call", {"name": "run_repl", "arguments": {
-            "session": session, "code": "x", "timeout_seconds": 2}})["structuredContent"]
-        equal(cell["status"], "overloaded", cell)
+        job = told(call("run_script", script="6 * 7", background=True, timeout_seconds=600))["job"]
+        began = time.monotonic()
+        ids = [(10, call("run_script", script="1", timeout_seconds=1)), (12, call("run_script", script="1", timeout_seconds=24)),
+               (10, call("run_repl", session=session, code="x", timeout_seconds=2))]
+        for seconds, id in ids:
+            one = told(id)
+            equal(one["status"], "overloaded", one)
+            said = re.fullmatch(r"no worker was free for (\d+) s; try again later", one["error"]["message"])
+            assert said and int(said[1]) >= seconds and one["retry_after_ms"] > 0, one
+        assert time.monotonic() - began < ctx.seconds(24 + 20), "later than they were told"
+        equal(told(call("job", id=job, action="status"))["state"], "running")
         client.cancel(held)
-        equal(client.outcome(patient).result["json"], 42)
-        cell = client.ask("tools/call", {"name": "run_repl", "arguments": {"session": session, "code": "x"}})["structuredContent"]
-        equal(cell["result"]["json"], 1, "its state is there")
+        equal(told(call("job", id=job, action="wait", wait_seconds=60))["answer"]["result"]["json"], 42)
+        equal(told(call("run_repl", session=session, code="x"))["result"]["json"], 1, "its state is there")
 
 
 @test(single=True)

@@ -410,6 +410,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		.script = arguments->script ? arguments->script : "",
 		.script_len = arguments->script_len,
 		.spill = arguments->spill,
+		.patient = run->host.job != NULL,
 		.network = &run->host.config->network,
 		.limits = run->limits,
 		.repl = repl_session_repl(session),

@@ -199,6 +199,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.profile = arguments->profile,
 		.network = &run->host.config->network,
 		.spill = arguments->spill,
+		.patient = run->host.job != NULL,
 		.volume = arguments->volume,
 		.folder = true,
 		.imports = arguments->imports.item,

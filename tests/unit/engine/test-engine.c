@@ -502,6 +502,64 @@ full_queue_answers_overloaded(void **state)
 	free(e);
 }
 
+/* Lets a waiting execution look at the clock, as if it had waited for longer. */
+static void
+wait_longer(struct execution *e, uint64_t ms)
+{
+	e->usage.asked_us -= ms * 1000;
+	event_active(&e->deadline, EV_TIMEOUT, 0);
+	event_base_loop(rig.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+}
+
+/* Behind others a call waits for half of its time, but as long as a worker takes to be made; one
+ * for which a worker is made waits longer, and a job longest. */
+static void
+waits_are_a_part_of_the_time(void **state)
+{
+	unsigned int *most = &rig.tenant->queue.running_max, before = *most;
+	struct execution_request request = rig_request();
+	struct rig_result r[4], other;
+	struct execution *e[4], *runs;
+
+	(void)state;
+	*most = 1;
+	runs = rig_start(&other, "import time\nprint(1, flush=True)\ntime.sleep(600)", &request);
+	rig_turn_until_seen(&other);
+	request.limits.wall_ms = 4000;
+	e[1] = rig_start(&r[1], "while True: pass", &request);
+	*most = before;
+	wait_longer(e[1], 55000);
+	assert_false(r[1].over);
+	pool_dispatch(rig.tenant, e[1]->item.kind);
+	*most = 1;
+	request.limits.wall_ms = 40000;
+	e[0] = rig_start(&r[0], "1", &request);
+	request.limits.wall_ms = 1000;
+	e[2] = rig_start(&r[2], "1", &request);
+	request.patient = true;
+	e[3] = rig_start(&r[3], "1", &request);
+	wait_longer(e[0], 15000);
+	assert_false(r[0].over);
+	wait_longer(e[2], 10000);
+	wait_longer(e[0], 5000);
+	rig_turn_until(&r[2].over);
+	rig_turn_until(&r[0].over);
+	rig_assert_status(&r[0], OUTCOME_OVERLOADED);
+	rig_assert_status(&r[2], OUTCOME_OVERLOADED);
+	assert_non_null(strstr(r[2].message, "no worker was free for 1"));
+	wait_longer(e[3], 45000);
+	assert_false(r[3].over);
+	rig_turn_until(&r[1].over);
+	rig_assert_status(&r[1], OUTCOME_TIMEOUT);
+	assert_non_null(strstr(r[1].message, "timeout of 4 s reached, 2 s of it before it ran"));
+	*most = before;
+	pool_dispatch(rig.tenant, e[3]->item.kind);
+	rig_turn_until(&r[3].over);
+	rig_assert_status(&r[3], OUTCOME_OK);
+	execution_cancel(runs, CANCEL_BY_CLIENT);
+	rig_turn_until(&other.over);
+}
+
 static void
 lost_zygote_is_replaced(void **state)
 {
@@ -958,6 +1016,7 @@ run_group(void)
 		cmocka_unit_test(long_answers_take_turns),
 		cmocka_unit_test(a_long_queue_leaves_warm_workers_to_others),
 		cmocka_unit_test(full_queue_answers_overloaded),
+		cmocka_unit_test(waits_are_a_part_of_the_time),
 		cmocka_unit_test(lost_zygote_is_replaced),
 		cmocka_unit_test(hello_is_quick),
 		cmocka_unit_test(idle_tenants_are_given_up),
