@@ -85,6 +85,8 @@ media_fits(enum display_kind kind, const void *data, size_t len)
 	return codec_text_prefix(data, len) == len;
 }
 
+#define OFFICE "application/vnd.openxmlformats-officedocument."
+
 const char *
 media_of_path(const char *path, size_t len)
 {
@@ -122,8 +124,13 @@ media_of_path(const char *path, size_t len)
 		{ ".wav", "audio/wav" },
 		{ ".mp3", "audio/mpeg" },
 		{ ".mp4", "video/mp4" },
-		{ ".xlsx",
-		  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet" },
+		{ ".xlsx", OFFICE "spreadsheetml.sheet" },
+		{ ".docx", OFFICE "wordprocessingml.document" },
+		{ ".pptx", OFFICE "presentationml.presentation" },
+		{ ".xls", "application/vnd.ms-excel" },
+		{ ".doc", "application/msword" },
+		{ ".odt", "application/vnd.oasis.opendocument.text" },
+		{ ".ods", "application/vnd.oasis.opendocument.spreadsheet" },
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {

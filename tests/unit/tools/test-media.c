@@ -62,6 +62,10 @@ names_tell_types(void **state)
 	static const char *const cases[][2] = {
 		{ "a.csv", "text/csv" },
 		{ "d/A.PNG", "image/png" },
+		{ "report.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document" },
+		{ "b.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet" },
+		{ "c.pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation" },
+		{ "d.odt", "application/vnd.oasis.opendocument.text" },
 		{ "x.tar.gz", "application/gzip" },
 		{ "csv", "application/octet-stream" },
 		{ ".csv", "application/octet-stream" },
