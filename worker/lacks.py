@@ -263,9 +263,13 @@ def lacks_program(one, error, has_stdin):
 
 def lacks_folder(one, error, has_stdin):
     path = one.filename if isinstance(one, OSError) else None
-    if type(path) is str and type(one) is FileNotFoundError and path.startswith(PLACES_ELSEWHERE) \
-            and not os.path.isdir(os.path.dirname(path)):
-        return no_folder(os.path.dirname(path))
+    if type(path) is str and type(one) is FileNotFoundError and path.startswith(PLACES_ELSEWHERE):
+        folder = os.path.dirname(path)
+        if not os.path.isdir(folder):
+            return no_folder(folder)
+        if not os.listdir(folder) and os.path.realpath(folder) != WORKSPACE:
+            return ("%s is empty here: the files of a call are in /workspace, which is the current directory "
+                    "at the beginning" % folder)
     if type(path) is str and one.errno == EROFS:
         return "only /workspace can be written to (and /tmp, %s): what a call leaves for later is in /workspace" % (
             os.environ.get("HOME", "/dev/shm"))

@@ -350,6 +350,19 @@ def only_certain_names_can_be_copied(ctx):
 
 
 @test
+def tables_are_wide(ctx):
+    """They are read, not shown on a terminal: no column of a usual table is left out, in scripts, cells and children."""
+    code = "import shutil, subprocess, sys\nprint(shutil.get_terminal_size().columns)\n" \
+           "subprocess.run([sys.executable, '-c', 'import shutil; print(shutil.get_terminal_size().columns)'])\n"
+    table = "try: import pandas\nexcept ImportError: print('none')\nelse:\n" \
+            "    print(pandas.DataFrame({'a_long_name_%d' % i: range(9) for i in range(8)}).describe())\n"
+    with ctx.client() as client:
+        for text in client.run(code + table).text, cell_of(client, code + table, close=True)[1]:
+            assert text.count("160\n") == 2, text
+            assert "none" in text or "a_long_name_3  a_long_name_4  a_long_name_5" in text and "..." not in text, text
+
+
+@test
 def what_is_missing_is_named(ctx):
     """Folders and programs of other machines, packages that libraries ask for, pip by any way, files elsewhere."""
     with ctx.client() as client:
@@ -372,6 +385,11 @@ def what_is_missing_is_named(ctx):
                 ("raise ImportError(\"Cannot load backend 'TkAgg', as 'headless' is currently running\")", "there is no display here"),
                 ("class TclError(Exception): pass\nraise TclError('no display name')", "there is no display here"),
                 ("open('data.csv')", "/workspace is empty when a script begins: hand its files in by files"),
+                ("open('/home/user/data.csv', 'w')", "only /workspace can be written to"),
+                ("open('/data.csv', 'w')", "only /workspace can be written to"),
+                ("import os\nos.mkdir('/usr/mine')", "only /workspace can be written to"),
+                ("open('/home/user/data.csv')", "/home/user is empty here: the files of a call are in /workspace"),
+                ("open('/mnt/data/data.csv')", "/workspace is empty when a script begins: hand its files in by files"),
                 ("open('b.txt', 'w')\nopen('a.txt')", "beside it there are b.txt\n")):
             o = client.run(script)
             assert want in o.text, (script, o.text)
