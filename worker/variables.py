@@ -6,6 +6,7 @@ state that ends afterwards. Attributes and methods of a value may be the script'
 """
 
 VARIABLES_MAX, VARIABLE_NAME_MAX, VARIABLE_REPR_MAX = 500, 200, 200
+LARGE = 100_000	# bytes that a line names
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 
 
@@ -51,10 +52,14 @@ def variable(name, value):
 
 
 def variable_line(told):
-    """The description as a line for people."""
+    """The description as a line for people: bytes where they matter, and of a module its name."""
     size = told.get("shape", told.get("length", ""))
-    return "%s: %s%s = %s" % (told["name"], told["type"], " %s" % size if size != "" else "",
-                              " ".join(told["repr"].split()))
+    line = "%s: %s%s" % (told["name"], told["type"], " %s" % size if size != "" else "")
+    if told.get("bytes", 0) >= LARGE:
+        line += ", %d bytes" % told["bytes"]
+    if told["type"] == "module":
+        return line + " " + (told["repr"] + "''").split("'")[1]
+    return line + " = " + " ".join(told["repr"].split())
 
 
 def inspect_names(value_max):

@@ -585,7 +585,10 @@ def variables_are_told_without_a_cell(ctx):
             equal(told["s"], {"name": "s", "type": "Shaped", "shape": [3, 4], "bytes": 96,
                               "repr": "a\nb"})
             equal((told["d"]["type"], told["d"]["length"]), ("collections.OrderedDict", 1))
-            assert "s: Shaped [3, 4] = a b" in o.text, o.text
+            for line in ("s: Shaped [3, 4] = a b", "n: int = 7", "array: module array", "collections: module collections",
+                         "text: str 100000, %d bytes = 'xxx" % told["text"]["bytes"]):
+                assert "\n" + line in o.text, (line, o.text)
+            assert "from '/" not in o.text, o.text
         equal(s.value("n"), "7")
         assert s.well("1/0 if n != 7 else 'cell 2 or 3'").structured["not_carried"] == []
         s.well("globals().update(('v%03d' % i, i) for i in range(600))")
