@@ -76,6 +76,8 @@ ended_well(const struct outcome_facts *f)
 	       WEXITSTATUS(f->wait_status) == 0;
 }
 
+#define PROCESSES_TOLD 4		/* so many are a cause of a memory limit */
+
 #define HOLDS(name, condition) \
 	static bool name(const struct outcome_facts *f) { return (condition); }
 HOLDS(was_overloaded, f->overloaded)
@@ -257,6 +259,9 @@ memory_message(const struct outcome_facts *f, char *m, size_t size)
 	if (f->peak_memory_bytes >= f->limits->memory_bytes / 2) {
 		size_text(f->peak_memory_bytes, peak, sizeof(peak));
 		n += snprintf(m + n, size - (size_t)n, "; peak %s", peak);
+		if (f->peak_pids >= PROCESSES_TOLD)
+			n += snprintf(m + n, size - (size_t)n, " with %" PRIu32 " processes and threads",
+				      f->peak_pids);
 	} else if (f->peak_memory_bytes > 0) {	/* a figure that would mislead */
 		n += snprintf(m + n, size - (size_t)n,
 			      ": one request was larger than what was left");

@@ -162,6 +162,7 @@ def memory_limit_of_children_together(ctx):
               "time.sleep(20)\nprint('had it all')")
     o = provoke(ctx, "memory_limit", script, memory_mb=256)
     assert "256" in o.error["message"], o.error["message"]
+    equal(o.error["advice"], "give memory_mb up to 2048")
 
 
 @test

@@ -899,15 +899,17 @@ def values_keep_their_json(ctx):
 def files_are_put_there(ctx):
     files = [{"path": "in.csv", "text": "a,b\n\u00e9,2\n"},
              {"path": "deep/er/raw.bin", "base64": base64.b64encode(bytes(range(256)) * 1000).decode()},
-             {"path": "deep/empty", "text": ""}, {"path": "nul", "text": "a\0b"}]
+             {"path": "deep/empty", "text": ""}, {"path": "nul", "text": "a\0b"},
+             {"path": "/workspace/named/whole.txt", "text": "as models know it"}]
     with ctx.client() as client:
         o = well(client.run("import os\nprint(open('in.csv').read(), end='')\n"
                             "print(open('deep/er/raw.bin', 'rb').read() == bytes(range(256)) * 1000)\n"
                             "print(os.stat('in.csv').st_uid == os.getuid(), os.path.getsize('deep/empty'))\n"
+                            "print(open('named/whole.txt').read())\n"
                             "open('in.csv', 'a').write('more')\nos.remove('nul')\nos.remove('deep/empty')",
                             files=files))
-        equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\n")
-        equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv"])
+        equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\nas models know it\n")
+        equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv", "named/whole.txt"])
         equal([b["name"] for b in blocks(o, "resource_link")], ["in.csv"], "the other is as it was sent")
         equal(client.run("import os\nos.listdir()", files=[]).result["json"], ["script.py"],
               "nothing stays")
@@ -1247,6 +1249,7 @@ def results_have_the_configured_bounds(ctx):
                             ([{"path": "a", "base64": "AAAA" * 400}], "at most 1 KiB are allowed")):
             o = client.run("1", files=files)
             assert o.refused and text in o.text, repr(o)
+            equal("mcp-python put FILE" in o.text, "KiB" in text, o.text)
         tool = client.ask("tools/list")["tools"][0]["inputSchema"]["properties"]["files"]
         assert "At most 1 KiB each, 1 KiB together" in tool["description"], tool
 

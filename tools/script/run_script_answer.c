@@ -646,13 +646,19 @@ script_answer_give(const struct report *report, const struct tool_host *host)
 	run_results_free(report->results);
 }
 
-/* What helps a call that its time did not suffice for. */
+/* What helps a call that its time or its memory did not suffice for. */
 static void
-advise_time(const struct tool_host *host, const struct outcome *outcome,
+advise_more(const struct tool_host *host, const struct outcome *outcome,
 	    char advice_r[MISSING_ADVICE])
 {
-	const uint32_t most_ms = host->config->limits.cap.wall_ms;
+	const struct limits *cap = &host->config->limits.cap;
+	const uint32_t most_ms = cap->wall_ms;
 
+	if (outcome->status == OUTCOME_MEMORY_LIMIT && outcome->limits &&
+	    outcome->limits->memory_bytes < cap->memory_bytes &&
+	    outcome->peak_memory_bytes >= outcome->limits->memory_bytes / 2)
+		snprintf(advice_r, MISSING_ADVICE, "give memory_mb up to %llu",
+			 (unsigned long long)cap->memory_bytes >> 20);
 	if (outcome->status != OUTCOME_TIMEOUT || !outcome->limits)
 		return;
 	if (outcome->limits->wall_ms < most_ms)
@@ -672,7 +678,7 @@ run_script_answer(const struct outcome *outcome, uint32_t tokens,
 	read_outcome(outcome, supplement, host, &report);
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
-	advise_time(host, outcome, report.advice);
+	advise_more(host, outcome, report.advice);
 	report.found = found_describe(host, outcome);
 	/* With spill the whole is kept already. */
 	report.reader = (struct reader){ host, outcome->n_parts ? NULL : outcome->id,

@@ -22,10 +22,11 @@ script_files_refuse(struct why *why_r, size_t i, const char *text)
 }
 
 static int
-refuse_size(struct why *why_r, size_t i, const char *text, size_t most)
+refuse_content(struct why *why_r, size_t i, size_t most)
 {
-	return why_say(why_r, -EINVAL, FILES_ARGUMENT,
-		       "files: item %zu: %s: at most %zu KiB are allowed", i, text, most >> 10);
+	return why_say(why_r, -EINVAL, FILES_ARGUMENT, "files: item %zu: the content is too long: at "
+		       "most %zu KiB are allowed. A larger file comes by its uri: an earlier call has "
+		       "left it, or the user runs mcp-python put FILE, which prints one", i, most >> 10);
 }
 
 /* ---- paths ---- */
@@ -115,7 +116,7 @@ read_content(const char *key, const json_t *value, size_t i, size_t most,
 		return -EINVAL;
 	}
 	if (!item->data || item->len > most)
-		return refuse_size(why_r, i, "the content is too long", most);
+		return refuse_content(why_r, i, most);
 	return 0;
 }
 
@@ -180,7 +181,8 @@ check_sum(const struct run_script_files *files, size_t most, struct why *why_r)
 	for (size_t i = 0; i < files->n; i++) {
 		bytes += files->item[i].len;
 		if (bytes > most)
-			return refuse_size(why_r, i, "all together they are too long", most);
+			return why_say(why_r, -EINVAL, FILES_ARGUMENT, "files: item %zu: all together "
+				       "they are too long: at most %zu KiB are allowed", i, most >> 10);
 	}
 	return 0;
 }
@@ -246,8 +248,7 @@ run_script_files_resolve(struct run_script_files *files, const struct config *co
 		if (files->uri[i] && resolve_uri(files, i, tenant, why_r) < 0)
 			return -EINVAL;
 		if (item->len > config->results.input_bytes)
-			return refuse_size(why_r, i, "the content is too long",
-					   config->results.input_bytes);
+			return refuse_content(why_r, i, config->results.input_bytes);
 	}
 	return check_sum(files, config->results.inputs_bytes, why_r);
 }

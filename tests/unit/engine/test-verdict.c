@@ -52,6 +52,8 @@ static const struct a_case cases[] = {
 
 	{ "oom", F(.oom_kills = 1, .peak_memory_bytes = 512ull << 20), OUTCOME_MEMORY_LIMIT, 137, 9,
 	  "memory limit of 512 MiB reached; peak 512 MiB" },
+	{ "oom of many", F(.oom_kills = 1, .peak_memory_bytes = 512ull << 20, .peak_pids = 17), OUTCOME_MEMORY_LIMIT,
+	  137, 9, "peak 512 MiB with 17 processes and threads; files in" },
 	{ "one request", F(.oom_kills = 1, .peak_memory_bytes = 12ull << 10), OUTCOME_MEMORY_LIMIT, 137, 9,
 	  "memory limit of 512 MiB reached: one request was larger than what was left" },
 	{ "oom beside a small state", F(.oom_kills = 1, .peak_memory_bytes = 512ull << 20,
