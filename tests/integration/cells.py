@@ -1033,6 +1033,16 @@ def spawned_processes_find_what_cells_have_defined(ctx):
 
 
 @test
+def a_default_start_method_works_in_cells(ctx):
+    """Python 3.14's is forkserver: a pool that names no method finds what its cell has defined, and so do later ones."""
+    with begun(ctx, "import multiprocessing as m, sys\nfrom concurrent.futures import ProcessPoolExecutor\n"
+                    "if sys.version_info < (3, 14): m.set_start_method('forkserver')\nm.get_start_method()") as s:
+        same(s, ("m.get_start_method()", "'forkserver'"),
+             ("def f(n): return n * N\nN = 10\nwith ProcessPoolExecutor(2) as e: v = list(e.map(f, [1, 2]))\nv", "[10, 20]"),
+             ("N = 100\nwith m.Pool(2) as p: v = p.map(f, [1, 2])\nv", "[100, 200]"))
+
+
+@test
 def edited_modules_are_new(ctx):
     """A module in /workspace whose file has changed since it was imported, by the call's own files or by
     an earlier cell; also within one tick of the clock of bytecode. None of its bytecode is left."""

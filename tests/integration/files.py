@@ -1199,6 +1199,22 @@ def one_client_has_large_files(ctx):
 
 
 @test(private=True)
+def one_client_has_files_of_256_mebibytes(ctx):
+    """As in a service of the system; one byte more is named with the bound."""
+    with state() as home, alone(ctx, home) as client:
+        o = client.run("for name, more in ('most', 0), ('over', 1):\n    with open(name, 'wb') as f:\n"
+                       "        f.truncate((256 << 20) + more)\n        f.seek(256 << 20)\n"
+                       "        f.seek(-3, 1), f.write(b'end')", timeout_seconds=60)
+        equal(o.status, "ok", o)
+        most, over = (files_of(o)[name] for name in ("most", "over"))
+        equal(most["size"], 256 * MIB)
+        assert "uri" not in over and "256 MiB" in over["reason"], over
+        o = client.run("f = open('most', 'rb')\nf.seek(-3, 2)\nprint(f.tell(), f.read())",
+                       files=[{"path": "most", "uri": most["uri"]}], timeout_seconds=60)
+        equal(o.stdout, "%d b'end'\n" % (256 * MIB - 3), o)
+
+
+@test(private=True)
 def what_a_killed_service_has_left_goes(ctx):
     """At the next start, whichever of the directories it was; those in use stay."""
     with state() as home:
