@@ -18,6 +18,7 @@ these modules too.
 import atexit
 import contextlib
 import copy
+import encodings
 import select
 import signal
 import time
@@ -767,7 +768,7 @@ def learn(learnable, learned):
     Learned.path = ["", *sys.path]
     sys.meta_path.insert(0, LearnedFinder())
     mask, untried, reasons, loads, end = 0, 0, [], {}, import_clock() + TRIALS_S
-    Learned.started = 1  # nothing is measured here
+    Learned.started, known = 1, set(encodings._cache)  # nothing is measured here
     Learned.blank = [type(sys)("") for _ in range(BLANKS if learned else 0)]
     for number, name in enumerate(learnable):
         if not learned >> number & 1:
@@ -782,8 +783,18 @@ def learn(learnable, learned):
             untried |= 1 << number
     if loads:
         settle_loads(loads)
+        forget_codecs(known)
     Learned.started = 0
     return mask, untried, reasons
+
+
+def forget_codecs(known):
+    """Codecs that were looked up meanwhile are looked up again by scripts: that imports their modules,
+    which are hidden. known: the encodings that were looked up before."""
+    for encoding in encodings._cache.keys() - known:
+        del encodings._cache[encoding]
+    codecs.register(id)
+    codecs.unregister(id)  # the interpreter forgets all that it has looked up
 
 
 def settle_loads(loads):

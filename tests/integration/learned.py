@@ -44,6 +44,7 @@ MODULES = {
                  "    import parcel.late\n    USED.append(data)\n    refuse(data)\n"
                  "def unused(data):\n    USED.append(data)\n    raise TypeError\n"
                  "def refuse(data):\n    data['a']\n    raise TypeError\n",
+    "encodes.py": SLOW + BORN + "b'x'.decode('cp037')\n",
     "early.py": SLOW + BORN + "import parcel.late, colorsys\n",
     # As six.moves: a finder that imports while it looks.
     "moved.py": SLOW + BORN + """import sys
@@ -796,6 +797,19 @@ def a_generator_of_a_module_is_seeded_anew(ctx):
         seen = [output(client, "import draws\nprint(draws.RANDOM.random(), draws.OWN.random())").split()
                 for _ in range(5)]
         equal([len(set(numbers)) for numbers in zip(*seen)], [5, 5], "numbers of five scripts")
+
+
+@test(private=True)
+def a_codec_that_an_import_has_looked_up_is_looked_up_again(ctx):
+    look = ("import encodings, sys\ndef seen(): return hasattr(encodings, 'cp037'), 'encodings.cp037' in "
+            "sys.modules\nprint(seen(), '\xe9'.encode('cp037'), seen())\nif 0:\n    import encodes\n")
+    with learning(ctx, learn="encodes") as (service, client):
+        first = output(client, look)
+        equal(first, "(False, False) b'Q' (True, True)")
+        until_learned(client, "encodes")
+        hits = profile_of(ctx, service)["learned_hits"]
+        equal(output(client, look), first)
+        equal(profile_of(ctx, service)["learned_hits"], hits + 1)
 
 
 @test(private=True)
