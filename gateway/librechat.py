@@ -86,9 +86,10 @@ async def inputs(gateway, principal, body):
     for one in asked:
         if not isinstance(one, dict):
             raise web.HTTPBadRequest(text="files: an entry is not an object")
-        key = (one.get("storage_session_id") or one.get("session_id"), one.get("id"))
-        found = kept.get(key)
-        name = str(one.get("name") or (found.name if found else ""))
+        session, number, name = (field(one, k, str, "") for k in (
+            "storage_session_id", "id", "name"))
+        found = kept.get((session or field(one, "session_id", str, ""), number))
+        name = name or (found.name if found else "")
         if not found:
             missing += "%s is no longer kept here: upload it again\n" % name
             continue
