@@ -4,6 +4,7 @@
 dist_man_MANS += \
 	doc/man/mcp-python.1 \
 	doc/man/mcp-python-kernel.1 \
+	doc/man/mcp-python-usage.1 \
 	doc/man/mcp-python-web.1 \
 	doc/man/mcp-pythond.conf.5 \
 	doc/man/mcp-pythond-tokens.5 \
