@@ -294,7 +294,7 @@ def lacks_font(one, error, has_stdin):
 
 
 def lacks_names(one, error, has_stdin):
-    """A name that an import would bring, or an earlier call has set elsewhere."""
+    """A name that an import would bring, or another session has."""
     if type(one) is not NameError or one is not error or type(one.name) is not str:
         return None
     module = USUAL_NAMES.get(one.name, one.name if one.name in sys.stdlib_module_names else None)
@@ -304,18 +304,6 @@ def lacks_names(one, error, has_stdin):
         return None
     if FILE == "<cell 1>":
         return "this session is new: to go on in another, send its session"
-    if not Session.parent and not has_name(one.name):
-        return "a script has nothing of earlier calls: send a whole program, or use run_repl"
-
-
-def has_name(name):
-    """Does the script set the name anywhere? Then it is a matter of order, or of functions."""
-    import ast
-
-    tree = ast.parse(Session.python or "".join(linecache.getlines(FILE)))
-    return any(name in (getattr(node, "name", None), getattr(node, "arg", None), getattr(node, "asname", None))
-               or isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-               for node in ast.walk(tree))
 
 
 def version_of(name):

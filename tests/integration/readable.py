@@ -420,7 +420,7 @@ NOTES = (
     ("from google.colab import files", "this is not Colab: files are handed in by files"),
     ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', required=True)\np.parse_args()",
      "(there are no arguments here: write parse_args(['--name', 'value']))"),
-    ("print(os.getcwd())", "import os is missing\n"), ("print(df.head())", "a script has nothing of earlier calls"),
+    ("print(os.getcwd())", "import os is missing\n"),
     ("import math\nmath.nonsuch_99", "\nPython here is 3."), ("from itertools import nonsuch_99", "\nPython here is 3."),
     ("import types, sys\nm = sys.modules['lib'] = types.ModuleType('lib')\nm.__version__ = '1.5.3'\n"
      "exec('class T:\\n    def write(self): pass\\nT.__module__ = \"lib\"', m.__dict__)\nt = m.T()\nt.write(sep=1)", "\nlib here is 1.5.3\n"),
