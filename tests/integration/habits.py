@@ -80,8 +80,8 @@ TIMED = (
 )
 WRONG_CELLS = (
     # a cell, the kind of its error, and what the answer says
-    ("!pip install six", "UsageError", "No package can be installed"), ("%pip install six", "UsageError", "No package can be installed"),
-    ("%conda install six", "UsageError", "No package can be installed"), ("pip install six", "UsageError", "No package can be installed"), ("x = 1\nconda install -y six\nx", "UsageError", "No package can be installed"),
+    ("!pip install sixth", "UsageError", "No package can be installed"), ("%pip install sixth", "UsageError", "No package can be installed"),
+    ("%conda install sixth", "UsageError", "No package can be installed"), ("pip install sixth", "UsageError", "No package can be installed"), ("x = 1\nconda install -y sixth\nx", "UsageError", "No package can be installed"),
     ("%timeit -n0 1", "UsageError", "-n of %timeit must be from 1"), ("%timeit -r 1001 1", "UsageError", "from 1 to 1000"),
     ("%timeit -o 1", "UsageError", "no other option"), ("%timeit -n " + "9" * 5000 + " 1", "UsageError", "from 1 to"),
     ("%timeit x x", "SyntaxError", "invalid syntax"), ("%nothing 1", "UsageError", "%nothing is not known here; write it in Python"),

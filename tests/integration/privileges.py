@@ -459,7 +459,7 @@ def pidfds_of(pid):
     return found
 
 
-@test(single=True)
+@test(single=True, root=True)
 def code_in_the_supervisor_enters_nobody(ctx):
     """The ways into a worker, with its own pidfd in hand, and the ways to other processes."""
     with ctx.client() as client:

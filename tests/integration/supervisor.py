@@ -250,7 +250,11 @@ class Supervisor:
                                                 pass_fds=self.pass_fds)
             self.while_it_runs("it did not start", self.answers, timeout, change)
         if os.getuid() == 0:
-            os.chmod(self.socket, 0o666)
+            try:
+                os.chmod(self.socket, 0o666)
+            except FileNotFoundError:	# it listened for a moment
+                self.process.wait(timeout)
+                raise NotStarted("mcp-pythond (%s):\n%s" % (self.process.poll(), self.log()[-6000:])) from None
         return self
 
     def while_it_runs(self, what, condition, timeout, change):
