@@ -687,7 +687,6 @@ execution_stop(struct execution *e, enum stop_reason reason)
 {
 	static const char *const name[] = { "none", "cancel", "wall", "cpu", "quota", "output",
 					    "memory", "pids", "sockets", "tasks", "protocol" };
-
 	_Static_assert(sizeof(name) / sizeof(name[0]) == STOP_PROTOCOL + 1, "a name for each");
 	trace_line(e->serial, "decision=stop why=%s", name[reason]);
 	switch (e->state) {
