@@ -377,7 +377,7 @@ readable_say(FILE *to, const struct readable *text, size_t budget, const struct 
 		free(made);
 		at = made = folded;
 	}
-	if (text->folds) {
+	if (text->folds && len > 0) {
 		char *folded = with_folded_lines(at, len, &len);
 
 		if (folded) {
