@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote, before it is used; and a session's first process.
  * Owns:    the region from which Python's arenas are cut, and in it the objects that lie side by
- * side. Arenas are freed one by one by their
- * users. */
+ *          side. Arenas are freed one by one by their users. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -111,7 +110,7 @@ dense_malloc(void *ctx, size_t size)
 {
 	uintptr_t at = dense_next;
 
-	if (!is_dense || size > dense + DENSE - at)
+	if (!is_dense || size >= dense + DENSE - at)
 		return usual_objects.malloc(ctx, size);
 	dense_next += (size + 15) & ~(size_t)15;
 	return (void *)at;
