@@ -216,6 +216,8 @@ open_own(int *fd_r)
 	while (len < size - 1 &&
 	       (n = read(mounts_fd, mounts + len, size - 1 - len)) > 0)
 		len += (size_t)n;
+	if (n < 0)
+		return -errno;
 	mounts[len] = '\0';
 	r = cgroup_text_directory(mounts, own, path, sizeof(path));
 	if (r < 0)

@@ -38,7 +38,7 @@ cgroup_read_at(int dir, const char *file, char *text_r, size_t size)
 		len += n > 0 ? (size_t)n : 0;
 	} while (n > 0 && size > PIECE && len < size - 1);
 	text_r[len] = '\0';
-	return (ssize_t)len;
+	return n < 0 ? -errno : (ssize_t)len;
 }
 
 int

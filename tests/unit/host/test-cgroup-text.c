@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "host/cgroup_parts.h"
 #include "host/cgroup_text.h"
 #include "host/outer.h"
 
@@ -31,6 +33,17 @@ own_cgroup_is_found(void **state)
 	assert_int_equal(cgroup_text_own("0::\n", path, sizeof(path)), -ENOENT);
 	assert_int_equal(cgroup_text_own("0::/abcdefg\n", path, 8), -ENAMETOOLONG);
 	assert_int_equal(cgroup_text_own("0::/abcdefg\n", path, 9), 0);
+}
+
+static void
+an_error_is_not_an_empty_file(void **state)
+{
+	char text[64];
+
+	(void)state;
+	assert_true(cgroup_read_at(AT_FDCWD, "/proc/cmdline", text, sizeof(text)) >= 0);
+	assert_int_equal(cgroup_read_at(AT_FDCWD, "/proc", text, sizeof(text)), -EISDIR);
+	assert_int_equal(cgroup_read_at(AT_FDCWD, "/nowhere", text, sizeof(text)), -ENOENT);
 }
 
 static const struct {
@@ -144,6 +157,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_cgroup_is_found),
+		cmocka_unit_test(an_error_is_not_an_empty_file),
 		cmocka_unit_test(directory_is_found_by_mountinfo),
 		cmocka_unit_test(counters_are_read),
 		cmocka_unit_test(words_are_whole),
