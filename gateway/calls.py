@@ -5,9 +5,12 @@ MCP of revision 2026-07-28: each request stands for itself, and what it asks mea
 a result that the same request answers.
 """
 
+import re
+
 REVISION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 ANSWER_MAX = 64 << 20	# bytes of one answer, its output included
+TOO_MUCH = re.compile(r"(\w+) may be at most ([\d.e+]+) here; ")
 
 
 class ServiceError(Exception):
@@ -36,6 +39,17 @@ class Answer:
         return "exit_code" not in self.structured or (
             self.structured["exit_code"] is None and self.status != "ok"
             and not self.structured.get("duration_ms"))
+
+
+def lowered(arguments, answer):
+    """The arguments with a limit as the service allows it; None: it was not refused for one. Our clients
+    do not know the service's bounds, and a limit that they have not chosen must not keep them out."""
+    if answer.status != "invalid_arguments":
+        return None
+    found = TOO_MUCH.match(answer.text)
+    if not found or not arguments.get(found[1], 0) > float(found[2]):
+        return None
+    return {**arguments, found[1]: float(found[2])}
 
 
 class Calls:
@@ -89,8 +103,13 @@ class Calls:
         while True:
             result = await self.request("tools/call", params, token, tool, on_output,
                                         capabilities, headers)
-            if result.get("resultType") != "input_required":
-                return Answer(result)
-            params = {"name": tool, "arguments": arguments,
-                      "requestState": result.get("requestState"),
-                      "inputResponses": await on_requests(result.get("inputRequests") or {})}
+            params = {"name": tool, "arguments": arguments}
+            if result.get("resultType") == "input_required":
+                params.update(requestState=result.get("requestState"),
+                              inputResponses=await on_requests(result.get("inputRequests") or {}))
+                continue
+            answer = Answer(result)
+            fewer = lowered(arguments, answer)
+            if not fewer:
+                return answer
+            params["arguments"] = arguments = fewer

@@ -83,6 +83,23 @@ def programs_get_the_words_that_trainers_read(ctx):
 
 
 @test(private=True)
+def clients_get_no_more_than_the_service_allows(ctx):
+    """Dialects ask for minutes, whether their clients have or not; that must not keep them out."""
+    async def cell(_, kernel, session):
+        equal((await kernel.run("print(1)")).stdout, "1\n")
+        equal((await kernel.run("while True: pass")).reply["ename"], "timeout")
+    settings = "[limits]\ntimeout_seconds = 2\ncpu_seconds = 2\ntimeout_max = 3\ncpu_max = 3\nmemory_max_mb = 512\n"
+    with shared_gateway(ctx, settings=settings) as (_, gateway):
+        with_kernel(gateway, cell)
+        equal(stripped(gateway.run_code("print(1)", run_timeout=300, memory_limit_MB=4096)),
+              ("Success", "Finished", 0, "1\n"))
+        equal(gateway.run_code("while True: pass", run_timeout=300)["run_result"]["status"], "TimeLimitExceeded")
+        for path in ("/exec", "/exec/programmatic"):
+            status, answer = gateway.ask("POST", "/v1" + path, {"code": "print(1)", "tools": [{"name": "t"}]})
+            equal((status, answer.get("stdout")), (200, "1\n"), path)
+
+
+@test(private=True)
 def many_at_once_are_served(ctx):
     with shared_gateway(ctx) as (_, gateway), \
             concurrent.futures.ThreadPoolExecutor(64) as pool:
