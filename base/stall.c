@@ -14,8 +14,10 @@
 #define AGAIN_MS 1		/* between two signals of one turn */
 #define SPARE_MS 10		/* a timer that was armed less than this before a turn is left
 				 * as it is */
-#define ALERT_MS 2		/* replaces STALL_MS */
-#define ALERT_FOR_MS 10000	/* for this time after a peer has caused a wait */
+#define WAIT_US 1000		/* a shorter wait does not count */
+#define SUSPECT_US 100		/* the same for one who is in debt */
+#define EXCUSED_US 60000	/* of debt: one wait of STALL_MS, and a little */
+#define PAID_US 6		/* in each millisecond: the debt of one excuse in ten seconds */
 
 /* The state that the handler shares with the rest is volatile; both run in the same thread. */
 static struct {
@@ -30,9 +32,12 @@ static struct {
 	volatile sig_atomic_t stops;	/* how often the process was continued after a stop */
 	sig_atomic_t signals_before;	/* the value of signals at the end of the last turn */
 	uint64_t turn_ms;		/* when this turn began */
-	uint64_t armed_ms, alert_until_ms;
-	bool is_watched;
-	sig_atomic_t watch_signals, watch_stops;
+	uint64_t armed_ms;
+	bool is_brief;			/* the timer has been set for one call of this turn */
+	bool hurries, is_watched;
+	sig_atomic_t watch_stops;
+	uint32_t watch_most_us;		/* a longer wait is not the stranger's */
+	uint64_t watch_idle_us;
 	long watch_waits;
 } guard;
 
@@ -61,6 +66,24 @@ count_waits(void)
 	struct rusage usage;
 
 	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_nvcsw - usage.ru_majflt;
+}
+
+static uint64_t
+stall_clock_us(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* The time in which this thread has not run. */
+static uint64_t
+stall_idle_us(void)
+{
+	uint64_t now_us = stall_clock_us(CLOCK_MONOTONIC);
+
+	return now_us - stall_clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void
@@ -173,41 +196,118 @@ stall_pause(void)
 void
 stall_turn(void)
 {
-	bool is_alert;
-
 	if (!is_on)
 		return;
 	guard.turn_ms = stall_now_ms();
 	guard.rests = false;
 	guard.was_woken = guard.woke_loop;
 	guard.woke_loop = false;
-	is_alert = guard.turn_ms < guard.alert_until_ms;
-	if (guard.is_armed && !is_alert && guard.turn_ms - guard.armed_ms < SPARE_MS)
+	if (guard.is_armed && guard.turn_ms - guard.armed_ms < SPARE_MS)
 		return;
 	guard.armed_ms = guard.turn_ms;
-	stall_arm(is_alert ? ALERT_MS : STALL_MS);
+	stall_arm(STALL_MS);
+}
+
+/* ---- calls that concern a suspect ---- */
+
+/* If this turn is interrupted each AGAIN_MS already, that is brief enough. */
+static void
+brief_begin(void)
+{
+	if (guard.rests || guard.is_brief || guard.signals != guard.signals_before)
+		return;
+	guard.is_brief = true;
+	stall_arm(BRIEF_MS);
+}
+
+static void
+brief_end(void)
+{
+	if (!guard.is_brief)
+		return;
+	guard.is_brief = false;
+	guard.armed_ms = stall_now_ms();
+	stall_arm(STALL_MS);
 }
 
 void
-stall_watch(void)
+stall_hurry(void)
 {
-	if (!is_on)
+	guard.hurries = true;
+}
+
+void
+stall_close(bool begins)
+{
+	/* A close within a watched call is the call's. */
+	if (!is_on || !guard.hurries || guard.is_watched)
 		return;
-	guard.is_watched = true;
-	guard.watch_signals = guard.signals;
-	guard.watch_stops = guard.stops;
-	guard.watch_waits = count_waits();
+	if (begins)
+		brief_begin();
+	else
+		brief_end();
+}
+
+/* ---- what a stranger has cost ---- */
+
+static uint32_t
+debt_now_us(const struct stall_debt *debt)
+{
+	uint64_t paid_us = (stall_now_ms() - debt->at_ms) * PAID_US;
+
+	return debt->us == 0 || paid_us >= debt->us ? 0 : debt->us - (uint32_t)paid_us;
+}
+
+static void
+debt_set(struct stall_debt *debt, uint32_t us)
+{
+	debt->at_ms = stall_now_ms();
+	/* What is owed is forgotten in a bounded time. */
+	debt->us = us < 2 * EXCUSED_US ? us : 2 * EXCUSED_US;
 }
 
 bool
-stall_waited(void)
+stall_is_in_debt(const struct stall_debt *debt)
 {
+	return debt_now_us(debt) > 0;
+}
+
+void
+stall_owe(struct stall_debt *debt)
+{
+	debt_set(debt, EXCUSED_US);
+}
+
+void
+stall_watch(const struct stall_debt *debt)
+{
+	bool is_brief = stall_is_in_debt(debt);
+
+	if (!is_on)
+		return;
+	guard.is_watched = true;
+	guard.watch_stops = guard.stops;
+	guard.watch_most_us = (is_brief ? BRIEF_MS : STALL_MS) * 1000;
+	guard.watch_waits = count_waits();
+	guard.watch_idle_us = stall_idle_us();
+	if (is_brief)
+		brief_begin();
+}
+
+enum stall
+stall_waited(struct stall_debt *debt)
+{
+	uint32_t owed_us = debt_now_us(debt);
+	uint64_t us;
+
 	if (!is_on || !guard.is_watched)
-		return false;
+		return STALL_NONE;
 	guard.is_watched = false;
-	if (guard.signals == guard.watch_signals || guard.stops != guard.watch_stops ||
+	us = stall_idle_us() - guard.watch_idle_us;
+	brief_end();
+	if (us < (owed_us > 0 ? SUSPECT_US : WAIT_US) || guard.stops != guard.watch_stops ||
 	    count_waits() <= guard.watch_waits)
-		return false;
-	guard.alert_until_ms = stall_now_ms() + ALERT_FOR_MS;
-	return true;
+		return STALL_NONE;
+	debt_set(debt, owed_us + (uint32_t)(us < guard.watch_most_us ? us : guard.watch_most_us));
+	return debt->us > EXCUSED_US ? STALL_PROVEN : STALL_EXCUSED;
 }

@@ -23,8 +23,10 @@
 #define BASE_STALL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define STALL_MS 50		/* a turn that lasts longer is interrupted */
+#define BRIEF_MS 2		/* the same for calls that concern a suspect */
 #define STALL_SIGNAL SIGALRM	/* these programs use it for nothing else */
 
 /* Guards the calling thread from its next turn on. slow: stall_rest() calls it after a turn in
@@ -42,21 +44,43 @@ void stall_forget(void);
 
 /* stall_rest: to be called when the loop begins to wait for events. stall_turn: when a turn begins.
  * A wait for events is interrupted at most once, in its first STALL_MS, so an idle loop costs
- * nothing. A busy loop makes one timer_settime(2) in 10 ms, or one in each turn for some time after
- * stall_waited() was true. A long wait costs two more. Without a guard the functions do nothing. */
+ * nothing. A busy loop makes one timer_settime(2) in 10 ms. A long wait costs two more. Without a
+ * guard the functions do nothing. */
 void stall_rest(void);
 void stall_turn(void);
 
 /* Stops the signals until the next turn, for libraries that treat EINTR as a failure. */
 void stall_pause(void);
 
-/* Begins to watch for a wait that a stranger causes. Costs one getrusage(2). */
-void stall_watch(void);
+/* From now on a close is interrupted after BRIEF_MS: no socket can refuse descriptors here, and
+ * those that lie unread in a socket are closed with it. stall_close: before a close, and after. */
+void stall_hurry(void);
+void stall_close(bool begins);
 
-/* Ends the watch. True: the guard has interrupted a wait of this thread since stall_watch; the
- * stranger has caused it, because a call on a non-blocking descriptor does not wait otherwise. For
- * some time after that, turns are interrupted much sooner. False: there was no such wait, or no
- * watch. */
-bool stall_waited(void);
+/* What one stranger's waits have cost. Zeroed: nothing. It is paid off by time alone. */
+struct stall_debt {
+	uint64_t at_ms;
+	uint32_t us;		/* at that time */
+};
+
+bool stall_is_in_debt(const struct stall_debt *debt);
+
+/* Begins to watch a call for waits that a stranger causes. If the stranger is in debt, the call is
+ * interrupted after BRIEF_MS. Costs getrusage(2) and a clock, and for debtors two timer_settime. */
+void stall_watch(const struct stall_debt *debt);
+
+enum stall {
+	STALL_NONE,		/* no wait, or no watch */
+	STALL_EXCUSED,		/* the thread has waited; it may have been by chance */
+	STALL_PROVEN,		/* that is more than chance: the stranger is to be ended */
+};
+
+/* Ends the watch, and adds to the debt how long the thread has waited in this time: a call on a
+ * non-blocking descriptor waits for a stranger, or by chance (for memory, or for a lock of the
+ * kernel). Processor time does not count, nor a wait that is longer than the guard lets it be. */
+enum stall stall_waited(struct stall_debt *debt);
+
+/* A debt that leaves no excuse. */
+void stall_owe(struct stall_debt *debt);
 
 #endif

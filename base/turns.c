@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, the egress proxy and the client of other servers, whose loops are
  *          libevent's.
- * Owns:    epoll_ctl(2), epoll_wait(2) and poll(2) of these programs; registrations that wait. */
+ * Owns:    epoll_ctl(2), epoll_wait(2), poll(2) and close(2) of these programs; registrations that
+ *          wait. */
 #undef _FORTIFY_SOURCE		/* otherwise poll() is an inline function already */
 #include "base/turns.h"
 
@@ -138,6 +139,18 @@ poll(struct pollfd *fds, nfds_t n_fds, int timeout_ms)
 	n = (int)syscall(SYS_ppoll, fds, n_fds, timeout_ms < 0 ? NULL : &timeout, NULL, 0);
 	begin_turn();
 	return n;
+}
+
+/* Unread descriptors of strangers are closed with their socket, mostly by libevent. */
+int
+close(int fd)
+{
+	int r;
+
+	stall_close(true);
+	r = (int)syscall(SYS_close, fd);
+	stall_close(false);
+	return r;
 }
 
 int

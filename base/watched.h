@@ -16,12 +16,17 @@ struct bufferevent;
 bool watched_refuse(int socket);
 
 /* As watched_refuse, for the socket that a bufferevent has and keeps. If the kernel cannot refuse,
- * each read is watched: in the callbacks of the bufferevent and of its input, stall_waited() says
- * whether this read had to wait. */
-void watched_buffers(struct bufferevent *bev);
+ * each read is watched: in the callbacks of the bufferevent and of its input, watched_stalled()
+ * says whether this read had to wait. tenant: whose socket it is. */
+void watched_buffers(struct bufferevent *bev, const char *tenant);
 
-/* Logs which peer has caused a wait. To be called after stall_waited() was true. who: the kind of
- * peer, one word; of: a tenant. */
-void watched_log(const char *who, const char *of);
+/* Begins to watch one read of a tenant's socket. */
+void watched_begin(const char *tenant);
+
+/* Ends the watch. True: the tenant's reads make the service wait again and again, and this one did;
+ * the peer is to be ended, and is logged. A first wait is excused, and logged as well. For some
+ * seconds after it, this tenant's reads are interrupted much sooner, and no other's. who: the kind
+ * of peer, one word. */
+bool watched_stalled(const char *who, const char *tenant);
 
 #endif

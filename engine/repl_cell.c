@@ -2,7 +2,6 @@
 /* Runs in: the supervisor.   Owns: the socket of the cell that runs in a session.
  * Reads:   messages of the cell's process, hostile from the first byte; a breach of the protocol
  * ends the cell. Also init's report of how the cell ended. */
-#include "base/stall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,10 +60,9 @@ read_message(struct repl *repl)
 	int r;
 
 	if (repl->may_pass)
-		stall_watch();
+		watched_begin(tenant_principal(repl->tenant));
 	r = frame_reader_read(&repl->reader, repl->channel, &frame);
-	if (stall_waited()) {
-		watched_log("cell", tenant_principal(repl->tenant));
+	if (watched_stalled("cell", tenant_principal(repl->tenant))) {
 		frame_done(&frame);
 		return -EBADMSG;
 	}

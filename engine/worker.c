@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/passrights.h"
-#include "base/stall.h"
 #include "base/trace.h"
 #include "base/watched.h"
 #include "base/xalloc.h"
@@ -380,11 +379,10 @@ read_frame(struct worker *w, struct frame *frame)
 	int r;
 
 	if (w->may_pass)
-		stall_watch();
+		watched_begin(w->share->tenant->principal);
 	r = frame_reader_read(&w->reader, w->control, frame);
-	if (!stall_waited())
+	if (!watched_stalled("worker", w->share->tenant->principal))
 		return r;
-	watched_log("worker", w->share->tenant->principal);
 	frame_done(frame);
 	return -EBADMSG;
 }

@@ -24,7 +24,6 @@
 
 #include "base/log.h"
 #include "base/loop.h"
-#include "base/stall.h"
 #include "base/watched.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -161,19 +160,23 @@ look_at_start(struct http_connection *c)
 		c->on_put(c);
 }
 
+static const char *
+connection_user(const struct http_connection *c, char name_r[32])
+{
+	snprintf(name_r, 32, "uid:%u", c->caller.uid);
+	return name_r;
+}
+
 /* evhttp keeps the bytes that it takes out of the buffer until the request is answered, so
  * nothing is subtracted before http_connection_serves(). */
 static void
 connection_on_input(struct evbuffer *, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct http_connection *c = arg;
-	char principal[32];
+	char name[32];
 
-	if (stall_waited()) {
-		snprintf(principal, sizeof(principal), "uid:%u", c->caller.uid);
-		watched_log("http", principal);
+	if (watched_stalled("http", connection_user(c, name)))
 		http_connection_end(c, 0);
-	}
 	if (!info->n_added)
 		return;
 	if (c->state == HTTP_WAITS)
@@ -452,6 +455,7 @@ connection_watch(struct http_connection *c)
 	static const struct timeval stall = { .tv_sec = HTTP_STALL_S };
 	size_t ahead = c->server->options.config->http.body_max + READ_AHEAD;
 	const int on = 1;
+	char name[32];
 
 	/* The rest of an answer must not wait until the client has acknowledged the beginning. */
 	if (!c->endpoint->by_socket)
@@ -459,7 +463,7 @@ connection_watch(struct http_connection *c)
 	xalloc_check(evbuffer_add_cb(connection_input_of(c), connection_on_input, c));
 	xalloc_check(evbuffer_add_cb(connection_output_of(c), connection_on_output, c));
 	if (c->endpoint->by_socket)
-		watched_buffers(c->bev);
+		watched_buffers(c->bev, connection_user(c, name));
 	/* From here on, bytes that a client sends before its answer wait in its socket. */
 	bufferevent_setwatermark(c->bev, EV_READ, 0, ahead);
 	bufferevent_set_max_single_read(c->bev, READ_PER_TURN);

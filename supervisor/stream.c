@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/rota.h"
-#include "base/stall.h"
 #include "base/watched.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -528,9 +527,8 @@ stream_take_lines(struct stream *s)
 static bool
 stream_has_stalled(struct stream *s)
 {
-	if (!stall_waited())
+	if (!watched_stalled("client", tenant_principal(s->tenant)))
 		return false;
-	watched_log("client", tenant_principal(s->tenant));
 	stream_close(s, "peer-stalled");
 	return true;
 }
@@ -649,7 +647,7 @@ stream_start(struct stream *s, int in, int out, bool borrow)
 	xalloc_check(evbuffer_add_cb(stream_output_of(s), on_buffer, s));
 	/* A borrowed socket belongs to the process that has started this one. */
 	if (!borrow)
-		watched_buffers(s->in);
+		watched_buffers(s->in, tenant_principal(s->tenant));
 	bufferevent_enable(s->out, EV_WRITE);
 	bufferevent_enable(s->in, EV_READ);
 }

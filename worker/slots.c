@@ -272,12 +272,14 @@ is_stale(const struct report *report)
 int
 slots_read(int line, void *bytes_r, size_t size)
 {
+	static struct stall_debt debt;		/* of all processes of this session */
 	ssize_t n;
 
-	/* A message may bring a descriptor that takes long to close: such a message is refused. */
-	stall_watch();
+	/* A message may bring a descriptor that takes long to close. If that happens again and
+	 * again, the message is refused. */
+	stall_watch(&debt);
 	n = recv(line, bytes_r, size, MSG_DONTWAIT | MSG_TRUNC);
-	if (stall_waited())
+	if (stall_waited(&debt) == STALL_PROVEN)
 		return -EBADMSG;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;

@@ -18,7 +18,6 @@
 #include "base/accepting.h"
 #include "base/log.h"
 #include "base/own.h"
-#include "base/stall.h"
 #include "base/watched.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -460,9 +459,8 @@ all_are_settled(struct peer *peer)
 static bool
 admin_has_stalled(struct peer *peer)
 {
-	if (!stall_waited())
+	if (!watched_stalled("admin", peer->principal))
 		return false;
-	watched_log("admin", peer->principal);
 	close_peer(peer);
 	return true;
 }
@@ -589,7 +587,7 @@ on_accept(struct evconnlistener *, evutil_socket_t fd, struct sockaddr *, int, v
 							   BEV_OPT_CLOSE_ON_FREE));
 	bufferevent_setwatermark(peer->buffer, EV_READ, 0, LINE_MAX_BYTES);
 	bufferevent_setcb(peer->buffer, admin_on_read, admin_on_written, admin_on_event, peer);
-	watched_buffers(peer->buffer);
+	watched_buffers(peer->buffer, peer->principal);
 	bufferevent_set_timeouts(peer->buffer, &idle, NULL);
 	bufferevent_enable(peer->buffer, EV_READ | EV_WRITE);
 	LIST_INSERT_HEAD(&admin->peers, peer, link);

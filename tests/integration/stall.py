@@ -26,7 +26,7 @@ from waits import at_once, until
 LINGER_S = 600		# far longer than
 ANSWER_S = 30		# ... anybody waits for an answer
 MANY = 40
-TRIES = 5
+TRIES = 40	# the first waits are excused
 
 # The same from inside of a worker: its control socket has this number.
 PASS = """
@@ -147,12 +147,11 @@ def ended(ctx, s):
 
 def is_found(ctx, old, service, taken, who):
     """What was refused has done nothing; whose was taken is found out, and nobody else. False: it
-    has to be tried again, for the signal came by chance a moment before the wait, which was none
-    then."""
+    has to be tried again, for the first waits are excused."""
     equal(taken, old or not kernel_refuses(), "taken")
-    found = re.findall(r"peer-stalled who=(\S+)", service.log())
-    assert set(found) <= {who}, "%r in\n%s" % (found, service.log()[-3000:])
-    return bool(found) or not taken
+    found = re.findall(r"peer-(suspected|stalled) who=(\S+)", service.log())
+    assert {f[1] for f in found} <= {who}, "%r in\n%s" % (found, service.log()[-3000:])
+    return ("stalled", who) in found or not taken
 
 
 def answered(ctx, honest, *bad):

@@ -34,6 +34,8 @@ passrights_set(int socket, bool may)
 	return -ENOPROTOOPT;
 }
 
+#define MANY 60		/* waits, of which the first ones are excused */
+
 /* The kernel has no memory for so many registrations. */
 static unsigned int to_refuse, refused;
 
@@ -63,6 +65,7 @@ struct rig {
 	struct loop *loop;
 	struct peer {
 		struct rig *rig;
+		const char *name;
 		struct bufferevent *bev;
 		int fd;			/* the other end */
 		unsigned int reads, blamed;
@@ -79,12 +82,12 @@ on_read(struct bufferevent *bev, void *arg)
 	struct peer *peer = arg;
 
 	peer->reads++;
-	peer->blamed += stall_waited();
+	peer->blamed += watched_stalled("peer", peer->name);
 	evbuffer_drain(in, evbuffer_get_length(in));
 	for (uint64_t end_ms = clock_ms() + peer->work_ms; clock_ms() < end_ms;)
 		;
 	/* In a turn of its own: otherwise libevent would not look again. */
-	if (peer->rig->peer[0].reads > 0 && peer->rig->peer[1].reads > 0)
+	if (peer->rig->peer[0].blamed > 0 && peer->rig->peer[1].reads > 0)
 		event_active(peer->rig->end, EV_TIMEOUT, 0);
 }
 
@@ -110,11 +113,12 @@ set_up(struct rig *rig, bool any_file)
 		assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), errno);
 		evutil_make_socket_nonblocking(pair[0]);
 		peer->rig = rig;
+		peer->name = i == 0 ? "uid:1" : "uid:2";
 		peer->fd = pair[1];
 		peer->bev = bufferevent_socket_new(loop_base(rig->loop), pair[0],
 						   BEV_OPT_CLOSE_ON_FREE);
 		bufferevent_setcb(peer->bev, on_read, NULL, NULL, peer);
-		watched_buffers(peer->bev);
+		watched_buffers(peer->bev, peer->name);
 		bufferevent_enable(peer->bev, EV_READ);
 	}
 }
@@ -136,12 +140,13 @@ a_stranger_is_ended_and_no_other(bool any_file)
 	struct rig rig;
 
 	set_up(&rig, any_file);
-	assert_int_equal(linger_pass(rig.peer[0].fd, linger_open(NULL)), 0);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(linger_pass(rig.peer[0].fd, linger_open(NULL)), 0);
 	assert_int_equal(write(rig.peer[1].fd, "x", 1), 1);
 	rig.peer[1].work_ms = 3 * STALL_MS;
 	assert_int_equal(loop_run(rig.loop), 0);
 	assert_true(clock_ms() - rig.start_ms < HANG_MS);
-	assert_int_equal(rig.peer[0].blamed, 1);
+	assert_in_range(rig.peer[0].blamed, 1, MANY);
 	assert_int_equal(rig.peer[1].blamed, 0);
 	tear_down(&rig);
 }
@@ -170,7 +175,7 @@ what_lies_unread_is_no_wait_either(void **state)
 	set_up(&rig, false);
 	assert_int_equal(linger_pass(rig.peer[0].fd, linger_open(NULL)), 0);
 	bufferevent_disable(rig.peer[0].bev, EV_READ);
-	rig.peer[0].reads = 1;
+	rig.peer[0].blamed = 1;
 	bufferevent_free(rig.peer[0].bev);
 	rig.peer[0].bev = bufferevent_socket_new(loop_base(rig.loop), -1, 0);
 	assert_int_equal(write(rig.peer[1].fd, "x", 1), 1);

@@ -182,57 +182,161 @@ a_pause_is_not_interrupted(void **state)
 
 /* ---- whose doing it was ---- */
 
+static enum stall
+watch_linger(struct stall_debt *debt, long *took_ms_r)
+{
+	int fd = linger_open(NULL);
+	long start = now_ms();
+	enum stall found;
+
+	stall_turn();
+	stall_watch(debt);
+	close(fd);
+	found = stall_waited(debt);
+	*took_ms_r = now_ms() - start;
+	assert_int_equal(stall_waited(debt), STALL_NONE);
+	stall_rest();
+	return found;
+}
+
+/* A first wait is excused. The next ones are ended much sooner, and are soon no chance any more. */
 static void
 a_wait_is_found(void **state)
 {
-	int fd = linger_open(NULL);
+	struct stall_debt debt = { 0 };
+	long took_ms, least_ms = HANG_MS;
+	int tries = 1;
 
 	(void)state;
+	assert_int_equal(watch_linger(&debt, &took_ms), STALL_EXCUSED);
+	assert_true(stall_is_in_debt(&debt));
+	while (watch_linger(&debt, &took_ms) != STALL_PROVEN) {
+		least_ms = took_ms < least_ms ? took_ms : least_ms;
+		assert_true(tries++ < 40);
+	}
+	assert_true(least_ms < STALL_MS - 10);
+	debt.at_ms -= 20000;
+	assert_false(stall_is_in_debt(&debt));
+	assert_int_equal(watch_linger(&debt, &took_ms), STALL_EXCUSED);
+}
+
+/* A suspect costs nobody else his patience. */
+static void
+another_is_not_interrupted(void **state)
+{
+	struct stall_debt suspect = { 0 }, other = { 0 };
+	struct timespec wait = MS(5 * BRIEF_MS), briefly = MS(STALL_MS);
+
+	(void)state;
+	stall_owe(&suspect);
+	stall_rest();
+	nanosleep(&(struct timespec)MS(2 * STALL_MS), NULL);	/* no timer of before is left */
 	stall_turn();
-	stall_watch();
-	close(fd);
-	assert_true(stall_waited());
-	assert_false(stall_waited());
+	stall_watch(&other);
+	assert_int_equal(nanosleep(&wait, NULL), 0);
+	stall_waited(&other);
+	stall_watch(&suspect);
+	assert_int_equal(nanosleep(&briefly, NULL), -1);
+	assert_int_equal(stall_waited(&suspect), STALL_PROVEN);
 	stall_rest();
 }
 
-/* After that the next one is ended much sooner; work is still no wait. */
+/* A busy machine: the turn is long, and its thread has waited for a lock of the kernel. */
+static void
+chance_is_no_proof(void **state)
+{
+	struct stall_debt debt = { 0 };
+
+	(void)state;
+	stall_turn();
+	compute(STALL_MS + 10);
+	stall_watch(&debt);
+	for (int i = 0; i < 20; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
+		compute(1);
+	}
+	assert_true(stall_waited(&debt) != STALL_PROVEN);
+	stall_rest();
+	/* The longest wait is still one. */
+	debt.us = 0;
+	stall_pause();
+	stall_watch(&debt);
+	nanosleep(&(struct timespec)MS(6 * STALL_MS), NULL);
+	assert_int_equal(stall_waited(&debt), STALL_EXCUSED);
+}
+
 static void
 work_is_no_wait(void **state)
 {
+	struct stall_debt debt = { 0 };
+
 	(void)state;
+	stall_owe(&debt);
 	stall_turn();
-	stall_watch();
+	stall_watch(&debt);
 	compute(4 * STALL_MS);
-	assert_false(stall_waited());
+	assert_int_equal(stall_waited(&debt), STALL_NONE);
 	stall_rest();
 }
 
 static void
 a_wait_of_before_is_nobodys(void **state)
 {
+	struct stall_debt debt = { 0 };
 	int fd = linger_open(NULL);
 
 	(void)state;
+	stall_owe(&debt);
 	stall_turn();
 	close(fd);
-	stall_watch();
+	stall_watch(&debt);
 	compute(10);
-	assert_false(stall_waited());
+	assert_int_equal(stall_waited(&debt), STALL_NONE);
 	stall_rest();
 }
 
 static void
 a_signal_of_somebody_else_counts_nothing(void **state)
 {
-	struct timespec wait = MS(1);
+	unsigned int before = slow_calls;
 
 	(void)state;
-	stall_pause();
-	stall_watch();
+	stall_rest();
+	nanosleep(&(struct timespec)MS(2 * STALL_MS), NULL);
+	stall_turn();
 	raise(STALL_SIGNAL);
-	nanosleep(&wait, NULL);
-	assert_false(stall_waited());
+	stall_rest();
+	assert_int_equal(slow_calls, before);
+}
+
+static long
+close_takes_ms(void)
+{
+	int fd = linger_open(NULL);
+	long start = now_ms();
+
+	stall_turn();
+	stall_close(true);
+	close(fd);
+	stall_close(false);
+	stall_rest();
+	return now_ms() - start;
+}
+
+/* Where any socket may bring descriptors, a close may wait for those that lie unread in it. */
+static void
+a_close_is_hurried(void **state)
+{
+	long least_ms = HANG_MS;
+
+	(void)state;
+	stall_hurry();
+	for (int i = 0; i < 5; i++) {
+		long ms = close_takes_ms();
+
+		least_ms = ms < least_ms ? ms : least_ms;
+	}
+	assert_true(least_ms < STALL_MS - 10);
 }
 
 /* A stopped process waits, but no peer has caused that. */
@@ -246,20 +350,21 @@ a_stop_is_nobodys(void **state)
 	pid = fork();
 	assert_return_code(pid, errno);
 	if (pid == 0) {
-		bool blamed, found;
+		struct stall_debt debt = { 0 };
+		enum stall blamed, found;
 
 		stall_forget();
 		if (stall_guard(NULL) < 0)
 			_exit(2);
 		stall_excuse_stops();
 		stall_turn();
-		stall_watch();
+		stall_watch(&debt);
 		raise(SIGSTOP);
-		blamed = stall_waited();
-		stall_watch();
+		blamed = stall_waited(&debt);
+		stall_watch(&debt);
 		close(fd);
-		found = stall_waited();
-		_exit(blamed ? 3 : found ? 0 : 4);
+		found = stall_waited(&debt);
+		_exit(blamed != STALL_NONE ? 3 : found == STALL_EXCUSED ? 0 : 4);
 	}
 	close(fd);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
@@ -340,9 +445,12 @@ main(void)
 		cmocka_unit_test(a_rest_lasts),
 		cmocka_unit_test(a_pause_is_not_interrupted),
 		cmocka_unit_test(a_wait_is_found),
+		cmocka_unit_test(another_is_not_interrupted),
+		cmocka_unit_test(chance_is_no_proof),
 		cmocka_unit_test(work_is_no_wait),
 		cmocka_unit_test(a_wait_of_before_is_nobodys),
 		cmocka_unit_test(a_signal_of_somebody_else_counts_nothing),
+		cmocka_unit_test(a_close_is_hurried),
 		cmocka_unit_test(a_stop_is_nobodys),
 		cmocka_unit_test(a_fork_has_no_guard),
 		cmocka_unit_test(a_fork_may_have_its_own),
