@@ -186,8 +186,8 @@ event_of(struct execution *e)
 			      ? e->facts.disk_bytes : e->limits.memory_bytes,
 		.limits = &e->limits,
 		.internal = e->request.internal,
-		.waited_us = execution_waited_us(e),
-		.ran_us = execution_ran_us(e),
+		.is_cell = e->item.kind == SCHED_CELLS,
+		.waited_us = execution_waited_us(e), .ran_us = execution_ran_us(e),
 	};
 }
 

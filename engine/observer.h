@@ -34,7 +34,7 @@ struct engine_event {
 	const char *profile;
 	uint64_t disk_bytes;		/* the disk space that the execution may use */
 	const struct limits *limits;
-	bool internal;			/* one of the service's own programs */
+	bool internal, is_cell;		/* one of the service's own programs; of a session */
 	/* Set at its end; 0 if it never ran. */
 	uint64_t waited_us;		/* from the request until it ran */
 	uint64_t ran_us;

@@ -99,7 +99,8 @@ class Records:
                 "INSERT OR REPLACE INTO run (execution, tenant, began, kind, profile, source) "
                 "VALUES (?, ?, ?, ?, ?, ?)", (
                     text("execution"), text("tenant"), text("time") or "",
-                    "run_repl" if record.get("session") else "run_script", text("profile"),
+                    "internal" if record.get("internal") else "run_repl" if record.get("cell") else
+                    "run_script", text("profile"),
                     text("source")))
         elif record.get("event") == "execution-ended":
             out = sum(number(name) or 0 for name in (

@@ -731,17 +731,17 @@ static json_t *
 describe_start(const struct gate *gate, const struct engine_event *event)
 {
 	char hash[CHAIN_DIGITS + 1];
-	json_t *more = xalloc_check(json_object());
+	json_t *more;
 
 	chain_hash(event->script, event->script_len, hash);
-	json_object_set_new(more, "sha256", json_string(hash));
-	json_object_set_new(more, "profile", json_string(event->profile));
-	json_object_set_new(more, "limits",
-			    json_pack("{s:I,s:I,s:I,s:I}",
+	more = xalloc_check(json_pack("{s:s,s:s,s:{s:I,s:I,s:I,s:I}}", "sha256", hash, "profile",
+				      event->profile, "limits",
 				      "wall_ms", (json_int_t)event->limits->wall_ms,
 				      "cpu_ms", (json_int_t)event->limits->cpu_ms,
 				      "memory_bytes", (json_int_t)event->limits->memory_bytes,
 				      "pids", (json_int_t)event->limits->pids));
+	if (event->is_cell)
+		json_object_set_new(more, "cell", json_true());
 	if (event->internal)
 		json_object_set_new(more, "internal", json_true());
 	else
