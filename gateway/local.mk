@@ -30,7 +30,7 @@ dist_gatewaypages_DATA = \
 	gateway/pages/script.html gateway/pages/sessions.html gateway/pages/usage.html \
 	gateway/pages/verified.html gateway/pages/welcome.html
 gatewaystaticdir = $(gatewaypagesdir)/static
-dist_gatewaystatic_DATA = gateway/pages/static/console.css gateway/pages/static/console.js
+dist_gatewaystatic_DATA = gateway/pages/static/console.css gateway/pages/static/console.js gateway/pages/static/icon.svg
 gateway_made = mcp-python-gateway mcp-python-kernel mcp-python-usage mcp-python-web
 libexec_SCRIPTS += $(gateway_made)
 EXTRA_DIST += gateway/program.in

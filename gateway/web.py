@@ -41,7 +41,7 @@ SAMPLES_MAX = 1800		# of the charts: an hour
 BROWSERS_MAX = 64		# that are logged in
 STREAMS_MAX = 64
 PAGE = 100
-COOKIE = "mcp-python-console"
+COOKIE = "mcp-python-console-%s"	# by the port: browsers have one store for all ports of a name
 SHARES = (1.0, 0.8)		# of a budget at which its user is reported
 REPORTED_MAX = 10000
 TOLD_MAX = 200			# characters of a stranger in a notification
@@ -53,8 +53,9 @@ HEADERS = {
     "connect-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
     "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin"}
+    # With no-referrer, browsers send forms of our own pages with "Origin: null".
+    "Referrer-Policy": "same-origin", "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"}
 # Where lines of a script deserve a second look.
 MARKED = re.compile(r"\b(import|from|eval|exec|compile|open|subprocess|socket|requests|urllib|os|"
                     r"shutil|ctypes|getattr|setattr|globals|vars|breakpoint|pickle|pip)\b|__|[^ -~\t]")
@@ -467,6 +468,12 @@ async def verify(request):
 
 # ---- who may look ----
 
+def cookie_name(request):
+    """Another console, as behind another tunnel of ssh, has another one."""
+    port = request.host.rpartition(":")[2]
+    return COOKIE % (port if port.isascii() and port.isdigit() else "")
+
+
 async def login(request):
     """The page behind the link. A HEAD, by which programs look at links, does not use it up."""
     console = request.app["console"]
@@ -482,7 +489,7 @@ async def login(request):
     console.new_link()
     # Not a redirection: a strict cookie is not sent with one that another site began.
     response = show(request, "welcome")
-    response.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict", path="/")
+    response.set_cookie(cookie_name(request), cookie, httponly=True, samesite="Strict", path="/")
     return response
 
 
@@ -490,8 +497,14 @@ async def logout(request):
     await form_of(request)
     request.app["console"].browsers.pop(request["browser"], None)
     response = web.HTTPSeeOther("/login")
-    response.del_cookie(COOKIE)
+    response.del_cookie(cookie_name(request))
     raise response
+
+
+def is_embedded(request):
+    """Does a page of another site, or of another port of this one, load it as a part of itself?"""
+    return request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none") and \
+        request.headers.get("Sec-Fetch-Dest") != "document"
 
 
 @web.middleware
@@ -499,9 +512,9 @@ async def around(request, handler):
     """Who is not logged in sees nothing but style, and each answer has the headers."""
     console, status = request.app["console"], 500
     try:
-        if is_foreign(request):
+        if is_foreign(request) or is_embedded(request):
             raise web.HTTPForbidden(text="requests of other sites are refused")
-        cookie = request.cookies.get(COOKIE, "")
+        cookie = request.cookies.get(cookie_name(request), "")
         public = request.path == "/login" or request.path.startswith("/static/")
         if cookie in console.browsers:
             request["browser"] = cookie

@@ -9,130 +9,28 @@ import csv
 import email
 import email.policy
 import html
+import html.parser
 import http.client
 import http.server
 import io
 import json
 import os
 import re
-import shutil
+import socket
 import subprocess
 import tempfile
 import threading
 import urllib.parse
 
+from admin import Admin
 from audit_log import Log
+from console_suite import PAGES, Browser, Directory, console_of, served
 from harness import SOMEBODY, equal, main, test
 from waits import until, until_equal
 
-PAGES = ("/", "/runs", "/sessions", "/approvals", "/usage", "/audit", "/policy", "/health")
 HOSTILE = "print('<script>alert(1)</script>')	# \"'><img src=x onerror=alert(2)> {{ 7*7 }} \u202e\n" \
           "# \x1b[31m\u2028\n\uff4f\uff50\uff45\uff4e('x', 'w')\nx = 1"
-
-
-class Directory:
-    """A directory where the service may write, for the operators' socket."""
-
-    def __enter__(self):
-        self.path = tempfile.mkdtemp(prefix="mcp-console-")
-        os.chmod(self.path, 0o777)
-        self.socket = os.path.join(self.path, "admin")
-        return self
-
-    def __exit__(self, *exc):
-        shutil.rmtree(self.path)
-
-    def config(self, more=""):
-        return "[admin]\nsocket = %s\noperators = uid:%d\n%s" % (self.socket, os.getuid(), more)
-
-
-class Browser:
-    """A browser without scripts."""
-
-    def __init__(self, address):
-        self.address, self.cookie, self.answer = address, None, None
-
-    def ask(self, verb, path, form=None, headers=(), body=None):
-        """(status, text)"""
-        connection = http.client.HTTPConnection(self.address, timeout=120)
-        body = urllib.parse.urlencode(form) if form is not None else body
-        sent = {"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}
-        if self.cookie:
-            sent["Cookie"] = self.cookie
-        connection.request(verb, path, body, {**sent, **dict(headers)})
-        self.answer = connection.getresponse()
-        text = self.answer.read().decode()
-        connection.close()
-        return self.answer.status, text
-
-    def page(self, path):
-        status, text = self.ask("GET", path)
-        equal(status, 200, "%s: %s" % (path, text))
-        return text
-
-    def log_in(self, link):
-        status, _ = self.ask("GET", link)
-        equal(status, 200)
-        self.cookie = self.answer.headers["Set-Cookie"].split(";")[0]
-        return self
-
-    def form(self, path, page, **fields):
-        """Sends a form of a page."""
-        found = re.search(r'name="csrf" value="([0-9a-f]+)"', self.page(page))
-        return self.ask("POST", path, {"csrf": found[1], **fields})
-
-
-class Console:
-    def __init__(self, process):
-        self.process, self.lines = process, []
-        threading.Thread(target=self.read, daemon=True).start()
-        until("it serves", lambda: self.lines or process.poll() is not None)
-        assert self.lines, "it ended"
-
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.append(line)
-
-    def link(self, n=-1):
-        address, path = re.fullmatch(r"open http://([^/]+)(/login\?key=\S+)\n", self.lines[n]).groups()
-        return address, path
-
-    def browser(self):
-        """One that is logged in."""
-        count = len(self.lines)
-        address, path = self.link()
-        browser = Browser(address).log_in(path)
-        until("a new link", lambda: len(self.lines) > count)
-        return browser
-
-
-@contextlib.contextmanager
-def console_of(ctx, directory, *args, user=None, env=None):
-    environment = {**os.environ, "MCP_PYTHOND": os.path.join(ctx.options.build, "mcp-pythond"), **(env or {})}
-    with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(
-            [os.path.join(ctx.options.build, "mcp-python"), "web", "--listen", "127.0.0.1:0",
-             "--admin-socket", directory.socket, *args],
-            env=environment, stdout=subprocess.PIPE, stderr=log, text=True, user=user, group=user,
-            extra_groups=[] if user else None)
-        try:
-            yield Console(process)
-        finally:
-            process.terminate()
-            process.wait(60)
-            log.seek(0)
-            said = log.read()
-        equal(process.returncode, 0, said[-3000:])
-        assert "Traceback" not in said, said[-3000:]
-
-
-@contextlib.contextmanager
-def served(ctx, more="", *args, env=None):
-    """(service, its log, console, a browser that is logged in)"""
-    with Directory() as d, Log(ctx) as log:
-        with ctx.private(d.config(log.config() + more)) as service, \
-                console_of(ctx, d, "--audit-file", log.path, *args, env=env) as console:
-            yield service, log, console, console.browser()
+HOSTILE_TEXT = "=1+1\"><img src=x onerror=alert(1)><script>alert(2)</script><b>{{ 7*7 }}</b>' x\" onfocus=alert(3) \u202e"
 
 
 def read_all(browser, count):
@@ -197,6 +95,146 @@ def pages_of_other_sites_get_nothing(ctx):
         other = console.browser()
         token = re.search(r'name="csrf" value="([0-9a-f]+)"', other.page("/"))[1]
         equal(browser.ask("POST", "/logout", {"csrf": token})[0], 403)
+
+
+@test(private=True)
+def what_browsers_say_about_a_request_counts(ctx):
+    """They name the page that a request comes from, which is one of ours or nothing."""
+    with Directory() as d, ctx.private(d.config()), console_of(ctx, d) as console:
+        browser = console.browser()
+        own = "http://" + browser.address
+        token = re.search(r'name="csrf" value="([0-9a-f]+)"', browser.page("/"))[1]
+        # With another policy than this, browsers say "null" in our own forms.
+        equal(browser.answer.headers["Referrer-Policy"], "same-origin")
+        for origin, status in (("null", 403), ("http://localhost:1", 403), (own + "1", 403), (own, 404)):
+            form = {"csrf": token, "do": "approve"}
+            equal(browser.ask("POST", "/runs/x-aaaaaaaaaa/", form, [("Origin", origin)])[0], status, origin)
+        for site, kind, status in (
+                ("same-origin", "empty", 200), ("none", "document", 200), ("cross-site", "document", 200),
+                ("cross-site", "iframe", 403), ("same-site", "image", 403), ("same-site", "empty", 403)):
+            headers = [("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", kind)]
+            equal(browser.ask("GET", "/", None, headers)[0], status, "%s, %s" % (site, kind))
+        # A login that a stranger has chosen is not taken over, and stays nobody's.
+        fixed = "%s=%s" % (browser.cookie.split("=")[0], "A" * 43)
+        other = Browser(browser.address)
+        other.cookie = fixed
+        other.log_in(console.link()[1])
+        assert other.cookie.split("=")[0] == fixed.split("=")[0] and other.cookie != fixed, other.cookie
+        other.cookie = fixed
+        equal(other.ask("GET", "/")[0], 403)
+
+
+@test(private=True)
+def consoles_do_not_log_each_other_out(ctx):
+    """Browsers keep one store of cookies for all ports of a name."""
+    with Directory() as d, ctx.private(d.config()), console_of(ctx, d) as first, console_of(ctx, d) as second:
+        browsers = [first.browser(), second.browser()]
+        cookies = "; ".join(one.cookie for one in browsers)
+        equal(len({one.cookie.split("=")[0] for one in browsers}), 2)
+        for one in browsers:
+            one.cookie = cookies
+            one.page("/")
+
+
+def hostile_copy(value):
+    """The same with markup in each text but the names of things that a page asks for."""
+    if isinstance(value, dict):
+        return {k: v if k in ("id", "session") or k == "state" and v == "pending" else hostile_copy(v)
+                for k, v in value.items()}
+    if isinstance(value, list):
+        return [hostile_copy(v) for v in value]
+    return HOSTILE_TEXT if isinstance(value, str) else value
+
+
+class Foreign(html.parser.HTMLParser):
+    """What no page of the console has: pictures, other scripts, attributes with code."""
+
+    @classmethod
+    def found(cls, text):
+        parser = cls()
+        parser.wrong = []
+        parser.feed(text)
+        return parser.wrong
+
+    def handle_starttag(self, tag, attrs):
+        if tag in ("img", "iframe", "style") or tag == "script" and attrs != [
+                ("src", "/static/console.js"), ("defer", None)] or any(
+                    name.startswith("on") or name == "style" or str(value).strip().lower().startswith("javascript:")
+                    for name, value in attrs):
+            self.wrong.append((tag, attrs))
+
+
+class FalseService:
+    """An operators' socket that says what a stranger wants."""
+
+    def __init__(self, path, answers):
+        self.answers, self.socket = answers, socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        self.socket.listen(64)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.answer, args=self.socket.accept()[:1], daemon=True).start()
+
+    def answer(self, connection):
+        with contextlib.suppress(OSError), connection, connection.makefile("rw", encoding="utf-8") as file:
+            for line in file:
+                said = self.answers.get(json.loads(line)["do"], {"ok": False, "error": HOSTILE_TEXT})
+                print(json.dumps(said), file=file, flush=True)
+
+    def end(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+@test(private=True, root=True)
+def markup_in_every_field_is_text(ctx):
+    """What the service and its log say, with markup in each text, on each page."""
+    with Directory() as d, Log(ctx) as log:
+        config = d.config(log.config() + "[policy]\nrun_script = approve\nrun_repl = allow\n")
+        with ctx.private(config) as service, ctx.client(path=service.socket, uid=SOMEBODY) as c:
+            c.outcome(c.request("tools/call", {"name": "run_repl", "arguments": {"code": "x = 1"}}), 120)
+            c.outcome(c.request("tools/call", {"name": "run_script", "arguments": {"script": "1"}}), 120)
+            call = c.request("tools/call", {"name": "run_repl", "arguments": {
+                "code": "import time\ntime.sleep(300)", "timeout_seconds": 300}})
+            with Admin(d.socket) as admin:
+                until("it runs", lambda: admin.ask("executions")["executions"])
+                said = {do: admin.ask(do) for do in ("status", "executions", "list")}
+                said["show"] = admin.ask("show", id=said["list"]["approvals"][0]["id"])
+                execution = said["executions"]["executions"][0]["id"]
+                admin.ask("stop", id=execution)
+            c.outcome(call, 120)
+            records = log.records()
+        said = {do: {"ok": True, **hostile_copy({k: v for k, v in one.items() if k != "ok"})}
+                for do, one in said.items()}
+        false_log = os.path.join(d.path, "log")
+        with open(false_log, "w", encoding="utf-8") as f:
+            for record in records:
+                kept = {k: record[k] for k in ("event", "time", "execution", "n") if k in record}
+                print(json.dumps({**hostile_copy(record), **kept}), file=f)
+            print(json.dumps({**hostile_copy(records[0]), "n": 99}), file=f)	# the event and the time, too
+        false = FalseService(d.socket, said)
+        try:
+            with console_of(ctx, d, "--audit-file", false_log) as console:
+                browser = console.browser()
+                until("the log is read", lambda: execution in browser.page("/runs"))
+                until("the status came", lambda: "&lt;img" in browser.page("/"))
+                approval = said["list"]["approvals"][0]["id"]
+                for page in (*PAGES, "/runs/" + execution, "/approvals/" + approval, "/approvals?all=1",
+                             *("/usage?by=" + unit for unit in ("day", "month", "tool"))):
+                    status, text = browser.ask("GET", page)
+                    assert status in (200, 502), (page, status)
+                    equal(Foreign.found(text), [], page)
+                    assert not re.search("[\u202e\x1b\u2028]", text), page
+                    if page not in ("/policy", "/health") and "by=" not in page:
+                        assert "&lt;img" in text, "%s shows nothing of it: %s" % (page, text)
+                done = browser.page("/usage?form=csv")
+                for line in csv.reader(io.StringIO(done)):
+                    assert not line or line[0][:1] not in ("=", "+", "-", "@"), line
+        finally:
+            false.end()
 
 
 @test(private=True)
@@ -309,16 +347,21 @@ def a_log_that_is_wrong_stops_no_page(ctx):
 
 @test(private=True)
 def many_pages_are_bounded(ctx):
+    """500 browsers leave the first page open."""
     with Directory() as d, ctx.private(d.config()), console_of(ctx, d) as console:
         browser = console.browser()
+        files = "/proc/%d/fd" % console.process.pid
+        before = len(os.listdir(files))
         open_pages = []
-        for _ in range(65):
+        for _ in range(500):
             connection = http.client.HTTPConnection(browser.address, timeout=120)
             connection.request("GET", "/now", headers={"Cookie": browser.cookie})
             open_pages.append(connection)
-        statuses = sorted(c.getresponse().status for c in open_pages)
-        equal((statuses[0], statuses[-1], statuses.count(503)), (200, 503, 1))
-        browser.page("/")
+        statuses = [c.getresponse().status for c in open_pages]
+        equal((statuses.count(200), statuses.count(503)), (64, 436))
+        for page in PAGES:
+            browser.page(page)
+        equal(console.browser().ask("GET", "/")[0], 200)	# others can still log in
         for connection in open_pages:
             connection.close()
 
@@ -329,6 +372,7 @@ def many_pages_are_bounded(ctx):
             again.close()
             return status
         until_equal("the status of one more", another, 200)
+        until("what they had is closed", lambda: len(os.listdir(files)) < before + 20)
 
 
 @test(private=True)
@@ -372,6 +416,10 @@ def usage_is_the_sum_of_the_log(ctx):
         assert "is whole" in text, text
         text = html.unescape(browser.page("/audit?event=execution-ended"))
         assert ended[0]["hash"][:12] in text, text
+        c.outcome(c.request("tools/call", {"name": "run_repl", "arguments": {"code": "1"}}), 120)
+        until("its end is written", lambda: [(r["tool"], r["runs"]) for r in sorted(
+            json.loads(command("--json", "--by", "tool").stdout), key=lambda r: r["tool"])] ==
+            [("run_repl", 1), ("run_script", 7)])
 
 
 class Hook(http.server.BaseHTTPRequestHandler):
@@ -447,6 +495,19 @@ def what_waits_is_notified(ctx):
         until("the alarm", lambda: len(server.said) == 2)
         equal(server.said[1]["event"], "alarm")
         assert "denials" in server.said[1]["text"], server.said
+
+
+@test(private=True)
+def tables_are_reached_by_the_keyboard(ctx):
+    """Each can be scrolled alone, and has a name that no other of its page has."""
+    with served(ctx) as (service, _, console, browser), ctx.client(path=service.socket) as c:
+        c.run("1", 120)
+        read_all(browser, 1)
+        for page in PAGES:
+            text = browser.page(page)
+            names = re.findall(r'<div class="(?:wide|scroll)" tabindex="0" role="region" aria-label="([^"]+)">', text)
+            equal(len(names), len(set(names)), page)
+            equal(text.count("<table>"), text.count('role="region"') - text.count('class="scroll"'), page)
 
 
 @test(private=True)
