@@ -60,6 +60,8 @@ HEADERS = {
 MARKED = re.compile(r"\b(import|from|eval|exec|compile|open|subprocess|socket|requests|urllib|os|"
                     r"shutil|ctypes|getattr|setattr|globals|vars|breakpoint|pickle|pip)\b|__|[^ -~\t]")
 
+ESCAPED = re.compile(r"\\[uUx][0-9a-f{]")
+
 
 def fail(text, code=EX_UNAVAILABLE):
     print("mcp-python-web: " + text, file=sys.stderr)
@@ -262,9 +264,26 @@ def stamp():
 def marked(text):
     """(number, line, does it deserve a second look) of a script. Python takes full width letters for
     others, so lines with letters beyond ASCII are marked, too."""
-    return [(n, line, bool(MARKED.search(unicodedata.normalize("NFKC", line)) or
-                           not line.isascii()))
-            for n, line in enumerate(re.split(r"\r\n|[\n\r]", text), 1)]
+    return [(n, line, is_marked(line)) for n, line in enumerate(re.split(r"\r\n|[\n\r]", text), 1)]
+
+
+def is_marked(line):
+    return bool(MARKED.search(unicodedata.normalize("NFKC", line))) or not line.isascii()
+
+
+def marked_quote(text):
+    """The same of what "mcp-python approvals show" says. It goes on with a long line after ">+", where
+    a word may be in two lines, and has an escape for a character that is not seen."""
+    found, lines = [], text.split("\n")
+    while lines:
+        n = 1
+        while n < len(lines) and lines[n].startswith(">+"):
+            n += 1
+        whole = "".join([lines[0], *(line[2:] for line in lines[1:n])])
+        look = whole.startswith(">") and (is_marked(whole[1:]) or bool(ESCAPED.search(whole)))
+        found += [(len(found) + i, line, look) for i, line in enumerate(lines[:n], 1)]
+        del lines[:n]
+    return found
 
 
 def amount(value):
@@ -382,7 +401,7 @@ async def approval(request):
     if not found:
         raise web.HTTPNotFound(text="there is no such approval")
     text = await console.commands.ask("approvals", "show", name)
-    return show(request, "approval", approval=found[0], text=marked(text.rstrip("\n")))
+    return show(request, "approval", approval=found[0], text=marked_quote(text.rstrip("\n")))
 
 
 async def usage(request):
