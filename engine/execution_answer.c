@@ -270,6 +270,7 @@ execution_answer(struct execution *e)
 	outcome.found_module = found;
 	outcome.duration_ms = (execution_ran_us(e) + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
+	outcome.cpu_us = e->facts.cpu_us;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
 	outcome.made_ready = e->made_ready;
 	outcome.retry_after_ms = e->retry_after_ms;

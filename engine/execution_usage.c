@@ -64,6 +64,16 @@ note_memory(struct execution *e, uint64_t bytes)
 		e->facts.peak_memory_bytes = bytes;
 }
 
+/* The values of processes that have ended cannot be sampled any more: the larger one counts. */
+static void
+note_cpu(struct execution *e, uint64_t us)
+{
+	if (us > e->facts.cpu_us) {
+		e->facts.cpu_us = us;
+		e->facts.cpu_ms = us / 1000;
+	}
+}
+
 /* Notes the tasks and the memory that were measured. False: the memory exceeds the limit, or only
  * seems to, because a page that several processes share counts more than once. Then the memory is
  * not noted. */
@@ -123,11 +133,7 @@ usage_count(struct execution *e)
 		e->facts.pids_hits = counters.pids_hits - w->before.pids_hits;
 	}
 	cpu_us = w->leaf != NULL ? counters.cpu_us : usage.cpu_us;
-	cpu_us = cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0;
-	/* The values of processes that have ended cannot be sampled any more: the larger one
-	 * counts. */
-	if (cpu_us / 1000 > e->facts.cpu_ms)
-		e->facts.cpu_ms = cpu_us / 1000;
+	note_cpu(e, cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0);
 }
 
 void
@@ -147,8 +153,7 @@ execution_cpu_ms(struct execution *e)
 	uint64_t us = worker_cpu_us(w);
 
 	us = us > w->cpu_baseline_us ? us - w->cpu_baseline_us : 0;
-	if (us / 1000 > e->facts.cpu_ms)
-		e->facts.cpu_ms = us / 1000;
+	note_cpu(e, us);
 	return us / 1000;
 }
 

@@ -189,7 +189,7 @@ struct outcome {
 	size_t n_tool_calls;		/* at most OUTCOME_CALLS_MAX */
 	uint32_t more_tool_calls;	/* how many calls are left out; those that only read and
 					 * ended well are left out first */
-	uint64_t duration_ms, cpu_ms;
+	uint64_t duration_ms, cpu_ms, cpu_us;
 	uint64_t peak_memory_bytes;	/* 0: not known */
 	bool made_ready;		/* its worker had imported modules before it */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */

@@ -40,7 +40,7 @@ struct outcome_facts {
 	uint64_t state_bytes;		/* memory of the session before the cell; 0: none, or not
 					 * known */
 	uint32_t peak_pids;		/* as the watchdog has seen it; 0: not known */
-	uint64_t cpu_ms;
+	uint64_t cpu_ms, cpu_us;
 
 	/* Actions of the supervisor. */
 	enum stop_reason stop;

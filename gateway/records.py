@@ -23,7 +23,7 @@ CREATE INDEX record_execution ON record (execution) WHERE execution IS NOT NULL;
 CREATE INDEX record_event ON record (event, time);
 CREATE TABLE run (execution TEXT PRIMARY KEY, tenant TEXT, began TEXT, ended TEXT, kind TEXT,
                   profile TEXT, status TEXT, exit_code INTEGER, duration_ms INTEGER,
-                  cpu_ms INTEGER, peak INTEGER, out_bytes INTEGER, source TEXT);
+                  cpu_ms REAL, peak INTEGER, out_bytes INTEGER, source TEXT);
 CREATE INDEX run_began ON run (began);
 CREATE INDEX run_tenant ON run (tenant, began);
 CREATE INDEX run_status ON run (status, began);
@@ -105,11 +105,12 @@ class Records:
         elif record.get("event") == "execution-ended":
             out = sum(number(name) or 0 for name in (
                 "stdout_bytes", "stderr_bytes", "result_bytes"))
+            cpu_us = number("cpu_us")
             self.db.execute(
                 "UPDATE run SET ended = ?, status = ?, exit_code = ?, duration_ms = ?, cpu_ms = ?, "
                 "peak = ?, out_bytes = ? WHERE execution = ?", (
                     text("time"), text("status"), number("exit_code"), number("duration_ms"),
-                    number("cpu_ms"), number("peak_memory_bytes"), min(out, NUMBER_MAX),
+                    number("cpu_ms") if cpu_us is None else cpu_us / 1000, number("peak_memory_bytes"), min(out, NUMBER_MAX),
                     text("execution")))
         if self.read % BATCH == 0:
             self.db.commit()

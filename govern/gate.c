@@ -838,11 +838,11 @@ gate_on_start(void *arg, const struct engine_event *event, struct why *why_r)
 static json_t *
 describe_end(const struct engine_event *event, const struct outcome *outcome)
 {
-	return json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I}",
+	return json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I,s:I}",
 			 "status", outcome_status_name(outcome->status),
 			 "exit_code", outcome->exit_code, "signal", outcome->signal,
 			 "duration_ms", (json_int_t)outcome->duration_ms,
-			 "cpu_ms", (json_int_t)outcome->cpu_ms,
+			 "cpu_ms", (json_int_t)outcome->cpu_ms, "cpu_us", (json_int_t)outcome->cpu_us,
 			 "peak_memory_bytes", (json_int_t)outcome->peak_memory_bytes,
 			 "memory_limit_bytes", (json_int_t)event->limits->memory_bytes);
 }

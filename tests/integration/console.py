@@ -16,6 +16,7 @@ import io
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
@@ -288,6 +289,28 @@ def approvals_are_decided(ctx):
 
 
 @test(private=True)
+def a_word_in_two_lines_is_marked(ctx):
+    """Requests are shown in lines of bounded length, so a script can choose where one of its words is cut."""
+    with served(ctx, "[policy]\nrun_script = approve\n") as (service, _, console, browser), \
+            ctx.client(path=service.socket) as c:
+        for n in range(40, 140, 3):
+            c.outcome(c.request("tools/call", {"name": "run_script", "arguments": {
+                "script": "x = '%s'; from shutil import rmtree\ny = 1" % ("w" * n)}}), 120)
+        paths = set(re.findall(r'href="(/approvals/a-[a-z0-9]+)"', browser.page("/approvals")))
+        assert len(paths) > 20, paths
+        cut = 0
+        for path in paths:
+            lines = re.findall(r'<tr( class="look")?><td class="n">\d+</td><td><code>&gt;(.*?)</code>',
+                               browser.page(path))
+            long = [look for look, line in lines if "www" in line or line.startswith("+")]
+            assert len(long) > 1 or n < 60, lines
+            cut += not any(re.search(r"from shutil import", line) for _, line in lines)
+            equal(set(long), {' class="look"'}, lines)
+            equal([look for look, line in lines if " y = 1" in line], [""], lines)
+        assert cut > 0, "no word was cut"
+
+
+@test(private=True)
 def what_runs_is_seen_and_stopped(ctx):
     with served(ctx) as (service, _, console, browser), ctx.client(path=service.socket) as c:
         call = c.request("tools/call", {"name": "run_script", "arguments": {
@@ -388,7 +411,7 @@ def usage_is_the_sum_of_the_log(ctx):
         ended = [r for r in records if r["event"] == "execution-ended"]
         row, = csv.DictReader(io.StringIO(browser.page("/usage?form=csv")))
         equal((row["runs"], row["failed"], row["cost"]), ("7", "1", "14.0"))
-        assert abs(float(row["cpu_seconds"]) - sum(r["cpu_ms"] for r in ended) / 1000) < 1e-6, row
+        assert abs(float(row["cpu_seconds"]) - sum(r["cpu_us"] for r in ended) / 1e6) < 1e-6, row
         for unit in ("day", "month", "tool"):
             equal([r["runs"] for r in csv.DictReader(io.StringIO(
                 browser.page("/usage?form=csv&by=" + unit)))], ["7"])
@@ -398,7 +421,7 @@ def usage_is_the_sum_of_the_log(ctx):
                                    log.path, *words], capture_output=True, text=True, timeout=120)
         row, = json.loads(command("--json", "--price", "run=2", "--by", "tool").stdout)
         equal((row["tool"], row["runs"], row["failed"], row["cost"]), ("run_script", 7, 1, 14.0))
-        assert abs(row["cpu_seconds"] - sum(r["cpu_ms"] for r in ended) / 1000) < 1e-6, row
+        assert abs(row["cpu_seconds"] - sum(r["cpu_us"] for r in ended) / 1e6) < 1e-6, row
         equal(command("--csv", "--price", "run=2").stdout, browser.page("/usage?form=csv"))
         equal(command().stdout.split()[:3], ["tenant", "runs", "failed"])
         equal([json.loads(command("--json", *words).stdout) for words in (
@@ -420,6 +443,72 @@ def usage_is_the_sum_of_the_log(ctx):
         until("its end is written", lambda: [(r["tool"], r["runs"]) for r in sorted(
             json.loads(command("--json", "--by", "tool").stdout), key=lambda r: r["tool"])] ==
             [("run_repl", 1), ("run_script", 7)])
+
+
+BUSY = """import time
+began = time.process_time_ns()
+while time.process_time_ns() - began < %d:
+    pass
+print(time.process_time_ns() - began)
+"""
+
+
+def counted(ctx, service, count, users):
+    """Makes so many runs. (what the kernel has counted in the scripts, what the answers say), in ms"""
+    kernel = said = 0
+    with contextlib.ExitStack() as opened:
+        clients = [opened.enter_context(ctx.client(path=service.socket, uid=uid)) for uid in users]
+        for n in range(count):
+            done = clients[n % len(clients)].run(BUSY % (n % 7 * 400000), 120)	# up to 2.4 ms
+            equal(done.status, "ok", done)
+            kernel += int(done.stdout) / 1e6
+            said += done.cpu_ms
+    return kernel, said
+
+
+@test(private=True)
+def usage_is_what_the_kernel_has_counted(ctx):
+    """While the log rotates, the service starts again, and the console loses its index."""
+    count, users = ctx.count(1000) // 2 * 2, [None, SOMEBODY] if os.getuid() == 0 else [None]
+    with Directory() as d, Log(ctx) as log:
+        config = d.config(log.config("rotate_bytes = 16K\n"))
+        with contextlib.ExitStack() as opened:
+            with ctx.private(config) as service:
+                console = opened.enter_context(console_of(ctx, d, "--audit-file", log.path))
+                browser = console.browser()
+                first = counted(ctx, service, count // 2, users)
+            with ctx.private(config) as service:
+                second = counted(ctx, service, count // 2, users)
+            assert len(os.listdir(log.directory)) > 2, os.listdir(log.directory)
+            ended = [r for r in log.records() if r["event"] == "execution-ended"]
+            equal(len(ended), count)
+            used = sum(r["cpu_us"] for r in ended) / 1e6
+            kernel, said = (sum(both) / 1000 for both in zip(first, second))
+            # An answer has whole milliseconds; a worker does a little before a script and after it.
+            assert said <= used < said + count / 1000, (said, used)
+            assert kernel <= used < kernel + 0.02 * count, (kernel, used)
+
+            def sums(rows):
+                return len(rows), sum(int(r["runs"]) for r in rows), \
+                    round(sum(float(r["cpu_seconds"]) for r in rows), 5)
+            wanted = len(users), count, round(used, 5)
+
+            def shown(browser):
+                return sums(list(csv.DictReader(io.StringIO(browser.page("/usage?form=csv")))))
+            done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "usage", "--json", "--file",
+                                   log.path], capture_output=True, text=True, timeout=ctx.seconds(120), check=True)
+            equal(sums(json.loads(done.stdout)), wanted)
+            until_equal("what the console shows", lambda: shown(browser), wanted)
+            # What reads the log for it ends: it begins again, and counts nothing twice.
+            reader, = (pid for pid in map(int, open("/proc/%d/task/%d/children" % (
+                console.process.pid, console.process.pid), encoding="ascii").read().split())
+                       if "audit" in open("/proc/%d/cmdline" % pid, encoding="utf-8").read())
+            os.kill(reader, signal.SIGKILL)
+            until("the reader is missed", lambda: "The audit log:" in browser.page("/usage"))
+            until_equal("what the console shows again", lambda: shown(browser), wanted)
+            other = opened.enter_context(console_of(ctx, d, "--audit-file", log.path)).browser()
+            until_equal("what another one shows", lambda: shown(other), wanted)
+    return "%d runs: %.3f s in scripts, %.3f s by the records" % (count, kernel, used)
 
 
 class Hook(http.server.BaseHTTPRequestHandler):
