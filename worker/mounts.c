@@ -28,6 +28,7 @@
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define PTS "/dev/pts"
 #define MANAGED "etc/externally-managed"	/* what pip says of itself (PEP 668) */
+#define PIP_CONF "usr/pip.conf"		/* of the system's Python alone: no venv reads it */
 #define TERMINALS_MAX "16"		/* of one worker; the kernel has a bound for all together */
 
 /* The directory of shared libraries, where each machine has its own. */
@@ -137,6 +138,15 @@ static const struct {
 	  " says what is there and what can be installed.\n"
 	  " --break-system-packages does not help.\n" },
 };
+
+/* pip installs what is there, so to speak: it finds requirements that are met, and no index of its
+ * own accord for the others. */
+static const char pip_conf[] =
+	"[global]\n"
+	"index-url = file:///packages-are-installed-before-a-run\n"
+	"disable-pip-version-check = true\n"
+	"[install]\n"
+	"break-system-packages = true\n";
 
 static const char *const devices[] = { "null", "full", "random", "urandom", "zero" };
 
@@ -698,7 +708,8 @@ bind_device(int root, const char *name)
 }
 
 /* Shows what pip says here in place of what the distribution lets it say, whose advice is for
- * people at a terminal of the host. A Python that lets pip install has no such file. */
+ * people at a terminal of the host. A Python that lets pip install has no such file. The system's
+ * pip, whose directory is the root's own, goes on with what is installed. */
 static int
 replace_managed(int root)
 {
@@ -716,6 +727,8 @@ replace_managed(int root)
 			continue;
 		made = call_open_tree(root, MANAGED, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 		r = made < 0 ? -errno : mount_tree(root, made, path, READ_ONLY);
+		if (r == 0 && !*tree)
+			r = make_file(root, PIP_CONF, pip_conf, sizeof(pip_conf) - 1);
 	}
 	return r;
 }

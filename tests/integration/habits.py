@@ -123,7 +123,7 @@ def one_cell(ctx):
 @test
 def installs_that_nobody_sees_are_told(ctx):
     """pip's output may be captured and dropped: the answer says that nothing was installed, once."""
-    run = "import subprocess, sys\nr = subprocess.run([sys.executable, '-m', 'pip', 'install', 'six'], capture_output=True)\n"
+    run = "import subprocess, sys\nr = subprocess.run([sys.executable, '-m', 'pip', 'install', 'nonsuch-99'], capture_output=True)\n"
     told, advice = "(pip cannot install packages here)\n", "advice: pip cannot install here, nor by subprocess. No package can be installed"
     with begun(ctx) as s:
         for more in "print(r.returncode != 0)", "r":

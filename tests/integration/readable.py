@@ -297,10 +297,7 @@ def pip_itself_says_how_packages_come(ctx):
     with ctx.client() as client:
         if not client.run("import os, sysconfig\nos.path.exists(sysconfig.get_path('stdlib') + '/EXTERNALLY-MANAGED')").result["json"]:
             raise Skip("pip is not kept from installing for this Python (PEP 668)")
-        for script in ("import os\nos.system('pip install six')", "import os\nos.system('python3 -m pip install --user six >&2')",
-                       "import subprocess, sys\nprint(subprocess.run([sys.executable, '-m', 'pip', 'install', 'six'], "
-                       "capture_output=True, text=True).stderr)",
-                       "import subprocess\nsubprocess.run(['pip3', 'install', 'six'])",
+        for script in ("import os\nos.system('pip uninstall -y six')", "import subprocess\nsubprocess.run(['pip3', 'uninstall', '-y', 'six'])",
                        "import sys, runpy\nsys.argv = ['pip', 'uninstall', '-y', 'six']\nrunpy.run_module('pip', run_name='__main__')"):
             for o in (client.run(script).structured, call(client, "run_repl", code=script, close=True)["structuredContent"]):
                 said = " ".join((o["stdout"] + o["stderr"]).split())
@@ -308,6 +305,29 @@ def pip_itself_says_how_packages_come(ctx):
                     assert word in said.replace("│ ", "").replace("× ", ""), (script, word, o)
                 assert "apt install" not in said and "/usr/share/doc" not in said, (script, said)
         assert client.run("open('/etc/externally-managed', 'a')").error["type"] in ("OSError", "PermissionError")
+
+
+@test
+def pip_goes_on_with_what_is_there(ctx):
+    """By whatever way it is called: what is installed is said to be, and for what is not no index is waited for."""
+    ways = ("import os\nos.system('pip install %s')", "import os\nos.system('python3 -m pip install --user %s >&2')",
+            "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', '-U', *'%s'.split()])",
+            "import subprocess\nprint(subprocess.run('pip3 install %s', shell=True, capture_output=True, text=True))",
+            "!cd . && pip install %s")
+    with ctx.client() as client:
+        if not client.run("import os, sysconfig\nos.path.exists(sysconfig.get_path('stdlib') + '/EXTERNALLY-MANAGED')").result["json"]:
+            raise Skip("pip is not kept from installing for this Python (PEP 668)")
+        seconds = 300  # pip imports much, which takes long on a busy machine
+        for text in (*(client.run(script % "pip", ctx.seconds(seconds), timeout_seconds=seconds).text for script in ways),
+                     text_of(call(client, "run_repl", code=ways[0] % "pip", close=True, timeout_seconds=seconds))):
+            assert "Requirement already satisfied: pip in /" in text and "[ok, " in text, text
+            assert advice_in(text) is None and "externally" not in text, text
+        text = client.run(ways[1] % "pip nonsuch-99", ctx.seconds(seconds), timeout_seconds=seconds).text
+        assert NO_PIP in text and "Retrying" not in text, text
+        # An index that is named is asked.
+        text = client.run("import os\nos.system('pip install -i http://127.0.0.1:9/simple --retries 0 nonsuch-99')", ctx.seconds(seconds),
+                          timeout_seconds=seconds).text
+        assert "Looking in indexes: http://127.0.0.1:9/simple" in text and NO_PIP in text, text
 
 
 @test
