@@ -47,7 +47,12 @@ PLACES_ELSEWHERE = ("/mnt/", "/home/", "/root/", "/Users/", "/data/", "/content/
 # A line that is more likely a command of the shell than Python.
 COMMAND = re.compile(r"\s*([a-z][\w.+-]*)\s+(?:--?\w|[\w./~\"'$]).*$", re.S)
 COMMANDS = frozenset("apt apt-get brew cargo curl docker git make node npm npx pip python python3 sudo wget".split())
-RUN_AS_MODULES = ("pytest", "unittest", "black", "ruff", "mypy", "flake8")
+RUN_AS_MODULES = ("pytest", "unittest", "black", "coverage", "flake8", "isort", "mypy", "pylint", "ruff", "tox")
+HOME = "/run/home"  # where the home of worker/mounts.c leads to
+# What libraries leave in /tmp and below the home.
+SCRATCH = re.compile(r"\.|tmp[a-z0-9_]{8}(?![a-z0-9])|(?:pymp|matplotlib|joblib|pytest-of|pip|numba|torchinductor)[-_]|"
+                     r"__pycache__$")
+LOOKED_MOST = 500  # entries of folders
 NAMES_MOST = 8  # of files
 QUOTED = re.compile(r"'([^']+)'")
 NATIVE_INPUT = input
@@ -148,6 +153,8 @@ def lacks_notebook(one, error, has_stdin):
 
 
 def no_program(name):
+    if name in RUN_AS_MODULES and not is_there(name):
+        return "this needs the module %s, which is not installed" % name
     return "there is no program %s here; %s" % (name, (
         "python -m %s runs the module of that name" % name if name.isidentifier() and is_there(name)
         else "ls /usr/bin lists those that are there"))

@@ -331,6 +331,29 @@ def pip_goes_on_with_what_is_there(ctx):
 
 
 @test
+def programs_of_packages_are_modules(ctx):
+    """Whoever runs one that is missing is told of its module, by whatever way, and not of programs."""
+    with ctx.client() as client:
+        names = ("tox", "isort", "pylint", "flake8", "black", "pytest")
+        name = client.run("import importlib.util, shutil\nnext((n for n in %r if not shutil.which(n) and "
+                          "not importlib.util.find_spec(n)), None)" % (names,)).result["json"]
+        if name is None:
+            raise Skip("all of them are installed")
+        said = "The module %s is not installed" % name
+        for script in ("!%s -q", "!python -m %s -q", "import os\nos.system('python3 -m %s')", "import subprocess\nsubprocess.run(['%s'])",
+                       "import subprocess, sys\nsubprocess.run([sys.executable, '-m', '%s'])", "import os\nos.system('%s')",
+                       "import subprocess, sys\nprint(subprocess.run([sys.executable, '-m', '%s'], capture_output=True))",
+                       "_ = open('a.py', 'w').write('import %s')\n!python a.py", "%%%%bash\n%s\n"):
+            for text in (client.run(script % name).text,
+                         text_of(call(client, "run_repl", code=script % name, close=True))):
+                assert said in text and "no program" not in text, (script, text)
+        # A file of the script's own has any name.
+        for script in ("!python -m my_own_tests", "_ = open('a.py', 'w').write('import my_helpers')\n!python a.py",
+                       "import traceback\ntry:\n    import my_helpers\nexcept ImportError:\n    traceback.print_exc()"):
+            assert advice_in(client.run(script).text) is None, client.run(script).text
+
+
+@test
 def a_message_with_advice_is_said_once(ctx):
     with ctx.client() as client:
         text = client.run("raise ImportError('html' + '99lib is not there:\\nkaleido is needed')").text

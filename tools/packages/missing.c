@@ -132,6 +132,25 @@ find_said(const struct outcome *outcome, const char *const *texts, size_t n, con
 #define SAID(outcome, texts, end_r) \
 	find_said(outcome, texts, sizeof(texts) / sizeof(*(texts)), end_r)
 
+/* A module that a Python which the run has started has not found, "python3: No module named NAME" or
+ * in a traceback. */
+static bool
+read_module_of_child(const struct outcome *outcome, char name_r[MODULE_MAX + 1])
+{
+	static const char *const texts[] = { "Error: No module named '", "/python: No module named ",
+					     "/python3: No module named " };
+	const char *end, *name = SAID(outcome, texts, &end);
+	size_t len = 0;
+
+	while (name && name + len < end && len < MODULE_MAX && is_of_name(name[len]))
+		len++;
+	if (len == 0 || name + len == end || !strchr("'\n\\", name[len]))
+		return false;
+	memcpy(name_r, name, len);
+	name_r[len] = '\0';
+	return true;
+}
+
 /* A program that a shell has not found: "sh: 1: NAME: not found", "bash: line 1: NAME: command not
  * found". */
 static bool
@@ -289,6 +308,31 @@ advise_install(const char *module, const char *list, const char *package, bool k
 		 must_be_approved ? " A person has to approve it, which may take a while." : "");
 }
 
+/* A module that brings a missing program, or that another Python lacks. Only one whose package is
+ * certain: the name may be that of a file of the script's own. */
+static bool
+read_indirectly(const struct tool_host *host, const struct outcome *outcome,
+		char name_r[MODULE_MAX + 1])
+{
+	static const char *const programs[] = {
+		"black", "coverage", "flake8", "isort", "mypy", "pylint", "pytest", "ruff", "tox",
+	};
+	char package[MODULE_MAX + 1];
+	bool known;
+
+	if (ran_pip(outcome))
+		return false;
+	if (read_module_of_child(outcome, name_r)) {
+		find_package(host->config, name_r, package, &known);
+		return known;
+	}
+	known = read_program(outcome, name_r);
+	for (size_t i = 0; known && i < sizeof(programs) / sizeof(*programs); i++)
+		if (strcmp(name_r, programs[i]) == 0)
+			return true;
+	return false;
+}
+
 /* Advice about something that is not a module. False: there is none. */
 static bool
 advise_others(const struct tool_host *host, const struct outcome *outcome, bool in_session,
@@ -338,7 +382,7 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 	bool configured, known;
 	struct why why;
 
-	if (!read_missing(outcome, module))
+	if (!read_missing(outcome, module) && !read_indirectly(host, outcome, module))
 		return advise_others(host, outcome, in_session, advice_r);
 	configured = install_is_configured(host->config, &why) == 0;
 	if (is_of_python(module)) {
