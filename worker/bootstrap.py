@@ -475,8 +475,7 @@ def run(script, args, value_max, imports, tell_names, environment, name, variabl
     status, raised, result, told = attempt(
         script, names, value_max, imports, tell_names, environment, variables)
     imported = imported_modules() if environment > 0 or Session.packages else None
-    if not elsewhere_is_empty():
-        tell_elsewhere()
+    tell_elsewhere()
     if end(names):
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, told, refused_imports(),
@@ -752,6 +751,7 @@ def run_cell(number, script, value_max, has_stdin):
     if isinstance(caught, MemoryError):
         forget_frames(caught)
     close_figures()
+    tell_elsewhere()
     if flush_output():
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, None, None, imported,

@@ -77,6 +77,7 @@ BLOCK = re.compile(r"# /// script\r?\n(?:#(?: .*)?\n)*# ///\r?(?:\n|$)")
 
 class Told:
     installs = weakref.WeakSet()  # results of subprocess, which a session keeps for later cells
+    elsewhere = {}  # what files_elsewhere() has found last
 
 
 def has_input():
@@ -439,18 +440,41 @@ def tell_unclosed(text):
                   % (text.count("\n", 0, opened.start()) + 1))
 
 
+def files_elsewhere():
+    """{path: what changes when it is written}, of the files that are neither in /workspace nor
+    scratch of a library."""
+    places, found, left = ["/tmp"], {}, LOOKED_MOST
+    if os.path.realpath(os.environ.get("HOME", "")) == HOME:
+        places.append(os.environ["HOME"])
+    for place in places:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                left -= 1
+                if left < 0:
+                    return found
+                if SCRATCH.match(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    places.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    at = entry.stat(follow_symlinks=False)
+                    found[entry.path] = at.st_mtime_ns, at.st_size
+    return found
+
+
 def tell_elsewhere():
-    """Says which files the script has left where nobody finds them. Nothing, if the script has
-    replaced what this needs."""
-    found = []
+    """Says which files the script has left where nobody finds them, or the cell where only later
+    cells do. Nothing, if the script has replaced what this needs."""
+    if not Told.elsewhere and elsewhere_is_empty():
+        return
     try:
-        for place in "/tmp", os.environ.get("HOME", "/tmp"):
-            with os.scandir(place) as entries:
-                found += (entry.path for entry in entries
-                          if not entry.name.startswith((".", "tmp")) and "." in entry.name
-                          and entry.is_file(follow_symlinks=False))
+        now = files_elsewhere()
+        found = [path for path in now if Told.elsewhere.get(path) != now[path]]
+        Told.elsewhere = now
     except Exception:
-        pass
+        return
     if found:
-        to_stderr("(%s%s: not in /workspace, so lost with the script)\n" % (
-            ", ".join(found[:3]), ", ..." if len(found) > 3 else ""))
+        to_stderr("(%s%s: not in /workspace, so %s)\n" % (
+            ", ".join(found[:3]), ", and %d more" % (len(found) - 3) if len(found) > 3 else "",
+            "only this session has %s, and no answer" % ("it" if len(found) == 1 else "them")
+            if Session.parent else "lost with the script"))

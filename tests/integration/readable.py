@@ -354,6 +354,32 @@ def programs_of_packages_are_modules(ctx):
 
 
 @test
+def files_elsewhere_are_told(ctx):
+    """Files of any name and in any folder below /tmp and the home: after a script they are lost, after a cell only its
+    session has them. Once, and not what libraries leave there."""
+    write = ("import os\nfor name in %r:\n    p = os.path.expanduser(name)\n    os.makedirs(os.path.dirname(p), exist_ok=True)\n"
+             "    _ = open(p, 'w').write(%r)\nNone")
+    with ctx.client() as client:
+        for name in ("~/out/deep/r.txt", "/tmp/report", "/tmp/out/a.csv", "~/model.bin", "/var/tmp/x.md"):
+            text = client.run(write % ([name], "x")).text
+            where = name.replace("~", "/home/python").replace("/var/tmp", "/tmp")
+            assert "(%s: not in /workspace, so lost with the script)" % where in text, text
+        text = client.run(write % (["/tmp/many/%d" % i for i in range(9)], "x")).text
+        assert ", and 6 more: not in /workspace" in text, text
+        scratch = ["~/.cache/x/y", "/tmp/pymp-abcd/x", "/tmp/.hidden", "/tmp/matplotlib-xyz/a.json", "/tmp/pytest-of-python/a/b.txt"]
+        made = "import tempfile\n_ = open(tempfile.mkdtemp() + '/a.txt', 'w')\n_ = open(tempfile.mkstemp('.csv')[1], 'w').write('x')\n"
+        for one in (write % (scratch, "x"), made, "import os\nos.environ['HOME'] = '/workspace'\n_ = open('a.txt', 'w')"):
+            assert "not in /workspace" not in client.run(one).text, client.run(one).text
+        o, text = cell_of(client, write % (["/tmp/a.csv"], "x"))
+        assert "(/tmp/a.csv: not in /workspace, so only this session has it, and no answer)" in text, text
+        for code, told in (("1", ()), (write % (["/tmp/a.csv"], "xyz"), ("/tmp/a.csv",)),
+                           (write % (["~/b"], "x"), ("/home/python/b",)), (made, ()), ("len(open('/tmp/a.csv').read())", ())):
+            text = cell_of(client, code, session=o["session"])[1]
+            equal([p for p in ("/tmp/a.csv", "/home/python/b") if p in text], list(told), text)
+        close(client, o["session"])
+
+
+@test
 def a_message_with_advice_is_said_once(ctx):
     with ctx.client() as client:
         text = client.run("raise ImportError('html' + '99lib is not there:\\nkaleido is needed')").text
