@@ -5,12 +5,14 @@ what other code finds that looks for a file with the cells: inspect, multiproces
 Frozen into the program like worker/bootstrap.py, and run in the same namespace.
 """
 
+import builtins
 import functools
 import importlib
 import io
 import os
 import re
 import sys
+import time
 from importlib.machinery import SourceFileLoader
 from types import FunctionType
 
@@ -56,19 +58,42 @@ def renew_stdin(has_stdin):
 
 # ---- modules whose files have changed --------------------------------------------------
 
+TICK = 0.1  # seconds; at least what passes between two times that a file system tells apart
+
 
 class Source:
-    """A source file, as it was when it was imported."""
+    """A source file, as it was when it was imported. is_new: it may be written again within the same
+    tick of the clock."""
 
     def __init__(self, stats):
         self.stats, self.data = (stats["mtime"], stats["size"]), None
+        self.is_new = abs(time.time() - stats["mtime"]) < TICK
 
     def has_changed(self, path):
         now = os.stat(path)
-        if (now.st_mtime, now.st_size) == self.stats:
+        if (now.st_mtime, now.st_size) == self.stats and not self.is_new:
             return False
         with open(path, "rb") as file:
             return hash(file.read()) != self.data
+
+
+def import_anew(name, globals=None, locals=None, fromlist=(), level=0):
+    """In the place of __import__ once a session has a module in /workspace: what a cell imports is
+    new, also if the same cell has just written it."""
+    if globals is main_module.__dict__ and not level and type(name) is str and is_own(name):
+        reload_changed()
+    return native_import(name, globals, locals, fromlist, level)
+
+
+import_anew.__name__ = import_anew.__qualname__ = "__import__"
+native_import = builtins.__import__
+
+
+def is_own(name):
+    """Is it a module of /workspace, or one that is not there yet?"""
+    module = sys.modules.get(name.partition(".")[0])
+    path = getattr(module, "__file__", None)
+    return module is None or type(path) is str and path.startswith(WORKSPACE + "/")
 
 
 def note_sources():
@@ -80,6 +105,8 @@ def note_sources():
         found = stats(self, path)
         if not path.startswith((sys.prefix + "/", ENVIRONMENT)):
             Session.sources[path] = Source(found)
+        if path.startswith(WORKSPACE + "/") and builtins.__import__ is native_import:
+            builtins.__import__ = import_anew
         return found
 
     def get_data(self, path):
@@ -110,7 +137,7 @@ def changed_modules():
 
 
 def reload_changed():
-    """Called before each cell, and before pytest: imports modules again whose files have changed. New files are found
+    """Called before each cell, before its imports, and before pytest: imports modules again whose files have changed. New files are found
     even if their directory was listed in the same tick of the clock."""
     if not Session.sources:
         return
@@ -133,8 +160,7 @@ def reload_module(name, module):
         importlib.reload(module)
     except Exception as e:
         to_stderr("%s could not be imported again: %s: %s\n" % (name, type(e).__name__, e))
-        Session.sources.pop(module.__file__, None)
-        return False
+        return False  # its source was noted anew, so it is tried again when it has changed
     users = [vars(user) for user in list(sys.modules.values())
              if user is not module and getattr(user, "__file__", None) in Session.sources]
     for names in [main_module.__dict__, *users]:

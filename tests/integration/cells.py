@@ -1063,6 +1063,21 @@ def edited_modules_are_new(ctx):
         o = s.call("m.f()", **file("def f(: return 5\n"), **SOON)
         equal(o.result["repr"], "44", repr(o))
         assert "m could not be imported again: SyntaxError" in o.stderr, o.stderr
+        o = s.call("m.f()", **SOON)
+        equal((o.result["repr"], o.stderr), ("44", ""), "it is told once")
+        o = s.call("m.f()", **file("def f(): return 51\n"), **SOON)
+        equal(o.result["repr"], "51", "a file that is right again is imported again")
+        # What a cell imports is what it has just written, also within one tick of the clock, however it does so.
+        write = "_ = open('m.py', 'w').write('def f(): return %d')\n"
+        o = s.call("found = []\n" + "".join(write % (60 + n) + how + "\nfound += [m.f(), f()]\n" for n, how in enumerate((
+            "import m\nfrom m import f", "from m import f", "import m", "import importlib\nm = importlib.reload(m)\nf = m.f",
+            "import m as other", "def inner():\n    from m import f\n    return f()\ninner()"))) + "found", **SOON)
+        equal(o.result["json"], [60 + n // 2 for n in range(12)], repr(o))
+        o = s.call("_ = open('k/part.py', 'w').write('a = 1')\nfrom k import part\n_ = open('k/part.py', 'w').write('a = 2')\n"
+                   "from k.part import a\na", **SOON)
+        equal(o.result["repr"], "2", repr(o))
+        o = s.call("_ = open('m.py', 'w').write('1 / 0')\nimport m\nm.f()", **SOON)
+        assert o.status == "ok" and "m could not be imported again: ZeroDivisionError" in o.stderr, repr(o)
         # A new module, right after its folder was listed.
         same(s, ("open('n1.py', 'w').write('a = 1')\nimport n1\nn1.a", "1"),
              ("import sys\n[k for k in __import__('os').listdir('.') if 'cache' in k]", "[]"))
