@@ -863,13 +863,56 @@ def errors_are_short(ctx):
         for answer in (client.run(LIBRARIES).text, text_of(call(client, "run_repl", code=LIBRARIES, close=True))):
             equal(answer.count("Object of type Odd is not JSON serializable"), 1, answer)
             equal(answer.count("in own\n"), 1, answer)
-            assert re.search(r"\.\.\. \d+ frames of libraries \.\.\.\n  File \"/\S+\", line \d+, in default\n", answer), answer
+            assert re.search(r"\n  File \"/\S+\", line \d+, in default \(the last of \d+ frames of libraries\)\n\S", answer), answer
             equal(answer.count("/json/"), 1, answer)
         o = client.run(LIBRARIES)
         assert o.structured["stderr"].count("/json/") > 3, "programs get all of it"
         text = client.run("print('  File \"/x\", line 1\\n  File \"/y\", line 2')").text
         assert "/x" in text and "/y" in text, "what a script prints is left as it is"
 
+
+
+# Frames of a library whose statements have several lines, and one that calls itself.
+STATEMENTS = """import linecache
+text = \'\'\'def outer(f):
+    return inner(
+        f,
+
+        "a string of many",
+        n=3,
+    )
+def inner(f, text, n):
+    if n:
+        return inner(
+            f,
+            text, n - 1)
+    return (f() +
+            len(
+                text))
+def deep(n):
+    return deep(n - 1) + 1
+\'\'\'
+at = '/usr/lib/library/made.py'
+linecache.cache[at] = len(text), None, text.splitlines(True), at
+exec(compile(text, at, 'exec'))
+def own():
+    return 1 / 0
+"""
+
+
+@test
+def a_library_costs_one_line(ctx):
+    """Whatever its statements look like: with lines of marks, of several lines, and repeated."""
+    with ctx.client() as client:
+        for code, want in (("outer(own)", "in inner (the last of 5 frames of libraries)"), ("inner(own, 2, 0)", "in inner"),
+                           ("deep(1)", "in deep (the last of ")):
+            for text in (client.run(STATEMENTS + code).text,
+                         text_of(call(client, "run_repl", code=STATEMENTS + code, close=True))):
+                shown = text[text.index("Traceback"):].split("\n")
+                found = [line for line in shown if "/made.py" in line]
+                assert len(found) == 1 and want in found[0], text
+                for word in ("a string of", "text, n - 1", "return inner", "deep(n - 1)", "Previous line"):
+                    assert word not in text, text
 
 
 @test

@@ -181,7 +181,8 @@ is_of_library(const struct line *line)
 	return true;
 }
 
-/* The end of the frame that begins here: its further lines are indented by four blanks. */
+/* The end of the frame that begins here: its further lines are indented by four blanks, and may be
+ * many; and the line that says how often it comes. */
 static const char *
 frame_end(const struct line *first, const char *end)
 {
@@ -190,18 +191,18 @@ frame_end(const struct line *first, const char *end)
 	while (at < end) {
 		const struct line line = line_at(at, end);
 
-		if (!line_starts(&line, "    "))
+		if (!line_starts(&line, "    ") && !line_starts(&line, "  [Previous line "))
 			break;
 		at = line.end;
 	}
 	return at;
 }
 
-/* Writes the frames of a library that follow each other: the last one, and how many come before. */
+/* Writes the frames of a library that follow each other as one line: where the last one is. */
 static const char *
 write_library_frames(FILE *to, const char *at, const char *end)
 {
-	const char *last = at;
+	struct line last = line_at(at, end);
 	unsigned int n = 0;
 
 	while (at < end) {
@@ -209,13 +210,15 @@ write_library_frames(FILE *to, const char *at, const char *end)
 
 		if (!line_starts(&line, FRAME) || !is_of_library(&line))
 			break;
-		last = at;
+		last = line;
 		at = frame_end(&line, end);
 		n++;
 	}
-	if (n > 1)
-		fprintf(to, "  ... %u frame%s of libraries ...\n", n - 1, n > 2 ? "s" : "");
-	fwrite(last, 1, (size_t)(at - last), to);
+	if (n > 1 && last.end[-1] == '\n')
+		fprintf(to, "%.*s (the last of %u frames of libraries)\n",
+			(int)(last.end - 1 - last.at), last.at, n);
+	else
+		fwrite(last.at, 1, (size_t)(last.end - last.at), to);
 	return at;
 }
 
