@@ -900,16 +900,18 @@ def files_are_put_there(ctx):
     files = [{"path": "in.csv", "text": "a,b\n\u00e9,2\n"},
              {"path": "deep/er/raw.bin", "base64": base64.b64encode(bytes(range(256)) * 1000).decode()},
              {"path": "deep/empty", "text": ""}, {"path": "nul", "text": "a\0b"},
-             {"path": "/workspace/named/whole.txt", "text": "as models know it"}]
+             {"path": "/workspace/named/whole.txt", "text": "as models know it"},
+             {"path": "/mnt/data/named/else.txt", "text": "as others know it"}]
     with ctx.client() as client:
         o = well(client.run("import os\nprint(open('in.csv').read(), end='')\n"
                             "print(open('deep/er/raw.bin', 'rb').read() == bytes(range(256)) * 1000)\n"
                             "print(os.stat('in.csv').st_uid == os.getuid(), os.path.getsize('deep/empty'))\n"
-                            "print(open('named/whole.txt').read())\n"
+                            "print(open('named/whole.txt').read(), open('/mnt/data/named/else.txt').read())\n"
+                            "print(open('/workspace/named/else.txt').read())\n"
                             "open('in.csv', 'a').write('more')\nos.remove('nul')\nos.remove('deep/empty')",
                             files=files))
-        equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\nas models know it\n")
-        equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv", "named/whole.txt"])
+        equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\nas models know it as others know it\nas others know it\n")
+        equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv", "named/else.txt", "named/whole.txt"])
         equal([b["name"] for b in blocks(o, "resource_link")], ["in.csv"], "the other is as it was sent")
         equal(client.run("import os\nos.listdir()", files=[]).result["json"], ["script.py"],
               "nothing stays")
@@ -1050,6 +1052,8 @@ def wrong_files_are_refused_by_name(ctx):
         ([{"path": "./x", "text": ""}], "path may not have . or .."),
         ([{"path": "/etc/passwd", "text": ""}], "path is absolute"),
         ([{"path": "/workspace", "text": ""}], "path is absolute"),
+        ([{"path": "/mnt/data/", "text": ""}], "path is absolute"),
+        ([{"path": "/mnt/data/../../etc/x", "text": ""}], "path may not have . or .. in it"),
         ([{"path": "/workspace/../x", "text": ""}], "path may not have . or .. in it"),
         ([{"path": "/workspace//etc/x", "text": ""}], "path is absolute"),
         ([{"path": "", "text": ""}], "path is empty"),

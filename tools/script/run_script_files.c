@@ -31,15 +31,19 @@ refuse_content(struct why *why_r, size_t i, size_t most)
 
 /* ---- paths ---- */
 
-/* The bytes before a path below /workspace, by which models know the files of a script. */
+/* The bytes before a path below /workspace, by its names in a jail, of which models know the files
+ * of a script. */
 static size_t
 root_len(const json_t *path)
 {
-	static const char root[] = "/workspace/";
-	const size_t len = sizeof(root) - 1;
+	static const char *const roots[] = { "/workspace/", "/mnt/data/" };
+	size_t len = 0;
 
-	return json_string_length(path) > len &&
-	       memcmp(json_string_value(path), root, len) == 0 ? len : 0;
+	for (size_t i = 0; len == 0 && i < sizeof(roots) / sizeof(*roots); i++)
+		if (json_string_length(path) > strlen(roots[i]) &&
+		    memcmp(json_string_value(path), roots[i], strlen(roots[i])) == 0)
+			len = strlen(roots[i]);
+	return len;
 }
 
 static const char *
