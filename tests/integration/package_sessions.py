@@ -3,6 +3,7 @@
 """Packages in sessions: install_package for an existing one, and dependencies of a new one."""
 
 import os
+import re
 import sys
 
 from harness import FEW_MODULES, SOMEBODY, equal, main, test
@@ -60,6 +61,34 @@ def the_next_cell_has_them(ctx):
         equal(mounted, [])
         for one in (s, branch["session"], other):
             cell(client, session=one, close=True)
+
+
+@test
+def what_is_there_is_not_asked_for(ctx):
+    """Not in the machine's packages, and not in the session's: the index is not asked. It is for a version that is not there."""
+    with Index() as source, new_store() as store, ctx.private(config(source.url, store)) as service, \
+            ctx.client(path=service.socket) as client:
+        source.add("alpha", "1.0")
+        source.add("gamma", "2.0")
+        s = cell(client, "1")["session"]
+        equal(install(client, "alpha", session=s)["status"], "ok")
+        before = source.requests()
+        for arguments in ({}, {"session": s}):
+            answer = install(client, "pip", **arguments)
+            equal((answer["status"], answer["packages"]), ("ok", []), answer)
+            assert re.fullmatch(r"already there, so nothing was installed: pip \d[\w.]*(, alpha 1.0)?", answer["message"]), answer
+            equal(install(client, "Pip>=1", "pip<999; python_version > '3'", **arguments)["status"], "ok")
+        answer = install(client, "alpha>=1", "pip", session=s)
+        equal(answer["status"], "ok", answer)
+        assert answer["message"].startswith("already there, so nothing was installed: alpha 1.0, pip "), answer
+        equal(value(client, s, "import alpha\nalpha.VERSION"), "1.0")
+        equal(source.requests(), before)
+        for arguments in ({}, {"session": s}):
+            for packages in ["pip>=999"], ["pip", "gamma"]:
+                refused(install(client, *packages, **arguments), "could not be resolved")
+        assert source.requests() != before
+        refused(install(client, "alpha<1", session=s), "the session has alpha 1.0 already")
+        cell(client, session=s, close=True)
 
 
 @test

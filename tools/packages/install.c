@@ -15,6 +15,7 @@
 
 #include <event2/event.h>
 
+#include "base/member.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -25,6 +26,7 @@
 #include "policy/config.h"
 #include "policy/packages.h"
 #include "policy/rules.h"
+#include "policy/version.h"
 #include "tools/packages/collect.h"
 #include "tools/packages/consent.h"
 #include "tools/packages/program.h"
@@ -68,6 +70,7 @@ free_install(struct install *install)
 	event_free(install->begin);
 	install_build_done(install);
 	json_decref(install->requirements);
+	json_decref(install->has);
 	json_decref(install->indexes);
 	json_decref(install->urls);
 	json_decref(install->links);
@@ -381,11 +384,66 @@ find_set(struct install *install, const json_t *environment)
 	return store_find(install->host.config->packages.store, install->request, install->name);
 }
 
+/* The version that satisfies a requirement: in the session's set, or else in the profile; NULL:
+ * there is none. Extras of a package in the set are not known. */
+static const char *
+version_there(const struct install *install, const json_t *environment, const char *text)
+{
+	const char *version = NULL;
+	struct requirement asked;
+	const json_t *package;
+	bool contained = true;
+
+	if (requirement_read(text, strlen(text), &asked) < 0)
+		return NULL;
+	package = set_find(install->has, asked.name);
+	if (!package && environment_satisfies(environment, &asked))
+		package = json_object_get(json_object_get(environment, "packages"), asked.name);
+	else if (package && (*asked.extras || asked.url ||
+			     (*asked.specifiers &&
+			      specifiers_check(asked.specifiers, strlen(asked.specifiers),
+					       member_text(package, "version"), &contained) < 0)))
+		contained = false;
+	if (package && contained)
+		version = member_text(package, "version");
+	requirement_done(&asked);
+	return version;
+}
+
+/* Ends the installation if all that was asked for is there. False: it is not. */
+static bool
+install_is_there(struct install *install, const json_t *environment)
+{
+	struct install_result result = { .status = INSTALL_OK };
+	char message[1000] = "already there, so nothing was installed:";
+	size_t i, len = strlen(message);
+	const json_t *text;
+
+	if (install->fills)
+		return false;
+	json_array_foreach(install->requirements, i, text) {
+		const char *asked = json_string_value(text);
+		const char *version = version_there(install, environment, asked);
+
+		if (!version)
+			return false;
+		if (len < sizeof(message))
+			len += (size_t)snprintf(message + len, sizeof(message) - len,
+						"%s %.*s %s", i ? "," : "",
+						(int)strcspn(asked, " ;[<>=!~"), asked, version);
+	}
+	result.message = message;
+	install_finish(install, &result);
+	return true;
+}
+
 static void
 install_look_up(struct install *install, const json_t *environment)
 {
 	json_t *manifest;
 
+	if (install_is_there(install, environment))
+		return;
 	install->platform = set_platform(environment);
 	install->python = xstrdup(json_string_value(json_object_get(environment, "program")));
 	manifest = find_set(install, NULL);
@@ -481,6 +539,7 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	install->arg = arg;
 	install->profile = request->profile;
 	install->fills = request->fills;
+	install->has = json_incref((json_t *)request->has);
 	install->reason = request->reason ? xstrdup(request->reason) : NULL;
 	install->requirements = json_incref((json_t *)request->requirements);
 	install->indexes = xalloc_check(json_pack("[s]", host->config->packages.index));

@@ -33,7 +33,8 @@ struct install_result {
 	const char *message;		/* for people; may quote the installer */
 	const json_t *packages;		/* a set (set.h); NULL: not known */
 	const json_t *advisories;	/* about these (consent_advisories); NULL: none */
-	const char *environment;	/* with INSTALL_OK: its name in the store */
+	const char *environment;	/* with INSTALL_OK: its name in the store; NULL: all of it
+					 * was there already, and nothing has been made */
 	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
 	const char *job;		/* the job that waits for the approval; NULL: none does */
 	/* With INSTALL_ERROR: the outcome of a worker that ended abnormally; NULL: none did. */
@@ -44,6 +45,7 @@ struct install_request {
 	const json_t *requirements;	/* texts of set_requirement */
 	const char *profile;		/* as environment_profile gave it */
 	const char *reason;		/* a client's words; NULL: none */
+	const json_t *has;		/* the set of the session that asks; NULL: there is none */
 	bool fills;			/* the set only has what the profile lacks: a package of the
 					 * profile that satisfies a dependency is not installed */
 };

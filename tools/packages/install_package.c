@@ -48,6 +48,7 @@ static LIST_HEAD(, tool_run) jobs = LIST_HEAD_INITIALIZER(jobs);
 struct arguments {
 	json_t *packages;		/* texts of set_requirement */
 	const char *session, *profile, *reason;	/* NULL: not given */
+	const json_t *has;		/* the set of the session; NULL: it has none */
 };
 
 /* ---- the answer ---- */
@@ -157,6 +158,7 @@ look_at_session(const struct tool_host *host, struct arguments *arguments,
 		struct why *why_r)
 {
 	const struct repl_session *session;
+	const struct repl_packages *has;
 	const char *profile;
 	json_t *list;
 	int r;
@@ -174,6 +176,8 @@ look_at_session(const struct tool_host *host, struct arguments *arguments,
 		return why_say(why_r, -EINVAL, "profile", "profile: the session has %s",
 			       profile);
 	arguments->profile = profile;
+	has = repl_session_packages(session);
+	arguments->has = has ? has->set : NULL;
 	r = delivery_requirements(session, arguments->packages, &list, why_r);
 	if (r < 0)
 		return r;
@@ -224,7 +228,7 @@ on_done(void *arg, const struct install_result *result)
 	struct tool_host host = run->host;
 
 	run->install = NULL;
-	if (run->session && result->status == INSTALL_OK) {
+	if (run->session && result->environment) {
 		const struct repl_packages packages = { result->environment, result->packages };
 		struct why why = { .field = "" };
 
@@ -257,6 +261,7 @@ package_begin(struct tool_run *run, const json_t *json, struct why *why_r)
 	if (r == 0) {
 		run->session = arguments.session ? xstrdup(arguments.session) : NULL;
 		request.requirements = arguments.packages;
+		request.has = arguments.has;
 		request.reason = arguments.reason;
 		r = install_start(&run->host, &request, on_done, run, &run->install, why_r);
 	}

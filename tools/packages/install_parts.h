@@ -34,6 +34,7 @@ struct install {
 	json_t *urls;			/* of direct references */
 	char *reason;
 	bool fills;			/* as in the request */
+	json_t *has;
 	struct consent *consent;	/* NULL: no consent is needed */
 	const struct approval *approval;	/* valid while it is asked for */
 	const char *profile;
