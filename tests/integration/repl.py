@@ -1014,11 +1014,12 @@ def sessions_are_capped(ctx):
         many[1].well("1", memory_mb=200)
         many[2] = many[1].branch("2")
         refused(Session(client).call("1", memory_mb=16), "session_limit",
-                "3 sessions of yours, and 3 are allowed")
+                "3 sessions of yours, and 3 are allowed: close one (%s was used longest ago)" % many[0].handle)
         refused(many[0].call(branch=True), "session_limit")
         equal(many[0].value("7"), "7")
         many[2].well(close=True)
-        refused(Session(client).call("1", memory_mb=16), "session_limit", "416 MiB")
+        refused(Session(client).call("1", memory_mb=16), "session_limit", "416 MiB",
+                "close one (%s was used longest ago)" % many[1].handle)
         many[0].well("1", reset=True, memory_mb=100)
         many[2] = Session(client)
         many[2].well("1", memory_mb=100)

@@ -1230,6 +1230,8 @@ def files_are_kept_as_long_as_configured(ctx):
             except RpcError:
                 return True
         until("the file is gone", is_gone)
+        late = client.run("1", files=[{"path": "a", "uri": o.structured["files"][0]["uri"]}])
+        assert late.refused and "kept for some minutes, and a session has its own in /workspace" in late.text, late.text
 
 
 @test(private=True)

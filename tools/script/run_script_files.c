@@ -239,7 +239,9 @@ resolve_uri(const struct run_script_files *files, size_t i, const struct tenant 
 		item->uri = uri;
 		return 0;
 	}
-	return script_files_refuse(why_r, i, "there is no file to be read at its uri (any more)");
+	return script_files_refuse(why_r, i, "there is no file at its uri (any more): an answer's files "
+				   "are kept for some minutes, and a session has its own in "
+				   "/workspace");
 }
 
 int

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +23,7 @@
 #include "policy/config.h"
 
 #define MIB (1024 * 1024)
+#define IDLE_BYTES 128		/* bytes of a clause about a session */
 #define ENDED_MAX 4096		/* sessions that have ended and whose end is told */
 #define ENDED_OF_ONE_MAX 64	/* the same, of one principal */
 
@@ -457,6 +459,23 @@ repl_session_close(struct repl_turn *turn)
 
 /* ---- new ones ---- */
 
+/* The session that nobody has used for the longest time, for a message: "r-... was used longest ago";
+ * "": there is none. */
+static const char *
+name_idle(const struct repl_account *account, char text_r[IDLE_BYTES])
+{
+	const struct repl_session *session, *idle = NULL;
+
+	if (account)
+		TAILQ_FOREACH(session, &account->sessions, link)
+			if (!session->holder && (!idle || session->used_ms < idle->used_ms))
+				idle = session;
+	*text_r = '\0';
+	if (idle)
+		snprintf(text_r, IDLE_BYTES, " (%.64s was used longest ago)", idle->handle);
+	return text_r;
+}
+
 /* May the tenant have so many more sessions, and sessions of the engine with limits of so many more
  * bytes together? memory_more: may be negative; 0: they get no more. */
 static int
@@ -467,16 +486,18 @@ check_caps(const struct tool_host *host, size_t more, uint64_t memory_more, stru
 	uint64_t memory = memory_more + (account ? account->memory_bytes : 0);
 	unsigned int max = host->config->repl.sessions_max;
 	size_t n = account ? account->n_sessions : 0;
+	char idle[IDLE_BYTES];
 
 	if (more > 0 && n + more > max)
 		return why_say(why_r, -ENOSPC, "session",
-			       "there are %zu sessions of yours, and %u are allowed: close one, or "
-			       "go on in it; check_environment lists them", n, max);
+			       "there are %zu sessions of yours, and %u are allowed: close one%s, or "
+			       "go on in it; check_environment lists them", n, max,
+			       name_idle(account, idle));
 	return memory_more == 0 || memory <= total ? 0
 		: why_say(why_r, -ENOSPC, "memory_mb",
 			  "with this one the memory limits of your sessions would add up to "
-			  "%" PRIu64 " MiB, and %" PRIu64 " are allowed: close one, or ask "
-			  "for less memory_mb", memory / MIB, total / MIB);
+			  "%" PRIu64 " MiB, and %" PRIu64 " are allowed: close one%s, or ask "
+			  "for less memory_mb", memory / MIB, total / MIB, name_idle(account, idle));
 }
 
 static int
