@@ -16,6 +16,7 @@ import io
 import os
 import struct
 import sys
+import warnings
 
 PNG, JPEG, SVG, HTML, MARKDOWN, PLAIN, JSON = range(7)  # enum display_kind
 OTHER = -1  # a picture in another format, which is sent as PNG
@@ -149,8 +150,13 @@ def take_bundle(forms, got, notes):
 
 
 def picture_of(figure):
+    """Draws a figure. What it warns of is told in each cell, and without a place, which is here."""
     out = io.BytesIO()
-    figure.savefig(out, format="png")
+    globals().pop("__warningregistry__", None)
+    with warnings.catch_warnings(record=True) as found:
+        figure.savefig(out, format="png")
+    for text in dict.fromkeys("%s: %s\n" % (one.category.__name__, one.message) for one in found):
+        to_stderr(text)
     return out.getvalue()
 
 

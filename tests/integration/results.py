@@ -934,6 +934,21 @@ def cells(client):
 
 
 @test
+def warnings_of_figures_name_no_worker(ctx):
+    """In each cell once, and without a place: the figure is drawn after the script."""
+    code = ("import warnings\nimport matplotlib.pyplot as plt\nfig = plt.figure()\ndraw = fig.savefig\ndef savefig(*a, **k):\n"
+            "    for _ in range(2): warnings.warn('a glyph is missing', stacklevel=2)\n    draw(*a, **k)\nfig.savefig = savefig\nNone")
+    with ctx.client() as client, cells(client) as cell:
+        first = client.run(code, ctx.seconds(60), timeout_seconds=60)
+        if first.status != "ok":
+            raise Skip("matplotlib is not installed", missing=True)
+        for o in (first, cell(code, timeout_seconds=60), cell(code)):
+            equal((o.stderr, len(o.structured["displays"])), ("UserWarning: a glyph is missing\n", 1), repr(o))
+        o = cell("warnings.simplefilter('ignore')\n" + code)
+        equal(o.stderr, "", "as the script wants it")
+
+
+@test
 def what_was_sent_is_no_link(ctx):
     """Unless it was changed; also within the tick of the clock in which it was written. Programs have it in the list."""
     def left(o):
