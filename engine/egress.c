@@ -101,8 +101,9 @@ egress_on_down(void *arg)
 	egress_on_ending(e);
 	if (e->unused)
 		return;
-	log_line(LOG_WARNING, c->has_served ? "egress-lost" : "egress-failed", "text=%s",
-		 log_quote(&quoted, c->text, strlen(c->text)));
+	if (child_is_told(c))
+		log_line(LOG_WARNING, c->has_served ? "egress-lost" : "egress-failed", "text=%s",
+			 log_quote(&quoted, c->text, strlen(c->text)));
 	if (e->renews)
 		return;
 	/* A process that has served is restarted with a delay, too: a connection may have made it

@@ -57,8 +57,9 @@ keeper_on_down(void *arg)
 	struct child *c = &k->child;
 	struct log_quoted quoted;
 
-	log_line(LOG_WARNING, c->has_served ? "keeper-lost" : "keeper-failed", "text=%s",
-		 log_quote(&quoted, c->text, strlen(c->text)));
+	if (child_is_told(c))
+		log_line(LOG_WARNING, c->has_served ? "keeper-lost" : "keeper-failed", "text=%s",
+			 log_quote(&quoted, c->text, strlen(c->text)));
 	child_arm(c, c->has_served ? 0 : child_backoff_ms(c));
 }
 

@@ -445,8 +445,9 @@ upstream_on_down(void *arg)
 	struct child *c = &u->child;
 	struct log_quoted quoted;
 
-	log_line(LOG_WARNING, c->has_served ? "tools-lost" : "tools-failed", "text=%s",
-		 log_quote(&quoted, c->text, strlen(c->text)));
+	if (child_is_told(c))
+		log_line(LOG_WARNING, c->has_served ? "tools-lost" : "tools-failed", "text=%s",
+			 log_quote(&quoted, c->text, strlen(c->text)));
 	for (uint32_t i = 0; i < u->n_servers; i++) {
 		upstream_set_state(&u->server[i], TOOL_SERVER_DOWN, c->text, strlen(c->text));
 		drop_next(&u->server[i]);

@@ -24,7 +24,7 @@
 
 #define START_SECONDS 30
 #define LEARN_SECONDS 300	/* more than worker/learned.py takes for trials; nobody waits */
-#define LAUNCHER_TRIES 4	/* so often calls wait until a lost launcher is there again */
+#define LAUNCHER_TRIES 30	/* so often calls wait until a lost launcher is there again */
 #define STALE_LOOK_MS 1000	/* how often a stale process is looked at: it is renewed once its
 				 * predecessor has ended */
 #define WRITER_MAX (2 * FRAME_MAX)
@@ -139,6 +139,8 @@ log_failure(const struct process *p, const char *event)
 {
 	struct log_quoted quoted;
 
+	if (!child_is_told(&p->child))
+		return;
 	log_line(LOG_WARNING, event, "profile=%s text=%s", p->zygote->options.profile->name,
 		 log_quote(&quoted, p->child.text, strlen(p->child.text)));
 }
@@ -159,7 +161,7 @@ on_now_down(struct process *p)
 		child_arm(c, c->has_served ? 0 : child_backoff_ms(c));
 	if (c->has_served)
 		watcher->on_lost(watcher->arg, p->generation);
-	else if (c->error != -ENOTCONN || c->failed_starts > LAUNCHER_TRIES)
+	else if (c->error != -ENOTCONN || c->lost_orders > LAUNCHER_TRIES)
 		watcher->on_failed(watcher->arg, c->error, c->text);
 }
 
@@ -558,7 +560,8 @@ zygote_trouble(const struct zygote *z)
 {
 	const struct child *c = &z->now->child;
 
-	return c->failed_starts > 0 && c->state == CHILD_DOWN ? c->text : NULL;
+	return (c->failed_starts > 0 || c->lost_orders > LAUNCHER_TRIES) &&
+	       c->state == CHILD_DOWN ? c->text : NULL;
 }
 
 const char *

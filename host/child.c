@@ -18,6 +18,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/watched.h"
@@ -25,6 +26,8 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
+#define SERVED_MS 10000		/* a process that has served this long was not lost because of its
+				 * start, or of what it met at once */
 #define BEAT_MS 500		/* between looks at a child that was sent something */
 #define BEAT_USED_MS 1000	/* if it answered the last time, but is used */
 
@@ -77,10 +80,24 @@ child_arm(struct child *c, uint32_t ms)
 uint32_t
 child_backoff_ms(struct child *c)
 {
-	uint32_t ms = BACKOFF_FIRST_MS << (c->failed_starts < 10 ? c->failed_starts : 10);
+	uint32_t ms;
 
+	/* The launcher, which is made again soon, was away. */
+	if (c->error == -ENOTCONN) {
+		c->lost_orders++;
+		return BACKOFF_FIRST_MS;
+	}
+	if (c->has_served && clock_ms() - c->ready_ms >= SERVED_MS)
+		c->failed_starts = 0;
+	ms = BACKOFF_FIRST_MS << (c->failed_starts < 10 ? c->failed_starts : 10);
 	c->failed_starts++;
 	return ms < BACKOFF_MOST_MS ? ms : BACKOFF_MOST_MS;
+}
+
+bool
+child_is_told(const struct child *c)
+{
+	return c->error != -ENOTCONN || (c->lost_orders & (c->lost_orders + 1)) == 0;
 }
 
 bool
@@ -489,6 +506,8 @@ child_is_ready(struct child *c)
 {
 	child_set_state(c, CHILD_SERVING);
 	c->has_served = true;
+	c->ready_ms = clock_ms();
+	c->lost_orders = 0;
 	c->text[0] = '\0';
 	event_del(&c->timer);
 	if (c->was_sent)

@@ -75,7 +75,9 @@ struct child {
 	bool has_served;		/* child_is_ready was called since the last child_start */
 	bool lost;			/* its socket was closed or broken, so it has ended or is
 					 * being ended */
-	unsigned int failed_starts;	/* for child_backoff_ms; only the owner resets it */
+	unsigned int failed_starts;	/* for child_backoff_ms; the owner resets it, too */
+	unsigned int lost_orders;	/* starts that found no launcher, since it served */
+	uint64_t ready_ms;		/* when it began to serve */
 	int error;			/* negative errno; with text */
 	char text[1200];		/* why it does not run; "": no reason yet */
 	struct launch launch;		/* empty while the launcher has not answered */
@@ -130,8 +132,14 @@ int child_expect(struct child *child, size_t n);
 /* Makes on_due be called after this time. Not to be called while the child starts or ends. */
 void child_arm(struct child *child, uint32_t ms);
 
-/* The time to wait before the next start; it doubles with each call. */
+/* The time to wait before the next start, after an end. It doubles from 100 ms to a minute, so that
+ * what ends at once, again and again, does not use up the machine. After an end that came late it
+ * begins anew, and it stays as it is while there is no launcher. */
 uint32_t child_backoff_ms(struct child *child);
+
+/* Is this end worth a line in the log? Starts without a launcher are told after 1, 2, 4, 8 ... of
+ * them. To be called before child_backoff_ms. */
+bool child_is_told(const struct child *child);
 
 /* Notes why the child does not run. Only the first reason is kept: later ones are consequences. */
 void child_note(struct child *child, int error, const char *format, ...)

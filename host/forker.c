@@ -21,7 +21,7 @@
 #define FORKERS 2
 #define PATIENCE_MS 2000	/* for one fork; then the fork server counts as lost */
 #define PAUSE_FIRST_MS 50	/* before the second try to make a helper; it doubles */
-#define PAUSE_MOST_MS 3000
+#define PAUSE_MOST_MS 2000	/* a stopped one is seen after two seconds, and five are promised */
 #define MADE_FDS 2		/* of an answer */
 #define LIVED_MS 10000		/* a helper that lived so long was not lost because of its start */
 

@@ -23,6 +23,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "engine/zygote.h"
 #include "host/child.h"
@@ -45,6 +46,7 @@ static struct start {
 static size_t n_started;
 static const char *packages = "";	/* what zygotes say that is installed */
 static struct event_base *base;
+static unsigned int away;	/* so many orders find no launcher */
 
 void
 launch_init(struct launch *launch)
@@ -91,6 +93,11 @@ launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int pr
 	(void)profile;
 	(void)order;
 	assert_int_equal(kind, LAUNCH_ZYGOTE);
+	if (away > 0) {
+		away--;
+		on_launched(arg, -ENOTCONN, "ask the launcher, which is away", NULL);
+		return;
+	}
 	assert_true(n_started < STARTS_MAX);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
@@ -410,6 +417,42 @@ one_that_fails_says_why(void **state)
 	assert_string_equal(heard.failure, "a wall: Operation not permitted");
 }
 
+/* A launcher is made again in a second or two. The pauses until then do not grow. */
+static void
+a_launcher_that_is_away_is_not_waited_for_longer(void **state)
+{
+	uint64_t begin_ms = clock_ms();
+
+	(void)state;
+	away = 12;
+	UNTIL(n_started == 1);
+	assert_int_equal(away, 0);
+	assert_int_equal(heard.failed, 0);
+	assert_null(zygote_trouble(zygote));
+	assert_true(clock_ms() - begin_ms < 30000);
+}
+
+static void
+pauses_grow_only_after_early_ends(void **state)
+{
+	struct child c = { .error = -ECHILD };
+	uint32_t ms = 0;
+
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		uint32_t next_ms = child_backoff_ms(&c);
+
+		assert_true(next_ms >= ms);
+		ms = next_ms;
+		c.has_served = true;
+		c.ready_ms = clock_ms();
+	}
+	assert_true(ms >= 30000);
+	c.ready_ms -= 15000;
+	assert_true(child_backoff_ms(&c) <= 100);
+	assert_true(child_backoff_ms(&c) <= 100);
+}
+
 static void
 names_are_names(void **state)
 {
@@ -726,6 +769,8 @@ main(void)
 		ZYGOTE(one_that_has_made_no_worker_is_kept),
 		ZYGOTE(names_are_names),
 		ZYGOTE(one_that_fails_says_why),
+		ZYGOTE(a_launcher_that_is_away_is_not_waited_for_longer),
+		ZYGOTE(pauses_grow_only_after_early_ends),
 		ZYGOTE(a_successor_that_fails_is_nobodys_trouble),
 		ZYGOTE(a_successor_takes_the_place_of_one_that_is_lost),
 		ZYGOTE(what_a_replaced_one_owes_is_told_when_it_is_lost),
