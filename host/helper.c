@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "base/xalloc.h"
 
 #define SOCKET_FD (STDERR_FILENO + 1)	/* the helper's socket, where nothing else is kept */
+#define REAP_MS 3000			/* in which a killed process has to end */
 #define LEASES 4			/* processes of one kind at a time; more than two only while
 					 * one that was killed has not ended yet */
 
@@ -200,13 +202,19 @@ helper_fork(struct helper *helper, enum helper_kind kind)
 	return helper->pidfd < 0 ? -errno : 0;
 }
 
+/* A process that could not be killed, or that the kernel holds, must not hold the supervisor. */
 static void
 reap(int pidfd)
 {
-	siginfo_t info;
+	const uint64_t end_ms = clock_ms() + REAP_MS;
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+	siginfo_t info = { 0 };
 
-	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) < 0 && errno == EINTR)
-		;
+	for (uint64_t now_ms = clock_ms(); now_ms < end_ms; now_ms = clock_ms())
+		if (poll(&ended, 1, (int)(end_ms - now_ms)) > 0)
+			break;
+	if (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+		log_line(LOG_ERR, "helper-stays", "text=\"a helper was killed, and has not ended\"");
 }
 
 /* Kills the process and forgets it. Its pidfd, which the caller closes; -1: there is no process. */
