@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of other services than MCP, unmodified and pinned (doors/package-lock.json), against
-the gateway: JupyterLab's client of kernels, three versions of E2B's SDK, and its code interpreter.
+"""Clients of other services than MCP, unmodified and pinned (package-lock.json of doors/ and librechat/),
+against the gateway: JupyterLab's client of kernels, three versions of E2B's SDK, its code interpreter,
+and LibreChat's client of its Code API, which is large and a part of its own.
 Older code interpreters take no address: they go to https://49999-ID.DOMAIN alone."""
 
 import json
@@ -34,12 +35,20 @@ def run_client(tools, directory, *argv):
     return steps
 
 
-def run(build, tools, out, report, wanted):
-    directory = os.path.join(out, "doors")
-    shutil.copytree(os.path.join(HERE, "doors"), directory)
+def clients_of(part, url):
+    """name -> its command, of the clients in this folder."""
+    if part == "librechat":
+        return {"librechat": ["librechat.mjs", url, KEY]}
+    return {"jupyterlab": ["jupyter.mjs", url, KEY],
+            **{"e2b " + version: ["e2b.mjs", url, *packages] for version, packages in SDKS.items()}}
+
+
+def run(build, tools, out, report, wanted, part):
+    directory = os.path.join(out, part)
+    shutil.copytree(os.path.join(HERE, part), directory)
     os.symlink(tools.modules, os.path.join(directory, "node_modules"))
     os.environ["MCP_BUILD"] = os.path.abspath(build)
-    place = os.path.join(out, "doors.sock")
+    place = os.path.join(out, part + ".sock")
     try:
         with fuse.place() as store:
             service = Supervisor(build, CONFIG % store, ["--http-socket", place],
@@ -49,10 +58,7 @@ def run(build, tools, out, report, wanted):
                 if os.getuid() == 0:
                     os.chmod(place, 0o666)
                 with doors_suite.gateway_on(place, token=KEY) as gateway:
-                    clients = {"jupyterlab": ["jupyter.mjs", gateway.url, KEY]}
-                    for version, packages in SDKS.items():
-                        clients["e2b " + version] = ["e2b.mjs", gateway.url, *packages]
-                    for name, argv in clients.items():
+                    for name, argv in clients_of(part, gateway.url).items():
                         if not wanted.search(name):
                             continue
                         for step, error in run_client(tools, directory, *argv).items():
