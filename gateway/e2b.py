@@ -307,6 +307,7 @@ def inside(request, signed=None, traffic=False):
     if not sandbox or not (presented(request, sandbox, traffic) or (
             signed and sandbox.signed(*signed, request.query))):
         raise web.HTTPBadGateway(text=GONE)
+    request["tenant"] = sandbox.tenant
     if sandbox.paused:
         if not sandbox.resumes:
             raise web.HTTPBadGateway(text=GONE)

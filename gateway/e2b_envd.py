@@ -14,7 +14,8 @@ from aiohttp import web
 
 import e2b_jail
 from calls import ServiceError
-from server import field, json_body
+from kernel import rest_of
+from server import body_pieces, field, json_body, refuse_packed, whole_body
 
 PROCESSES_MAX = 32		# of one sandbox
 RUN_SECONDS_MAX = 600		# of one command
@@ -58,7 +59,7 @@ class Process:
         self.script = e2b_jail.command(control=self.control, stdin=config["stdin"],
                                        pty=config["pty"], **self.config)
         self.seconds, self.late, self.killed = min(seconds, RUN_SECONDS_MAX), False, False
-        self.readers, self.turn = [], asyncio.Lock()
+        self.readers, self.turn, self.printed = [], asyncio.Lock(), ""
         self.task = asyncio.ensure_future(self.run())
 
     def put(self, event):
@@ -70,6 +71,8 @@ class Process:
                 queue.put_nowait(RpcError("resource_exhausted", "the output is read too slowly"))
 
     def output(self, stream, text):
+        if stream == "stdout":
+            self.printed += text
         data = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
         self.put({"event": {"data": {"pty" if self.pty else stream: data}}})
 
@@ -82,6 +85,9 @@ class Process:
                 answer = await sandbox.script(
                     self.script, self.output, timeout_seconds=max(0.1, self.seconds),
                     cpu_seconds=max(0.1, self.seconds))
+            rest = rest_of(answer.structured.get("stdout") or "", self.printed)
+            if rest:	# the service sends no more than so much of both streams
+                self.output("stdout", rest)
             end = self.end_of(answer)
         except asyncio.CancelledError:
             end = ended(-1, "signal: killed", False)
@@ -145,7 +151,7 @@ async def rpc_body(request, streaming):
         return await json_body(request)
     if request.content_type != "application/connect+json":
         raise web.HTTPUnsupportedMediaType(text="the body is not application/connect+json")
-    data = await request.read()
+    data = await whole_body(request)
     if len(data) < 5 or data[0] != 0 or struct.unpack(">I", data[1:5])[0] != len(data) - 5:
         raise web.HTTPBadRequest(text="the body is not one frame")
     try:
@@ -427,7 +433,9 @@ class Upload:
 async def parts(request):
     """(path, pieces) of each file in the body."""
     query = request.query.get("path")
+    request.app["gateway"].hold(request, PIECE)
     if request.content_type.startswith("multipart/"):
+        refuse_packed(request)
         async for part in await request.multipart():
             if part.name == "file":
                 async def pieces(part=part):
@@ -435,13 +443,7 @@ async def parts(request):
                         yield piece
                 yield query or part.filename, pieces()
     else:
-        yield query, unpacked(request)
-
-
-async def unpacked(request):
-    """The pieces of the body. aiohttp undoes the encodings that it knows."""
-    async for piece in request.content.iter_any():
-        yield piece
+        yield query, body_pieces(request)
 
 
 async def upload(request, sandbox):

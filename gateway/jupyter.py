@@ -6,6 +6,8 @@ cell crashes or breaks a limit. Cells of one kernel run one after another.
 """
 
 import asyncio
+import collections
+import contextlib
 import functools
 import uuid
 
@@ -22,31 +24,49 @@ SOCKETS_MAX = 16		# of one kernel
 IDLE_SECONDS = 600		# without a socket; then it is closed
 PING_SECONDS = 30
 SOCKET_BYTES_MAX = 8 << 20	# that wait for a slow reader
+UNSENT_MAX = 64 << 20		# the same of all sockets of a tenant
 MESSAGE_MAX = 16 << 20
 
 
 class Socket:
     """One WebSocket of a kernel. Messages wait here for a slow reader, up to a bound."""
 
-    def __init__(self, ws, version_1):
+    def __init__(self, ws, version_1, hosted, transport):
         self.ws, self.version_1 = ws, version_1
+        self.unsent, self.tenant, self.transport = hosted.gateway.unsent, hosted.tenant, transport
         self.queue, self.bytes = asyncio.Queue(), 0
         self.answers, self.gone = {}, False	# as Hosted wants them
 
+    def count(self, size):
+        self.bytes += size
+        self.unsent[self.tenant] += size
+
     def put(self, channel, message):
+        if self.gone:
+            return
         data = wire.encode(channel, message, self.version_1)
-        self.bytes += len(data)
-        if self.bytes > SOCKET_BYTES_MAX:
-            self.queue.put_nowait(None)
+        self.count(len(data))
+        if self.bytes > SOCKET_BYTES_MAX or self.unsent[self.tenant] > UNSENT_MAX:
+            # Who does not read does not take a farewell either.
+            self.gone = True
+            self.transport.abort()
         else:
             self.queue.put_nowait(data)
 
     async def write(self):
-        """Sends what waits, until the reader is too slow or gone."""
-        while (data := await self.queue.get()) is not None:
-            self.bytes -= len(data)
-            await (self.ws.send_bytes if self.version_1 else self.ws.send_str)(data)
-        await self.ws.close(code=1008, message=b"the client reads too slowly")
+        """Sends what waits, until the kernel ends or the reader is gone."""
+        with contextlib.suppress(ConnectionError):
+            while (data := await self.queue.get()) is not None:
+                await (self.ws.send_bytes if self.version_1 else self.ws.send_str)(data)
+                self.count(-len(data))
+            await self.ws.close(code=1001, message=b"the kernel has ended")
+
+    def forget(self):
+        """It is closed: nothing of it waits."""
+        self.gone = True
+        self.count(-self.bytes)
+        if not self.unsent[self.tenant]:
+            del self.unsent[self.tenant]
 
 
 class Served(Hosted):
@@ -153,7 +173,9 @@ async def channels(request):
     ws = web.WebSocketResponse(protocols=(wire.VERSION_1,), heartbeat=PING_SECONDS,
                                max_msg_size=MESSAGE_MAX)
     await ws.prepare(request)
-    socket = Socket(ws, ws.ws_protocol == wire.VERSION_1)
+    if request.transport is None:
+        return ws
+    socket = Socket(ws, ws.ws_protocol == wire.VERSION_1, hosted, request.transport)
     hosted.clients.append(socket)
     writer = asyncio.create_task(socket.write())
     try:
@@ -169,7 +191,7 @@ async def channels(request):
     finally:
         hosted.clients.remove(socket)
         hosted.left = asyncio.get_running_loop().time()
-        socket.gone = True
+        socket.forget()
         for answer in socket.answers.values():
             if not answer.done():
                 answer.set_result(None)
@@ -213,7 +235,7 @@ async def end_all(app):
 
 
 def routes(app):
-    app["gateway"].kernels = {}
+    app["gateway"].kernels, app["gateway"].unsent = {}, collections.Counter()
     app["started"], app["idle_seconds"] = now(), IDLE_SECONDS
     app.cleanup_ctx.append(reap)
     app.on_shutdown.append(end_all)

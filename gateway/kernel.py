@@ -78,6 +78,11 @@ class SessionEnded(Exception):
     """The session is gone; the kernel has begun a new one. The text says why."""
 
 
+def rest_of(whole, come):
+    """What of an output has not come yet."""
+    return whole[len(come):] if whole.startswith(come) else ""
+
+
 class Stream:
     """Output on its way to the client: collected for a moment, and without the traceback, which
     goes in a message of its own."""
@@ -85,9 +90,11 @@ class Stream:
     def __init__(self, publish):
         self.publish = publish
         self.name, self.text, self.held = "stdout", "", ""
-        self.timer = None
+        self.timer, self.printed = None, ""
 
     def put(self, name, text):
+        if name == "stdout":
+            self.printed += text
         if name == "stderr":
             text = self.held + text
             at = min((i for i in map(text.find, TRACEBACK) if i >= 0), default=-1)
@@ -110,8 +117,10 @@ class Stream:
         for at in range(0, len(text), STREAM_MAX):
             self.publish("stream", {"name": self.name, "text": text[at:at + STREAM_MAX]})
 
-    def end(self, error):
-        """error: the answer's; what was held back is its traceback, or output after all."""
+    def end(self, error, stdout=""):
+        """error: the answer's; what was held back is its traceback, or output after all. stdout: of the
+        answer, which has more than what has come if stderr has used up what the service sends."""
+        self.put("stdout", rest_of(stdout, self.printed))
         held, self.held = self.held, ""
         traceback = (error or {}).get("traceback") or ""
         if traceback and held.endswith(traceback):
@@ -257,7 +266,7 @@ class Kernel:
             stream.end(None)
             raise
         s = answer.structured
-        stream.end(s.get("error"))
+        stream.end(s.get("error"), s.get("stdout") or "")
         if not silent:
             await self.outputs(answer, publish, token)
         error = self.error_of(answer)

@@ -21,7 +21,7 @@ import secrets
 from aiohttp import web
 
 from calls import ServiceError
-from server import field, json_body, while_connected
+from server import field, json_body, refuse_packed, while_connected
 
 ID = re.compile(r"[A-Za-z0-9_-]{21}")
 URI = re.compile(r"mcp-python://(x-[a-z0-9]+)([/#])(.+)")
@@ -425,6 +425,7 @@ async def received(request, most):
     files, size = [], 0
     if not request.content_type.startswith("multipart/"):
         raise web.HTTPBadRequest(text="the body is not multipart/form-data")
+    refuse_packed(request)
     async for part in await request.multipart():
         if part.name != "file" or part.filename is None:
             await part.read()
@@ -433,6 +434,7 @@ async def received(request, most):
             raise web.HTTPBadRequest(text="more than %d files" % most)
         data = bytearray()
         while piece := await part.read_chunk(1 << 16):
+            request.app["gateway"].hold(request, len(piece))
             data += piece
             size += len(piece)
             if size > UPLOAD_MAX:

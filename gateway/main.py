@@ -26,7 +26,7 @@ import librechat
 import run_code
 from lines import program
 from options import EX_UNAVAILABLE, EX_USAGE, Arguments
-from server import Gateway, application
+from server import Gateway, application, end_silent
 from service import Service
 
 SYSTEM_SOCKET = "/run/mcp-pythond/http.sock"
@@ -186,14 +186,16 @@ async def serve(args, sockets, place, token, version):
         names = args.dialect or sorted(DIALECTS)
         app = application(gateway, {name: DIALECTS[name] for name in names},
                           loopback_only=all(map(is_loopback, sockets)))
-        runner = web.AppRunner(app, access_log=None)
+        runner = web.AppRunner(app, access_log=None, auto_decompress=False)
         await runner.setup()
+        silent = asyncio.create_task(end_silent(runner.server))
         for sock in sockets:
             await web.SockSite(runner, sock, backlog=1024, shutdown_timeout=5).start()
         greet(sockets, token, args.open)
         notify("READY=1")
         await ended.wait()
         notify("STOPPING=1")
+        silent.cancel()
         await runner.cleanup()
 
 

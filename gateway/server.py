@@ -10,11 +10,13 @@ import asyncio
 import collections
 import hashlib
 import hmac
+import json
 import logging
 import os
 import sys
 import time
 import traceback
+import zlib
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -22,6 +24,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 from calls import ServiceError
 
 BODY_MAX = 32 << 20		# bytes of a request
+BODIES_MAX = 256 << 20		# bytes of one tenant's requests that are here at once
+PIECE = 1 << 16			# bytes that are unpacked at once
+HEAD_SECONDS = 30		# for the first request of a connection
 KNOWN_SECONDS = 10		# for which the service's word on a token is used again
 KNOWN_MAX = 4096
 RUNS_MAX = 32			# calls of one tenant at the service at once; others wait
@@ -49,6 +54,7 @@ class Gateway:
         self.key = os.urandom(16)
         self.known = collections.OrderedDict()
         self.tenants = {}
+        self.bodies = collections.Counter()	# bytes by tenant
         self.requests = collections.Counter()
         self.seconds = collections.Counter()
         self.runs = collections.Counter()
@@ -61,11 +67,14 @@ class Gateway:
         if self.own_token is None:
             if presented is None:
                 raise unauthorized("no token: send it as \"Authorization: Bearer TOKEN\"")
-            return Principal(await self._tenant(presented), presented)
-        if not self.is_open and not same(presented or "", self.own_token):
+            token = presented
+        elif self.is_open or same(presented or "", self.own_token):
+            token = None
+        else:
             raise unauthorized("the token is missing or is not the gateway's: send it as "
                                "\"Authorization: Bearer TOKEN\"")
-        return Principal(await self._tenant(None), None)
+        request["tenant"] = await self._tenant(token)
+        return Principal(request["tenant"], token)
 
     async def _tenant(self, token):
         digest = hmac.digest(self.key, octets(token or ""), hashlib.sha256)
@@ -91,6 +100,20 @@ class Gateway:
         return tenant
 
     # ---- bounds ----
+
+    def hold(self, request, size):
+        """So many more bytes of this request are here until it ends. ServiceError: of its tenant there are
+        too many."""
+        tenant = request["tenant"]
+        if self.bodies[tenant] + size > BODIES_MAX:
+            raise ServiceError(503, "too many bytes of one user are on their way")
+        self.bodies[tenant] += size
+        request["held"] = request.get("held", 0) + size
+
+    def let_go(self, request):
+        if held := request.get("held"):
+            self.bodies[request["tenant"]] -= held
+            self.bodies += collections.Counter()	# without those who have none
 
     def place(self, tenant):
         """An async context in which a call may run: `async with gateway.place(tenant):`."""
@@ -218,6 +241,7 @@ async def around(request, handler):
         traceback.print_exc()
         return error_answer(dialect, 500, "a mistake of the gateway: %s" % type(e).__name__)
     finally:
+        gateway.let_go(request)
         seconds = time.monotonic() - began
         gateway.requests[dialect, status] += 1
         gateway.seconds[dialect] += seconds
@@ -269,10 +293,56 @@ async def while_connected(request, work):
         task.cancel()
 
 
+def packing(request):
+    """The Content-Encoding of a body; "": none."""
+    name = request.headers.get("Content-Encoding", "").strip().lower()
+    return "" if name == "identity" else name
+
+
+def refuse_packed(request):
+    """Forms are not packed by any client."""
+    if packing(request):
+        raise web.HTTPUnsupportedMediaType(text="a form has no Content-Encoding here")
+
+
+async def body_pieces(request):
+    """The pieces of a body, unpacked. aiohttp would unpack without a bound, and before anybody has asked for a
+    token: a few hundred bytes can be hundreds of MiB."""
+    if not packing(request):
+        async for piece in request.content.iter_any():
+            yield piece
+        return
+    if packing(request) not in ("gzip", "deflate"):
+        raise web.HTTPUnsupportedMediaType(text="the Content-Encoding is not gzip or deflate")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS + 32)	# the head says which
+    try:
+        async for piece in request.content.iter_any():
+            while piece and not unpacker.eof:
+                yield unpacker.decompress(piece, PIECE)
+                piece = unpacker.unconsumed_tail
+        yield unpacker.flush()
+    except zlib.error as e:
+        raise web.HTTPBadRequest(text="the body is not %s: %s" % (packing(request), e)) from e
+    if not unpacker.eof:
+        raise web.HTTPBadRequest(text="the body ends too early")
+
+
+async def whole_body(request):
+    """The bytes of a body, which count for its tenant until the request has been answered."""
+    body = bytearray()
+    async for piece in body_pieces(request):
+        body += piece
+        if len(body) > BODY_MAX:
+            raise web.HTTPRequestEntityTooLarge(max_size=BODY_MAX, actual_size=len(body))
+        request.app["gateway"].hold(request, len(piece))
+    return bytes(body)
+
+
 async def json_body(request):
     """The object in the body, whatever its declared type (one client says text/plain)."""
     try:
-        body = await request.json() if request.can_read_body else {}
+        text = (await whole_body(request)).decode(request.charset or "utf-8")
+        body = json.loads(text) if text else {}
     except (ValueError, UnicodeDecodeError) as e:
         raise web.HTTPBadRequest(text="the body is not JSON: %s" % e) from e
     if not isinstance(body, dict):
@@ -297,6 +367,19 @@ def quiet():
     """aiohttp reports requests that break off, and bodies that it cannot unpack, as errors with a
     traceback. What a handler did wrong is reported by `around`."""
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
+
+
+async def end_silent(server):
+    """Ends connections from which no request comes. aiohttp bounds the time between two requests alone."""
+    since = {}
+    while True:
+        await asyncio.sleep(HEAD_SECONDS / 4)
+        now = time.monotonic()
+        since = {c: since.get(c, now) for c in server.connections
+                 if c._current_request is None and not c._keepalive}
+        for connection, began in since.items():
+            if now - began > HEAD_SECONDS and connection.transport:
+                connection.transport.abort()
 
 
 def application(gateway, dialects, loopback_only):

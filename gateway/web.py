@@ -612,7 +612,7 @@ async def serve(make, sockets, pages):
     for n in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(n, ended.set)
     console.looked = asyncio.Condition()
-    runner = web.AppRunner(application(console, pages), access_log=None)
+    runner = web.AppRunner(application(console, pages), access_log=None, auto_decompress=False)
     await runner.setup()
     for sock in sockets:
         await web.SockSite(runner, sock, shutdown_timeout=1).start()

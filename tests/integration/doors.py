@@ -9,9 +9,15 @@ import functools
 import json
 import os
 import signal
+import socket
 import struct
+import zlib
 
 import aiohttp
+try:
+    import brotli
+except ImportError:
+    brotli = None
 
 from doors_suite import TOKEN, gateway_on, kernel_of, shared_ends, shared_gateway, team_gateway, \
     with_kernel
@@ -146,6 +152,57 @@ def requests_without_the_token_are_refused(ctx):
 
 
 @test(private=True)
+def bodies_are_unpacked_with_a_bound(ctx):
+    """Packed bodies are for a client with a token, and no larger than others."""
+    def packed(size, wbits=31):
+        packer = zlib.compressobj(wbits=wbits)
+        return packer.compress(b'{"code": "print(1)"' + b" " * size + b"}") + packer.flush()
+
+    def most():
+        with open("/proc/%d/status" % gateway.process.pid, encoding="ascii") as status:
+            return int(status.read().split("VmHWM:")[1].split()[0]) << 10
+    gzip = [("Content-Encoding", "gzip")]
+    with shared_gateway(ctx) as (_, gateway):
+        for data, headers in ((packed(1000), gzip), (packed(1000, 15), [("Content-Encoding", "deflate")])):
+            status, answer = gateway.ask("POST", "/run_code", data, headers=headers)
+            equal((status, answer["run_result"]["stdout"]), (200, "1\n"))
+        before = most()
+        for data, token, status in (
+                (packed(300 << 20), "wrong", 401), (packed(300 << 20), TOKEN, 413), (packed(10)[:-9], TOKEN, 400)):
+            equal(gateway.ask("POST", "/run_code", data, token, gzip)[0], status)
+        # 300 MiB by brotli are 500 bytes, and nobody unpacks them where it is not installed.
+        bomb = brotli.compress(bytes(300 << 20)) if brotli else b"x"
+        for token, status in (("wrong", 401), (TOKEN, 415)):
+            equal(gateway.ask("POST", "/run_code", bomb, token, [("Content-Encoding", "br")])[0], status)
+        form = [("Content-Type", "multipart/form-data; boundary=b"), *gzip]
+        equal(gateway.ask("POST", "/v1/upload", packed(10), headers=form)[0], 415)
+        assert most() < before + (200 << 20), (before, most())
+
+
+@test(private=True)
+def connections_without_a_request_end(ctx):
+    """Those with a request that takes long do not."""
+    with shared_gateway(ctx) as (service, gateway):
+        place = gateway.url.partition("://")[2].partition(":")
+        def opened(text):
+            sock = socket.create_connection((place[0], int(place[2])), timeout=240)
+            sock.sendall(text)
+            return sock
+        silent = [opened(text) for text in (b"", b"GET / HT", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")]
+        body = json.dumps({"code": "import time; time.sleep(42); print(1)", "run_timeout": 200}).encode()
+        slow = opened(b"POST /run_code HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %b\r\n"
+                      b"Content-Length: %d\r\n\r\n%b" % (TOKEN.encode(), len(body), body))
+        for sock in silent:
+            try:
+                equal(sock.recv(100), b"")
+            except ConnectionError:
+                pass
+            sock.close()
+        assert b'"Success"' in slow.recv(1 << 16)
+        slow.close()
+
+
+@test(private=True)
 def pages_of_other_sites_are_refused(ctx):
     with http_private(ctx, unix=True) as (_, path), gateway_on(path, "--open") as gateway:
         equal(gateway.ask("POST", "/run_code", {"code": "print(1)"}, None)[0], 200)
@@ -208,6 +265,35 @@ async def a_kernel_runs_cells(gateway, kernel_id, kernel, session):
     expressions = got.reply["user_expressions"]
     equal((expressions["a"]["data"]["text/plain"], expressions["b"]["ename"]),
           ("22", "NameError"))
+
+
+async def a_flood_on_one_stream_hides_nothing_of_the_other(gateway, kernel_id, kernel, session):
+    got = await kernel.run("import sys\nsys.stderr.write('e' * 3_000_000)\nprint('after it')")
+    equal(got.stdout, "after it\n")
+
+
+async def a_reader_that_stands_still_is_dropped(gateway, kernel_id, kernel, session):
+    """Its messages take no more memory than a bound, and others read on."""
+    host, _, port = gateway.url.partition("://")[2].partition(":")
+    with socket.socket() as still:
+        still.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        still.connect((host, int(port)))
+        still.sendall(("GET /api/kernels/%s/channels HTTP/1.1\r\nHost: %s:%s\r\nAuthorization: token %s\r\n"
+                       "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                       "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n" % (
+                           kernel_id, host, port, TOKEN)).encode())
+
+        async def connections():
+            async with session.get("%s/api/kernels/%s" % (gateway.url, kernel_id)) as response:
+                return (await response.json())["connections"]
+        while await connections() < 2:
+            pass
+        for _ in range(60):
+            got = await kernel.run("print('x' * 500_000)")
+            equal(len(got.stdout), 500_001)
+            if await connections() == 1:
+                return
+    raise AssertionError("it is still there")
 
 
 async def a_kernel_knows_its_state(gateway, kernel_id, kernel, session):
@@ -317,7 +403,8 @@ async def a_session_lives_on_when_its_processes_end(gateway, kernel_id, kernel, 
 
 
 KERNELS = [
-    a_kernel_runs_cells, a_kernel_knows_its_state, a_kernel_survives_what_its_cells_do,
+    a_kernel_runs_cells, a_flood_on_one_stream_hides_nothing_of_the_other, a_kernel_knows_its_state,
+    a_reader_that_stands_still_is_dropped, a_kernel_survives_what_its_cells_do,
     what_waits_behind_an_error_is_aborted, the_binary_form_of_messages_works,
     messages_that_are_none_end_their_socket_alone, a_session_lives_on_when_its_processes_end,
 ]

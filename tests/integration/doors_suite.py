@@ -76,7 +76,7 @@ def gateway_on(place, *args, token=TOKEN, port=None, killed=False):
             log.seek(0)
             said = log.read()
         assert found and process.returncode == (-9 if killed else 0), (process.returncode, said[-2000:])
-        assert "Traceback" not in said, said[-3000:]
+        assert "Traceback" not in said, said[said.index("Traceback"):][:3000]
 
 
 @contextlib.contextmanager

@@ -485,11 +485,11 @@ def nothing_runs_in_a_sandbox_that_has_ended(ctx):
             "code": code, "context_id": other["id"]}).encode(), [
             *box.headers, ("Content-Type", "application/json")]) for code in (
             "import time\nprint(1, flush=True)\ntime.sleep(300)", "open('d', 'w')")]
-        for connection, rest in waits:
-            connection.send(rest)
+        waits[0][0].send(waits[0][1])
         first = waits[0][0].getresponse()
         while b"stdout" not in first.readline():
             pass
+        waits[1][0].send(waits[1][1])
         equal(box.ask("DELETE", "/contexts/" + other["id"])[0], 200)
         equal(box.stat("d")[0], 404)
         # A pause stops cells, too.
