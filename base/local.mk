@@ -19,7 +19,7 @@ libbase_a_SOURCES = \
 	base/mask.c base/mask.h \
 	base/member.h \
 	base/notify.c base/notify.h \
-	base/mount_calls.h base/own.h \
+	base/mount_calls.h base/nextentry.h base/own.h \
 	base/passrights.c base/passrights.h \
 	base/programs.c base/programs.h \
 	base/quote.c base/quote.h \

@@ -2,31 +2,21 @@
 /* Runs in: the keeper and its children; mcp-python-unpack.   Owns: nothing. */
 #include "base/remove.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/nextentry.h"
 #include "base/own.h"
 
 int
 remove_below(int dir, unsigned int depth_max)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int r = 0;
+	own_list DIR *list = openlist(dir, ".", &r);
 	struct dirent *entry;
 
-	if (!list) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
-	while (r == 0 && (entry = readdir(list)))
+	while (r == 0 && (entry = nextentry(list, &r)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = remove_tree(fd, entry->d_name, depth_max);
-	closedir(list);
+			r = remove_tree(dirfd(list), entry->d_name, depth_max);
 	return r;
 }
 

@@ -3,7 +3,6 @@
  * Reads:   files and directories of the user. */
 #include "client/inputs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +16,7 @@
 
 #include "base/base64.h"
 #include "base/hex.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "client/call.h"
@@ -196,7 +196,7 @@ add_directory(struct inputs *inputs, int fd, const char *top, const char *below,
 {
 	DIR *directory = depth <= DEPTH_MAX ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
-	int code = 0;
+	int code = 0, r = 0;
 
 	if (!directory) {
 		say("%s/%s: %s", top, below,
@@ -204,10 +204,14 @@ add_directory(struct inputs *inputs, int fd, const char *top, const char *below,
 		close(fd);
 		return EX_NOINPUT;
 	}
-	while (code == 0 && (entry = readdir(directory)))
+	while (code == 0 && (entry = nextentry(directory, &r)))
 		if (!inputs_is_left_out(entry->d_name, strlen(entry->d_name)))
 			code = add_entry(inputs, dirfd(directory), top, below, entry->d_name,
 					 depth);
+	if (r < 0) {
+		say("%s/%s: %s", top, below, strerror(-r));
+		code = EX_NOINPUT;
+	}
 	closedir(directory);
 	return code;
 }

@@ -4,7 +4,6 @@
 #include "host/cgroup_parts.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,6 +16,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "host/cgroup_text.h"
@@ -59,21 +59,13 @@ is_populated(int events)
 static void
 cgroup_remove_tree(int dir, const char *name, int depth)
 {
+	int r = 0;
+	own_list DIR *list = openlist(dir, name, &r);
 	struct dirent *entry;
-	DIR *list;
-	int fd;
 
-	fd = openat(dir, name, DIR_FLAGS);
-	list = fd < 0 ? NULL : fdopendir(fd);
-	if (list == NULL) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while (depth > 0 && (entry = readdir(list)) != NULL)
+	while (depth > 0 && (entry = nextentry(list, &r)) != NULL)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
 			cgroup_remove_tree(dirfd(list), entry->d_name, depth - 1);
-	closedir(list);
 	unlinkat(dir, name, AT_REMOVEDIR);
 }
 
@@ -121,19 +113,13 @@ cgroup_hand_over(int dir, uid_t uid, gid_t gid)
 static void
 each_below(int dir, void (*visit)(int dir, const char *name, void *arg), void *arg)
 {
-	int fd = openat(dir, ".", DIR_FLAGS);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int r = 0;
+	own_list DIR *list = openlist(dir, ".", &r);
 	struct dirent *entry;
 
-	if (list == NULL) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((entry = readdir(list)) != NULL)
+	while ((entry = nextentry(list, &r)) != NULL)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
 			visit(dirfd(list), entry->d_name, arg);
-	closedir(list);
 }
 
 /* Removes a directory that an earlier start by hand has left, unless a process lives in it. The

@@ -12,7 +12,6 @@
  * system that the zygote made. */
 #include "keeper/keeper.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/mount_calls.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/ownerfile.h"
 #include "base/quote.h"
@@ -93,18 +93,15 @@ is_half(const char *name)
 static int
 keeper_sweep(const struct keeper *keeper)
 {
-	int fd = openat(keeper->store.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int removed = 0, r = 0;
+	own_list DIR *list = openlist(keeper->store.fd, ".", &r);
 	struct dirent *entry;
-	int removed = 0, r = list ? 0 : -errno;
 
-	while (r == 0 && (entry = readdir(list)))
+	while (r == 0 && (entry = nextentry(list, &r)))
 		if (is_half(entry->d_name)) {
 			r = remove_tree(keeper->store.fd, entry->d_name, SET_DEPTH_MAX);
 			removed++;
 		}
-	if (list)
-		closedir(list);
 	return r < 0 ? r : removed;
 }
 

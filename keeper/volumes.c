@@ -4,7 +4,6 @@
  * Reads:   VOLUME, from the supervisor. */
 #include "keeper/volumes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/mount_calls.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/stall.h"
 #include "keeper/volume.h"
@@ -205,39 +205,35 @@ is_hidden(const struct dirent *entry)
 static int
 volumes_count_in(int dir, bool remove)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int n = 0, r = 0;
+	own_list DIR *list = openlist(dir, ".", &r);
 	struct dirent *entry;
 
-	if (!list)
-		return -errno;
-	while ((entry = readdir(list)))
+	while ((entry = nextentry(list, &r)))
 		if (!is_hidden(entry) &&
 		    !(remove && unlinkat(dir, entry->d_name, AT_REMOVEDIR) == 0))
 			n++;
-	closedir(list);
-	return n;
+	return r < 0 ? r : n;
 }
 
 /* All volumes of all tenants, or -errno. */
 static int
 count_all(int top)
 {
-	int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	int n = 0, r = 0;
+	own_list DIR *list = openlist(top, ".", &r);
 	struct dirent *entry;
 
-	if (!list)
-		return -errno;
-	while ((entry = readdir(list))) {
+	while (r == 0 && (entry = nextentry(list, &r))) {
 		own_fd int dir = is_hidden(entry) ? -1
 			: openat(top, entry->d_name, DIRECTORY);
-		int found = dir < 0 ? 0 : volumes_count_in(dir, false);
+		int found = dir >= 0 ? volumes_count_in(dir, false)
+			: is_hidden(entry) || errno == ENOTDIR || errno == ENOENT ? 0 : -errno;
 
+		r = found < 0 ? found : 0;
 		n += found > 0 ? found : 0;
 	}
-	closedir(list);
-	return n;
+	return r < 0 ? r : n;
 }
 
 static int

@@ -5,7 +5,6 @@
  * copied, not bound. */
 #include "worker/mounts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/mount_calls.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "worker/procfs.h"
 #include "worker/python.h"
@@ -293,14 +293,14 @@ mounts_is_manual_page(const char *target)
 static int
 copy_entries(int root, const char *dir)
 {
-	DIR *list = opendir(dir);
+	own_list DIR *list = opendir(dir);
 	struct dirent *entry;
 	int r = list ? make_dirs(root, dir + 1, true) : -errno;
 	own_fd int to = r < 0 ? -1 : openat(root, dir + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (r == 0 && to < 0)
 		r = -errno;
-	while (r == 0 && (entry = readdir(list))) {
+	while (r == 0 && (entry = nextentry(list, &r))) {
 		const char *name = entry->d_name;
 		char path[PATH_MAX], target[PATH_MAX];
 		struct stat st;
@@ -325,8 +325,6 @@ copy_entries(int root, const char *dir)
 				r = 0;
 		}
 	}
-	if (list)
-		closedir(list);
 	return r;
 }
 
@@ -337,11 +335,11 @@ static int show_path(int root, const char *path);
 static int
 show_libraries(int root)
 {
-	DIR *list = opendir("/usr/lib");
+	own_list DIR *list = opendir("/usr/lib");
 	struct dirent *entry;
-	int r = 0;
+	int r = list || errno == ENOENT ? 0 : -errno;
 
-	while (list && r == 0 && (entry = readdir(list))) {
+	while (r == 0 && (entry = nextentry(list, &r))) {
 		char path[sizeof("/usr/lib/") + NAME_MAX];
 
 		if ((strncmp(entry->d_name, "lib", 3) != 0 && strncmp(entry->d_name, "ld", 2) != 0) ||
@@ -352,8 +350,6 @@ show_libraries(int root)
 		if (r == -ENOENT || r == -EACCES)
 			r = 0;
 	}
-	if (list)
-		closedir(list);
 	return r;
 }
 
@@ -388,12 +384,12 @@ show_whole(int root, const char **what_r)
 		".", "..", "boot", "dev", "etc", "home", "lost+found", "media", "mnt", "proc", "root",
 		"run", "srv", "sys", "tmp", "var", "workspace",
 	};
-	DIR *list = opendir("/");
+	own_list DIR *list = opendir("/");
 	struct dirent *entry;
 	int r = list ? 0 : -errno;
 
 	*what_r = "the interpreter's root";
-	while (r == 0 && (entry = readdir(list))) {
+	while (r == 0 && (entry = nextentry(list, &r))) {
 		char path[NAME_MAX + 2], target[PATH_MAX];
 		bool shown_here = true;
 		struct stat st;
@@ -414,8 +410,6 @@ show_whole(int root, const char **what_r)
 		if (r < 0)
 			mounts_failed(what_r, "show", path, r);
 	}
-	if (list)
-		closedir(list);
 	return r;
 }
 

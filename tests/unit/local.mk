@@ -54,6 +54,7 @@ PROTO_TESTS = \
 	tests/unit/proto/test-codec \
 	tests/unit/proto/test-fdpass \
 	tests/unit/proto/test-frame \
+	tests/unit/base/test-nextentry \
 	tests/unit/base/test-own \
 	tests/unit/proto/test-walk
 check_PROGRAMS += $(PROTO_TESTS)
@@ -72,6 +73,9 @@ tests_unit_proto_test_frame_SOURCES = tests/unit/proto/test-frame.c \
 	tests/unit/proto/sample.c tests/unit/proto/sample.h tests/unit/proto/no_memory.h
 tests_unit_proto_test_frame_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_proto_test_frame_LDADD = $(PROTO_TEST_LDADD)
+tests_unit_base_test_nextentry_SOURCES = tests/unit/base/test-nextentry.c
+tests_unit_base_test_nextentry_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
+tests_unit_base_test_nextentry_LDADD = $(BASE_TEST_LDADD)
 tests_unit_base_test_own_SOURCES = tests/unit/base/test-own.c
 tests_unit_base_test_own_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_base_test_own_LDADD = $(PROTO_TEST_LDADD)

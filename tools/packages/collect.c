@@ -3,7 +3,6 @@
  * A store has hundreds of environments rather than thousands: a look at each one is cheap. */
 #include "tools/packages/collect.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -71,13 +71,14 @@ collect_by_use(const void *a, const void *b)
 static struct found *
 collect_look(const char *store, size_t *n_r)
 {
-	DIR *list = opendir(store);
+	own_list DIR *list = opendir(store);
 	struct found *found = NULL;
 	struct dirent *entry;
 	struct stat st;
 	size_t n = 0;
+	int r = 0;
 
-	while (list && (entry = readdir(list))) {
+	while ((entry = nextentry(list, &r))) {
 		if (!set_is_name(entry->d_name) ||
 		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
@@ -87,8 +88,6 @@ collect_look(const char *store, size_t *n_r)
 		found[n].bytes = read_bytes(dirfd(list), entry->d_name);
 		n++;
 	}
-	if (list)
-		closedir(list);
 	if (n)
 		qsort(found, n, sizeof(*found), collect_by_use);
 	*n_r = n;

@@ -5,7 +5,6 @@
  * then it is ignored. */
 #include "tools/sets/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "proto/message.h"
@@ -124,16 +124,15 @@ store_forget(const char *store, time_t oldest)
 	char path[PATH_MAX];
 	struct dirent *entry;
 	struct stat st;
+	own_list DIR *list = NULL;
 	size_t n = 0;
-	DIR *list;
+	int r = 0;
 
 	snprintf(path, sizeof(path), "%s/requests", store);
-	list = opendir(path);
-	while (list && (entry = readdir(list)))
+	list = openlist(AT_FDCWD, path, &r);
+	while ((entry = nextentry(list, &r)))
 		if (*entry->d_name != '.' &&
 		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    (st.st_mtime < oldest || ++n > REQUESTS_MAX))
 			unlinkat(dirfd(list), entry->d_name, 0);
-	if (list)
-		closedir(list);
 }
