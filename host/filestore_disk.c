@@ -9,7 +9,6 @@
  * Every name is opened below the descriptor of its directory and follows no link. */
 #include "host/filestore_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -26,6 +25,8 @@
 
 #include "base/hex.h"
 #include "base/id.h"
+#include "base/log.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/writeall.h"
 #include "base/xalloc.h"
@@ -377,8 +378,8 @@ struct listing {
 	void *arg;
 };
 
-/* Reads the description beside a file. 1: *frame_r holds it; otherwise it is not a file of the
- * store. */
+/* Reads the description beside a file. 1: *frame_r holds it; 0: it is not a file of the store; or
+ * -errno. */
 static int
 read_about(int dir, const char *name, struct frame *frame_r)
 {
@@ -390,29 +391,40 @@ read_about(int dir, const char *name, struct frame *frame_r)
 	size_t used;
 	int r = 0;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENXIO))
 		return 0;
-	n = read(fd, text, ABOUT_MAX + 1);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	n = S_ISREG(st.st_mode) ? read(fd, text, ABOUT_MAX + 1) : 0;
 	if (n <= 0 || n > ABOUT_MAX)
-		return 0;
+		return n < 0 ? -errno : 0;
 	frame_reader_init(&reader, FROM_FILESTORE);
 	r = frame_reader_feed(&reader, text, (size_t)n, &used, frame_r);
 	frame_reader_done(&reader);
 	return r == 1 && used == (size_t)n && frame_r->msg.type == MSG_STORED_FILE;
 }
 
-/* Does the file agree with its description, and is it in the right directory? */
-static bool
+/* 1: the file agrees with its description, and is in the right directory; 0: no; or -errno. */
+static int
 is_whole(int dir, const char *tenant, const char *name, const struct msg_stored_file *file)
 {
 	struct tenant_name expected;
 	struct stat st;
+	int r = filestore_disk_tenant(&file->principal, expected.text);
 
-	return memcmp(name, file->name.at, FILE_NAME) == 0 &&
-	       filestore_disk_tenant(&file->principal, expected.text) == 0 &&
-	       strcmp(expected.text, tenant) == 0 &&
-	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	       (uint64_t)st.st_size == file->size;
+	if (r < 0)
+		return r;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return memcmp(name, file->name.at, FILE_NAME) == 0 && strcmp(expected.text, tenant) == 0 &&
+	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == file->size;
+}
+
+/* What an error hides stays on the disk, and the next helper looks at it again. */
+static void
+say_unread(const char *name, int error)
+{
+	log_line(LOG_ERR, "files-unread", "name=%s error=%s", name, strerrorname_np(-error));
 }
 
 /* 1: the file is kept; 0: it has to be removed; or -errno of on_file. */
@@ -422,7 +434,7 @@ filestore_disk_judge(const struct listing *listing, int dir, const char *tenant,
 	char bare[FILE_NAME + 1] = "";
 	struct file_name about;
 	struct frame frame = { 0 };
-	int r = 0;
+	int r, sent = 0;
 
 	if (strlen(name) < FILE_NAME || !id_is_valid(name, FILE_NAME))
 		return 0;
@@ -432,37 +444,35 @@ filestore_disk_judge(const struct listing *listing, int dir, const char *tenant,
 	/* Reported once, with its bytes. */
 	if (strcmp(name, bare) != 0 && strcmp(name, about.text) != 0)
 		return 0;
-	if (read_about(dir, about.text, &frame) &&
-	    is_whole(dir, tenant, bare, &frame.msg.stored_file) &&
-	    frame.msg.stored_file.until > listing->now_s) {
-		r = strcmp(name, bare) == 0
-			? listing->on_file(listing->arg, &frame.msg.stored_file) : 0;
-		r = r < 0 ? r : 1;
-	}
+	r = read_about(dir, about.text, &frame);
+	if (r > 0)
+		r = is_whole(dir, tenant, bare, &frame.msg.stored_file);
+	if (r < 0)
+		say_unread(bare, r);
+	else if (r > 0 && frame.msg.stored_file.until <= listing->now_s)
+		r = 0;
+	else if (r > 0 && strcmp(name, bare) == 0)
+		sent = listing->on_file(listing->arg, &frame.msg.stored_file);
 	frame_done(&frame);
-	return r;
+	return sent < 0 ? sent : r != 0;
 }
 
 static int
 list_tenant(const struct listing *listing, int root, const char *tenant)
 {
-	int fd = filestore_disk_open_directory(root, tenant), r = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int r = 0, error = 0;
+	own_list DIR *dir = openlist(root, tenant, &error);
 	const struct dirent *entry;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	while (r >= 0 && (entry = readdir(dir))) {
+	while (r >= 0 && (entry = nextentry(dir, &error))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		r = filestore_disk_judge(listing, fd, tenant, entry->d_name);
+		r = filestore_disk_judge(listing, dirfd(dir), tenant, entry->d_name);
 		if (r == 0)
-			unlinkat(fd, entry->d_name, 0);
+			unlinkat(dirfd(dir), entry->d_name, 0);
 	}
-	closedir(dir);
+	if (error < 0)
+		say_unread("directory", error);
 	/* If it is empty. */
 	unlinkat(root, tenant, AT_REMOVEDIR);
 	return r < 0 ? r : 0;
@@ -473,18 +483,12 @@ filestore_disk_list(int root, uint64_t now_s,
 		    int (*on_file)(void *arg, const struct msg_stored_file *file), void *arg)
 {
 	const struct listing listing = { .now_s = now_s, .on_file = on_file, .arg = arg };
-	int fd = filestore_disk_open_directory(root, "."), r = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int r = 0;
+	own_list DIR *dir = openlist(root, ".", &r);
 	const struct dirent *entry;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return fd < 0 ? fd : -errno;
-	}
-	while (r == 0 && (entry = readdir(dir)))
+	while (r == 0 && (entry = nextentry(dir, &r)))
 		if (strncmp(entry->d_name, "t-", 2) == 0)
 			r = list_tenant(&listing, root, entry->d_name);
-	closedir(dir);
 	return r;
 }

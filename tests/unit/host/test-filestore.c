@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "host/filestore.h"
+#include "host/filestore_parts.h"
 #include "host/helper.h"
 
 #include "../base/set_clock.h"
@@ -637,6 +638,44 @@ test_half_files_go(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static int
+on_listed(void *arg, const struct msg_stored_file *)
+{
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+/* A store that runs out of descriptors while it looks at its files does not remove them. */
+static void
+test_what_cannot_be_read_stays(void **state)
+{
+	unsigned int listed = 0;
+	struct rlimit before, few;
+	int root, next;
+
+	(void)state;
+	assert_int_equal(keep("uid:1", "u:1", 1000, 1000, 1), 0);
+	assert_int_equal(keep("uid:2", "u:2", 1000, 1000, 1), 0);
+	filestore_free(store);
+	root = filestore_disk_open(directory);
+	assert_true(root >= 0);
+	next = dup(root);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int more = 1; more <= 2; more++) {
+		few = (struct rlimit){ (rlim_t)(next + more), before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		assert_int_equal(filestore_disk_list(root, 1, on_listed, &listed), 0);
+		setrlimit(RLIMIT_NOFILE, &before);
+		assert_int_equal(listed, 0);
+		assert_int_equal(files_on_disk(), 4);
+	}
+	assert_int_equal(filestore_disk_list(root, 1, on_listed, &listed), 0);
+	assert_int_equal(listed, 2);
+	close(root);
+	open_store();
+}
+
 /* A description that was moved to another tenant's directory, or a link, opens nothing. */
 static void
 test_moved_and_linked(void **state)
@@ -859,6 +898,7 @@ main(void)
 		TEST(test_files_expire),
 		TEST(test_a_slow_file_is_kept_as_long),
 		TEST(test_half_files_go),
+		TEST(test_what_cannot_be_read_stays),
 		TEST(test_moved_and_linked),
 		TEST(test_directories_that_others_can_write),
 		TEST(test_the_helper_ends),
