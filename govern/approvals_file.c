@@ -22,7 +22,7 @@ approvals_file_read(const char *path, void (*on_line)(void *arg, const json_t *l
 	FILE *file = fopen(path, "re");
 	char *text = NULL;
 	size_t size = 0;
-	ssize_t len;
+	ssize_t len = 0;
 	int r = 0;
 
 	if (!file)
@@ -41,6 +41,9 @@ approvals_file_read(const char *path, void (*on_line)(void *arg, const json_t *l
 		if (r < 0)
 			break;
 	}
+	if (r == 0 && len < 0 && !feof(file))
+		r = why_say(why_r, -errno, "approvals", "[admin] approvals = %.300s: %s", path,
+			    strerror(errno));
 	free(text);
 	fclose(file);
 	return r;

@@ -4,7 +4,6 @@
  * or ends in zero bytes that the file system shows instead. */
 #include "govern/audit_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/ownerfile.h"
 #include "base/why.h"
@@ -45,20 +45,17 @@ int
 audit_file_find_rotated(struct audit_file *file)
 {
 	const char *name;
-	int fd = audit_file_open_directory(file->path, &name);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	own_fd int fd = audit_file_open_directory(file->path, &name);
+	int r = fd < 0 ? fd : 0;
+	own_list DIR *directory = fd < 0 ? NULL : openlist(fd, ".", &r);
 	const struct dirent *entry;
 	size_t len = strlen(name);
 
-	if (!directory) {
-		if (fd < 0)
-			return fd;
-		close(fd);
-		return -errno;
-	}
+	if (!directory)
+		return r;
 	file->oldest = 0;
 	file->rotated_bytes = 0;
-	while ((entry = readdir(directory))) {
+	while ((entry = nextentry(directory, &r))) {
 		const char *number = entry->d_name + len + 1;
 		struct stat st;
 		char *end;
@@ -77,8 +74,7 @@ audit_file_find_rotated(struct audit_file *file)
 		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			file->rotated_bytes += (uint64_t)st.st_size;
 	}
-	closedir(directory);
-	return 0;
+	return r;
 }
 
 static char *
@@ -183,8 +179,8 @@ note_path(const struct audit_file *file)
 	return xasprintf("%s.last", file->path);
 }
 
-/* The chain of a file that is missing goes on from the note. */
-static void
+/* The chain of a file that is missing goes on from the note, if there is one. */
+static int
 continue_note(struct audit_file *file)
 {
 	own_mem char *path = note_path(file);
@@ -192,13 +188,15 @@ continue_note(struct audit_file *file)
 	char text[NOTE_MAX] = "", hash[NOTE_MAX] = "";
 	uint64_t n;
 
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
-	    sscanf(text, "%" SCNu64 " %127[0-9a-f]", &n, hash) != 2 ||
+	if (fd < 0 ? errno != ENOENT : read(fd, text, sizeof(text) - 1) < 0)
+		return -errno;
+	if (sscanf(text, "%" SCNu64 " %127[0-9a-f]", &n, hash) != 2 ||
 	    strlen(hash) + 1 != sizeof(file->last.hash) || n == 0)
-		return;
+		return 0;
 	file->last.n = n;
 	memcpy(file->last.hash, hash, sizeof(file->last.hash));
 	file->missing = true;
+	return 0;
 }
 
 /* ---- opening ---- */
@@ -274,9 +272,7 @@ audit_file_take_over(struct audit_file *file)
 	file->size = good;
 	if (good == 0 && file->rotated > 0)
 		return continue_rotated(file);
-	if (good == 0)
-		continue_note(file);
-	return 0;
+	return good == 0 ? continue_note(file) : 0;
 }
 
 int

@@ -19,6 +19,7 @@
 
 #include "base/fair.h"
 #include "base/why.h"
+#include "govern/approvals_file.h"
 #include "govern/writer.h"
 #include "policy/config.h"
 #include "policy/keys.h"
@@ -758,6 +759,17 @@ what_is_no_such_file_is_an_error(void **state)
 	assert_int_equal(approvals_new(rig->path, NULL, &approvals, &why), -EBADMSG);
 }
 
+/* Else what was granted and denied would be gone, and be written down so. */
+static void
+what_cannot_be_read_is_not_empty(void **)
+{
+	struct why why = { .text = "" };
+
+	assert_int_equal(approvals_file_read("/proc", NULL, NULL, &why), -EISDIR);
+	assert_string_equal(why.text, "[admin] approvals = /proc: Is a directory");
+	assert_int_equal(approvals_file_read("/nowhere", NULL, NULL, &why), 0);
+}
+
 /* Only calls of scripts have a run; those who wait are told, and nothing more is remembered. */
 static void
 calls_are_granted_for_a_run(void **state)
@@ -814,6 +826,7 @@ main(void)
 		TEST(what_is_past_is_forgotten),
 		TEST(a_torn_file_grants_no_more),
 		TEST(what_is_no_such_file_is_an_error),
+		cmocka_unit_test(what_cannot_be_read_is_not_empty),
 	};
 
 	return cmocka_run_group_tests_name("approvals", tests, NULL, NULL);

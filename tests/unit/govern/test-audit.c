@@ -707,6 +707,22 @@ a_fifo_in_the_place_of_the_note_holds_nobody(void **state)
 	unlink(last_path);
 }
 
+/* Without it the chain would begin anew, as if nothing had been before it. */
+static void
+a_note_that_cannot_be_read_is_no_missing_note(void **state)
+{
+	struct rig *rig = *state;
+	char last_path[160];
+	struct why why;
+	struct audit *audit;
+
+	snprintf(last_path, sizeof(last_path), "%s.last", rig->path);
+	unlink(last_path);
+	assert_int_equal(mkdir(last_path, 0700), 0);
+	assert_int_equal(audit_new(rig->config, rig->path, &audit, &why), -EISDIR);
+	rmdir(last_path);
+}
+
 static void
 records_are_log_lines_too(void **state)
 {
@@ -961,6 +977,7 @@ main(void)
 		TEST(what_did_not_happen_is_left_out),
 		TEST(records_are_log_lines_too),
 		TEST(a_fifo_in_the_place_of_the_note_holds_nobody),
+		TEST(a_note_that_cannot_be_read_is_no_missing_note),
 		TEST(what_needs_a_record_waits_for_it),
 		TEST(when_too_many_wait_what_needs_a_record_is_refused),
 		TEST(with_continue_nothing_waits),
