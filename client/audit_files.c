@@ -5,7 +5,6 @@
 #include "client/audit_files.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "client/exits.h"
@@ -31,13 +31,26 @@ struct audit_file {
 
 /* ---- lines ---- */
 
-/* Reads the lines that there are. whole: leaves a line without line break for later. */
-static void
+static int
+say_no_file(const char *path, int error)
+{
+	if (error == -ENOENT)
+		say("%s: there are no records; --file names another file, as [audit] file does in "
+		    "the configuration", path);
+	else
+		say("%s: %s", path, strerror(-error));
+	return error == -EACCES ? EX_NOPERM : EX_NOINPUT;
+}
+
+/* Reads the lines that there are. whole: leaves a line without line break for later. 0, or an exit
+ * code after printing the reason. */
+static int
 read_lines(const struct audit_files *files, struct audit_file *file, bool whole)
 {
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t len;
+	int r = 0;
 
 	clearerr(file->stream);
 	while ((len = getline(&line, &size, file->stream)) > 0) {
@@ -53,7 +66,10 @@ read_lines(const struct audit_files *files, struct audit_file *file, bool whole)
 			.len = (size_t)len - is_whole, .is_whole = is_whole,
 		});
 	}
+	if (len < 0 && !feof(file->stream))
+		r = say_no_file(file->path, -errno);
 	free(line);
+	return r;
 }
 
 static void
@@ -226,11 +242,10 @@ find_numbers(const char *path, unsigned long **number_r)
 	own_mem unsigned long *number = NULL;
 	const struct dirent *entry;
 	size_t len = strlen(name), n = 0;
-	DIR *list = opendir(directory);
+	own_list DIR *list = opendir(directory);
+	int r = list ? 0 : -errno;
 
-	if (!list)
-		return -errno;
-	while ((entry = readdir(list))) {
+	while ((entry = nextentry(list, &r))) {
 		char *end;
 
 		if (strncmp(entry->d_name, name, len) != 0 || entry->d_name[len] != '.' ||
@@ -242,11 +257,10 @@ find_numbers(const char *path, unsigned long **number_r)
 		number[n] = strtoul(entry->d_name + len + 1, &end, 10);
 		n += *end == '\0';
 	}
-	closedir(list);
 	if (n > 0)
 		qsort(number, n, sizeof(*number), by_number);
 	*number_r = give_ptr(number);
-	return (int)n;
+	return r < 0 ? r : (int)n;
 }
 
 /* *last_r: the number of the last one; 0: none. */
@@ -258,8 +272,10 @@ read_older(const struct audit_files *files, struct beginning *begin, unsigned lo
 	size_t left = files->last ? look_back(files, files->path, files->last, begin) : 0;
 	int n = find_numbers(files->path, &number), r = 0;
 
-	if (n < 0 && n != -ENOENT)
+	if (n < 0 && n != -ENOENT) {
 		say("the directory of %s: %s", files->path, strerror(-n));
+		return EX_NOINPUT;
+	}
 	for (int i = n; i > 0 && left > 0; i--) {
 		own_mem char *path = older_path(files->path, number[i - 1]);
 
@@ -275,13 +291,13 @@ read_older(const struct audit_files *files, struct beginning *begin, unsigned lo
 	for (int i = 0; i < n && r == 0; i++) {
 		r = open_file(&file, files->path, number[i]);
 		if (r < 0)
-			say("%s: %s", file.path, strerror(-r));
+			r = say_no_file(file.path, r);
 		else if (!is_before(&file, begin))
-			read_lines(files, &file, false);
+			r = read_lines(files, &file, false);
 		close_file(&file);
 	}
 	*last_r = n > 0 ? number[n - 1] : 0;
-	return r < 0 ? EX_NOINPUT : 0;
+	return r;
 }
 
 /* ---- the newest file ---- */
@@ -304,21 +320,26 @@ open_next(const struct audit_files *files, struct audit_file *file, unsigned lon
 	return 0;
 }
 
-/* Reads on, also in the files that have taken the place of full ones. whole: as read_lines. */
-static void
+/* Reads on, also in the files that have taken the place of full ones. whole and result: as
+ * read_lines. */
+static int
 read_on(const struct audit_files *files, struct audit_file *file, unsigned long *last, bool whole)
 {
 	for (;;) {
 		own_mem char *renamed = older_path(files->path, *last + 1);
+		int r = file->stream ? 0 : open_next(files, file, *last);
 
-		if (!file->stream && open_next(files, file, *last) < 0) {
+		if (r < 0) {
 			close_file(file);
-			return;
+			return r == -ENOENT ? 0 : say_no_file(files->path, r);
 		}
-		read_lines(files, file, whole);
-		if (!file->is_older && is_at(file, files->path))
-			return;
-		read_lines(files, file, whole);	/* written between the last read and the renaming */
+		r = read_lines(files, file, whole);
+		if (r || (!file->is_older && is_at(file, files->path)))
+			return r;
+		/* written between the last read and the renaming */
+		r = read_lines(files, file, whole);
+		if (r)
+			return r;
 		*last += is_at(file, renamed);
 		close_file(file);
 	}
@@ -351,17 +372,6 @@ watch_directory(const char *path)
 	return give_fd(watch);
 }
 
-static int
-say_no_file(const char *path, int error)
-{
-	if (error == -ENOENT)
-		say("%s: there are no records; --file names another file, as [audit] file does in "
-		    "the configuration", path);
-	else
-		say("%s: %s", path, strerror(-error));
-	return error == -EACCES ? EX_NOPERM : EX_NOINPUT;
-}
-
 int
 audit_files_read(const struct audit_files *files, bool follow)
 {
@@ -386,9 +396,9 @@ audit_files_read(const struct audit_files *files, bool follow)
 		return say_no_file(files->path, r);
 	}
 	(void)is_before(&file, &begin);
-	read_on(files, &file, &last, follow);
-	while (files->on_end(files->arg) && follow && wait_for_change(watch))
-		read_on(files, &file, &last, true);
+	r = read_on(files, &file, &last, follow);
+	while (!r && files->on_end(files->arg) && follow && wait_for_change(watch))
+		r = read_on(files, &file, &last, true);
 	close_file(&file);
-	return 0;
+	return r;
 }

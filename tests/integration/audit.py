@@ -394,6 +394,19 @@ def changes_are_found(ctx):
 
 
 @test(private=True)
+def a_file_that_cannot_be_read_is_not_whole(ctx):
+    """Reading a directory fails, as reading a bad disk does."""
+    with Log(ctx) as log:
+        for path in (log.path, log.path + ".1"):
+            os.mkdir(path)
+            done = log.command("verify")
+            equal(done.returncode, 66, done.stderr)
+            assert "Is a directory" in done.stderr, done.stderr
+            os.rmdir(path)
+            open(log.path, "w").close()
+
+
+@test(private=True)
 def a_file_that_vanishes_is_noticed(ctx):
     """The chain goes on in a new file, with a record that says so; also if it vanishes between two
     services."""
