@@ -123,7 +123,7 @@ compile_sources(struct intake *intake, int worker, FILE *sources, long bytes,
 	char tag[TAG_MAX + 1];
 	own_mem char *line = NULL;
 	size_t size = 0;
-	ssize_t len;
+	ssize_t len = 0;
 	int r = take_tag(worker, tag);
 
 	if (r < 0)
@@ -137,5 +137,6 @@ compile_sources(struct intake *intake, int worker, FILE *sources, long bytes,
 		    strcmp(line + len - 1 - strlen(".py"), ".py") == 0)
 			r = compile_one(intake, worker, path, tag, why_r);
 	}
-	return r;
+	return r == 0 && len < 0 && !feof(sources)
+		? why_say(why_r, -errno, "", "the list of the files") : r;
 }

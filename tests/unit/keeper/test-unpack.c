@@ -270,6 +270,20 @@ a_compiler_that_lies(void **state)
 	}
 }
 
+static void
+a_list_that_cannot_be_read_has_not_ended(void **state)
+{
+	struct place *place = *state;
+	struct why why = { .text = "" };
+
+	put_source(place, "a.py", "text");
+	unlink(place->list_name);
+	assert_int_equal(mkdir(place->list_name, 0700), 0);
+	assert_int_equal(compile(place, NULL, 0, &why), -EISDIR);
+	assert_string_equal(why.text, "the list of the files");
+	rmdir(place->list_name);
+}
+
 /* What is there for a source already is no source's of this set. */
 static void
 nothing_is_replaced(void **state)
@@ -291,6 +305,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_taker_may_have_enough, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(sources_are_compiled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_compiler_that_lies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_list_that_cannot_be_read_has_not_ended, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(nothing_is_replaced, set_up, tear_down),
 	};
 
