@@ -236,6 +236,8 @@ read_range(const char *file, const char *user, uint32_t *first_r, uint32_t *coun
 	text = xmalloc(size);
 	while (len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
 		len += (size_t)n;
+	if (n < 0)
+		return -errno;
 	text[len] = '\0';
 	return outer_find_range(text, user, getuid(), first_r, count_r);
 }

@@ -42,16 +42,17 @@ subordinate_load(void)
 	}
 }
 
-/* Does a name service have the ranges, and not a file? */
+/* Does a name service have the ranges, and not a file? Also true if this cannot be read. */
 static bool
 is_switched(void)
 {
 	FILE *f = fopen(SWITCH, "re");
-	bool found = false;
+	bool found = !f && errno != ENOENT;
 	char line[1024];
 
 	while (f && !found && fgets(line, sizeof(line), f))
 		found = strncmp(line + strspn(line, " \t"), SWITCH_KEY, strlen(SWITCH_KEY)) == 0;
+	found = found || (f && ferror(f));
 	if (f)
 		fclose(f);
 	return found;

@@ -50,7 +50,7 @@ laptop_ask(const char **answer_r)
 	static int failed;
 	size_t len = strlen(answer);
 	int pair[2], status, r = 0;
-	ssize_t n;
+	ssize_t n = 0;
 	pid_t pid;
 
 	*answer_r = answer;
@@ -65,10 +65,14 @@ laptop_ask(const char **answer_r)
 	close(pair[1]);
 	while (pid > 0 && (n = read(pair[0], answer + len, ANSWER_MAX - 1 - len)) > 0)
 		len += (size_t)n;
+	if (n < 0)
+		r = -errno;
 	answer[len] = '\0';
 	close(pair[0]);
-	if (r == 0)
-		r = waitpid(pid, &status, 0) < 0 ? -errno : status;
+	if (pid > 0 && waitpid(pid, &status, 0) < 0 && r == 0)
+		r = -errno;
+	else if (r == 0)
+		r = status;
 	failed = r;
 	return r;
 }
