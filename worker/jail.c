@@ -441,29 +441,31 @@ jail_prove(const struct jail *jail)
 
 /* ---- limits of one run ---- */
 
-/* The bytes that RLIMIT_DATA counts before the script starts. */
-static uint64_t
-data_in_use(void)
+/* The bytes that RLIMIT_DATA counts before the script starts. 0 or -errno. */
+static int
+data_in_use(uint64_t *bytes_r)
 {
 	own_fd int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	unsigned long long data = 0;
 	char text[256];
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	if (n <= 0)
-		return 0;
+	if (n < 0)
+		return -errno;
 	text[n] = '\0';
 	/* The sixth number is data and stack, in pages (proc(5)). */
 	if (sscanf(text, "%*s %*s %*s %*s %*s %llu", &data) != 1)
-		return 0;
-	return data * (uint64_t)sysconf(_SC_PAGESIZE);
+		return -EIO;
+	*bytes_r = data * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
 }
 
 int
 jail_settle(const struct jail *jail, struct jail_state *state_r)
 {
-	state_r->data_bytes = data_in_use();
-	return set_limit(RLIMIT_FSIZE, jail->file_bytes, jail->file_bytes);
+	int r = data_in_use(&state_r->data_bytes);
+
+	return r < 0 ? r : set_limit(RLIMIT_FSIZE, jail->file_bytes, jail->file_bytes);
 }
 
 static rlim_t

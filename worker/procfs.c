@@ -104,6 +104,7 @@ write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
 	own_mem char *line = NULL;
 	size_t room = 0;
 	bool is_shown = false;
+	int r = 0;
 
 	if (!host && errno != ENOENT)
 		return -errno;
@@ -126,8 +127,10 @@ write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
 			fputs(line, file);
 		}
 	}
+	if (!feof(host))
+		r = -errno;
 	fclose(host);
-	return 0;
+	return r;
 }
 
 /* All processor times are 0: those of a worker are in the files of its processes. The time of boot
