@@ -4,7 +4,6 @@
  * start. Nothing is synced; a crash may lose the latest uses. */
 #include "tools/sets/owned.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/named.h"
+#include "base/nextentry.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 
@@ -92,16 +93,26 @@ owned_by_use(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* All of a tenant's directory, in order; the caller frees it. list NULL: none. */
-static struct owned *
-owned_look(DIR *list, size_t *n_r)
+/* Until the next start, tenants do not have the sets that an error hides. */
+static void
+say_unread(int error)
 {
+	if (error < 0 && error != -ENOENT)
+		log_line(LOG_ERR, "tenants-unread", "error=%s", strerrorname_np(-error));
+}
+
+/* All of a tenant's directory, in order; the caller frees it. */
+static struct owned *
+owned_look(const char *path, size_t *n_r)
+{
+	int r = 0;
+	own_list DIR *list = openlist(AT_FDCWD, path, &r);
 	struct owned *all = NULL;
 	struct dirent *entry;
 	struct stat st;
 	size_t n = 0;
 
-	while (list && (entry = readdir(list))) {
+	while ((entry = nextentry(list, &r))) {
 		if (!set_is_name(entry->d_name) ||
 		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
@@ -109,6 +120,7 @@ owned_look(DIR *list, size_t *n_r)
 		memcpy(all[n].name, entry->d_name, SET_NAME + 1);
 		all[n++].used = st.st_mtim;
 	}
+	say_unread(r);
 	if (n)
 		qsort(all, n, sizeof(*all), owned_by_use);
 	*n_r = n;
@@ -134,14 +146,10 @@ load_tenant(const char *store, const char *tenant)
 	own_mem struct owned *all = NULL;
 	char path[PATH_MAX];
 	struct owner *owner;
-	DIR *list;
 	size_t n;
 
 	place_of(store, tenant, path);
-	list = opendir(path);
-	all = owned_look(list, &n);
-	if (list)
-		closedir(list);
+	all = owned_look(path, &n);
 	for (size_t i = OWNED_MAX; i < n; i++)
 		unlink_set(store, tenant, all[i].name);
 	if (n == 0)
@@ -156,16 +164,16 @@ owned_load(const char *store)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
-	DIR *list;
+	own_list DIR *list = NULL;
+	int r = 0;
 
 	owned_unload();
 	place_of_all(store, path);
-	list = opendir(path);
-	while (list && (entry = readdir(list)))
+	list = openlist(AT_FDCWD, path, &r);
+	while ((entry = nextentry(list, &r)))
 		if (set_is_name(entry->d_name))
 			load_tenant(store, entry->d_name);
-	if (list)
-		closedir(list);
+	say_unread(r);
 }
 
 void
