@@ -213,17 +213,18 @@ open_own(int *fd_r)
 }
 
 /* Notes the controllers that the leaves will have: those enabled in tenants/. */
-static void
+static int
 note_controllers(struct cgroup_root *root)
 {
 	char on[512];
+	ssize_t n = cgroup_read_at(root->tenants_fd, "cgroup.subtree_control", on, sizeof(on));
 
-	if (cgroup_read_at(root->tenants_fd, "cgroup.subtree_control", on, sizeof(on)) <
-	    0)
-		return;
+	if (n < 0)
+		return (int)n;
 	for (size_t i = 0; i < N_CONTROLLERS; i++)
 		*(bool *)((char *)&root->controllers + controllers[i].offset) =
 			cgroup_text_has_word(on, controllers[i].name);
+	return 0;
 }
 
 /* Makes supervisor/ in BASE and moves this process there. */
@@ -326,7 +327,9 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	r = cgroup_root_make_tenants(root);
 	if (r < 0)
 		return r;
-	note_controllers(root);
+	r = note_controllers(root);
+	if (r < 0)
+		return r;
 	*step_r = "hand the subtree over to the service's user";
 	r = cgroup_make_directory(root->base_fd, "supervisor", &supervisor_fd);
 	if (r == 0)

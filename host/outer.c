@@ -275,23 +275,26 @@ outer_run_mapper(const char *program, pid_t target, uid_t own, uint32_t first, u
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
-/* The number of slots that could be mapped; 0 with a reason. */
-static uint32_t
+/* The number of slots that could be mapped; 0 with a reason that the machine has; or -errno. */
+static int
 map_subordinates(pid_t target, const char **reason_r)
 {
 	struct passwd *entry = getpwuid(getuid());
 	const char *user = entry ? entry->pw_name : NULL;
 	uint32_t first_uid, uids, first_gid, gids, slots;
+	int r;
 
 	if (access("/usr/bin/newuidmap", X_OK) < 0 ||
 	    access("/usr/bin/newgidmap", X_OK) < 0) {
 		*reason_r = "newuidmap and newgidmap are not installed";
 		return 0;
 	}
-	if (read_range("/etc/subuid", user, &first_uid, &uids) < 0 ||
-	    read_range("/etc/subgid", user, &first_gid, &gids) < 0) {
+	r = read_range("/etc/subuid", user, &first_uid, &uids);
+	if (r == 0)
+		r = read_range("/etc/subgid", user, &first_gid, &gids);
+	if (r < 0) {
 		*reason_r = "no range of yours in /etc/subuid and /etc/subgid";
-		return 0;
+		return r == -ENOENT || r == -EACCES ? 0 : r;
 	}
 	slots = uids < gids ? uids : gids;
 	if (slots > SLOTS_MAX)
@@ -304,7 +307,7 @@ map_subordinates(pid_t target, const char **reason_r)
 		*reason_r = "newgidmap refused";
 		return 0;
 	}
-	return slots;
+	return (int)slots;
 }
 
 /* user_namespaces(7): without privilege only the process's own ids can be mapped, and
@@ -340,8 +343,9 @@ new_as_user(bool subordinates, struct outer_namespace **outer_r, const char **re
 	if (r < 0)
 		return r;
 	if (subordinates) {
-		slots = map_subordinates(maker.pid, reason_r);
-		r = slots > 0 ? 0 : -ENOTSUP;
+		r = map_subordinates(maker.pid, reason_r);
+		slots = r > 0 ? (uint32_t)r : 0;
+		r = r > 0 ? 0 : r < 0 ? r : -ENOTSUP;
 	} else {
 		r = map_self(maker.pid);
 	}

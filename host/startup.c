@@ -152,13 +152,14 @@ warn_about_cgroups(const struct cgroup_root *cgroups, int error, const struct wh
 	static const struct cgroup_controllers none;
 	const struct cgroup_controllers *have =
 		cgroups ? cgroup_root_controllers(cgroups) : &none;
-	bool is_shortage = error == -EMFILE || error == -ENFILE || error == -ENOMEM ||
-			   error == -ENOSPC;
+	/* No property of the machine, whose owner knows of it. */
+	bool is_failure = error == -EMFILE || error == -ENFILE || error == -ENOMEM ||
+			  error == -ENOSPC || error == -EIO || error == -EINTR;
 	struct log_quoted quoted;
 
 	if (are_counted(cgroups))
 		return;
-	log_line(is_shortage ? LOG_WARNING : LOG_DEBUG, "fallback", "memory=%s pids=%s why=%s text=%s",
+	log_line(is_failure ? LOG_WARNING : LOG_DEBUG, "fallback", "memory=%s pids=%s why=%s text=%s",
 		 have->memory ? "counted" : "sampled", have->pids ? "counted" : "sampled",
 		 cgroups ? "no-controller"
 			 : log_quote(&quoted, why->text, strlen(why->text)),
