@@ -45,8 +45,8 @@
 	X(fork) X(fstat) X(fstatat) X(fsync) X(ftruncate) X(getrandom) X(getsockopt) \
 	X(inotify_add_watch) X(kill) X(linkat) X(listen) X(lseek) X(malloc) X(memfd_create) \
 	X(mkdir) X(mkdirat) X(mmap) X(mount) X(mprotect) X(open) X(opendir) X(pidfd_open) X(pipe2) \
-	X(poll) X(prctl) X(pread) X(pwrite) X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) \
-	X(rename) X(renameat) X(rmdir) X(send) X(sendfile) X(sendmsg) X(sendto) X(setns) \
+	X(poll) X(prctl) X(pread) X(pwrite) X(read) X(readdir) X(readv) X(recv) X(recvfrom) \
+	X(recvmsg) X(rename) X(renameat) X(rmdir) X(send) X(sendfile) X(sendmsg) X(sendto) X(setns) \
 	X(setsockopt) X(socket) X(socketpair) X(stat) X(sync_file_range) X(syscall) \
 	X(timer_create) X(timer_settime) X(timerfd_create) X(timerfd_settime) X(unlink) \
 	X(unlinkat) X(unshare) X(waitid) X(write) X(writev)
@@ -265,6 +265,7 @@ CALL(int, -1, poll, (struct pollfd *v, nfds_t n, int t), (v, n, t))
 CALL(ssize_t, -1, pread, (int f, void *b, size_t n, off_t o), (f, b, n, o))
 CALL(ssize_t, -1, pwrite, (int f, const void *b, size_t n, off_t o), (f, b, n, o))
 CALL(ssize_t, -1, read, (int f, void *b, size_t n), (f, b, n))
+CALL(struct dirent *, NULL, readdir, (DIR *d), (d))
 CALL(ssize_t, -1, readv, (int f, const struct iovec *v, int n), (f, v, n))
 CALL(ssize_t, -1, recv, (int f, void *b, size_t n, int o), (f, b, n, o))
 CALL(ssize_t, -1, recvfrom, (int f, void *b, size_t n, int o, struct sockaddr *a, socklen_t *l),
