@@ -6,10 +6,13 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "worker/hugepage.h"
+
+#define DATA_MAX (1UL << 20)		/* a library with more keeps two mappings */
 
 /* Pages that follow each other, of segments that are not written. */
 struct run {
@@ -72,6 +75,35 @@ join_relocated(const struct dl_phdr_info *info)
 	}
 }
 
+/* Data of which the file has only the beginning: the rest is a mapping of its own, without a file.
+ * A copy of both takes their place, which is one mapping. */
+static void
+join_data(const struct dl_phdr_info *info)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+		uintptr_t from = page_down(at);
+		uintptr_t of_file = page_down(at + segment->p_filesz + page - 1);
+		uintptr_t to = page_down(at + segment->p_memsz + page - 1);
+		void *copy;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) ||
+		    of_file <= from || of_file >= to || to - from > DATA_MAX)
+			continue;
+		copy = mmap(NULL, to - from, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (copy == MAP_FAILED)
+			continue;
+		memcpy(copy, (void *)from, to - from);
+		if (mremap(copy, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   (void *)from) == MAP_FAILED)
+			munmap(copy, to - from);
+	}
+}
+
 static struct run huge;			/* what of the program is on huge pages */
 
 /* The program's file lies in memory (worker/main.c). A huge page of this file serves every process
@@ -105,8 +137,10 @@ join_object(struct dl_phdr_info *info, size_t, void *n)
 
 	if (number == 0)
 		put_on_huge_pages(&run);
-	if (number >= before)
+	if (number >= before) {
 		join_relocated(info);
+		join_data(info);
+	}
 	return 0;
 }
 
