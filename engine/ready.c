@@ -39,7 +39,7 @@
 #define MAKE_CPU_MS 10000	/* the most processor time for an import: a virtual machine counts
 				 * time in which its host runs something else, too */
 #define MAKE_MOST_MS 60000	/* the most time; on a busy machine it gets its turn late */
-#define MAKE_IDLE_MS 5000	/* the most time without processor time: an import that hangs */
+#define MAKE_IDLE_MS 2000	/* the most time without processor time: an import that hangs */
 #define LOOK_MS 500		/* between looks */
 #define LEAVES_MS 20		/* between looks at what the import leaves, */
 #define LEAVES_LOOKS 100	/* so many at most: what is just ending is not left */

@@ -75,6 +75,7 @@ BAD = {
     "dies": ("os.kill(os.getpid(), 9)", "its import ends the process"),
     "leaves": ("raise SystemExit(0)", "its import fails: SystemExit"),
     "hangs": ("import time; time.sleep(1000)", "it takes too long"),
+    "waits": ("import time; time.sleep(4)", "it takes too long"),
     "spins": ("\n    while True: pass", "it takes too long"),
     "prints": ("print('early')", "it prints"),
     "writes": ("os.write(2, b'early')", "it prints"),
