@@ -11,6 +11,7 @@ import json
 import os
 import random
 import tempfile
+import time
 import urllib.parse
 
 import aiohttp
@@ -199,8 +200,9 @@ class Target:
             connection.request(verb, self.fill(path, which), body,
                                {k: v.encode("latin-1", "replace") for k, v in sent.items()})
             answer = connection.getresponse()
-            if answer.status != 101:
-                answer.read()
+            late = time.monotonic() + SECONDS	# a stream that stays open has signs of life in it
+            while answer.status != 101 and answer.read1(1 << 16):
+                assert time.monotonic() < late, "the answer has no end: %s %s %r" % (verb, path, body)
             return answer.status
         finally:
             connection.close()

@@ -154,6 +154,7 @@ def parse_options(doc):
     p.add_argument("--slow", type=float, default=float(os.environ.get("MCP_TEST_SLOW") or 1),
                    help="factor on all time bounds (MCP_TEST_SLOW; 1)")
     p.add_argument("--count", type=int, help="size of tests that have one")
+    p.add_argument("--minutes", type=float, help="how long tests last that go on for a while")
     p.add_argument("--effort", type=float, default=float(os.environ.get("MCP_TEST_EFFORT") or 1),
                    help="without --count: the part of their whole size (MCP_TEST_EFFORT; 1)")
     p.add_argument("--revision", default=LEGACY[-1], choices=LEGACY + (MODERN,))
