@@ -884,7 +884,7 @@ def flush_buffers():
 
 def at_stake():
     """Sentences about the threads, connections and the like that are lost if the cell does not
-    end by itself."""
+    end by itself. None: they could not be listed, such as when the interrupt of a time-out came."""
     found = []
     try:
         for thread in threads():
@@ -893,7 +893,7 @@ def at_stake():
         for kind in sorted({kind for kind, _ in shared_things()}):
             found.append(kind)
     except BaseException:
-        pass
+        return None
     if len(found) > 15:
         found[14:] = ["%d more threads, sockets and the like" % (len(found) - 14)]
     return [plain(note, 300)[0] for note in found]

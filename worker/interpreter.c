@@ -802,6 +802,7 @@ interpreter_streams_closed(void)
 void
 interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r)
 {
+	static const char unlisted[] = "threads and connections of earlier cells, if there were any, have ended";
 	static struct msg_str note[NOTES_MAX];
 	PyObject *none = PyTuple_New(0);
 
@@ -810,9 +811,11 @@ interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r)
 	Py_XDECREF(none);
 	PyErr_Clear();
 	*stake_r = (struct msg_at_stake){ .id = run->id };
-	stake_r->has_notes = last_stake &&
-			     take_texts(last_stake, note, NOTES_MAX, &stake_r->notes) &&
-			     stake_r->notes.n > 0;
+	if (!last_stake || !take_texts(last_stake, note, NOTES_MAX, &stake_r->notes)) {
+		note[0] = (struct msg_str){ unlisted, sizeof(unlisted) - 1 };
+		stake_r->notes = (struct msg_strs){ .item = note, .n = 1 };
+	}
+	stake_r->has_notes = stake_r->notes.n > 0;
 }
 
 void

@@ -438,6 +438,18 @@ def what_is_ended_with_a_cell_is_gone_with_its_answer(ctx):
 
 
 @test
+def what_cannot_be_listed_is_named_at_large(ctx):
+    """As when the interrupt of a time-out comes while the threads are listed."""
+    with begun(ctx) as s:
+        s.well("import threading\nclass Odd(threading.Thread):\n    def is_alive(self):\n"
+               "        raise KeyboardInterrupt\nOdd(target=threading.Event().wait, daemon=True).start()")
+        o = s.call("import os\nos._exit(3)")
+        equal((o.state, o.structured["not_carried"]),
+              ("rolled_back", ["threads and connections of earlier cells, if there were any, have ended"]))
+        equal(s.well("1").structured["not_carried"], [])
+
+
+@test
 def what_ends_all_but_itself_ends_well_and_is_named(ctx):
     """os.kill(-1, 9) spares its sender alone: the state stays, and the next cell has a copy again."""
     with begun(ctx) as s:
