@@ -11,7 +11,7 @@ import time
 libc = ctypes.CDLL(None, use_errno=True)
 IN_MODIFY, IN_ATTRIB, IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x2, 0x4, 0x80, 0x100, 0x200
 IN_CHANGED = IN_MODIFY | IN_ATTRIB | IN_MOVED_TO | IN_CREATE | IN_DELETE
-PAUSE_S = 0.02
+PAUSE_S, PAUSE_MOST_S = 0.02, 0.1
 bound = 60.0	# seconds, for a wait that names no bound; harness.py stretches it by --slow
 
 
@@ -19,10 +19,11 @@ class Timeout(AssertionError):
     """What a test waited for has not come in time."""
 
 
-def pause(left):
+def pause(left, waited=0.0):
     """The wait for what gives no event: processes and descriptors that are not the test's, and
-    answers that change from one question to the next."""
-    time.sleep(min(left, PAUSE_S))
+    answers that change from one question to the next. What has taken long is asked for less often: each
+    look reads /proc or asks the service."""
+    time.sleep(min(left, max(PAUSE_S, min(PAUSE_MOST_S, waited / 10))))
 
 
 def at_once(left):
@@ -40,7 +41,10 @@ def until(what, condition, seconds=None, wait=pause):
         if left <= 0:
             raise Timeout("not within %g s: %s (last: %.1000r)" % (
                 seconds, what() if callable(what) else what, value))
-        wait(left)
+        if wait is pause:
+            pause(left, seconds - left)
+        else:
+            wait(left)
     return value
 
 
