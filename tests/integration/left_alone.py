@@ -233,7 +233,8 @@ def attack(ctx, most, code, tries=5):
                    % (wait, "".join("    %s\n" % line for line in code.split("\n"))), **LIMITS)
         seen.append((o.status, o.state, o.structured["not_carried"], o.text[-300:]))
         beside(other)
-        got = became(ctx, s, other, seen)
+        # An attack that begins before its cell's answer may end the session with it, which says so.
+        got = LOST if o.state == "lost" else became(ctx, s, other, seen)
         # At the end of a cell there is a moment without a copy, and at the beginning of the next one
         # the attack can take what the copy is made with.
         if ORDER.index(got) > ORDER.index(most) and tries:
