@@ -78,9 +78,9 @@ http_params_new(const struct mcp *mcp)
 	const char *key[DEPTH_MAX];
 
 	LIST_INIT(&params->list);
-	params->all_listed = mcp_config(mcp)->mcp.arguments == ARGUMENTS_ALL;
-	for (size_t i = 0; i < mcp_catalog(mcp)->n_tools; i++) {
-		const struct tool_description *tool = mcp_tool_description(mcp, i);
+	params->all_listed = mcp->options.config->mcp.arguments == ARGUMENTS_ALL;
+	for (size_t i = 0; i < mcp->options.catalog->n_tools; i++) {
+		const struct tool_description *tool = &mcp->tools[i];
 		json_t *schema = xalloc_check(json_loads(tool->input_schema, 0, NULL));
 
 		read_schema(params, tool->name, schema, key, 0);

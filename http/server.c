@@ -191,7 +191,7 @@ http_server_listen(struct http_server *server, int fd)
 		return -E2BIG;
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return -errno;
-	if (mcp_catalog(server->options.mcp)->only_loopback && address.ss_family != AF_UNIX &&
+	if (server->options.mcp->options.catalog->only_loopback && address.ss_family != AF_UNIX &&
 	    !http_address_is_loopback(&address))
 		return -EPERM;
 	r = evutil_make_socket_nonblocking(fd);

@@ -81,7 +81,7 @@ ask_by_requests(struct mcp_call *call)
 {
 	struct mcp_conversation *conversation = call->conversation;
 	const struct mcp *mcp = conversation->mcp;
-	const struct timeval wait = { .tv_sec = mcp_config(mcp)->mcp.ask_seconds };
+	const struct timeval wait = { .tv_sec = mcp->options.config->mcp.ask_seconds };
 	size_t n;
 	struct mcp_question *question = mcp_run_questions(call->audience.run, &n);
 
@@ -98,7 +98,8 @@ ask_by_requests(struct mcp_call *call)
 		outgoing->id = ++conversation->last_outgoing;
 		outgoing->call = call;
 		memcpy(outgoing->key, question[i].key, sizeof(outgoing->key));
-		outgoing->late = xalloc_check(evtimer_new(mcp_base(mcp), ask_on_late, outgoing));
+		outgoing->late = xalloc_check(evtimer_new(mcp->options.base, ask_on_late,
+							  outgoing));
 		evtimer_add(outgoing->late, &wait);
 		LIST_INSERT_HEAD(&conversation->outgoing, outgoing, link);
 		send_question(outgoing, &question[i]);

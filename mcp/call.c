@@ -126,7 +126,7 @@ ask_by_answer(struct mcp_call *call)
 {
 	struct mcp_run *run = call->audience.run;
 	struct jsonout out;
-	char *state = mcp_parking_put(mcp_parking(call->conversation->mcp), run,
+	char *state = mcp_parking_put(call->conversation->mcp->tables.parking, run,
 				      mcp_run_asks_first(run), &call->binding);
 
 	if (!state) {
@@ -172,7 +172,7 @@ mcp_call_new(const struct request *request, enum mcp_method method, size_t bytes
 	call->method = method;
 	call->bytes = bytes;
 	call->log_level = -1;
-	if (mcp_catalog(conversation->mcp)->logging)
+	if (conversation->mcp->options.catalog->logging)
 		call->log_level = request->revision->modern
 					  ? request->envelope.log_level
 					  : (int)conversation->log_level;
@@ -213,11 +213,11 @@ mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 	struct mcp *mcp = call->conversation->mcp;
 	/* Half of a stream's cap in the answer is for its head, and only the head is streamed. */
 	const struct mcp_progress_options options = {
-		.base = mcp_base(mcp),
+		.base = mcp->options.base,
 		.revision = call->revision,
 		.token = request->envelope.progress_token,
 		.streams = request->envelope.streams,
-		.stream_max = mcp_config(mcp)->limits.standard.output_bytes / 2,
+		.stream_max = mcp->options.config->limits.standard.output_bytes / 2,
 		.send = send_progress,
 		.uses = ask_usage,
 		.waits = ask_wait,

@@ -13,17 +13,6 @@
 #include "mcp/tool_list.h"
 #include "policy/config.h"
 
-struct mcp {
-	struct mcp_options options;
-	struct mcp_seal *own_seal;		/* made here, if the caller gave none */
-	struct tool_description *tools;		/* of all tools */
-	json_t **schema;			/* the input schemas of the tools */
-	struct tool_lists *lists;
-	struct mcp_runs runs;
-	struct mcp_tables tables;
-	LIST_HEAD(, mcp_conversation) conversations;
-};
-
 struct mcp *
 mcp_context_new(const struct mcp_options *options)
 {
@@ -48,12 +37,6 @@ mcp_context_new(const struct mcp_options *options)
 }
 
 void
-mcp_context_set(struct mcp *mcp, const struct mcp_tables *tables)
-{
-	mcp->tables = *tables;
-}
-
-void
 mcp_context_free(struct mcp *mcp)
 {
 	for (size_t i = 0; i < mcp->options.catalog->n_tools; i++) {
@@ -65,54 +48,6 @@ mcp_context_free(struct mcp *mcp)
 	tool_lists_free(mcp->lists);
 	mcp_seal_free(mcp->own_seal);
 	free(mcp);
-}
-
-struct event_base *
-mcp_base(const struct mcp *mcp)
-{
-	return mcp->options.base;
-}
-
-const struct catalog *
-mcp_catalog(const struct mcp *mcp)
-{
-	return mcp->options.catalog;
-}
-
-const struct config *
-mcp_config(const struct mcp *mcp)
-{
-	return mcp->options.config;
-}
-
-const struct mcp_seal *
-mcp_seal(const struct mcp *mcp)
-{
-	return mcp->options.seal;
-}
-
-struct mcp_runs *
-mcp_runs(struct mcp *mcp)
-{
-	return &mcp->runs;
-}
-
-struct mcp_parking *
-mcp_parking(struct mcp *mcp)
-{
-	return mcp->tables.parking;
-}
-
-struct mcp_tasks *
-mcp_tasks(struct mcp *mcp)
-{
-	return mcp->tables.tasks;
-}
-
-struct mcp_repeats *
-mcp_repeats(struct mcp *mcp)
-{
-	return mcp->tables.repeats;
 }
 
 static const struct config *
@@ -134,18 +69,6 @@ mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r)
 	};
 }
 
-const struct tool_description *
-mcp_tool_description(const struct mcp *mcp, size_t i)
-{
-	return &mcp->tools[i];
-}
-
-const json_t *
-mcp_tool_schema(const struct mcp *mcp, size_t i)
-{
-	return mcp->schema[i];
-}
-
 struct tool_list *
 mcp_tool_list(const struct mcp *mcp, struct tenant *tenant)
 {
@@ -154,28 +77,4 @@ mcp_tool_list(const struct mcp *mcp, struct tenant *tenant)
 
 	config_free(config);
 	return list;
-}
-
-void
-mcp_add_conversation(struct mcp *mcp, struct mcp_conversation *conversation)
-{
-	LIST_INSERT_HEAD(&mcp->conversations, conversation, link);
-}
-
-void
-mcp_remove_conversation(struct mcp *, struct mcp_conversation *conversation)
-{
-	LIST_REMOVE(conversation, link);
-}
-
-void
-mcp_renew_tool_lists(struct mcp *mcp)
-{
-	tool_lists_renew(mcp->lists);
-}
-
-struct mcp_conversation *
-mcp_first_conversation(const struct mcp *mcp)
-{
-	return LIST_FIRST(&mcp->conversations);
 }

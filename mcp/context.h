@@ -49,41 +49,27 @@ struct mcp_tables {
 	struct mcp_repeats *repeats;
 };
 
-/* For mcp/mcp.c only. mcp_context_set is called once, before the first client. */
-struct mcp *mcp_context_new(const struct mcp_options *options);
-void mcp_context_set(struct mcp *mcp, const struct mcp_tables *tables);
-void mcp_context_free(struct mcp *mcp);
+/* Only mcp/context.c and mcp/mcp.c write it. */
+struct mcp {
+	struct mcp_options options;
+	struct mcp_seal *own_seal;		/* made here, if the caller gave none */
+	struct tool_description *tools;		/* of all tools */
+	json_t **schema;			/* the input schemas of the tools */
+	struct tool_lists *lists;
+	struct mcp_runs runs;
+	struct mcp_tables tables;
+	LIST_HEAD(, mcp_conversation) conversations;
+};
 
-struct event_base *mcp_base(const struct mcp *mcp);
-const struct catalog *mcp_catalog(const struct mcp *mcp);
-const struct config *mcp_config(const struct mcp *mcp);
-const struct mcp_seal *mcp_seal(const struct mcp *mcp);
-struct mcp_runs *mcp_runs(struct mcp *mcp);
-struct mcp_parking *mcp_parking(struct mcp *mcp);
-struct mcp_tasks *mcp_tasks(struct mcp *mcp);
-struct mcp_repeats *mcp_repeats(struct mcp *mcp);
+/* For mcp/mcp.c only. */
+struct mcp *mcp_context_new(const struct mcp_options *options);
+void mcp_context_free(struct mcp *mcp);
 
 /* Fills in the members of *host_r that are the same for all runs of a tenant. host_r->config is
  * held; the caller releases it by config_free. */
 void mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r);
 
-/* The i-th tool of the catalog, as it was described at start. */
-const struct tool_description *mcp_tool_description(const struct mcp *mcp, size_t i);
-
-/* The input schema of the i-th tool. */
-const json_t *mcp_tool_schema(const struct mcp *mcp, size_t i);
-
 /* The answer of tools/list for the tenant now; the caller releases it. */
 struct tool_list *mcp_tool_list(const struct mcp *mcp, struct tenant *tenant);
-
-/* Drops the lists of tools that were made before, because another configuration is in force. */
-void mcp_renew_tool_lists(struct mcp *mcp);
-
-/* For conversations only. */
-void mcp_add_conversation(struct mcp *mcp, struct mcp_conversation *conversation);
-void mcp_remove_conversation(struct mcp *mcp, struct mcp_conversation *conversation);
-
-/* The first conversation; the others follow by their link. NULL: none. */
-struct mcp_conversation *mcp_first_conversation(const struct mcp *mcp);
 
 #endif

@@ -67,12 +67,12 @@ mcp_conversation_new(const struct mcp_conversation_options *options)
 	conversation->options = *options;
 	conversation->mcp = options->mcp;
 	conversation->session = options->session;
-	conversation->log_level = mcp_catalog(conversation->mcp)->quiet ? LEVEL_EMERGENCY
-									: LEVEL_INFO;
+	conversation->log_level = conversation->mcp->options.catalog->quiet
+		? LEVEL_EMERGENCY : LEVEL_INFO;
 	TAILQ_INIT(&conversation->calls);
 	LIST_INIT(&conversation->listenings);
 	LIST_INIT(&conversation->outgoing);
-	mcp_add_conversation(conversation->mcp, conversation);
+	LIST_INSERT_HEAD(&conversation->mcp->conversations, conversation, link);
 	return conversation;
 }
 
@@ -131,7 +131,7 @@ mcp_conversation_free(struct mcp_conversation *conversation)
 		forget_exchange(call);
 		conversation_end_call(call, MCP_SENT_ANSWER, NULL, CANCEL_DISCONNECTED);
 	}
-	mcp_remove_conversation(conversation->mcp, conversation);
+	LIST_REMOVE(conversation, link);
 	json_decref(conversation->subscribed);
 	client_tools_release(conversation->client_tools);
 	tool_list_release(conversation->tools);

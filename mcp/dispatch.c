@@ -73,7 +73,7 @@ dispatch_admit(struct request *request, enum mcp_method method)
 	case ENVELOPE_MODERN:
 		request->revision = revision_for_client(
 			request->envelope.revision,
-			mcp_config(request->conversation->mcp)->mcp.structured,
+			request->conversation->mcp->options.config->mcp.structured,
 			request->envelope.client);
 		request->abilities = revision_abilities(request->revision,
 							request->envelope.capabilities);
@@ -107,7 +107,7 @@ serve_request(struct request *request)
 	envelope_read(request->message->params, &request->envelope);
 	if (!dispatch_admit(request, method))
 		return;
-	if (!revision_has(request->revision, mcp_catalog(conversation->mcp), method))
+	if (!revision_has(request->revision, conversation->mcp->options.catalog, method))
 		method = METHOD_UNKNOWN;
 	serve_method(request, method);
 }
@@ -138,8 +138,8 @@ dispatch_on_notification(struct mcp_conversation *conversation,
 	 * the run, too. A run with a key outlives the loss of its client, but not the client's
 	 * cancellation. */
 	run = call->audience.run;
-	if (run && mcp_run_is_kept(run) && mcp_run_askers(run) == 1)
-		mcp_repeat_drop(mcp_repeats(call->conversation->mcp), run);
+	if (run && run->keeps && mcp_run_askers(run) == 1)
+		mcp_repeat_drop(call->conversation->mcp->tables.repeats, run);
 	conversation_end_call(call, MCP_SENT_ANSWER, NULL, CANCEL_BY_CLIENT);
 }
 

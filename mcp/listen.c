@@ -98,7 +98,7 @@ listen_to_tasks(struct listening *listening, const json_t *ids)
 	json_array_foreach(ids, i, id) {
 		struct task_ear *ear = &listening->ear[listening->n_ears];
 		struct mcp_task *task =
-			mcp_task_find(mcp_tasks(conversation->mcp),
+			mcp_task_find(conversation->mcp->tables.tasks,
 				      conversation->options.tenant, json_string_value(id));
 
 		if (!task || listen_hears(listening, task))
@@ -179,7 +179,7 @@ void
 serve_listen(struct request *request, enum mcp_method)
 {
 	struct mcp_conversation *conversation = request->conversation;
-	const struct resource_provider *resources = mcp_catalog(conversation->mcp)->resources;
+	const struct resource_provider *resources = conversation->mcp->options.catalog->resources;
 	json_t *filter = json_object_get(request->message->params, "notifications");
 	const json_t *tasks = json_object_get(filter, "taskIds");
 	struct listening *listening;
@@ -308,7 +308,7 @@ listen_renew(struct tool_list **known, const struct mcp_conversation *conversati
 {
 	struct tool_list *now = mcp_tool_list(conversation->mcp,
 					      conversation->options.tenant), *before = *known;
-	bool differs = tool_list_differs(before, now);
+	bool differs = before->hash != now->hash;
 
 	*known = now;
 	tool_list_release(before);

@@ -123,7 +123,7 @@ void
 serve_resources_list(struct request *request, enum mcp_method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
-	const struct resource_provider *provider = mcp_catalog(conversation->mcp)->resources;
+	const struct resource_provider *provider = conversation->mcp->options.catalog->resources;
 	struct tenant *tenant = conversation->options.tenant;
 	char *place = read_cursor(request);
 	struct resource resource;
@@ -158,7 +158,7 @@ void
 serve_templates_list(struct request *request, enum mcp_method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
-	const struct resource_provider *provider = mcp_catalog(conversation->mcp)->resources;
+	const struct resource_provider *provider = conversation->mcp->options.catalog->resources;
 	struct tenant *tenant = conversation->options.tenant;
 	char *place = read_cursor(request);
 	struct resource_template template;
@@ -211,7 +211,7 @@ void
 serve_prompts_list(struct request *request, enum mcp_method)
 {
 	const struct prompt_provider *provider =
-		mcp_catalog(request->conversation->mcp)->prompts;
+		request->conversation->mcp->options.catalog->prompts;
 	struct jsonout out;
 
 	if (!takes_no_cursor(request))
@@ -247,7 +247,7 @@ serve_skill(const struct request *request, const struct skill_provider *provider
 void
 serve_skills(struct request *request, enum mcp_method method)
 {
-	const struct skill_provider *provider = mcp_catalog(request->conversation->mcp)->skills;
+	const struct skill_provider *provider = request->conversation->mcp->options.catalog->skills;
 	struct jsonout out;
 
 	if (method == METHOD_SKILLS_GET) {
@@ -307,7 +307,7 @@ void
 serve_complete(struct request *request, enum mcp_method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
-	const struct catalog *catalog = mcp_catalog(conversation->mcp);
+	const struct catalog *catalog = conversation->mcp->options.catalog;
 	struct completion_request wanted;
 	struct completion completion = { .n = 0 };
 

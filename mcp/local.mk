@@ -16,7 +16,6 @@ libmcp_a_SOURCES = \
 	mcp/envelope.c mcp/envelope.h \
 	mcp/jsonrpc.c mcp/jsonrpc.h \
 	mcp/listen.c \
-	mcp/listing.c \
 	mcp/lists.c \
 	mcp/mcp.c mcp/mcp.h \
 	mcp/methods.c mcp/methods.def \

@@ -7,18 +7,18 @@
 #include "mcp/repeat.h"
 #include "mcp/run.h"
 #include "mcp/task.h"
+#include "mcp/tool_list.h"
 
 struct mcp *
 mcp_new(const struct mcp_options *options)
 {
 	struct mcp *mcp = mcp_context_new(options);
-	const struct mcp_tables tables = {
+
+	mcp->tables = (struct mcp_tables){
 		.parking = mcp_parking_new(mcp),
 		.tasks = mcp_tasks_new(mcp),
 		.repeats = mcp_repeats_new(mcp, options->ledger),
 	};
-
-	mcp_context_set(mcp, &tables);
 	return mcp;
 }
 
@@ -27,10 +27,10 @@ mcp_free(struct mcp *mcp)
 {
 	if (!mcp)
 		return;
-	mcp_parking_free(mcp_parking(mcp));
-	mcp_tasks_free(mcp_tasks(mcp));
-	mcp_repeats_free(mcp_repeats(mcp));
-	mcp_runs_free(mcp_runs(mcp));
+	mcp_parking_free(mcp->tables.parking);
+	mcp_tasks_free(mcp->tables.tasks);
+	mcp_repeats_free(mcp->tables.repeats);
+	mcp_runs_free(&mcp->runs);
 	mcp_context_free(mcp);
 }
 
@@ -40,8 +40,8 @@ mcp_tools_changed(struct mcp *mcp)
 {
 	struct mcp_conversation *conversation;
 
-	mcp_renew_tool_lists(mcp);
-	for (conversation = mcp_first_conversation(mcp); conversation;
+	tool_lists_renew(mcp->lists);
+	for (conversation = LIST_FIRST(&mcp->conversations); conversation;
 	     conversation = LIST_NEXT(conversation, link))
 		tell_tools_changed(conversation);
 }
@@ -51,7 +51,7 @@ mcp_resource_changed(struct mcp *mcp, struct tenant *tenant, const char *uri)
 {
 	struct mcp_conversation *conversation;
 
-	for (conversation = mcp_first_conversation(mcp); conversation;
+	for (conversation = LIST_FIRST(&mcp->conversations); conversation;
 	     conversation = LIST_NEXT(conversation, link))
 		if (conversation->options.tenant == tenant)
 			tell_resource_changed(conversation, uri);

@@ -29,6 +29,7 @@ serve_initialize(struct request *request, enum mcp_method)
 	const json_t *client = json_object_get(params, "clientInfo");
 	const char *wanted = text_member(params, "protocolVersion");
 	struct client_tools *client_tools;
+	const struct mcp_options *options = &conversation->mcp->options;
 	const char *wrong;
 	struct tool_list *tools;
 	struct jsonout out;
@@ -52,15 +53,15 @@ serve_initialize(struct request *request, enum mcp_method)
 	}
 	conversation->client_tools = client_tools;
 	conversation->session = revision_for_client(revision_negotiate(wanted),
-						    mcp_config(conversation->mcp)->mcp.structured,
+						    options->config->mcp.structured,
 						    text_member(client, "name"));
 	conversation->abilities = revision_abilities(conversation->session, capabilities);
 	tools = mcp_tool_list(conversation->mcp, conversation->options.tenant);
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, request->message->id.raw);
 	revision_write_initialized(conversation->session, &out,
-				   mcp_catalog(conversation->mcp),
-				   tool_list_instructions(tools));
+				   conversation->mcp->options.catalog,
+				   tools->instructions);
 	tool_list_release(tools);
 	jsonrpc_close_result(&out);
 	request_answer(request, MCP_SENT_ANSWER, &out);
@@ -93,8 +94,8 @@ serve_discover(struct request *request, enum mcp_method)
 
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, request->message->id.raw);
-	revision_write_discovered(request->revision, &out, mcp_catalog(mcp),
-				  tool_list_instructions(tools));
+	revision_write_discovered(request->revision, &out, mcp->options.catalog,
+				  tools->instructions);
 	tool_list_release(tools);
 	jsonrpc_close_result(&out);
 	request_answer(request, MCP_SENT_ANSWER, &out);

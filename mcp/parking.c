@@ -29,7 +29,7 @@ mcp_parking_take(struct parked *parked)
 {
 	struct mcp_run *run = parked->run;
 
-	mcp_run_set_parked(run, false);
+	run->parked = false;
 	kept_remove(&parked->kept);
 	free(parked);
 	return run;
@@ -68,25 +68,25 @@ char *
 mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool nothing_done,
 		const struct seal_binding *binding)
 {
-	const struct config *config = mcp_config(parking->mcp);
+	const struct config *config = parking->mcp->options.config;
 	struct sealed sealed = { .expires = (int64_t)time(NULL) + config->mcp.ask_seconds,
 				 .nothing_done = nothing_done };
 	unsigned int in_use, n;
 	struct parked *parked;
 
-	kept_count(&parking->store, mcp_run_tenant(run), &in_use, &n);
+	kept_count(&parking->store, run->tenant, &in_use, &n);
 	if (n >= config->mcp.parked_per_tenant)
 		return NULL;
 	parked = xcalloc(1, sizeof(*parked));
 	id_new(parked->id);
 	parked->run = run;
-	mcp_run_hold(run);
+	run->holders++;
 	mcp_run_keep(run);		/* it may end by itself while it is parked */
-	mcp_run_set_parked(run, true);
-	kept_add(&parking->store, &parked->kept, mcp_run_tenant(run), mcp_base(parking->mcp));
+	run->parked = true;
+	kept_add(&parking->store, &parked->kept, run->tenant, parking->mcp->options.base);
 	kept_expire(&parked->kept, config->mcp.ask_seconds);
 	memcpy(sealed.id, parked->id, sizeof(sealed.id));
-	return mcp_seal_close(mcp_seal(parking->mcp), &sealed, binding);
+	return mcp_seal_close(parking->mcp->options.seal, &sealed, binding);
 }
 
 enum parked_where
@@ -96,7 +96,7 @@ mcp_parking_find(struct mcp_parking *parking, const struct tenant *tenant, const
 	struct sealed sealed;
 	struct kept *kept;
 
-	if (!mcp_seal_open(mcp_seal(parking->mcp), state, (int64_t)time(NULL), binding,
+	if (!mcp_seal_open(parking->mcp->options.seal, state, (int64_t)time(NULL), binding,
 			   &sealed))
 		return PARKED_NOWHERE;
 	if (!sealed.is_ours)

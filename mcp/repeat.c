@@ -2,6 +2,7 @@
 /* Runs in: the supervisor.   Owns: the runs that were begun with a key, and their answers.
  * What has begun is known by the ledger, over a restart too. An answer is here as long as there is
  * room for it. */
+#include "mcp/outcome.h"
 #include "mcp/repeat.h"
 
 #include <string.h>
@@ -131,7 +132,7 @@ repeat_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 {
 	struct repeated *repeated =
 		(struct repeated *)((char *)audience - offsetof(struct repeated, audience));
-	const struct config *config = mcp_config(repeated->repeats->mcp);
+	const struct config *config = repeated->repeats->mcp->options.config;
 	struct kept *kept = &repeated->kept;
 	size_t bytes;
 
@@ -140,7 +141,7 @@ repeat_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 		repeat_forget(repeated, CANCEL_BY_CLIENT);
 		return;
 	}
-	mcp_run_outcome(repeated->run, &answer, &failure, &bytes);
+	mcp_outcome_read(repeated->run->outcome, &answer, &failure, &bytes);
 	kept->in_use = false;
 	kept_charge(kept, bytes + RUN_BYTES);
 	kept_expire(kept, config->mcp.repeat_seconds);
@@ -156,13 +157,13 @@ int
 mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *arguments,
 	       struct mcp_run *run)
 {
-	const struct config *config = mcp_config(repeats->mcp);
+	const struct config *config = repeats->mcp->options.config;
 	struct ledger_entry *entry;
 	struct repeated *repeated;
 	struct ledger_call call;
 	int r;
 
-	repeat_digest_call(mcp_run_tenant(run), mcp_run_tool(run), key, arguments, &call);
+	repeat_digest_call(run->tenant, run->tool, key, arguments, &call);
 	r = ledger_begin(repeats->ledger, &call, config->mcp.repeat_calls, &entry);
 	if (r < 0)
 		return r;
@@ -171,9 +172,9 @@ mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *argum
 	repeated->repeats = repeats;
 	repeated->call = call;
 	repeated->kept.in_use = true;
-	kept_add(&repeats->store, &repeated->kept, mcp_run_tenant(run), mcp_base(repeats->mcp));
+	kept_add(&repeats->store, &repeated->kept, run->tenant, repeats->mcp->options.base);
 	repeated->run = run;
-	mcp_run_hold(run);
+	run->holders++;
 	mcp_run_keep(run);
 	repeated->audience.type = &repeat_audience;
 	mcp_run_join(run, &repeated->audience);
@@ -185,7 +186,7 @@ mcp_repeat_drop(struct mcp_repeats *repeats, const struct mcp_run *run)
 {
 	struct kept *kept;
 
-	KEPT_FOREACH(kept, &repeats->store, mcp_run_tenant(run))
+	KEPT_FOREACH(kept, &repeats->store, run->tenant)
 		if (((struct repeated *)kept)->run == run)
 			break;
 	if (kept)

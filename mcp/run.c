@@ -44,7 +44,7 @@ mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 	run->bytes = bytes;
 	run->holders = 1;
 	LIST_INIT(&run->audience);
-	LIST_INSERT_HEAD(mcp_runs(mcp), run, link);
+	LIST_INSERT_HEAD(&mcp->runs, run, link);
 	return run;
 }
 
@@ -112,14 +112,8 @@ run_wake(struct mcp_run *run)
 	static const struct timeval now;
 
 	if (!run->soon)
-		run->soon = xalloc_check(evtimer_new(mcp_base(run->mcp), run_on_soon, run));
+		run->soon = xalloc_check(evtimer_new(run->mcp->options.base, run_on_soon, run));
 	evtimer_add(run->soon, &now);
-}
-
-void
-mcp_run_hold(struct mcp_run *run)
-{
-	run->holders++;
 }
 
 void
@@ -161,7 +155,7 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 	run->abilities = run->job ? 0 : audience->abilities |
 			 (run->client_tools ? CLIENT_HAS_TOOLS : 0);
 	LIST_INSERT_HEAD(&run->audience, audience, link);
-	mcp_run_hold(run);
+	run->holders++;
 }
 
 static void
@@ -187,12 +181,6 @@ mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason)
 	if (was_asked && !run->parked)
 		run_ask_again(run);
 	mcp_run_release(run, reason);
-}
-
-void
-mcp_run_set_parked(struct mcp_run *run, bool parked)
-{
-	run->parked = parked;
 }
 
 /* Calls a member of each audience. A callback may make its audience leave. */
@@ -392,15 +380,9 @@ run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *
 		return;
 	run->tool_run = tool_run;
 	if (run->tool->long_status && (run->abilities & CLIENT_TAKES_TASKS)) {
-		run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
+		run->long_now = xalloc_check(evtimer_new(run->mcp->options.base, on_long, run));
 		wind_clock(run, run->config->mcp.task_after_seconds);
 	}
-}
-
-void
-mcp_run_set_client_tools(struct mcp_run *run, struct client_tools *tools)
-{
-	run->client_tools = client_tools_hold(tools);
 }
 
 void
@@ -493,7 +475,7 @@ mcp_run_answer_job(struct mcp_run *run)
 int
 mcp_run_become_job(struct mcp_run *run, const char *waits)
 {
-	adopt_run *adopt = mcp_catalog(run->mcp)->adopt;
+	adopt_run *adopt = run->mcp->options.catalog->adopt;
 	bool is_new = !run->job;
 	struct tool_host host;
 	int r;
@@ -528,12 +510,6 @@ mcp_run_keep(struct mcp_run *run)
 }
 
 bool
-mcp_run_is_kept(const struct mcp_run *run)
-{
-	return run->keeps;
-}
-
-bool
 mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r)
 {
 	return run->tool_run && run->tool->uses && run->tool->uses(run->tool_run, now_r);
@@ -547,59 +523,4 @@ mcp_run_waits(const struct mcp_run *run, char *text_r, size_t size)
 	if (run->waits)
 		snprintf(text_r, size, "%s", run->waits);
 	return run->waits != NULL;
-}
-
-bool
-mcp_run_is_over(const struct mcp_run *run)
-{
-	return run->is_over;
-}
-
-void
-mcp_run_outcome(const struct mcp_run *run, const struct tool_answer **answer_r,
-		const struct tool_failure **failure_r, size_t *bytes_r)
-{
-	mcp_outcome_read(run->outcome, answer_r, failure_r, bytes_r);
-}
-
-unsigned int
-mcp_run_abilities(const struct mcp_run *run)
-{
-	return run->abilities;
-}
-
-struct mcp *
-mcp_run_mcp(const struct mcp_run *run)
-{
-	return run->mcp;
-}
-
-struct tenant *
-mcp_run_tenant(const struct mcp_run *run)
-{
-	return run->tenant;
-}
-
-const struct tool *
-mcp_run_tool(const struct mcp_run *run)
-{
-	return run->tool;
-}
-
-enum mcp_method
-mcp_run_method(const struct mcp_run *run)
-{
-	return run->method;
-}
-
-struct mcp_task *
-mcp_run_task(const struct mcp_run *run)
-{
-	return run->task;
-}
-
-void
-mcp_run_set_task(struct mcp_run *run, struct mcp_task *task)
-{
-	run->task = task;
 }

@@ -20,8 +20,10 @@
 struct client_tools;
 struct mcp;
 struct mcp_audience;
+struct mcp_outcome;
 struct mcp_run;
 struct mcp_task;
+struct permission;
 
 /* Members may be NULL. */
 struct mcp_audience_type {
@@ -52,6 +54,44 @@ struct mcp_audience {
 	LIST_ENTRY(mcp_audience) link;
 };
 
+/* Read by all that know the run; only the files of mcp/run_parts.h write it, except for the members
+ * that name another writer. */
+struct mcp_run {
+	LIST_ENTRY(mcp_run) link;
+	struct mcp *mcp;
+	struct tenant *tenant;
+	const struct tool *tool;
+	enum mcp_method method;
+	size_t bytes;			/* of its request */
+	struct tool_run *tool_run;	/* NULL: not started, or over */
+	unsigned int holders;		/* written by each holder */
+	unsigned int depth;		/* of calls into the tool and from it */
+	unsigned int abilities;		/* of its youngest audience */
+	enum cancel_reason reason;	/* for its end, when it has no holder any more */
+	bool is_over, keeps;
+	bool parked;			/* written by mcp/parking.c. The questions of a parked run
+					 * wait without an audience. If a run is not parked and the
+					 * audience that was asked leaves, another one is asked, or
+					 * the questions are given up */
+	LIST_HEAD(, mcp_audience) audience;	/* the youngest first */
+	struct mcp_task *task;		/* written by mcp/task.c; NULL: none */
+	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
+	struct mcp_ask ask;
+	bool ask_is_new;		/* at least one question was not sent to a client yet */
+	struct mcp_audience *asked;	/* the audience that was asked; NULL: none, or it left */
+	json_t *early;			/* answers that came before a question; NULL: none */
+	const struct config *config;	/* held since it started; NULL: not started */
+	struct permission *permission;	/* the permission that it waits for; NULL: none */
+	struct client_tools *client_tools;	/* held; NULL: none. Written before
+						 * mcp_run_start */
+	struct mcp_audience *job;	/* the job that it has become; NULL: none */
+	const char *job_handle;		/* borrowed from the job */
+	char *waits;			/* what the job waits for; NULL: see the tool */
+	bool stays;			/* it is not to become a job */
+	struct event *soon;
+	struct event *long_now;		/* the time when it becomes a task; NULL: it does not */
+};
+
 /* Bytes of the requests of a tenant's runs that are not over. A run with an idempotency key, a task
  * and one that waits for answers may outlive their client. */
 #define RUNS_BYTES_MAX (256 * 1024 * 1024)
@@ -65,8 +105,6 @@ bool mcp_run_has_room(struct tenant *tenant, size_t bytes);
 struct mcp_run *mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 			    enum mcp_method method, size_t bytes);
 
-void mcp_run_hold(struct mcp_run *run);
-
 /* Releases one holder. reason: of the cancellation, if this was the last holder. */
 void mcp_run_release(struct mcp_run *run, enum cancel_reason reason);
 
@@ -78,17 +116,12 @@ void mcp_run_join(struct mcp_run *run, struct mcp_audience *audience);
  * has not joined. */
 void mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason);
 
-/* Lets the script of the run call these tools of its client. The run holds them. To be called
- * before mcp_run_start. */
-void mcp_run_set_client_tools(struct mcp_run *run, struct client_tools *tools);
-
 /* Starts the tool, or first asks for a person's permission. arguments: an object, borrowed for this
  * call. on_end may be called from within. */
 void mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output);
 
-/* Makes the run keep its result for mcp_run_outcome. To be called before it ends. */
+/* Makes the run keep its result (mcp_outcome_read). To be called before it ends. */
 void mcp_run_keep(struct mcp_run *run);
-bool mcp_run_is_kept(const struct mcp_run *run);
 
 /* Has the run asked its question before it did anything, so that the call can simply be made again?
  */
@@ -115,23 +148,6 @@ bool mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r);
 
 /* What the run waits for, as in struct tool. False: for nothing. */
 bool mcp_run_waits(const struct mcp_run *run, char *text_r, size_t size);
-
-bool mcp_run_is_over(const struct mcp_run *run);
-
-/* The result of a run that has ended and keeps its result: one of *answer_r and *failure_r is not
- * NULL. Valid as long as the run. *bytes_r: roughly its size; bytes_r may be NULL. */
-void mcp_run_outcome(const struct mcp_run *run, const struct tool_answer **answer_r,
-		     const struct tool_failure **failure_r, size_t *bytes_r);
-
-unsigned int mcp_run_abilities(const struct mcp_run *run);	/* of its youngest audience */
-struct mcp *mcp_run_mcp(const struct mcp_run *run);
-struct tenant *mcp_run_tenant(const struct mcp_run *run);
-const struct tool *mcp_run_tool(const struct mcp_run *run);
-enum mcp_method mcp_run_method(const struct mcp_run *run);
-
-/* The task that the run has become; NULL: none. Only mcp/task.c sets it. */
-struct mcp_task *mcp_run_task(const struct mcp_run *run);
-void mcp_run_set_task(struct mcp_run *run, struct mcp_task *task);
 
 /* The number of its audiences whose client can be asked questions. */
 size_t mcp_run_askers(const struct mcp_run *run);
@@ -160,11 +176,6 @@ bool mcp_run_reply(struct mcp_run *run, const char *key, const json_t *result);
 
 /* Takes all members of an inputResponses object, of any shape, as replies. */
 void mcp_run_take_responses(struct mcp_run *run, const json_t *responses);
-
-/* Sets whether the run is parked. The questions of a parked run wait without an audience. If a run
- * is not parked and the audience that was asked leaves, another one is asked, or the questions are
- * given up. */
-void mcp_run_set_parked(struct mcp_run *run, bool parked);
 
 /* Give up the open questions, or one of them: they count as cancelled by the user. why: as of
  * mcp_question_give_up. */

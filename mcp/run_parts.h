@@ -7,48 +7,12 @@
 #define MCP_RUN_PARTS_H
 
 #include <stdbool.h>
-#include <sys/queue.h>
 
 #include <jansson.h>
 
-#include "mcp/question.h"
-#include "mcp/revision.h"
 #include "mcp/tool.h"
 
-struct mcp_outcome;
-struct client_tools;
-struct permission;
-
-struct mcp_run {
-	LIST_ENTRY(mcp_run) link;
-	struct mcp *mcp;
-	struct tenant *tenant;
-	const struct tool *tool;
-	enum mcp_method method;
-	size_t bytes;			/* of its request */
-	struct tool_run *tool_run;	/* NULL: not started, or over */
-	unsigned int holders;
-	unsigned int depth;		/* of calls into the tool and from it */
-	unsigned int abilities;
-	enum cancel_reason reason;	/* for its end, when it has no holder any more */
-	bool is_over, keeps, parked;
-	LIST_HEAD(, mcp_audience) audience;	/* the youngest first */
-	struct mcp_task *task;
-	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
-	struct mcp_ask ask;
-	bool ask_is_new;		/* at least one question was not sent to a client yet */
-	struct mcp_audience *asked;	/* the audience that was asked; NULL: none, or it left */
-	json_t *early;			/* answers that came before a question; NULL: none */
-	const struct config *config;	/* held since it started; NULL: not started */
-	struct permission *permission;	/* the permission that it waits for; NULL: none */
-	struct client_tools *client_tools;	/* held; NULL: none */
-	struct mcp_audience *job;	/* the job that it has become; NULL: none */
-	const char *job_handle;		/* borrowed from the job */
-	char *waits;			/* what the job waits for; NULL: see the tool */
-	bool stays;			/* it is not to become a job */
-	struct event *soon;
-	struct event *long_now;		/* the time when it becomes a task; NULL: it does not */
-};
+struct mcp_run;
 
 /* ---- mcp/run.c ---- */
 

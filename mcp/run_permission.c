@@ -171,7 +171,7 @@ run_permission_waits_already(struct mcp_run *run)
 	struct tool_host job;
 	struct mcp_run *other;
 
-	LIST_FOREACH(other, mcp_runs(run->mcp), link)
+	LIST_FOREACH(other, &run->mcp->runs, link)
 		if (other->job && other->permission && other->tenant == run->tenant &&
 		    strcmp(other->permission->item, permission->item) == 0)
 			break;

@@ -17,6 +17,7 @@
 #include "mcp/client_tools.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
+#include "mcp/outcome.h"
 #include "mcp/parking.h"
 #include "mcp/permission.h"
 #include "mcp/repeat.h"
@@ -107,7 +108,7 @@ answer_with_outcome(struct mcp_call *call, const struct mcp_run *run)
 	const struct tool_failure *failure;
 	const struct tool_answer *answer;
 
-	mcp_run_outcome(run, &answer, &failure, NULL);
+	mcp_outcome_read(run->outcome, &answer, &failure, NULL);
 	mcp_call_end(call, answer, failure);
 }
 
@@ -118,7 +119,7 @@ start_go_on(const struct request *request, const struct wanted *wanted, struct m
 	struct mcp_call *call = enter_call(request, wanted);
 
 	call->binding = *binding;
-	if (mcp_run_is_over(run))
+	if (run->is_over)
 		answer_with_outcome(call, run);
 	else
 		ask_on(request, call, run);
@@ -138,7 +139,7 @@ start_resume(const struct request *request, struct wanted *wanted)
 
 	bind_to_request(request, &binding);
 	if (state)
-		where = mcp_parking_find(mcp_parking(conversation->mcp),
+		where = mcp_parking_find(conversation->mcp->tables.parking,
 					 conversation->options.tenant, state, &binding, &parked);
 	switch (where) {
 	case PARKED_HERE:
@@ -170,12 +171,12 @@ start_begin(const struct request *request, const struct wanted *wanted, struct m
 {
 	const json_t *responses = json_object_get(request->message->params, "inputResponses");
 	bool must = wanted->task == TOOL_TASK_MUST && request->revision->modern;
-	bool wants_output = request->envelope.progress_token || mcp_run_is_kept(run) ||
+	bool wants_output = request->envelope.progress_token || run->keeps ||
 			    may_be_asked(request, wanted);
 	struct mcp_call *call = enter_call(request, wanted);
 
 	if (request->client_tools)
-		mcp_run_set_client_tools(run, request->client_tools);
+		run->client_tools = client_tools_hold(request->client_tools);
 	mcp_call_join(call, run, request);
 	if (request->revision->modern && may_be_asked(request, wanted))
 		bind_to_request(request, &call->binding);
@@ -192,7 +193,7 @@ start_begin(const struct request *request, const struct wanted *wanted, struct m
 	mcp_run_start(run, wanted->arguments, wants_output);
 	/* If the run asks for consent, it has not ended, and the call still exists: the question is
 	 * sent later. */
-	if (mcp_run_asks_consent(run) && !mcp_run_task(run))
+	if (mcp_run_asks_consent(run) && !run->task)
 		bind_to_request(request, &call->binding);
 }
 
@@ -224,9 +225,9 @@ start_attach(const struct request *request, const struct wanted *wanted, struct 
 	call->audience.abilities &= ~(unsigned int)CLIENT_HAS_TOOLS;
 	if (may_be_asked(request, wanted) || mcp_run_asks_consent(run))
 		bind_to_request(request, &call->binding);
-	if (mcp_run_task(run) && (request->abilities & CLIENT_TAKES_TASKS)) {
-		call->audience.type->on_task(&call->audience, mcp_run_task(run));
-	} else if (mcp_run_is_over(run)) {
+	if (run->task && (request->abilities & CLIENT_TAKES_TASKS)) {
+		call->audience.type->on_task(&call->audience, run->task);
+	} else if (run->is_over) {
 		answer_with_outcome(call, run);
 	} else {
 		mcp_call_join(call, run, request);
@@ -255,7 +256,7 @@ static void
 serve_once(const struct request *request, const struct wanted *wanted, const char *key)
 {
 	struct mcp_conversation *conversation = request->conversation;
-	struct mcp_repeats *repeats = mcp_repeats(conversation->mcp);
+	struct mcp_repeats *repeats = conversation->mcp->tables.repeats;
 	struct tenant *tenant = conversation->options.tenant;
 	struct mcp_run *run;
 	int r;
@@ -374,7 +375,7 @@ void
 serve_tools_call(struct request *request, enum mcp_method)
 {
 	const struct mcp *mcp = request->conversation->mcp;
-	const struct catalog *catalog = mcp_catalog(mcp);
+	const struct catalog *catalog = mcp->options.catalog;
 	const char *name = text_member(request->message->params, "name");
 	struct wanted wanted = { .method = METHOD_TOOLS_CALL };
 	const json_t *given;
@@ -393,7 +394,7 @@ serve_tools_call(struct request *request, enum mcp_method)
 	}
 	while (catalog->tool[at] != wanted.tool)
 		at++;
-	wanted.task = mcp_tool_description(mcp, at)->task;
+	wanted.task = mcp->tools[at].task;
 	if (wanted.task == TOOL_TASK_MUST && request->revision->modern &&
 	    !(request->abilities & CLIENT_TAKES_TASKS)) {
 		refuse_lacking(request, CLIENT_TAKES_TASKS);
@@ -405,7 +406,7 @@ serve_tools_call(struct request *request, enum mcp_method)
 		json_decref(made);
 		return;
 	}
-	settled = arguments_settle(given, mcp_tool_schema(mcp, at));
+	settled = arguments_settle(given, mcp->schema[at]);
 	wanted.arguments = settled;
 	serve_wanted(request, &wanted);
 	client_tools_release(client_tools);
@@ -418,7 +419,7 @@ serve_resources_read(struct request *request, enum mcp_method)
 {
 	const char *uri = text_member(request->message->params, "uri");
 	struct wanted wanted = {
-		.tool = mcp_catalog(request->conversation->mcp)->resources->read,
+		.tool = request->conversation->mcp->options.catalog->resources->read,
 		.method = METHOD_RESOURCES_READ,
 	};
 	json_auto_t *arguments = NULL;
@@ -462,7 +463,7 @@ void
 serve_prompts_get(struct request *request, enum mcp_method)
 {
 	const struct prompt_provider *provider =
-		mcp_catalog(request->conversation->mcp)->prompts;
+		request->conversation->mcp->options.catalog->prompts;
 	const char *name = text_member(request->message->params, "name");
 	const struct prompt *prompt = find_prompt(provider, name);
 	struct wanted wanted = { .tool = provider->get, .method = METHOD_PROMPTS_GET };

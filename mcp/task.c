@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: tasks, their timers, and their results. */
+#include "mcp/outcome.h"
 #include "mcp/task.h"
 
 #include <errno.h>
@@ -85,7 +86,7 @@ let_run_go(struct mcp_task *task, enum cancel_reason reason)
 	task->run = NULL;
 	if (!run)
 		return;
-	mcp_run_set_task(run, NULL);
+	run->task = NULL;
 	mcp_run_leave(&task->audience, reason);
 	mcp_run_release(run, reason);
 }
@@ -153,10 +154,10 @@ task_on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 	size_t bytes;
 
 	enter_state(task, answer ? COMPLETED : FAILED);
-	mcp_run_outcome(task->run, &answer, &failure, &bytes);
+	mcp_outcome_read(task->run->outcome, &answer, &failure, &bytes);
 	kept_charge(kept, bytes);
 	kept_make_room(kept->store, kept->owner, kept, UINT32_MAX,
-		       mcp_config(task->tasks->mcp)->mcp.kept_bytes);
+		       task->tasks->mcp->options.config->mcp.kept_bytes);
 }
 
 static const struct mcp_audience_type task_audience = {
@@ -168,28 +169,28 @@ static const struct mcp_audience_type task_audience = {
 int
 mcp_task_new(struct mcp_run *run, const char *status)
 {
-	struct mcp *mcp = mcp_run_mcp(run);
-	struct mcp_tasks *tasks = mcp_tasks(mcp);
-	const struct config *config = mcp_config(mcp);
+	struct mcp *mcp = run->mcp;
+	struct mcp_tasks *tasks = mcp->tables.tasks;
+	const struct config *config = mcp->options.config;
 	uint32_t most = config->mcp.tasks_per_tenant;
 	struct mcp_task *task;
 
-	if (most == 0 || !kept_make_room(&tasks->store, mcp_run_tenant(run), NULL, most - 1,
+	if (most == 0 || !kept_make_room(&tasks->store, run->tenant, NULL, most - 1,
 					 UINT64_MAX))
 		return -EBUSY;
 	task = xcalloc(1, sizeof(*task));
 	task->tasks = tasks;
 	handle_new('t', task->id);
-	task->tenant = mcp_run_tenant(run);
+	task->tenant = run->tenant;
 	tenant_hold(task->tenant);
 	task->kept.in_use = true;
-	kept_add(&tasks->store, &task->kept, task->tenant, mcp_base(mcp));
+	kept_add(&tasks->store, &task->kept, task->tenant, mcp->options.base);
 	task->run = run;
-	mcp_run_hold(run);
+	run->holders++;
 	mcp_run_keep(run);
-	mcp_run_set_task(run, task);
+	run->task = task;
 	task->audience.type = &task_audience;
-	task->audience.abilities = mcp_run_abilities(run);
+	task->audience.abilities = run->abilities;
 	mcp_run_join(run, &task->audience);
 	LIST_INIT(&task->watches);
 	clock_gettime(CLOCK_REALTIME, &task->created);
@@ -277,10 +278,10 @@ mcp_task_write(const struct mcp_task *task, const struct revision *revision,
 		const struct tool_failure *failure;
 		const struct tool_answer *answer;
 
-		mcp_run_outcome(task->run, &answer, &failure, NULL);
+		mcp_outcome_read(task->run->outcome, &answer, &failure, NULL);
 		jsonout_key(out, answer ? "result" : "error");
 		if (answer)
-			revision_write_answer(revision, out, mcp_run_method(task->run), answer);
+			revision_write_answer(revision, out, task->run->method, answer);
 		else
 			revision_write_error(revision, out, failure);
 	}
@@ -306,7 +307,7 @@ mcp_task_cancel(struct mcp_task *task)
 {
 	if (task_is_over(task))
 		return;
-	mcp_repeat_drop(mcp_repeats(task->tasks->mcp), task->run);
+	mcp_repeat_drop(task->tasks->mcp->tables.repeats, task->run);
 	let_run_go(task, CANCEL_BY_CLIENT);
 	enter_state(task, CANCELLED);
 }

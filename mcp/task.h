@@ -23,7 +23,7 @@ struct tenant;
 struct mcp_tasks *mcp_tasks_new(struct mcp *mcp);
 void mcp_tasks_free(struct mcp_tasks *tasks);	/* cancels all; NULL is fine */
 
-/* Makes a task of the run, holds the run, and calls mcp_run_set_task(). status: a text for people,
+/* Makes a task of the run, holds the run, and sets its task. status: a text for people,
  * copied; NULL: none. 0, or -EBUSY: the tenant has too many tasks. */
 int mcp_task_new(struct mcp_run *run, const char *status);
 

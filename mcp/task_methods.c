@@ -35,7 +35,7 @@ serve_tasks(struct request *request, enum mcp_method method)
 		return;
 	}
 	if (id)
-		task = mcp_task_find(mcp_tasks(conversation->mcp),
+		task = mcp_task_find(conversation->mcp->tables.tasks,
 				     conversation->options.tenant, id);
 	if (!task || (method == METHOD_TASKS_UPDATE && !json_is_object(responses))) {
 		request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS,

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include <jansson.h>
+
 #include "base/hash.h"
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
@@ -17,14 +19,6 @@
 #include "policy/rules.h"
 
 #define READY_MAX 64		/* lists are kept for so many configurations, those used last */
-
-struct tool_list {
-	unsigned int holders;
-	uint64_t hash;			/* of all texts of the list */
-	struct tool_description *tool;
-	size_t n;
-	char *instructions;
-};
 
 struct ready {
 	TAILQ_ENTRY(ready) link;
@@ -37,6 +31,36 @@ struct tool_lists {
 	TAILQ_HEAD(ready_list, ready) ready;	/* most recently used first */
 	size_t n;
 };
+
+/* ---- schemas ---- */
+
+char *
+listing_of(const char *schema, bool all)
+{
+	json_auto_t *shown = xalloc_check(json_loads(schema, 0, NULL));
+	json_t *properties = json_object_get(shown, "properties"), *property;
+	const char *name;
+	void *next;
+
+	json_object_foreach_safe(properties, next, name, property) {
+		if (json_object_get(property, LISTING_KEYWORD) && !all) {
+			json_object_del(properties, name);
+			json_object_del(shown, "additionalProperties");
+			continue;
+		}
+		json_object_del(property, LISTING_KEYWORD);
+		if (!all) {
+			static const char *const keywords[] = { "minLength", "maxLength", "pattern",
+							       "minItems", "maxItems" };
+
+			/* Leaves out the bounds of a property: the tool checks them itself, and its
+			 * refusals name them. */
+			for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
+				json_object_del(property, keywords[i]);
+		}
+	}
+	return xalloc_check(json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(10)));
+}
 
 /* ---- one list ---- */
 
@@ -138,18 +162,6 @@ tool_list_make(const struct catalog *catalog, const struct config *config)
 	return list;
 }
 
-bool
-tool_list_differs(const struct tool_list *list, const struct tool_list *other)
-{
-	return list->hash != other->hash;
-}
-
-const char *
-tool_list_instructions(const struct tool_list *list)
-{
-	return list->instructions;
-}
-
 char *
 tool_list_names(const struct tool_list *list)
 {
@@ -217,7 +229,7 @@ make_or_share(const struct tool_lists *lists, const struct config *config)
 	const struct ready *ready;
 
 	TAILQ_FOREACH(ready, &lists->ready, link)
-		if (!tool_list_differs(ready->list, list)) {
+		if (ready->list->hash == list->hash) {
 			tool_list_release(list);
 			ready->list->holders++;
 			return ready->list;

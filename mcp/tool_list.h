@@ -6,13 +6,26 @@
 #define MCP_TOOL_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct catalog;
 struct config;
 struct jsonout;
 struct revision;
-struct tool_list;
+struct tool_description;
 struct tool_lists;
+
+/* Written by mcp/tool_list.c only. */
+struct tool_list {
+	unsigned int holders;
+	uint64_t hash;			/* of all texts: lists with the same one are the same for a
+					 * client */
+	struct tool_description *tool;
+	size_t n;
+	char *instructions;		/* of the handshake's answer: they tell models the purpose
+					 * of the tools */
+};
 
 /* The catalog is borrowed. */
 struct tool_lists *tool_lists_new(const struct catalog *catalog);
@@ -27,13 +40,6 @@ void tool_lists_renew(struct tool_lists *lists);
 
 void tool_list_release(struct tool_list *list);		/* NULL is fine */
 
-/* Do the lists differ for a client? */
-bool tool_list_differs(const struct tool_list *list, const struct tool_list *other);
-
-/* The instructions in the handshake's answer, which tell models the purpose of the listed tools.
- * Valid as long as the list is held. */
-const char *tool_list_instructions(const struct tool_list *list);
-
 /* The names of the tools, with commas between; malloc'd. */
 char *tool_list_names(const struct tool_list *list);
 
@@ -41,7 +47,7 @@ char *tool_list_names(const struct tool_list *list);
 void tool_list_write(const struct tool_list *list, const struct revision *revision, bool views,
 		     struct jsonout *out);
 
-/* ---- schemas as tools/list shows them (listing.c) ----
+/* ---- schemas as tools/list shows them ----
  *
  * The list costs the model tokens in every session, so arguments that a model has no reason to
  * choose are accepted but not listed. The schemas of tools mark them by the keyword x-unlisted. */

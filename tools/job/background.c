@@ -109,7 +109,7 @@ background_stop(struct job *job, enum cancel_reason reason)
 		job->tool->cancel(run, reason);
 	if (!begun)
 		return;
-	mcp_repeat_drop(mcp_repeats(mcp_run_mcp(begun)), begun);
+	mcp_repeat_drop(begun->mcp->tables.repeats, begun);
 	mcp_run_leave(&job->audience, reason);
 }
 
