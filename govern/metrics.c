@@ -274,80 +274,65 @@ metrics_free(struct metrics *metrics)
 
 /* ---- as text ---- */
 
-#define NAME(name) METRICS_PREFIX name
-
 static void
-write_executions(const struct metrics *metrics, FILE *out)
+write_executions(const struct metrics *metrics, struct openmetrics *to)
 {
-	openmetrics_family(out, NAME("executions"), "counter", NULL,
+	openmetrics_family(to, "executions", "counter", NULL,
 			   "Executions that are over, by how they ended.");
 	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++)
-		openmetrics_uint(out, NAME("executions_total"), metrics->over[i], "status",
-				 outcome_status_name((enum outcome_status)i), NULL);
-	openmetrics_family(out, NAME("limits_hit"), "counter", NULL,
-			   "Executions that a limit ended.");
+		openmetrics_uint(to, metrics->over[i], "status", outcome_status_name(i), NULL);
+	openmetrics_family(to, "limits_hit", "counter", NULL, "Executions that a limit ended.");
 	for (int i = OUTCOME_TIMEOUT; i <= OUTCOME_DISK_LIMIT; i++)
-		openmetrics_uint(out, NAME("limits_hit_total"), metrics->over[i], "limit",
-				 outcome_status_name((enum outcome_status)i), NULL);
-	openmetrics_family(out, NAME("executions_refused"), "counter", NULL,
+		openmetrics_uint(to, metrics->over[i], "limit", outcome_status_name(i), NULL);
+	openmetrics_family(to, "executions_refused", "counter", NULL,
 			   "Executions that were not let be.");
-	openmetrics_uint(out, NAME("executions_refused_total"), metrics->refused_by_quota,
-			 "why", "quota", NULL);
-	openmetrics_uint(out, NAME("executions_refused_total"), metrics->refused, "why",
-			 "other", NULL);
-	openmetrics_family(out, NAME("imports_refused"), "counter", NULL,
-			   "Executions of which the policy refused an import.");
-	openmetrics_uint(out, NAME("imports_refused_total"), metrics->imports_refused, NULL);
-	openmetrics_family(out, NAME("queue_wait_seconds"), "histogram", "seconds",
+	openmetrics_uint(to, metrics->refused_by_quota, "why", "quota", NULL);
+	openmetrics_uint(to, metrics->refused, "why", "other", NULL);
+	openmetrics_one(to, "imports_refused", "counter", NULL,
+			"Executions of which the policy refused an import.",
+			metrics->imports_refused);
+	openmetrics_family(to, "queue_wait_seconds", "histogram", "seconds",
 			   "From a call until it runs in a worker.");
-	openmetrics_histogram(out, NAME("queue_wait_seconds"), &metrics->waited, NULL, NULL);
-	openmetrics_family(out, NAME("execution_seconds"), "histogram", "seconds",
+	openmetrics_histogram(to, &metrics->waited, NULL, NULL);
+	openmetrics_family(to, "execution_seconds", "histogram", "seconds",
 			   "How long executions ran, by how they ended.");
 	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++)
 		if (i == OUTCOME_OK || histogram_count(&metrics->ran[i]) > 0)
-			openmetrics_histogram(out, NAME("execution_seconds"), &metrics->ran[i],
-					      "status",
-					      outcome_status_name((enum outcome_status)i));
-}
-
-static void
-metrics_write_tool(FILE *out, const char *name, const struct tool_slot *slot, double value)
-{
-	openmetrics_real(out, name, value, "server", slot->server, "tool",
-			 slot->tool ? slot->tool : "other", NULL);
+			openmetrics_histogram(to, &metrics->ran[i], "status",
+					      outcome_status_name(i));
 }
 
 /* The samples of a family must stand together, so each family is a walk of its own. */
 static void
-write_tools(const struct metrics *metrics, FILE *out)
+write_tools(const struct metrics *metrics, struct openmetrics *to)
 {
-	const struct tool_slot *slot = metrics->tool;
-	size_t n = 0;
+	const struct tool_slot *end = metrics->tool;
 
-	while (n <= METRICS_TOOLS && slot[n].server)
-		n++;
-	openmetrics_family(out, NAME("tool_calls"), "counter", NULL,
+	while (end <= metrics->tool + METRICS_TOOLS && end->server)
+		end++;
+	openmetrics_family(to, "tool_calls", "counter", NULL,
 			   "Calls of other servers' tools, by how they ended.");
-	for (size_t i = 0; i < n; i++)
-		for (unsigned int end = 0; end < TOOL_ENDS; end++)
-			if (slot[i].ended[end] > 0)
-				openmetrics_uint(out, NAME("tool_calls_total"), slot[i].ended[end],
-						 "server", slot[i].server, "tool",
-						 slot[i].tool ? slot[i].tool : "other", "status",
-						 tool_end_name(end), NULL);
-	openmetrics_family(out, NAME("tool_call_seconds"), "counter", "seconds",
+	for (const struct tool_slot *slot = metrics->tool; slot < end; slot++)
+		for (unsigned int how = 0; how < TOOL_ENDS; how++)
+			if (slot->ended[how] > 0)
+				openmetrics_uint(to, slot->ended[how], "server", slot->server,
+						 "tool", slot->tool ? slot->tool : "other",
+						 "status", tool_end_name(how), NULL);
+	openmetrics_family(to, "tool_call_seconds", "counter", "seconds",
 			   "How long these servers took.");
-	for (size_t i = 0; i < n; i++)
-		metrics_write_tool(out, NAME("tool_call_seconds_total"), &slot[i], (double)slot[i].ms / 1000);
-	openmetrics_family(out, NAME("tool_call_bytes"), "counter", "bytes",
+	for (const struct tool_slot *slot = metrics->tool; slot < end; slot++)
+		openmetrics_real(to, (double)slot->ms / 1000, "server", slot->server, "tool",
+				 slot->tool ? slot->tool : "other", NULL);
+	openmetrics_family(to, "tool_call_bytes", "counter", "bytes",
 			   "Results that scripts have got.");
-	for (size_t i = 0; i < n; i++)
-		metrics_write_tool(out, NAME("tool_call_bytes_total"), &slot[i], (double)slot[i].bytes);
+	for (const struct tool_slot *slot = metrics->tool; slot < end; slot++)
+		openmetrics_real(to, (double)slot->bytes, "server", slot->server, "tool",
+				 slot->tool ? slot->tool : "other", NULL);
 }
 
 /* As write_tools. */
 static void
-metrics_write_tenants(const struct metrics *metrics, FILE *out)
+metrics_write_tenants(const struct metrics *metrics, struct openmetrics *to)
 {
 	const struct slot others = { (char *)"other", metrics->others, 0 };
 	const struct slot *slot[METRICS_TENANTS + 1];
@@ -357,55 +342,44 @@ metrics_write_tenants(const struct metrics *metrics, FILE *out)
 		slot[n++] = &metrics->tenant[i];
 	if (metrics->others.executions > 0)
 		slot[n++] = &others;
-	openmetrics_family(out, NAME("tenant_executions"), "counter", NULL,
+	openmetrics_family(to, "tenant_executions", "counter", NULL,
 			   "Executions that are over, by tenant.");
 	for (size_t i = 0; i < n; i++)
-		openmetrics_uint(out, NAME("tenant_executions_total"),
-				 slot[i]->count.executions, "tenant", slot[i]->principal, NULL);
-	openmetrics_family(out, NAME("tenant_cpu_seconds"), "counter", "seconds",
+		openmetrics_uint(to, slot[i]->count.executions, "tenant", slot[i]->principal, NULL);
+	openmetrics_family(to, "tenant_cpu_seconds", "counter", "seconds",
 			   "Processor time of these.");
 	for (size_t i = 0; i < n; i++)
-		openmetrics_real(out, NAME("tenant_cpu_seconds_total"),
-				 (double)slot[i]->count.cpu_ms / 1000, "tenant",
+		openmetrics_real(to, (double)slot[i]->count.cpu_ms / 1000, "tenant",
 				 slot[i]->principal, NULL);
-	openmetrics_family(out, NAME("tenant_limits_hit"), "counter", NULL,
+	openmetrics_family(to, "tenant_limits_hit", "counter", NULL,
 			   "Executions that a limit ended, by tenant.");
 	for (size_t i = 0; i < n; i++)
-		openmetrics_uint(out, NAME("tenant_limits_hit_total"),
-				 slot[i]->count.limits_hit, "tenant", slot[i]->principal, NULL);
-	openmetrics_family(out, NAME("tenant_imports_refused"), "counter", NULL,
+		openmetrics_uint(to, slot[i]->count.limits_hit, "tenant", slot[i]->principal, NULL);
+	openmetrics_family(to, "tenant_imports_refused", "counter", NULL,
 			   "Executions of which the policy refused an import, by tenant.");
 	for (size_t i = 0; i < n; i++)
-		openmetrics_uint(out, NAME("tenant_imports_refused_total"),
-				 slot[i]->count.imports_refused, "tenant", slot[i]->principal,
+		openmetrics_uint(to, slot[i]->count.imports_refused, "tenant", slot[i]->principal,
 				 NULL);
 }
 
 void
-metrics_write(const struct metrics *metrics, bool tenants, FILE *out)
+metrics_write(const struct metrics *metrics, bool tenants, struct openmetrics *to)
 {
-	write_executions(metrics, out);
-	openmetrics_family(out, NAME("egress_connections"), "counter", NULL,
+	write_executions(metrics, to);
+	openmetrics_family(to, "egress_connections", "counter", NULL,
 			   "Connections out of scripts, by what became of them.");
 	for (size_t i = 0; i < VERDICTS_MAX && metrics->connection[i].verdict; i++)
-		openmetrics_uint(out, NAME("egress_connections_total"),
-				 metrics->connection[i].count, "verdict",
+		openmetrics_uint(to, metrics->connection[i].count, "verdict",
 				 metrics->connection[i].verdict, NULL);
-	openmetrics_family(out, NAME("egress_bytes"), "counter", "bytes",
-			   "Bytes that these carried.");
-	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->sent, "direction", "sent",
-			 NULL);
-	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->received, "direction",
-			 "received", NULL);
-	openmetrics_family(out, NAME("input_asked"), "counter", NULL,
-			   "Questions of scripts to their users.");
-	openmetrics_uint(out, NAME("input_asked_total"), metrics->input[INPUT_ASKED], NULL);
-	openmetrics_family(out, NAME("input_ended"), "counter", NULL,
-			   "These, by how they ended.");
+	openmetrics_family(to, "egress_bytes", "counter", "bytes", "Bytes that these carried.");
+	openmetrics_uint(to, metrics->sent, "direction", "sent", NULL);
+	openmetrics_uint(to, metrics->received, "direction", "received", NULL);
+	openmetrics_one(to, "input_asked", "counter", NULL, "Questions of scripts to their users.",
+			metrics->input[INPUT_ASKED]);
+	openmetrics_family(to, "input_ended", "counter", NULL, "These, by how they ended.");
 	for (int i = INPUT_LINE; i < INPUT_COUNT; i++)
-		openmetrics_uint(out, NAME("input_ended_total"), metrics->input[i], "result",
-				 engine_input_name(i), NULL);
-	write_tools(metrics, out);
+		openmetrics_uint(to, metrics->input[i], "result", engine_input_name(i), NULL);
+	write_tools(metrics, to);
 	if (tenants)
-		metrics_write_tenants(metrics, out);
+		metrics_write_tenants(metrics, to);
 }

@@ -11,14 +11,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 struct engine_observer;
 struct metrics;
+struct openmetrics;
 
 #define METRICS_TENANTS 128
 #define METRICS_TOOLS 128
-#define METRICS_PREFIX "mcp_python_"
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);	/* NULL is fine */
@@ -46,6 +45,6 @@ void metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r);
 
 /* Writes the families of all counters (govern/openmetrics.h); openmetrics_end is left to the
  * caller. tenants: with the numbers of tenants. */
-void metrics_write(const struct metrics *metrics, bool tenants, FILE *out);
+void metrics_write(const struct metrics *metrics, bool tenants, struct openmetrics *to);
 
 #endif

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* The upper ends of the buckets: from a warm start to the longest script for which a client
  * waits. */
@@ -19,13 +20,15 @@ static const struct {
 };
 
 void
-openmetrics_family(FILE *out, const char *name, const char *type, const char *unit,
+openmetrics_family(struct openmetrics *to, const char *name, const char *type, const char *unit,
 		   const char *help)
 {
-	fprintf(out, "# TYPE %s %s\n", name, type);
+	to->name = name;
+	to->suffix = strcmp(type, "counter") == 0 ? "_total" : strcmp(type, "info") == 0 ? "_info" : "";
+	fprintf(to->out, "# TYPE " METRICS_PREFIX "%s %s\n", name, type);
 	if (unit)
-		fprintf(out, "# UNIT %s %s\n", name, unit);
-	fprintf(out, "# HELP %s %s\n", name, help);
+		fprintf(to->out, "# UNIT " METRICS_PREFIX "%s %s\n", name, unit);
+	fprintf(to->out, "# HELP " METRICS_PREFIX "%s %s\n", name, help);
 }
 
 /* A byte that is not printable ASCII is shown as '?': the text must be UTF-8, on one line. */
@@ -48,47 +51,54 @@ write_label(FILE *out, bool first, const char *label, const char *value)
 }
 
 static void
-write_labels(FILE *out, va_list pairs)
+write_name(const struct openmetrics *to, va_list pairs)
 {
 	const char *label;
 	bool any = false;
 
+	fprintf(to->out, METRICS_PREFIX "%s%s", to->name, to->suffix);
 	while ((label = va_arg(pairs, const char *))) {
-		write_label(out, !any, label, va_arg(pairs, const char *));
+		write_label(to->out, !any, label, va_arg(pairs, const char *));
 		any = true;
 	}
 	if (any)
-		fputc('}', out);
+		fputc('}', to->out);
 }
 
 void
-openmetrics_uint(FILE *out, const char *name, uint64_t value, ...)
+openmetrics_uint(const struct openmetrics *to, uint64_t value, ...)
 {
 	va_list pairs;
 
-	fputs(name, out);
 	va_start(pairs, value);
-	write_labels(out, pairs);
+	write_name(to, pairs);
 	va_end(pairs);
-	fprintf(out, " %" PRIu64 "\n", value);
+	fprintf(to->out, " %" PRIu64 "\n", value);
 }
 
 void
-openmetrics_real(FILE *out, const char *name, double value, ...)
+openmetrics_real(const struct openmetrics *to, double value, ...)
 {
 	va_list pairs;
 
-	fputs(name, out);
 	va_start(pairs, value);
-	write_labels(out, pairs);
+	write_name(to, pairs);
 	va_end(pairs);
-	fprintf(out, " %.6f\n", value);
+	fprintf(to->out, " %.6f\n", value);
 }
 
 void
-openmetrics_end(FILE *out)
+openmetrics_one(struct openmetrics *to, const char *name, const char *type, const char *unit,
+		const char *help, uint64_t value)
 {
-	fputs("# EOF\n", out);
+	openmetrics_family(to, name, type, unit, help);
+	openmetrics_uint(to, value, NULL);
+}
+
+void
+openmetrics_end(const struct openmetrics *to)
+{
+	fputs("# EOF\n", to->out);
 }
 
 /* ---- histograms ---- */
@@ -115,33 +125,33 @@ histogram_count(const struct histogram *histogram)
 }
 
 static void
-openmetrics_begin(FILE *out, const char *name, const char *suffix, const char *label,
+openmetrics_begin(const struct openmetrics *to, const char *suffix, const char *label,
 		  const char *value)
 {
-	fprintf(out, "%s%s", name, suffix);
+	fprintf(to->out, METRICS_PREFIX "%s%s", to->name, suffix);
 	if (label) {
-		write_label(out, true, label, value);
-		fputc('}', out);
+		write_label(to->out, true, label, value);
+		fputc('}', to->out);
 	}
 }
 
 void
-openmetrics_histogram(FILE *out, const char *name, const struct histogram *histogram,
+openmetrics_histogram(const struct openmetrics *to, const struct histogram *histogram,
 		      const char *label, const char *value)
 {
 	uint64_t count = 0;
 
 	for (size_t i = 0; i <= HISTOGRAM_BUCKETS; i++) {
 		count += histogram->bucket[i];
-		fprintf(out, "%s_bucket", name);
+		fprintf(to->out, METRICS_PREFIX "%s_bucket", to->name);
 		if (label)
-			write_label(out, true, label, value);
-		write_label(out, !label, "le", i < HISTOGRAM_BUCKETS ? ends[i].text : "+Inf");
-		fprintf(out, "} %" PRIu64 "\n", count);
+			write_label(to->out, true, label, value);
+		write_label(to->out, !label, "le", i < HISTOGRAM_BUCKETS ? ends[i].text : "+Inf");
+		fprintf(to->out, "} %" PRIu64 "\n", count);
 	}
-	openmetrics_begin(out, name, "_count", label, value);
-	fprintf(out, " %" PRIu64 "\n", count);
-	openmetrics_begin(out, name, "_sum", label, value);
-	fprintf(out, " %" PRIu64 ".%06" PRIu64 "\n", histogram->sum_us / 1000000,
+	openmetrics_begin(to, "_count", label, value);
+	fprintf(to->out, " %" PRIu64 "\n", count);
+	openmetrics_begin(to, "_sum", label, value);
+	fprintf(to->out, " %" PRIu64 ".%06" PRIu64 "\n", histogram->sum_us / 1000000,
 		histogram->sum_us % 1000000);
 }

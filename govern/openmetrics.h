@@ -2,9 +2,10 @@
 /* OpenMetrics text, version 1.0: families of samples with labels. Pure; writes to a stream of
  * memory.
  *
- *   openmetrics_family(out, "x_seconds", "counter", "seconds", "What it counts.");
- *   openmetrics_real(out, "x_seconds_total", 1.5, "tenant", "uid:0", NULL);
- *   openmetrics_end(out);
+ *   struct openmetrics to = { .out = out };
+ *   openmetrics_family(&to, "x_seconds", "counter", "seconds", "What it counts.");
+ *   openmetrics_real(&to, 1.5, "tenant", "uid:0", NULL);
+ *   openmetrics_end(&to);
  */
 #ifndef GOVERN_OPENMETRICS_H
 #define GOVERN_OPENMETRICS_H
@@ -14,19 +15,31 @@
 
 #define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* Begins a family. type: "counter", "gauge", "histogram", "info". unit: NULL, or the word that the
- * name ends with. help: one sentence. */
-void openmetrics_family(FILE *out, const char *name, const char *type, const char *unit,
-			const char *help);
+#define METRICS_PREFIX "mcp_python_"
 
-/* Writes one sample. name has the suffix of its type (_total, _info). After value come pairs of a
- * label's name and value, and NULL. A label's value may be any bytes without NUL. */
-void openmetrics_uint(FILE *out, const char *name, uint64_t value, ...)
+struct openmetrics {
+	FILE *out;
+	const char *name, *suffix;	/* of the family that was begun last, and of its samples */
+};
+
+/* Begins a family. name: without METRICS_PREFIX; borrowed until the next family. type: "counter",
+ * "gauge", "histogram", "info". unit: NULL, or the word that the name ends with. help: one
+ * sentence. */
+void openmetrics_family(struct openmetrics *to, const char *name, const char *type,
+			const char *unit, const char *help);
+
+/* Writes one sample of the family. After value come pairs of a label's name and value, and NULL. A
+ * label's value may be any bytes without NUL. */
+void openmetrics_uint(const struct openmetrics *to, uint64_t value, ...)
 	__attribute__((sentinel));
-void openmetrics_real(FILE *out, const char *name, double value, ...)
+void openmetrics_real(const struct openmetrics *to, double value, ...)
 	__attribute__((sentinel));
 
-void openmetrics_end(FILE *out);
+/* Writes a family that has one sample without labels. */
+void openmetrics_one(struct openmetrics *to, const char *name, const char *type, const char *unit,
+		     const char *help, uint64_t value);
+
+void openmetrics_end(const struct openmetrics *to);
 
 /* ---- histograms of time ---- */
 
@@ -41,7 +54,7 @@ void histogram_add(struct histogram *histogram, uint64_t us);
 uint64_t histogram_count(const struct histogram *histogram);
 
 /* Writes all samples of a histogram. label NULL: none. */
-void openmetrics_histogram(FILE *out, const char *name, const struct histogram *histogram,
+void openmetrics_histogram(const struct openmetrics *to, const struct histogram *histogram,
 			   const char *label, const char *value);
 
 #endif

@@ -35,11 +35,15 @@ written(void (*write)(FILE *out, const void *arg), const void *arg)
 static void
 write_samples(FILE *out, const void *arg)
 {
+	struct openmetrics to = { .out = out };
+
 	(void)arg;
-	openmetrics_family(out, "x_seconds", "counter", "seconds", "Some time.");
-	openmetrics_real(out, "x_seconds_total", 1.5, NULL);
-	openmetrics_uint(out, "y", UINT64_MAX, "a", "1", "b", "say \"\\\" \n\t\x7f\xc3\xa9", NULL);
-	openmetrics_end(out);
+	openmetrics_family(&to, "x_seconds", "counter", "seconds", "Some time.");
+	openmetrics_real(&to, 1.5, NULL);
+	openmetrics_family(&to, "y", "info", NULL, "What.");
+	openmetrics_uint(&to, UINT64_MAX, "a", "1", "b", "say \"\\\" \n\t\x7f\xc3\xa9", NULL);
+	openmetrics_one(&to, "z", "gauge", NULL, "One.", 7);
+	openmetrics_end(&to);
 }
 
 static void
@@ -48,9 +52,13 @@ samples_are_one_line_each(void **state)
 	char *text = written(write_samples, NULL);
 
 	(void)state;
-	assert_string_equal(text, "# TYPE x_seconds counter\n# UNIT x_seconds seconds\n"
-			    "# HELP x_seconds Some time.\nx_seconds_total 1.500000\n"
-			    "y{a=\"1\",b=\"say \\\"\\\\\\\" ?????\"} 18446744073709551615\n"
+	assert_string_equal(text, "# TYPE mcp_python_x_seconds counter\n"
+			    "# UNIT mcp_python_x_seconds seconds\n"
+			    "# HELP mcp_python_x_seconds Some time.\n"
+			    "mcp_python_x_seconds_total 1.500000\n"
+			    "# TYPE mcp_python_y info\n# HELP mcp_python_y What.\n"
+			    "mcp_python_y_info{a=\"1\",b=\"say \\\"\\\\\\\" ?????\"} 18446744073709551615\n"
+			    "# TYPE mcp_python_z gauge\n# HELP mcp_python_z One.\nmcp_python_z 7\n"
 			    "# EOF\n");
 	free(text);
 }
@@ -58,8 +66,10 @@ samples_are_one_line_each(void **state)
 static void
 write_histogram(FILE *out, const void *arg)
 {
-	openmetrics_histogram(out, "h", arg, "k", "v");
-	openmetrics_histogram(out, "h", arg, NULL, NULL);
+	const struct openmetrics to = { .out = out, .name = "h" };
+
+	openmetrics_histogram(&to, arg, "k", "v");
+	openmetrics_histogram(&to, arg, NULL, NULL);
 }
 
 static void
@@ -69,12 +79,12 @@ histograms_are_cumulative(void **state)
 		uint64_t us;
 		const char *line;	/* the first bucket that has it, and those below it */
 	} cases[] = {
-		{ 0, "h_bucket{le=\"0.001\"} 1\n" },
-		{ 1000, "h_bucket{le=\"0.001\"} 1\n" },
-		{ 1001, "h_bucket{le=\"0.001\"} 0\nh_bucket{le=\"0.0025\"} 1\n" },
-		{ 1000000, "h_bucket{le=\"0.25\"} 0\nh_bucket{le=\"1.0\"} 1\n" },
-		{ 3600000000, "h_bucket{le=\"300.0\"} 0\nh_bucket{le=\"3600.0\"} 1\n" },
-		{ 3600000001, "h_bucket{le=\"3600.0\"} 0\nh_bucket{le=\"+Inf\"} 1\n" },
+		{ 0, "mcp_python_h_bucket{le=\"0.001\"} 1\n" },
+		{ 1000, "mcp_python_h_bucket{le=\"0.001\"} 1\n" },
+		{ 1001, "mcp_python_h_bucket{le=\"0.001\"} 0\nmcp_python_h_bucket{le=\"0.0025\"} 1\n" },
+		{ 1000000, "mcp_python_h_bucket{le=\"0.25\"} 0\nmcp_python_h_bucket{le=\"1.0\"} 1\n" },
+		{ 3600000000, "mcp_python_h_bucket{le=\"300.0\"} 0\nmcp_python_h_bucket{le=\"3600.0\"} 1\n" },
+		{ 3600000001, "mcp_python_h_bucket{le=\"3600.0\"} 0\nmcp_python_h_bucket{le=\"+Inf\"} 1\n" },
 	};
 
 	(void)state;
@@ -86,7 +96,7 @@ histograms_are_cumulative(void **state)
 		assert_int_equal(histogram_count(&histogram), 1);
 		text = written(write_histogram, &histogram);
 		assert_non_null(strstr(text, cases[i].line));
-		assert_non_null(strstr(text, "h_bucket{k=\"v\",le=\"+Inf\"} 1\nh_count{k=\"v\"} 1\n"));
+		assert_non_null(strstr(text, "mcp_python_h_bucket{k=\"v\",le=\"+Inf\"} 1\nmcp_python_h_count{k=\"v\"} 1\n"));
 		free(text);
 	}
 }
@@ -101,7 +111,7 @@ sums_are_exact(void **state)
 	for (int i = 0; i < 3; i++)
 		histogram_add(&histogram, 1000001);
 	text = written(write_histogram, &histogram);
-	assert_non_null(strstr(text, "h_sum 3.000003\n"));
+	assert_non_null(strstr(text, "mcp_python_h_sum 3.000003\n"));
 	free(text);
 }
 
@@ -204,7 +214,7 @@ run(const struct rig *rig, const char *principal, enum outcome_status status, ui
 static void
 write_all(FILE *out, const void *arg)
 {
-	metrics_write(arg, true, out);
+	metrics_write(arg, true, &(struct openmetrics){ .out = out });
 }
 
 static void
