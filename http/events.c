@@ -66,7 +66,7 @@ exchange_end_stream(struct http_connection *c, struct evhttp_request *request)
 bool
 exchange_can_be_resumed(const struct http_exchange *x)
 {
-	return x->replay && http_replay_is_whole(x->replay);
+	return x->replay && x->replay->whole;
 }
 
 static void
@@ -182,7 +182,7 @@ start_stream(struct http_exchange *x, uint64_t number)
 	events_send_head(x->request);
 	x->alive = make_timer(x, EV_PERSIST, config->http.keepalive_seconds, on_alive);
 	if (!x->replay && !x->listens && x->session && revision_of(x)->event_ids)
-		x->replay = http_replay_new(http_session_replays(x->session), x, exchange_free);
+		x->replay = http_replay_new(&x->session->replays, x, exchange_free);
 	if (!x->replay || !revision_of(x)->primes)
 		return;
 	send_priming(x, number);
@@ -290,7 +290,7 @@ void
 http_exchange_resume(const struct http_exchange_options *options, struct http_replay *replay,
 		     uint64_t number)
 {
-	struct http_exchange *x = http_replay_exchange(replay);
+	struct http_exchange *x = replay->exchange;
 	struct evbuffer *chunk;
 
 	if (!x) {

@@ -247,7 +247,7 @@ open_session(struct http_exchange *x)
 	if (r == 0) {
 		x->session = session;
 		http_session_join(session);
-		set_header(x, "Mcp-Session-Id", http_session_id(session));
+		set_header(x, "Mcp-Session-Id", session->id);
 		return;
 	}
 	log_line(LOG_WARNING, "http-session-refused", "tenant=%s err=%s", x->tenant->principal,
@@ -289,7 +289,7 @@ exchange_enter_connection(struct http_exchange *x, const struct http_exchange_op
 	if (!x->session)
 		return;
 	http_session_join(x->session);
-	x->conversation = http_session_conversation(x->session);
+	x->conversation = x->session->conversation;
 }
 
 void

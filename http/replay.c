@@ -28,18 +28,6 @@ struct kept_event {
 	char *text;
 };
 
-struct http_replay {
-	TAILQ_ENTRY(http_replay) link;
-	struct http_replays *all;
-	struct http_exchange *exchange;	/* NULL: ended */
-	void (*free_exchange)(void *x);
-	uint64_t stream, latest;
-	bool whole;
-	TAILQ_HEAD(, kept_event) events;
-	size_t bytes;			/* bytes that its tenant is charged with */
-	struct event *late;		/* pending once it has ended */
-};
-
 static int
 compare_streams(const void *a, const void *b)
 {
@@ -214,12 +202,6 @@ http_replay_id(const struct http_replay *replay, uint64_t number, char id_r[HTTP
 	snprintf(id_r, HTTP_EVENT_ID_MAX, "%" PRIu64 "-%" PRIu64, replay->stream, number);
 }
 
-uint64_t
-http_replay_latest(const struct http_replay *replay)
-{
-	return replay->latest;
-}
-
 /* ---- streams ---- */
 
 void
@@ -291,18 +273,6 @@ http_replay_find(const struct http_replays *replays, const char *event_id,
 		return NULL;
 	found = tfind(&asked, &replays->by_stream, compare_streams);
 	return found && (*found)->whole && *number_r <= (*found)->latest ? *found : NULL;
-}
-
-struct http_exchange *
-http_replay_exchange(const struct http_replay *replay)
-{
-	return replay->exchange;
-}
-
-bool
-http_replay_is_whole(const struct http_replay *replay)
-{
-	return replay->whole;
 }
 
 static void

@@ -41,6 +41,20 @@ struct http_replays {
 	uint64_t last;			/* the number of the last stream */
 };
 
+/* The buffer of one stream. Written by http/replay.c only. */
+struct http_replay {
+	TAILQ_ENTRY(http_replay) link;
+	struct http_replays *all;
+	struct http_exchange *exchange;	/* that adds to it; NULL: it has ended */
+	void (*free_exchange)(void *x);
+	uint64_t stream, latest;	/* numbers of the stream, and of its latest event */
+	bool whole;			/* it can be resumed; if not, its exchange is treated like
+					 * one without a buffer */
+	TAILQ_HEAD(, kept_event) events;
+	size_t bytes;			/* bytes that its tenant is charged with */
+	struct event *late;		/* pending once it has ended */
+};
+
 void http_replays_init(struct http_replays *replays, struct event_base *base,
 		       struct http_tenant *tenant, unsigned int seconds);
 
@@ -59,12 +73,6 @@ struct http_replay *http_replay_new(struct http_replays *replays, struct http_ex
 struct http_replay *http_replay_find(const struct http_replays *replays, const char *event_id,
 				     uint64_t *number_r);
 
-/* The exchange that adds to the buffer; NULL: the exchange has ended. */
-struct http_exchange *http_replay_exchange(const struct http_replay *replay);
-
-/* Can the stream be resumed? If not, its exchange is treated like one without a buffer. */
-bool http_replay_is_whole(const struct http_replay *replay);
-
 /* Writes a message as an event to out, and keeps it. The message is taken. */
 void http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *message,
 		     struct evbuffer *out);
@@ -73,10 +81,9 @@ void http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *m
 void http_replay_write(const struct http_replay *replay, uint64_t number,
 		       struct evbuffer *out);
 
-/* The id of the event with this number. http_replay_latest: the number of the latest event. */
+/* The id of the event with this number. */
 void http_replay_id(const struct http_replay *replay, uint64_t number,
 		    char id_r[HTTP_EVENT_ID_MAX]);
-uint64_t http_replay_latest(const struct http_replay *replay);
 
 /* To be called when the exchange of a buffer has ended: the buffer is freed after a while. */
 void http_replay_end(struct http_replay *replay);

@@ -144,7 +144,7 @@ serve_get(const struct served *s)
 	} else if (!event_id) {
 		http_exchange_listen(&options);
 	} else {
-		replay = http_replay_find(http_session_replays(options.session), event_id,
+		replay = http_replay_find(&options.session->replays, event_id,
 					  &number);
 		if (replay)
 			http_exchange_resume(&options, replay, number);

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -14,27 +13,13 @@
 #include "base/clock.h"
 #include "base/fair.h"
 #include "base/hash.h"
-#include "base/id.h"
 #include "base/loop.h"
 #include "base/xalloc.h"
 #include "govern/gate.h"
 #include "http/account.h"
-#include "http/replay.h"
 #include "mcp/conversation.h"
 
 #define BUCKETS 4096		/* a power of two */
-
-struct http_session {
-	LIST_ENTRY(http_session) in_bucket;
-	TAILQ_ENTRY(http_session) when_idle;	/* while it is idle */
-	struct http_sessions *all;
-	char id[ID_CHARACTERS + 1];
-	struct http_tenant *tenant;
-	struct mcp_conversation *conversation;
-	struct http_replays replays;
-	size_t users;
-	uint64_t idle_since_ms;
-};
 
 struct http_sessions {
 	struct http_sessions_options options;
@@ -175,24 +160,6 @@ http_session_find(struct http_sessions *sessions, const char *id,
 		if (same_id(session->id, id))
 			return session->tenant == tenant ? session : NULL;
 	return NULL;
-}
-
-const char *
-http_session_id(const struct http_session *session)
-{
-	return session->id;
-}
-
-struct mcp_conversation *
-http_session_conversation(const struct http_session *session)
-{
-	return session->conversation;
-}
-
-struct http_replays *
-http_session_replays(struct http_session *session)
-{
-	return &session->replays;
 }
 
 void

@@ -6,14 +6,16 @@
 #define HTTP_SESSION_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/id.h"
+#include "http/replay.h"
+
 struct gate;
-struct http_session;
 struct http_sessions;
 struct http_tenant;
 struct loop;
-struct http_replays;
 struct mcp_conversation;
 
 struct http_sessions_options {
@@ -22,6 +24,19 @@ struct http_sessions_options {
 	struct gate *gate;		/* borrowed; NULL: no quotas */
 	unsigned int idle_seconds;	/* an idle session ends after this time */
 	unsigned int resume_seconds;	/* how long a stream is kept after its end; 0: not at all */
+};
+
+/* Written by http/session.c only. */
+struct http_session {
+	LIST_ENTRY(http_session) in_bucket;
+	TAILQ_ENTRY(http_session) when_idle;	/* while it is idle */
+	struct http_sessions *all;
+	char id[ID_CHARACTERS + 1];
+	struct http_tenant *tenant;
+	struct mcp_conversation *conversation;
+	struct http_replays replays;	/* the kept events of its streams */
+	size_t users;
+	uint64_t idle_since_ms;
 };
 
 struct http_sessions *http_sessions_new(const struct http_sessions_options *options);
@@ -40,12 +55,6 @@ int http_session_open(struct http_sessions *sessions, struct http_tenant *tenant
 /* The tenant's session with this id. NULL: there is none. */
 struct http_session *http_session_find(struct http_sessions *sessions, const char *id,
 				       const struct http_tenant *tenant);
-
-const char *http_session_id(const struct http_session *session);
-struct mcp_conversation *http_session_conversation(const struct http_session *session);
-
-/* The kept events of its streams. */
-struct http_replays *http_session_replays(struct http_session *session);
 
 /* To be called when an exchange begins (join) and ends (leave) to use the session. A session in use
  * is not idle. */

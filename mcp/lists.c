@@ -86,7 +86,8 @@ serve_tools_list(struct request *request, enum mcp_method)
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, request->message->id.raw);
 	list = mcp_tool_list(conversation->mcp, conversation->options.tenant);
-	tool_list_write(list, request->revision, request->abilities & CLIENT_SHOWS_VIEWS, &out);
+	revision_write_tools(request->revision, &out, list->tool, list->n,
+			     request->abilities & CLIENT_SHOWS_VIEWS);
 	tool_list_release(list);
 	jsonrpc_close_result(&out);
 	request_answer(request, MCP_SENT_ANSWER, &out);

@@ -175,13 +175,6 @@ tool_list_names(const struct tool_list *list)
 	return text;
 }
 
-void
-tool_list_write(const struct tool_list *list, const struct revision *revision, bool views,
-		struct jsonout *out)
-{
-	revision_write_tools(revision, out, list->tool, list->n, views);
-}
-
 /* ---- all of them ---- */
 
 struct tool_lists *

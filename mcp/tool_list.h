@@ -43,10 +43,6 @@ void tool_list_release(struct tool_list *list);		/* NULL is fine */
 /* The names of the tools, with commas between; malloc'd. */
 char *tool_list_names(const struct tool_list *list);
 
-/* Writes the result of tools/list in the form of the revision. views: the client shows views. */
-void tool_list_write(const struct tool_list *list, const struct revision *revision, bool views,
-		     struct jsonout *out);
-
 /* ---- schemas as tools/list shows them ----
  *
  * The list costs the model tokens in every session, so arguments that a model has no reason to

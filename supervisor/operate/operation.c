@@ -244,7 +244,7 @@ describe_session(const struct listing *listing, const char *principal,
 	char handle[OPERATION_HANDLE_SHOWN + 4];
 	json_t *one;
 
-	if (listing->measured && repl_session_is_open(session))
+	if (listing->measured && session->origin)
 		repl_session_look(session, &info);
 	else
 		repl_session_glance(session, &info);

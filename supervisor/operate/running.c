@@ -104,7 +104,7 @@ match_sessions(void *arg, const struct survey_tenant *seen)
 	struct repl_session *session = NULL;
 
 	while ((session = repl_session_next(seen->tenant, session)))
-		running_match(arg, repl_session_handle(session), tenant_principal(seen->tenant),
+		running_match(arg, session->handle, tenant_principal(seen->tenant),
 			      session);
 }
 

@@ -42,11 +42,11 @@ step(struct rig *rig, uint8_t what)
 		rig->stream[rig->n++] = http_replay_new(&rig->replays,
 							(struct http_exchange *)&rig->exchange,
 							forget);
-	} else if (what % 4 == 3 && stream && http_replay_exchange(stream)) {
+	} else if (what % 4 == 3 && stream && stream->exchange) {
 		http_replay_end(stream);
-	} else if (stream && http_replay_exchange(stream)) {
+	} else if (stream && stream->exchange) {
 		jsonout_init(&message);
-		jsonout_uint(&message, http_replay_latest(stream) + 1);
+		jsonout_uint(&message, stream->latest + 1);
 		http_replay_say(stream, what % 4 == 1, &message, rig->out);
 	}
 }
@@ -58,7 +58,7 @@ check_again(const struct rig *rig, struct http_replay *stream, uint64_t number)
 	struct evbuffer *out = evbuffer_new();
 
 	http_replay_write(stream, number, out);
-	while (number < http_replay_latest(stream)) {
+	while (number < stream->latest) {
 		char id[HTTP_EVENT_ID_MAX], want[128], got[128] = "";
 		uint64_t back;
 		int n;
@@ -83,7 +83,7 @@ find(const struct rig *rig, const char *id)
 	found = http_replay_find(&rig->replays, id, &number);
 	if (!found)
 		return;
-	MUST(number <= http_replay_latest(found) && http_replay_is_whole(found));
+	MUST(number <= found->latest && found->whole);
 	MUST(id[strspn(id, "0123456789-")] == '\0');
 	http_replay_id(found, number, again);
 	MUST(http_replay_find(&rig->replays, again, &back) == found && back == number);

@@ -126,7 +126,7 @@ delivery_on_turn(void *arg)
 				"again");
 	else if (has && strcmp(has->environment, delivery->environment) == 0)
 		delivery_finish(delivery, NULL);
-	else if ((r = repl_mount(repl_session_repl(session), delivery->environment,
+	else if ((r = repl_mount(session->origin->repl, delivery->environment,
 				 delivery_on_mounted, delivery, &delivery->mounting)) < 0)
 		delivery_finish(delivery, r == -EXDEV
 			? "the session began before the service was restarted, and can get no "

@@ -166,10 +166,10 @@ look_at_session(const struct tool_host *host, struct arguments *arguments,
 	if (!arguments->session)
 		return 0;
 	session = repl_session_find(host->tenant, arguments->session);
-	if (!session || !repl_session_is_open(session))
+	if (!session || !session->origin)
 		return why_say(why_r, -ESRCH, "session", "there is no such session: it was "
 			       "closed, it expired, or it never was");
-	profile = repl_session_profile(session);
+	profile = session->origin->profile;
 	if (!profile)
 		profile = host->config->profile[0].name;
 	if (arguments->profile && strcmp(arguments->profile, profile) != 0)

@@ -193,7 +193,7 @@ waits_for_branch(const struct tool_run *run, char *text_r, size_t size)
 {
 	const struct repl_session *session = run->turn.session;
 
-	if (!session || !repl_runs_other(repl_session_repl(session), run->execution))
+	if (!session || !repl_runs_other(session->origin->repl, run->execution))
 		return false;
 	snprintf(text_r, size, "waits for a cell in a branch of this session");
 	return true;

@@ -23,13 +23,13 @@ repl_tell(const struct repl_session *session, struct repl_told *told_r)
 	if (!session)
 		return;
 	snprintf(told_r->handle, sizeof(told_r->handle), "%s",
-		 repl_session_handle(session));
+		 session->handle);
 	repl_session_expires(session, told_r->expires);
 	while ((name = repl_session_checkpoint_name(session, told_r->n_checkpoints)))
 		snprintf(told_r->checkpoint[told_r->n_checkpoints++], REPL_NAME_MAX + 1, "%s",
 			 name);
-	if (repl_session_note(session))
-		repl_tell_more(told_r, "%s", repl_session_note(session));
+	if (session->note)
+		repl_tell_more(told_r, "%s", session->note);
 	if (repl_session_is_alone(session))
 		repl_tell_more(told_r, "It has no snapshots (snapshot: false): a time-out, a "
 			       "crash or a limit loses it.");

@@ -97,8 +97,8 @@ on_branch_files(void *arg, const struct outcome *outcome)
 		repl_run_refuse(run, RUN_NO_SESSION, "the session was closed");
 	} else {
 		run->step = STEP_COPY;
-		repl_copy(repl_session_repl(run->source.session), run->from,
-			  repl_session_snapshot(run->turn.session), on_copied, run);
+		repl_copy(run->source.session->origin->repl, run->from,
+			  run->turn.session->snapshot, on_copied, run);
 		repl_run_say_wait(run);
 	}
 }
@@ -119,10 +119,10 @@ begin_branch(struct tool_run *run, struct why *why_r)
 	repl_session_move_turn(&turn, &run->turn);
 	run->began = true;
 	if (run->arguments.restore)
-		snprintf(order, sizeof(order), "branch %u %u", repl_session_snapshot(branch),
+		snprintf(order, sizeof(order), "branch %u %u", branch->snapshot,
 			 run->from);
 	else
-		snprintf(order, sizeof(order), "branch %u", repl_session_snapshot(branch));
+		snprintf(order, sizeof(order), "branch %u", branch->snapshot);
 	return repl_run_copy_files(run, source, order, on_branch_files, why_r);
 }
 
@@ -131,7 +131,7 @@ static int
 raise_memory(struct tool_run *run, struct why *why_r)
 {
 	struct repl_session *session = run->turn.session;
-	uint64_t had = repl_session_limits(session)->memory_bytes;
+	uint64_t had = session->origin->limits.memory_bytes;
 	uint64_t asked = run->arguments.asked.memory_bytes;
 	int r;
 
@@ -151,7 +151,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 {
 	const struct run_script_arguments *arguments = &run->arguments;
 	struct repl_session *session = run->turn.session;
-	int from = (int)repl_session_snapshot(session), r;
+	int from = (int)session->snapshot, r;
 	const char *job = repl_session_other_job(session);
 
 	/* A copy cannot be taken back while it waits, so it is not begun. */
@@ -174,8 +174,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 	if (!arguments->restore)
 		return 1;
 	run->step = STEP_COPY;
-	repl_copy(repl_session_repl(session), (unsigned int)from,
-		  repl_session_snapshot(session), on_copied, run);
+	repl_copy(session->origin->repl, (unsigned int)from, session->snapshot, on_copied, run);
 	repl_run_say_wait(run);
 	return 0;
 }
@@ -214,8 +213,8 @@ check_fixed(const struct tool_run *run, const struct repl_session *session,
 {
 	const struct run_script_arguments *arguments = &run->arguments;
 	const char *standard = run->host.config->profile[0].name;
-	const char *profile = repl_session_profile(session);
-	uint64_t memory = repl_session_limits(session)->memory_bytes;
+	const char *profile = session->origin->profile;
+	uint64_t memory = session->origin->limits.memory_bytes;
 
 	if (arguments->reset)
 		return 0;
@@ -260,13 +259,13 @@ reset_session(struct tool_run *run, const struct repl_packages *packages,
 	if (!packages && !arguments->dependencies && !arguments->profile)
 		packages = repl_session_packages(session);
 	if (!arguments->asked.memory_bytes)
-		limits.memory_bytes = repl_session_limits(session)->memory_bytes;
+		limits.memory_bytes = session->origin->limits.memory_bytes;
 	r = repl_session_reset(session, &run->host,
 			       arguments->profile ? arguments->profile
-						  : repl_session_profile(session),
+						  : session->origin->profile,
 			       &limits, packages, &first, why_r);
 	run->limits = limits;
-	run->began = r < 0 && !repl_session_is_open(session);	/* the session is gone */
+	run->began = r < 0 && !session->origin;	/* the session is gone */
 	return r;
 }
 
@@ -366,9 +365,9 @@ repl_run_begin(struct tool_run *run)
 	if (r == 0 && run->arguments.reset) {
 		r = repl_run_begin_with_needs(run, run->arguments.profile
 						   ? run->arguments.profile
-						   : repl_session_profile(session), &why);
+						   : session->origin->profile, &why);
 	} else if (r == 0) {
-		run->limits.memory_bytes = repl_session_limits(session)->memory_bytes;
+		run->limits.memory_bytes = session->origin->limits.memory_bytes;
 		r = check_alone(run, &why);
 		if (r == 0)
 			r = copy_first(run, &why);

@@ -216,7 +216,7 @@ make_checkpoint(struct tool_run *run, const struct outcome *outcome)
 
 	run->step = STEP_CHECKPOINT;
 	run->outcome = outcome_copy_new(outcome);
-	repl_copy(repl_session_repl(session), repl_session_snapshot(session),
+	repl_copy(session->origin->repl, session->snapshot,
 		  (unsigned int)run->checkpoint, on_checkpointed, run);
 }
 
@@ -361,8 +361,8 @@ start_own(struct tool_run *run, const struct repl_session *session, enum step st
 		.script_len = strlen(order),
 		.network = &run->host.config->network,
 		.limits = run->limits,
-		.repl = repl_session_repl(session),
-		.snapshot = repl_session_snapshot(session),
+		.repl = session->origin->repl,
+		.snapshot = session->snapshot,
 		.inspect = true,
 		.internal = true,
 	};
@@ -413,8 +413,8 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		.patient = run->host.job != NULL,
 		.network = &run->host.config->network,
 		.limits = run->limits,
-		.repl = repl_session_repl(session),
-		.snapshot = repl_session_snapshot(session),
+		.repl = session->origin->repl,
+		.snapshot = session->snapshot,
 		.background = run->host.config->repl.background,
 		.background_ms = run->host.config->repl.background_ms,
 	};

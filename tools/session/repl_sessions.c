@@ -440,12 +440,6 @@ repl_session_move_turn(struct repl_turn *from, struct repl_turn *to)
 	from->session = NULL;
 }
 
-bool
-repl_session_is_open(const struct repl_session *session)
-{
-	return session->origin != NULL;
-}
-
 void
 repl_session_close(struct repl_turn *turn)
 {
@@ -690,36 +684,6 @@ repl_session_number_cell(struct repl_session *session, bool is_empty)
 	return is_empty ? session->cells + 1 : ++session->cells;
 }
 
-struct repl *
-repl_session_repl(const struct repl_session *session)
-{
-	return session->origin->repl;
-}
-
-unsigned int
-repl_session_snapshot(const struct repl_session *session)
-{
-	return session->snapshot;
-}
-
-const char *
-repl_session_handle(const struct repl_session *session)
-{
-	return session->handle;
-}
-
-const char *
-repl_session_profile(const struct repl_session *session)
-{
-	return session->origin->profile;
-}
-
-const struct limits *
-repl_session_limits(const struct repl_session *session)
-{
-	return &session->origin->limits;
-}
-
 bool
 repl_session_is_alone(const struct repl_session *session)
 {
@@ -759,12 +723,6 @@ repl_session_set_note(struct repl_session *session, const char *text)
 {
 	free(session->note);
 	session->note = text ? xstrdup(text) : NULL;
-}
-
-const char *
-repl_session_note(const struct repl_session *session)
-{
-	return session->note;
 }
 
 struct repl_session *

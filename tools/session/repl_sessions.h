@@ -24,18 +24,20 @@
 
 #include "base/handle.h"
 #include "base/why.h"
+#include "engine/repl.h"
 #include "policy/limits.h"
 
+struct event;
 struct event_base;
 struct outcome;
 struct repl;
+struct repl_account;
+struct repl_session;
 struct tenant;
 struct tool_host;
 
 #define REPL_WAITING_MAX 8	/* calls of one session that wait for their turn */
 #define REPL_NAME_MAX 64	/* bytes of a checkpoint's name */
-
-struct repl_session;
 
 /* The installed packages that a session has. Functions that keep them make a copy. */
 struct repl_packages {
@@ -66,6 +68,55 @@ struct repl_turn {
 	const struct outcome *seen;	/* set by repl_session_show; NULL: unknown */
 	void *arg;
 };
+
+/* ---- a session: written by the files of repl_sessions_parts.h alone ---- */
+
+/* A session of the engine, which the sessions of run_repl with this origin share, and its snapshots
+ * in use. */
+struct origin {
+	LIST_ENTRY(origin) link;
+	struct repl *repl;
+	struct tenant *tenant;		/* held by repl */
+	struct repl_account *account;
+	struct limits limits;
+	char *profile;			/* NULL: the default one */
+	struct repl_packages packages;	/* environment NULL: none */
+	bool alone;			/* as in repl_options */
+	unsigned int heads;		/* how many sessions of run_repl have this origin */
+	uint32_t snapshots;		/* bit n: snapshot n is in use */
+	bool kept;			/* it has outlived a restart: an earlier supervisor made it
+					 */
+};
+
+struct checkpoint {
+	char name[REPL_NAME_MAX + 1];
+	unsigned int snapshot;
+};
+
+struct repl_session {
+	char *handle;			/* its name in a tree (base/named.h) */
+	TAILQ_ENTRY(repl_session) link;	/* in its account */
+	struct origin *origin;		/* NULL: a reset failed, and the session will be closed */
+	struct tenant *tenant;
+	struct repl_account *account;
+	unsigned int snapshot, cells;
+	struct checkpoint checkpoint[REPL_SNAPSHOTS_MAX];
+	size_t n_checkpoints;
+	uint32_t reserved;		/* bit n: snapshot n is for a checkpoint that is being made
+					 */
+	uint64_t age_ms, idle_ms;	/* how old, and how long idle, it may become */
+	uint64_t born_ms, used_ms;
+	char *note;
+	bool watched;			/* somebody wanted to see it while a call had the turn */
+	struct repl_turn *holder;	/* NULL: the turn is free */
+	uint64_t held_ms;		/* since when a call has the turn */
+	TAILQ_HEAD(, repl_turn) waiting;
+	size_t n_waiting;
+	struct event *next;		/* gives the turn to the next call */
+	struct event *expiry;
+};
+
+/* ---- the start, turns and the end ---- */
 
 /* How a session begins. */
 struct repl_first {
@@ -146,15 +197,12 @@ int repl_session_branch(struct repl_session *session, const struct tool_host *ho
 
 /* Resets the session: the handle stays, and everything else is new. Arguments and result: as in
  * repl_session_new; profile, limits and packages may be those that the session has. After a failure
- * there may be no session of the engine behind the handle (repl_session_is_open), which then can
+ * there may be no session of the engine behind the handle (its origin is NULL), which then can
  * only be closed. */
 int repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		       const char *profile, const struct limits *limits,
 		       const struct repl_packages *packages, const struct repl_first *first,
 		       struct why *why_r);
-
-/* Has it a session of the engine? Not after a failed reset. */
-bool repl_session_is_open(const struct repl_session *session);
 
 /* Raises the memory limit of the session and its branches. 0, or with why_r -ENOSPC: the tenant's
  * sessions may not have so much together; or an error of repl_raise. */
@@ -184,11 +232,6 @@ unsigned int repl_session_number_cell(struct repl_session *session, bool is_empt
 
 /* ---- the properties of a session ---- */
 
-struct repl *repl_session_repl(const struct repl_session *session);
-unsigned int repl_session_snapshot(const struct repl_session *session);
-const char *repl_session_handle(const struct repl_session *session);
-const char *repl_session_profile(const struct repl_session *session);
-const struct limits *repl_session_limits(const struct repl_session *session);
 bool repl_session_is_alone(const struct repl_session *session);
 /* The packages of a session and of its branches, borrowed. NULL: none. */
 const struct repl_packages *repl_session_packages(const struct repl_session *session);
@@ -206,7 +249,6 @@ bool repl_session_has_state(const struct repl_session *session);
 void repl_session_expires(const struct repl_session *session, char text_r[REPL_TIME_MAX]);
 /* Sets a sentence for the next answer, about a call whose client had left. */
 void repl_session_set_note(struct repl_session *session, const char *text);
-const char *repl_session_note(const struct repl_session *session);	/* NULL: none */
 
 struct repl_session_info {
 	const char *handle, *profile;

@@ -21,51 +21,6 @@ struct repl_account {
 	size_t n_ended;
 };
 
-/* A session of the engine, which the sessions of run_repl with this origin share, and its snapshots
- * in use. */
-struct origin {
-	LIST_ENTRY(origin) link;
-	struct repl *repl;
-	struct tenant *tenant;		/* held by repl */
-	struct repl_account *account;
-	struct limits limits;
-	char *profile;			/* NULL: the default one */
-	struct repl_packages packages;	/* environment NULL: none */
-	bool alone;			/* as in repl_options */
-	unsigned int heads;		/* how many sessions of run_repl have this origin */
-	uint32_t snapshots;		/* bit n: snapshot n is in use */
-	bool kept;			/* it has outlived a restart: an earlier supervisor made it
-					 */
-};
-
-struct checkpoint {
-	char name[REPL_NAME_MAX + 1];
-	unsigned int snapshot;
-};
-
-struct repl_session {
-	char *handle;			/* its name in a tree (base/named.h) */
-	TAILQ_ENTRY(repl_session) link;	/* in its account */
-	struct origin *origin;		/* NULL: a reset failed, and the session will be closed */
-	struct tenant *tenant;
-	struct repl_account *account;
-	unsigned int snapshot, cells;
-	struct checkpoint checkpoint[REPL_SNAPSHOTS_MAX];
-	size_t n_checkpoints;
-	uint32_t reserved;		/* bit n: snapshot n is for a checkpoint that is being made
-					 */
-	uint64_t age_ms, idle_ms;	/* how old, and how long idle, it may become */
-	uint64_t born_ms, used_ms;
-	char *note;
-	bool watched;			/* somebody wanted to see it while a call had the turn */
-	struct repl_turn *holder;	/* NULL: the turn is free */
-	uint64_t held_ms;		/* since when a call has the turn */
-	TAILQ_HEAD(, repl_turn) waiting;
-	size_t n_waiting;
-	struct event *next;		/* gives the turn to the next call */
-	struct event *expiry;
-};
-
 /* ---- repl_sessions.c ---- */
 
 /* Makes a session with this handle, without an origin or a clock. */

@@ -119,7 +119,7 @@ events_come_in_their_order(void **state)
 	assert_ptr_equal(http_replay_find(&rig->replays, id, &number), one);
 	assert_int_equal(number, 2);
 	http_replay_end(one);
-	assert_null(http_replay_exchange(one));
+	assert_null(one->exchange);
 	expect_after(one, 1, "bc");
 	http_replay_end(two);
 }
@@ -156,11 +156,11 @@ news_make_room(void **state)
 	say(replay, true, 'c', third);
 	expect_after(replay, 0, "qbc");
 	say(replay, false, 'd', third);
-	assert_true(http_replay_is_whole(replay));
+	assert_true(replay->whole);
 	expect_after(replay, 0, "qcd");
 	/* news that do not fit at all are not worth the rest */
 	say(replay, true, 'e', HTTP_REPLAY_STREAM_MAX);
-	assert_true(http_replay_is_whole(replay));
+	assert_true(replay->whole);
 	assert_true(rig->tenant.replay_bytes <= HTTP_REPLAY_STREAM_MAX);
 	http_replay_end(replay);
 }
@@ -174,7 +174,7 @@ what_does_not_fit_is_not_kept(void **state)
 
 	say(replay, false, 'a', 10);
 	say(replay, false, 'b', HTTP_REPLAY_STREAM_MAX);
-	assert_false(http_replay_is_whole(replay));
+	assert_false(replay->whole);
 	assert_null(http_replay_find(&rig->replays, "1-0", &number));
 	say(replay, false, 'c', 10);
 	expect_after(replay, 0, "");
@@ -208,8 +208,8 @@ a_tenant_has_a_bound(void **state)
 		say(replay[i], false, 'b', HTTP_REPLAY_STREAM_MAX - 4096);
 		assert_true(rig->tenant.replay_bytes <= HTTP_REPLAY_TENANT_MAX);
 	}
-	assert_true(http_replay_is_whole(replay[0]));
-	assert_false(http_replay_is_whole(replay[n - 1]));
+	assert_true(replay[0]->whole);
+	assert_false((replay[n - 1])->whole);
 	for (size_t i = 0; i < n; i++)
 		http_replay_end(replay[i]);
 }

@@ -420,7 +420,7 @@ ask_for_its_own(void *arg)
 	struct repl_turn turn = { .arg = NULL };
 	struct repl_session *refused;
 
-	assert_ptr_equal(repl_session_find(host->tenant, repl_session_handle(own)), own);
+	assert_ptr_equal(repl_session_find(host->tenant, own->handle), own);
 	assert_null(repl_session_next(host->tenant, own));
 	assert_null(repl_session_other_job(own));
 	assert_int_equal(repl_session_new(host, NULL, &too_much, NULL, &first, &turn, &refused,
@@ -447,7 +447,7 @@ sessions_of_others_cost_a_call_nothing(void **state)
 	alone = effort(ask_for_its_own, &host);
 	for (int i = 0; i < 10000; i++)
 		idle_session(&other);
-	assert_null(repl_session_find(host.tenant, repl_session_handle(idle_session(&other))));
+	assert_null(repl_session_find(host.tenant, idle_session(&other)->handle));
 	assert_true(effort(ask_for_its_own, &host) < 30 * alone);
 	repl_sessions_close_all();
 	assert_int_equal(fake_repls_open(), 0);
@@ -463,7 +463,7 @@ end_one(struct tool_host *host, char handle_r[HANDLE_MAX + 1])
 {
 	struct repl_session *session = idle_session(host);
 
-	snprintf(handle_r, HANDLE_MAX + 1, "%s", repl_session_handle(session));
+	snprintf(handle_r, HANDLE_MAX + 1, "%s", session->handle);
 	repl_session_stop(session, "an operator closed it");
 }
 
