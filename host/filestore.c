@@ -1048,24 +1048,6 @@ sort_shelf(struct shelf *shelf)
 		TAILQ_INSERT_TAIL(&shelf->files, files[i], link);
 }
 
-/* Waits for the next message, no longer than until. 1, or -errno. */
-static int
-await_frame(struct filestore *store, uint64_t until_ms, struct frame *frame_r)
-{
-	struct pollfd line = { .fd = store->helper.socket, .events = POLLIN };
-	int r;
-
-	while ((r = frame_reader_read(&store->reader, store->helper.socket, frame_r)) == 0) {
-		uint64_t now = clock_ms();
-
-		if (now >= until_ms)
-			return -ETIMEDOUT;
-		if (poll(&line, 1, (int)(until_ms - now) + 1) < 0 && errno != EINTR)
-			return -errno;
-	}
-	return r;
-}
-
 static int
 read_index(struct filestore *store)
 {
@@ -1074,7 +1056,7 @@ read_index(struct filestore *store)
 
 	for (;;) {
 		struct frame frame = { 0 };
-		int r = await_frame(store, until_ms, &frame);
+		int r = helper_await(&store->helper, &store->reader, until_ms, &frame);
 
 		if (r == 1 && frame.msg.type == MSG_STORE_READY) {
 			r = -(int)frame.msg.store_ready.error;

@@ -23,6 +23,7 @@
 #include "base/own.h"
 #include "base/trace.h"
 #include "base/xalloc.h"
+#include "proto/frame.h"
 
 #define SOCKET_FD (STDERR_FILENO + 1)	/* the helper's socket, where nothing else is kept */
 #define REAP_MS 3000			/* in which a killed process has to end */
@@ -296,6 +297,24 @@ helper_reap_all(void)
 	leases = -1;
 }
 
+int
+helper_await(const struct helper *helper, struct frame_reader *reader, uint64_t until_ms,
+	     struct frame *frame_r)
+{
+	struct pollfd line = { .fd = helper->socket, .events = POLLIN };
+	int r;
+
+	while ((r = frame_reader_read(reader, helper->socket, frame_r)) == 0) {
+		uint64_t now_ms = clock_ms();
+
+		if (now_ms >= until_ms)
+			return -ETIMEDOUT;
+		if (poll(&line, 1, (int)(until_ms - now_ms) + 1) < 0 && errno != EINTR)
+			return -errno;
+	}
+	return r;
+}
+
 bool
 helper_is_one(pid_t pid)
 {
@@ -339,16 +358,14 @@ helpers_look_after(void)
 
 /* ---- in the helper ---- */
 
-static void
-default_signals(void)
+void
+helper_reset_signals(void)
 {
 	const struct sigaction action = { .sa_handler = SIG_DFL };
 	sigset_t none;
 
 	for (int number = 1; number < NSIG; number++)
 		sigaction(number, &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -359,7 +376,9 @@ helper_settle(const char *name, pid_t supervisor)
 	own_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	trace_begin(TRACE_OFF);
-	default_signals();
+	helper_reset_signals();
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	setsid();
 	if (prctl(PR_SET_NAME, name) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -20,6 +20,8 @@
 
 struct event;
 struct event_base;
+struct frame;
+struct frame_reader;
 
 /* What the helpers of one kind do, in the forked process: arg is that of helper_plan, and socket
  * blocks. Does not return. */
@@ -59,6 +61,10 @@ void helper_drop(struct helper *helper, struct event_base *base);
 
 /* Waits for the ends of all helpers that were dropped, and lets go of the leases. */
 void helper_reap_all(void);
+
+/* Waits for the helper's next message, no longer than until. 1; -ETIMEDOUT; or another -errno. */
+int helper_await(const struct helper *helper, struct frame_reader *reader, uint64_t until_ms,
+		 struct frame *frame_r);
 
 /* Is this process a helper, or was it one and is not reaped yet? */
 bool helper_is_one(pid_t pid);
@@ -101,7 +107,10 @@ _Noreturn void helper_live(enum helper_kind kind, int socket, pid_t supervisor);
 /* Takes over a process that a fork server has made. */
 void helper_took(struct helper *helper, pid_t pid, int pidfd, int socket);
 
-/* ---- in the helper ---- */
+/* ---- in the helper, and in what the launcher starts ---- */
+
+/* Gives all signals their default action, and blocks none. */
+void helper_reset_signals(void);
 
 /* Makes the fork a process of its own: default signals (SIGPIPE and SIGXFSZ ignored), its own
  * session and name, not dumpable, no core, killed when the supervisor ends. Its standard input is

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/helper.h"
 #include "host/outer.h"
 
 #define CONTROL_FD 3
@@ -86,18 +87,6 @@ launch_is_left_out(int step, enum launch_as as, const struct outer_namespace *ou
 }
 
 static void
-reset_signals(void)
-{
-	struct sigaction action = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int signal = 1; signal < NSIG; signal++)
-		sigaction(signal, &action, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void
 run_child(const struct outer_namespace *outer, const struct launch_program *program, int control,
 	  pid_t parent, int trouble)
 {
@@ -108,7 +97,7 @@ run_child(const struct outer_namespace *outer, const struct launch_program *prog
 		   program->as == LAUNCH_SECOND_STRANGER ? outer->slots - 1 : 0;
 	int user_fd, mount_fd, program_fd = program->fd, step;
 
-	reset_signals();
+	helper_reset_signals();
 	setsid();
 	user_fd = fcntl(outer->user_fd, F_DUPFD_CLOEXEC, 16);
 	mount_fd = fcntl(outer->mount_fd, F_DUPFD_CLOEXEC, 16);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,24 +117,6 @@ launcher_take_launched(struct launcher *l, struct frame *frame)
 	return 0;
 }
 
-/* Waits for the next message. 1; -ETIMEDOUT; or another -errno. */
-static int
-launcher_await(struct launcher *l, uint64_t end_ms, struct frame *frame_r)
-{
-	struct pollfd line = { .fd = l->helper.socket, .events = POLLIN };
-	uint64_t now_ms;
-	int r;
-
-	while ((r = frame_reader_read(&l->reader, l->helper.socket, frame_r)) == 0) {
-		now_ms = clock_ms();
-		if (now_ms >= end_ms)
-			return -ETIMEDOUT;
-		if (poll(&line, 1, (int)(end_ms - now_ms) + 1) < 0 && errno != EINTR)
-			return -errno;
-	}
-	return r;
-}
-
 /* Waits until the launcher has answered all orders. 0 or -errno. */
 static int
 launcher_await_orders(struct launcher *l, uint64_t end_ms)
@@ -144,7 +125,7 @@ launcher_await_orders(struct launcher *l, uint64_t end_ms)
 	int r = 0;
 
 	while (r == 0 && !TAILQ_EMPTY(&l->orders)) {
-		r = launcher_await(l, end_ms, &frame);
+		r = helper_await(&l->helper, &l->reader, end_ms, &frame);
 		if (r == 1)
 			r = launcher_take_launched(l, &frame);
 		frame_done(&frame);
@@ -168,7 +149,7 @@ launcher_ask(struct launcher *l, const struct msg *question, enum msg_type answe
 	if (r == 0)
 		r = frame_send_now(l->helper.socket, question);
 	if (r == 0)
-		r = launcher_await(l, end_ms, frame_r);
+		r = helper_await(&l->helper, &l->reader, end_ms, frame_r);
 	if (r == 1 && frame_r->msg.type != answer) {
 		frame_done(frame_r);
 		r = -EBADMSG;

@@ -71,19 +71,8 @@ request_refuse_connection(const struct served *s)
 static void
 reply_verdict(const struct served *s, const struct http_verdict *verdict)
 {
-	struct jsonout data;
-	own_mem char *text = NULL;
+	own_mem char *text = verdict->requested ? revision_unsupported(verdict->requested) : NULL;
 
-	if (verdict->requested) {
-		jsonout_init(&data);
-		jsonout_open(&data, '{');
-		jsonout_member_raw(&data, "supported", revision_modern_list());
-		jsonout_key(&data, "requested");
-		jsonout_text(&data, json_string_value(verdict->requested),
-			     json_string_length(verdict->requested));
-		jsonout_close(&data, '}');
-		text = jsonout_take(&data);
-	}
 	reply_error(s, verdict->status, verdict->code, verdict->text, verdict->id, text);
 }
 

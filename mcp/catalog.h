@@ -26,18 +26,13 @@ struct resource {
 	uint64_t size;				/* bytes; 0: not known */
 };
 
-struct resource_template {
-	const char *uri_template, *name;	/* never NULL */
-	const char *title, *description, *mime_type;
-};
-
 struct resource_provider {
 	/* Finds the first resource that the tenant may read and whose uri is greater than after, in
 	 * the order of strcmp. after is "" at the start. False: there are no more. */
 	bool (*next)(struct tenant *tenant, const char *after, struct resource *resource_r);
-	/* As next, for templates, in the order of uri_template. */
+	/* As next, for templates: uri is the template. */
 	bool (*next_template)(struct tenant *tenant, const char *after,
-			      struct resource_template *template_r);
+			      struct resource *template_r);
 	/* The tool that reads a resource. Its arguments are {"uri": a string}. It answers with
 	 * CONTENT_RESOURCE blocks, or fails with FAIL_NO_RESOURCE, and checks the tenant's rights
 	 * each time. */

@@ -120,8 +120,7 @@ serve_fn serve_tools_call, serve_prompts_get, serve_resources_read;
 
 /* ---- mcp/lists.c ---- */
 
-serve_fn serve_tools_list, serve_resources_list, serve_templates_list, serve_skills,
-	serve_prompts_list, serve_complete;
+serve_fn serve_tools_list, serve_resources_list, serve_skills, serve_prompts_list, serve_complete;
 
 /* ---- mcp/ask.c ---- */
 

@@ -21,17 +21,8 @@ dispatch_refuse_request(const struct request *request, int code, const char *tex
 static void
 dispatch_refuse_version(const struct request *request)
 {
-	const json_t *asked = request->envelope.requested;
-	struct jsonout data;
-	own_mem char *text = NULL;
+	own_mem char *text = revision_unsupported(request->envelope.requested);
 
-	jsonout_init(&data);
-	jsonout_open(&data, '{');
-	jsonout_member_raw(&data, "supported", revision_modern_list());
-	jsonout_key(&data, "requested");
-	jsonout_text(&data, json_string_value(asked), json_string_length(asked));
-	jsonout_close(&data, '}');
-	text = jsonout_take(&data);
 	request_error(request, MCP_SENT_REFUSAL, MCP_UNSUPPORTED_VERSION,
 		      "this protocol version is not supported", text);
 }

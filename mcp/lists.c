@@ -121,10 +121,13 @@ move_on(char **place, const char *to)
 }
 
 void
-serve_resources_list(struct request *request, enum mcp_method)
+serve_resources_list(struct request *request, enum mcp_method method)
 {
 	const struct mcp_conversation *conversation = request->conversation;
 	const struct resource_provider *provider = conversation->mcp->options.catalog->resources;
+	const bool templates = method == METHOD_RESOURCES_TEMPLATES;
+	bool (*next)(struct tenant *tenant, const char *after, struct resource *resource_r) =
+		templates ? provider->next_template : provider->next;
 	struct tenant *tenant = conversation->options.tenant;
 	char *place = read_cursor(request);
 	struct resource resource;
@@ -134,14 +137,14 @@ serve_resources_list(struct request *request, enum mcp_method)
 
 	if (!place)
 		return;
-	open_list(request, &out, "resources");
+	open_list(request, &out, templates ? "resourceTemplates" : "resources");
 	for (; n < PAGE_MAX && more; n++) {
 		memset(&resource, 0, sizeof(resource));
-		more = provider->next(tenant, place, &resource);
+		more = next(tenant, place, &resource);
 		if (!more)
 			break;
 		jsonout_open(&out, '{');
-		jsonout_member_text(&out, "uri", resource.uri);
+		jsonout_member_text(&out, templates ? "uriTemplate" : "uri", resource.uri);
 		write_described(request->revision, &out, resource.name, resource.title,
 				resource.description);
 		lists_member_if(&out, "mimeType", resource.mime_type);
@@ -150,41 +153,8 @@ serve_resources_list(struct request *request, enum mcp_method)
 		jsonout_close(&out, '}');
 		move_on(&place, resource.uri);
 	}
-	more = more && provider->next(tenant, place, &resource);
-	close_list(request, &out, more ? place : NULL, TTL_MOVING_MS);
-	free(place);
-}
-
-void
-serve_templates_list(struct request *request, enum mcp_method)
-{
-	const struct mcp_conversation *conversation = request->conversation;
-	const struct resource_provider *provider = conversation->mcp->options.catalog->resources;
-	struct tenant *tenant = conversation->options.tenant;
-	char *place = read_cursor(request);
-	struct resource_template template;
-	struct jsonout out;
-	size_t n = 0;
-	bool more = true;
-
-	if (!place)
-		return;
-	open_list(request, &out, "resourceTemplates");
-	for (; n < PAGE_MAX && more; n++) {
-		memset(&template, 0, sizeof(template));
-		more = provider->next_template(tenant, place, &template);
-		if (!more)
-			break;
-		jsonout_open(&out, '{');
-		jsonout_member_text(&out, "uriTemplate", template.uri_template);
-		write_described(request->revision, &out, template.name, template.title,
-				template.description);
-		lists_member_if(&out, "mimeType", template.mime_type);
-		jsonout_close(&out, '}');
-		move_on(&place, template.uri_template);
-	}
-	more = more && provider->next_template(tenant, place, &template);
-	close_list(request, &out, more ? place : NULL, TTL_LIST_MS);
+	more = more && next(tenant, place, &resource);
+	close_list(request, &out, more ? place : NULL, templates ? TTL_LIST_MS : TTL_MOVING_MS);
 	free(place);
 }
 

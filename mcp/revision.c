@@ -43,6 +43,8 @@ static const struct {
 #include "mcp/methods.def"
 };
 
+#define MODERN_LIST "[\"2026-07-28\"]"
+
 #define N(array) (sizeof(array) / sizeof(*(array)))
 #define NEWEST_LEGACY (&revisions[3])
 
@@ -134,10 +136,18 @@ revision_has(const struct revision *revision, const struct catalog *catalog,
 	       offers(catalog, methods[method].offer);
 }
 
-const char *
-revision_modern_list(void)
+char *
+revision_unsupported(const json_t *requested)
 {
-	return "[\"2026-07-28\"]";
+	struct jsonout data;
+
+	jsonout_init(&data);
+	jsonout_open(&data, '{');
+	jsonout_member_raw(&data, "supported", MODERN_LIST);
+	jsonout_member_string(&data, "requested", json_string_value(requested),
+			      json_string_length(requested));
+	jsonout_close(&data, '}');
+	return jsonout_take(&data);
 }
 
 static void
@@ -248,7 +258,7 @@ revision_write_discovered(const struct revision *revision, struct jsonout *out,
 			  const struct catalog *catalog, const char *instructions)
 {
 	open_result(revision, out, "complete", ICON_SERVER);
-	jsonout_member_raw(out, "supportedVersions", revision_modern_list());
+	jsonout_member_raw(out, "supportedVersions", MODERN_LIST);
 	write_capabilities(revision, out, catalog);
 	jsonout_member_text(out, "instructions", instructions);
 	revision_write_caching(revision, out, TTL_DISCOVER_MS, "public");

@@ -105,8 +105,9 @@ enum mcp_method method_find(const char *name);
 bool revision_has(const struct revision *revision, const struct catalog *catalog,
 		  enum mcp_method method);
 
-/* The list of modern revisions as JSON text, static. */
-const char *revision_modern_list(void);
+/* The data of the error MCP_UNSUPPORTED_VERSION, a JSON object text, malloc'd. requested: a string,
+ * the version that the client asked for. */
+char *revision_unsupported(const json_t *requested);
 
 /* The abilities of a client with these capabilities (enum client_ability), by the rules of the
  * revision. capabilities: an object, or NULL. */

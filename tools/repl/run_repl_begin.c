@@ -35,18 +35,13 @@ static void
 on_restored(void *arg, const struct outcome *outcome)
 {
 	struct tool_run *run = arg;
-	struct why why = { .field = "" };
-	int r;
 
 	run->execution = NULL;
 	run->files_left = repl_run_files_left(outcome);
-	if (run->orphan || !run->turn.session || outcome->status == OUTCOME_CANCELLED) {
+	if (run->orphan || !run->turn.session || outcome->status == OUTCOME_CANCELLED)
 		repl_run_finish(run, outcome);
-		return;
-	}
-	r = repl_run_cell(run, &why);
-	if (r < 0)
-		repl_run_refuse(run, repl_run_reason(r), why.text);
+	else
+		repl_run_cell_or_refuse(run);
 }
 
 static int

@@ -315,8 +315,6 @@ static void
 on_looked(void *arg, const struct outcome *outcome)
 {
 	struct tool_run *run = arg;
-	struct why why = { .field = "" };
-	int r;
 
 	run->execution = NULL;
 	if (run->impatient && !run->orphan) {
@@ -330,9 +328,7 @@ on_looked(void *arg, const struct outcome *outcome)
 	run->seen = outcome_copy_new(outcome);
 	if (outcome->status == OUTCOME_OK)
 		repl_session_show(&run->turn, outcome_copy_get(run->seen));
-	r = repl_run_cell(run, &why);
-	if (r < 0)
-		repl_run_refuse(run, repl_run_reason(r), why.text);
+	repl_run_cell_or_refuse(run);
 }
 
 /* Is the cell one that others may have to wait for, so that they want to see its session? A list
@@ -449,6 +445,16 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	if (r >= 0)
 		repl_run_say_wait(run);
 	return r;
+}
+
+void
+repl_run_cell_or_refuse(struct tool_run *run)
+{
+	struct why why = { .field = "" };
+	int r = repl_run_cell(run, &why);
+
+	if (r < 0)
+		repl_run_refuse(run, repl_run_reason(r), why.text);
 }
 
 /* ---- files of checkpoints and branches ---- */

@@ -95,6 +95,9 @@ int repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct 
 /* Starts the cell, or what comes before it. 0, or -errno with why_r: nothing runs. */
 int repl_run_cell(struct tool_run *run, struct why *why_r);
 
+/* As repl_run_cell, but an error ends the run with a refusal. */
+void repl_run_cell_or_refuse(struct tool_run *run);
+
 /* Ends the run by closing its session; nothing is run. */
 void repl_run_close(struct tool_run *run);
 

@@ -277,20 +277,20 @@ resources_next(struct tenant *tenant, const char *after, struct resource *resour
 }
 
 static bool
-next_template(struct tenant *, const char *after, struct resource_template *template_r)
+next_template(struct tenant *, const char *after, struct resource *template_r)
 {
-	static const struct resource_template templates[] = {	/* in their order */
-		{ .uri_template = FILE_URI_SCHEME "{execution}#{name}{?bytes}",
+	static const struct resource templates[] = {	/* in their order */
+		{ .uri = FILE_URI_SCHEME "{execution}#{name}{?bytes}",
 		  .name = "output",
 		  .description = "Output or a result that an answer shows in part, or a displayed "
 				 "object; bytes: a range, such as 0-9999" },
-		{ .uri_template = FILE_URI_SCHEME "{execution}/{+path}{?bytes}",
+		{ .uri = FILE_URI_SCHEME "{execution}/{+path}{?bytes}",
 		  .name = "file",
 		  .description = "A file that a call left; bytes: a range, such as 0-9999" },
 	};
 
 	for (size_t i = 0; i < sizeof(templates) / sizeof(*templates); i++)
-		if (strcmp(templates[i].uri_template, after) > 0) {
+		if (strcmp(templates[i].uri, after) > 0) {
 			*template_r = templates[i];
 			return true;
 		}

@@ -382,12 +382,12 @@ next(struct tenant *tenant, const char *after, struct resource *resource_r)
 }
 
 static bool
-next_template(struct tenant *tenant, const char *after, struct resource_template *template_r)
+next_template(struct tenant *tenant, const char *after, struct resource *template_r)
 {
 	(void)tenant;
-	template_r->uri_template = "test://{n}";
+	template_r->uri = "test://{n}";
 	template_r->name = "n";
-	return strcmp(after, template_r->uri_template) < 0;
+	return strcmp(after, template_r->uri) < 0;
 }
 
 static struct tool_run *
