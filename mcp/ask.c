@@ -53,16 +53,10 @@ ask_withdraw_request(struct outgoing *outgoing, const char *reason)
 {
 	struct jsonout out;
 
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_text(&out, "jsonrpc", "2.0");
-	jsonout_member_text(&out, "method", "notifications/cancelled");
-	jsonout_member_open(&out, "params", '{');
+	conversation_open_note(&out, "notifications/cancelled");
 	jsonout_member_uint(&out, "requestId", outgoing->id);
 	jsonout_member_text(&out, "reason", reason);
-	jsonout_close(&out, '}');
-	jsonout_close(&out, '}');
-	conversation_send(outgoing->call->exchange, MCP_SENT_MESSAGE, &out);
+	conversation_notify(outgoing->call->exchange, &out);
 	outgoing_free(outgoing);
 }
 

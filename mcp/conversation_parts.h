@@ -63,6 +63,10 @@ struct request {
 
 /* ---- mcp/request.c ---- */
 
+/* Begins a notification; its parameters follow. conversation_notify ends and sends it. */
+void conversation_open_note(struct jsonout *out, const char *method);
+void conversation_notify(struct mcp_exchange *exchange, struct jsonout *out);
+
 /* Sends a message that is not an answer. exchange NULL: the message is dropped. */
 void conversation_send(struct mcp_exchange *exchange, enum mcp_sent kind,
 		       struct jsonout *message);
@@ -156,9 +160,5 @@ void tell_tools_changed(struct mcp_conversation *conversation);
 /* Tells the client that this resource has changed, if the client has subscribed to the resource,
  * whether by resources/subscribe (legacy) or by a subscription (modern). */
 void tell_resource_changed(struct mcp_conversation *conversation, const char *uri);
-
-/* ---- mcp/task_methods.c ---- */
-
-serve_fn serve_tasks;
 
 #endif

@@ -44,20 +44,8 @@ write_meta(const struct listening *listening, struct jsonout *out)
 static void
 open_note(const struct listening *listening, struct jsonout *out, const char *method)
 {
-	jsonout_init(out);
-	jsonout_open(out, '{');
-	jsonout_member_text(out, "jsonrpc", "2.0");
-	jsonout_member_text(out, "method", method);
-	jsonout_member_open(out, "params", '{');
+	conversation_open_note(out, method);
 	write_meta(listening, out);
-}
-
-static void
-listen_send_note(const struct listening *listening, struct jsonout *out)
-{
-	jsonout_close(out, '}');
-	jsonout_close(out, '}');
-	conversation_send(listening->exchange, MCP_SENT_MESSAGE, out);
 }
 
 static void
@@ -67,7 +55,7 @@ send_task(const struct listening *listening, const struct mcp_task *task)
 
 	open_note(listening, &out, "notifications/tasks");
 	mcp_task_write(task, listening->revision, &out);
-	listen_send_note(listening, &out);
+	conversation_notify(listening->exchange, &out);
 }
 
 static void
@@ -137,7 +125,7 @@ send_acknowledged(const struct listening *listening)
 		jsonout_close(&out, ']');
 	}
 	jsonout_close(&out, '}');
-	listen_send_note(listening, &out);
+	conversation_notify(listening->exchange, &out);
 }
 
 /* Is names absent, or an array of strings that is not too long? */
@@ -225,13 +213,9 @@ listen_send_end(const struct listening *listening)
 	struct jsonout out;
 
 	if (listening->conversation->options.by_stream) {
-		jsonout_init(&out);
-		jsonout_open(&out, '{');
-		jsonout_member_text(&out, "jsonrpc", "2.0");
-		jsonout_member_text(&out, "method", "notifications/cancelled");
-		jsonout_member_open(&out, "params", '{');
+		conversation_open_note(&out, "notifications/cancelled");
 		jsonout_member_raw(&out, "requestId", listening->id.raw);
-		listen_send_note(listening, &out);
+		conversation_notify(listening->exchange, &out);
 	}
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, listening->id.raw);
@@ -324,7 +308,7 @@ tell_tools_changed(struct mcp_conversation *conversation)
 	LIST_FOREACH(listening, &conversation->listenings, link)
 		if (listening->tools && listen_renew(&listening->tools, conversation)) {
 			open_note(listening, &out, tools_changed);
-			listen_send_note(listening, &out);
+			conversation_notify(listening->exchange, &out);
 		}
 	/* If the notification could not be sent, the client still has the earlier list. */
 	if (!conversation->exchange || !conversation->tools ||
@@ -352,7 +336,7 @@ tell_listening(const struct listening *listening, const char *uri)
 			continue;
 		open_note(listening, &out, "notifications/resources/updated");
 		jsonout_member_text(&out, "uri", uri);
-		listen_send_note(listening, &out);
+		conversation_notify(listening->exchange, &out);
 		return;
 	}
 }
@@ -367,13 +351,7 @@ tell_resource_changed(struct mcp_conversation *conversation, const char *uri)
 		tell_listening(listening, uri);
 	if (!conversation->exchange || !json_object_get(conversation->subscribed, uri))
 		return;
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_text(&out, "jsonrpc", "2.0");
-	jsonout_member_text(&out, "method", "notifications/resources/updated");
-	jsonout_member_open(&out, "params", '{');
+	conversation_open_note(&out, "notifications/resources/updated");
 	jsonout_member_text(&out, "uri", uri);
-	jsonout_close(&out, '}');
-	jsonout_close(&out, '}');
-	conversation_send(conversation->exchange, MCP_SENT_MESSAGE, &out);
+	conversation_notify(conversation->exchange, &out);
 }

@@ -6,7 +6,7 @@ libmcp_a_SOURCES = \
 	mcp/ask.c \
 	mcp/call.c mcp/call.h \
 	mcp/carrier.h \
-	mcp/catalog.c mcp/catalog.h \
+	mcp/catalog.h \
 	mcp/client_tools.c mcp/client_tools.h \
 	mcp/context.c mcp/context.h \
 	mcp/conversation.c mcp/conversation.h \
@@ -37,7 +37,6 @@ libmcp_a_SOURCES = \
 	mcp/start.c \
 	mcp/stream.c mcp/stream.h \
 	mcp/task.c mcp/task.h \
-	mcp/task_methods.c \
 	mcp/tool.c mcp/tool.h \
 	mcp/tool_list.c mcp/tool_list.h
 libmcp_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

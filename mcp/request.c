@@ -55,6 +55,24 @@ batch_new(void)
 }
 
 void
+conversation_open_note(struct jsonout *out, const char *method)
+{
+	jsonout_init(out);
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "jsonrpc", "2.0");
+	jsonout_member_text(out, "method", method);
+	jsonout_member_open(out, "params", '{');
+}
+
+void
+conversation_notify(struct mcp_exchange *exchange, struct jsonout *out)
+{
+	jsonout_close(out, '}');
+	jsonout_close(out, '}');
+	conversation_send(exchange, MCP_SENT_MESSAGE, out);
+}
+
+void
 request_answer(const struct request *request, enum mcp_sent kind, struct jsonout *out)
 {
 	if (request->batch) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
- * Functions for all tools. */
+ * Functions for all tools, and for the list of them. */
 #include "mcp/tool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "mcp/catalog.h"
 
 void
 tool_describe(const struct tool *tool, const struct config *config,
@@ -106,4 +107,22 @@ const char *
 icon_svg(enum icon icon)
 {
 	return pictures[icon];
+}
+
+/* ---- the catalog ---- */
+
+const struct tool *
+catalog_find(const struct catalog *catalog, const char *name)
+{
+	for (size_t i = 0; i < catalog->n_tools; i++)
+		if (strcmp(catalog->tool[i]->name, name) == 0)
+			return catalog->tool[i];
+	return NULL;
+}
+
+void
+catalog_add_tool(struct catalog *catalog, const struct tool *tool)
+{
+	xassert(catalog->n_tools < CATALOG_TOOLS_MAX && !catalog_find(catalog, tool->name));
+	catalog->tool[catalog->n_tools++] = tool;
 }
