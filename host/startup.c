@@ -154,7 +154,7 @@ warn_about_cgroups(const struct cgroup_root *cgroups, int error, const struct wh
 		cgroups ? cgroup_root_controllers(cgroups) : &none;
 	/* No property of the machine, whose owner knows of it. */
 	bool is_failure = error == -EMFILE || error == -ENFILE || error == -ENOMEM ||
-			  error == -ENOSPC || error == -EIO || error == -EINTR;
+			  error == -ENOSPC || error == -EIO || error == -EINTR || error == -EAGAIN;
 	struct log_quoted quoted;
 
 	if (are_counted(cgroups))
