@@ -7,57 +7,30 @@ The files are lines of JSON: id, category, level, script, expect {never, status,
 max_result_bytes}, followup, concurrent, assumes, timeout_seconds; or tool and arguments in place of script.
 """
 
-import json
 import os
 import re
 import time
 
 import calls
 from disks import flushes
-from harness import CORPUS, Skip, equal, main, proto_version, test
+from harness import Skip, equal, main, proto_version, test
+from hostile_cases import HAS_IPV6, WORDS, cases, for_this_machine, judge
 from mcpclient import RpcError
 
-FILES = ("hostile-public.jsonl", "hostile-own.jsonl")
 # Categories whose scripts write to descriptors of ours, or have values, files and states that our C
 # code reads.
 REACHES_OUR_C = {"protocol", "output", "artifacts", "files", "cross-tenant", "state-leak", "packages", "time"}
-HAS_IPV6 = os.path.exists("/proc/net/if_inet6")
-# Our words for an end, in those of the corpus.
-WORDS = {
-    "ok": {"ok"}, "error": {"error"}, "timeout": {"timeout"}, "cpu_limit": {"timeout", "killed"},
-    "memory_limit": {"memory_limit"}, "pids_limit": {"pid_limit"},
-    "output_limit": {"output_limit"}, "disk_limit": {"error"}, "killed": {"killed"},
-    "crashed": {"killed"}, "worker_protocol_error": {"killed"}, "denied": {"denied"},
-    "approval_pending": {"pending"}}
 
 
-def judge(expect, outcome, seconds, size, slow):
-    """AssertionError unless an answer is as expected."""
-    never = expect.get("never")
-    if never:
-        found = re.search(never, outcome.everything())
-        assert not found, "found %r in %r" % (found[0], outcome)
-    words = WORDS.get(outcome.status, set())
-    assert words & set(expect["status"]), "status %s is not one of %s: %r" % (
-        outcome.status, expect["status"], outcome)
-    if expect.get("stdout") and "ok" in words:
-        assert re.search(expect["stdout"], outcome.stdout), "no %r in %r" % (
-            expect["stdout"], outcome)
-    if expect.get("max_s"):
-        assert seconds <= expect["max_s"] * slow, "took %.1f s" % seconds
-    assert size <= expect.get("max_result_bytes", 33554432), "answer of %d bytes" % size
-
-
-def for_this_machine(script):
-    """A kernel without IPv6 has no such sockets; the rest of the script is for it as well. Numbers of
-    system calls are those of x86-64."""
-    return calls.by_name(script if HAS_IPV6 else script.replace("IPV6 = True\n", "IPV6 = False\n"))
+def judge_outcome(ctx, expect, outcome, started):
+    judge(expect, WORDS.get(outcome.status, set()), outcome.stdout, outcome.everything(),
+          time.monotonic() - started, outcome.line_bytes, ctx.slow)
 
 
 def run_one(ctx, client, script, expect, **limits):
     started = time.monotonic()
     outcome = client.run(for_this_machine(script), ctx.seconds(expect.get("max_s", 60) + 30), **limits)
-    judge(expect, outcome, time.monotonic() - started, outcome.line_bytes, ctx.slow)
+    judge_outcome(ctx, expect, outcome, started)
     return outcome
 
 
@@ -74,7 +47,7 @@ def run_with_others(ctx, client, case):
                         time.monotonic()))
         for who, id, expect, started in ids[1:] + ids[:1]:
             outcome = who.outcome(id, ctx.seconds(expect.get("max_s", 60) + 30))
-            judge(expect, outcome, time.monotonic() - started, outcome.line_bytes, ctx.slow)
+            judge_outcome(ctx, expect, outcome, started)
     return outcome
 
 
@@ -113,15 +86,6 @@ def run_case(ctx, case):
                 run_one(ctx, client, next_one["script"], next_one["expect"])
         ctx.healthy(client)
     return evidence
-
-
-def of_today(value):
-    """A row's scripts write frames of the first version; then nothing but their first byte is looked at."""
-    if isinstance(value, str):
-        return value.replace("\nVERSION = 1\n", "\nVERSION = %d\n" % proto_version())
-    if isinstance(value, list):
-        return [of_today(one) for one in value]
-    return {key: of_today(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def add(case):
@@ -188,8 +152,6 @@ def host_disks_are_not_flushed(ctx):
     return "%d flushes by others" % count
 
 
-for file_name in FILES:
-    with open(os.path.join(CORPUS, file_name), encoding="utf-8") as lines:
-        for line in lines:
-            add(of_today(json.loads(line)))
+for one_case in cases():
+    add(one_case)
 main(__doc__)
