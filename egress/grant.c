@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
+#include "base/fair.h"
 #include "base/own.h"
 #include "egress/secret.h"
 
@@ -20,11 +22,19 @@
 
 /* ---- accepting ---- */
 
+/* A tenant may have as many connections as are left for others. */
 static bool
 grant_has_room(const struct grant *g)
 {
-	return g->fd >= 0 && g->n_connections < g->at_once &&
-	       g->proxy->n_connections < g->proxy->connections_max;
+	struct proxy *proxy = g->proxy;
+
+	if (g->fd < 0 || g->n_connections >= g->at_once)
+		return false;
+	if (fair_take(proxy->connections_max, proxy->n_connections, g->holder->n_connections,
+		      proxy->connections_max) == 0)
+		return true;
+	proxy->is_wanted = true;
+	return false;
 }
 
 /* Further connections wait in the kernel, in the worker's own backlog. */
@@ -101,6 +111,7 @@ on_acceptable(evutil_socket_t fd, short, void *arg)
 	if (accepted >= 0) {
 		g->n_accepted++;
 		g->n_connections++;
+		g->holder->n_connections++;
 		g->proxy->n_connections++;
 		if (connection_new(g, accepted) < 0)
 			grant_release(g);
@@ -121,11 +132,13 @@ void
 grant_release(struct grant *g)
 {
 	struct proxy *proxy = g->proxy;
-	bool was_full = proxy->n_connections == proxy->connections_max;
+	bool is_wanted = proxy->is_wanted;
 
 	g->n_connections--;
+	g->holder->n_connections--;
 	proxy->n_connections--;
-	if (!was_full)
+	proxy->is_wanted = false;
+	if (!is_wanted)
 		listen_again(g);
 	else
 		LIST_FOREACH(g, &proxy->grants, link)
@@ -134,9 +147,40 @@ grant_release(struct grant *g)
 
 /* ---- life ---- */
 
+static int
+join_holder(struct grant *g, const struct msg_str *tenant)
+{
+	struct holder *h;
+
+	LIST_FOREACH(h, &g->proxy->holders, link)
+		if (h->len == tenant->len && memcmp(h->name, tenant->at, h->len) == 0)
+			break;
+	if (!h) {
+		h = calloc(1, sizeof(*h) + tenant->len);
+		if (!h)
+			return -ENOMEM;
+		h->len = tenant->len;
+		memcpy(h->name, tenant->at, tenant->len);
+		LIST_INSERT_HEAD(&g->proxy->holders, h, link);
+	}
+	h->n_grants++;
+	g->holder = h;
+	return 0;
+}
+
+static void
+leave_holder(struct holder *h)
+{
+	if (!h || --h->n_grants > 0)
+		return;
+	LIST_REMOVE(h, link);
+	free(h);
+}
+
 static void
 grant_free(struct grant *g)
 {
+	leave_holder(g->holder);
 	stop_listening(g);
 	event_del(&g->retry);
 	if (g->rate)
@@ -227,6 +271,8 @@ grant_begin(struct grant *g, const struct msg_egress_open *open)
 {
 	int r = check_listener(g->fd);
 
+	if (r == 0)
+		r = join_holder(g, &open->tenant);
 	if (r == 0)
 		r = take_rules(g, open);
 	if (r == 0)

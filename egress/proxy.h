@@ -35,15 +35,26 @@ struct proxy {
 	void (*tell)(void *arg, const struct msg *msg);
 	void *tell_arg;
 	LIST_HEAD(, grant) grants;
+	LIST_HEAD(, holder) holders;
+	bool is_wanted;			/* a grant waits for the connections of others to end */
 	unsigned int n_connections;	/* of all grants */
 	unsigned int connections_max;	/* as many as there are descriptors for, at most
 					 * PROXY_CONNECTIONS_MAX */
+};
+
+/* A tenant that has grants. */
+struct holder {
+	LIST_ENTRY(holder) link;
+	unsigned int n_grants, n_connections;
+	size_t len;
+	char name[];
 };
 
 /* The rights of one execution, and its use of them. */
 struct grant {
 	LIST_ENTRY(grant) link;
 	struct proxy *proxy;
+	struct holder *holder;			/* NULL: not yet */
 	uint64_t execution;
 	struct network_rule *rule;
 	struct network_range *range;

@@ -33,6 +33,7 @@ struct egress_grant {
 	uint64_t execution;
 	char id[32], tenant[256];
 	const struct msg_egress_open *terms;	/* NULL: the execution has ended */
+	const char *principal;		/* of the tenant; borrowed, as terms */
 	bool opened;				/* EGRESS_OPEN was sent to this process */
 	bool is_lost;				/* the process has ended since the grant was made */
 };
@@ -407,6 +408,7 @@ egress_grant_new(struct egress *e, uint64_t execution, const char *id, const cha
 	grant->egress = e;
 	grant->execution = execution;
 	grant->terms = terms;
+	grant->principal = tenant;
 	snprintf(grant->id, sizeof(grant->id), "%s", id);
 	snprintf(grant->tenant, sizeof(grant->tenant), "%s", tenant);
 	LIST_INSERT_HEAD(&e->grants[execution % BUCKETS], grant, link);
@@ -426,6 +428,7 @@ egress_grant_listen(struct egress_grant *grant, int fd)
 		return -ENOTCONN;
 	}
 	msg.egress_open.execution = grant->execution;
+	msg.egress_open.tenant = msg_str(grant->principal);
 	grant->opened = true;
 	return egress_tell_child(e, &msg, fd);
 }
@@ -446,6 +449,7 @@ egress_grant_end(struct egress_grant *grant)
 		egress_tell_child(e, &msg, -1);
 	/* The grant stays until the process has reported its end. */
 	grant->terms = NULL;
+	grant->principal = NULL;
 	if (!grant->opened || !child_is_up(&e->child))
 		free_grant(grant);
 	return is_lost;

@@ -33,6 +33,7 @@
 #include "tests/unit/base/linger.h"
 
 #define EXECUTION 7
+#define FIRST_OF_MANY 100
 #define SECONDS_MAX 60
 #define REPORTS_MAX 4
 
@@ -58,6 +59,8 @@ tell(void *arg, const struct msg *msg)
 		return;
 	}
 	assert_int_equal(msg->type, MSG_EGRESS_REPORT);
+	if (msg->egress_report.execution >= FIRST_OF_MANY)
+		return;
 	assert_int_equal(msg->egress_report.execution, EXECUTION);
 	assert_in_range(rig->n_reports, 0, REPORTS_MAX - 1);
 	rig->report[rig->n_reports++] = msg->egress_report;
@@ -164,7 +167,8 @@ open_grant(struct rig *rig, int fd, const char *rule, uint64_t bytes_max,
 {
 	struct msg_str allow = { rule, strlen(rule) };
 	struct msg_str private = { "127.0.0.0/8", strlen("127.0.0.0/8") };
-	struct msg_egress_open open = { .execution = EXECUTION, .allow = { &allow, 1 },
+	struct msg_egress_open open = { .execution = EXECUTION, .tenant = msg_str("uid:1"),
+		.allow = { &allow, 1 },
 		.allow_private = { &private, 1 }, .bytes_max = bytes_max,
 		.rate_max = 1 << 20, .connections = 4, .connections_max = 8,
 		.idle_seconds = idle_seconds, .connection_seconds = 1000 };
@@ -476,6 +480,85 @@ a_listener_of_a_cell_that_has_ended(void **state)
 	assert_int_equal(rig->n_closed, 1);
 }
 
+/* A script connects this often, and never sends anything. */
+static void
+connect_often(int listener, int *fd, unsigned int n)
+{
+	struct sockaddr_in at = { 0 };
+	socklen_t len = sizeof(at);
+
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	for (unsigned int i = 0; i < n; i++) {
+		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_int_equal(connect(fd[i], (struct sockaddr *)&at, sizeof(at)), 0);
+	}
+}
+
+static void
+open_grant_of(struct rig *rig, uint64_t execution, const char *tenant, int listener)
+{
+	struct msg_str allow = msg_str("*:*");
+	struct msg_egress_open open = { .execution = execution, .tenant = msg_str(tenant),
+		.allow = { &allow, 1 }, .bytes_max = 1000, .rate_max = 1 << 20,
+		.connections = 20, .connections_max = 100, .idle_seconds = 100,
+		.connection_seconds = 1000 };
+
+	assert_int_equal(grant_open(&rig->proxy, &open, dup(listener)), 0);
+}
+
+static const struct grant *
+grant_of(const struct rig *rig, uint64_t execution)
+{
+	const struct grant *g;
+
+	LIST_FOREACH(g, &rig->proxy.grants, link)
+		if (g->execution == execution)
+			return g;
+	fail_msg("no grant");
+	return NULL;
+}
+
+/* Two executions of one tenant have one share together; what another one needs is left. */
+static void
+a_tenant_leaves_places_for_others(void **state)
+{
+	struct rig *rig = *state;
+	int own[2], other, fd[3][16];
+	uint16_t port;
+
+	rig->proxy.connections_max = 20;
+	for (int i = 0; i < 2; i++) {
+		own[i] = bound(SOCK_STREAM, &port);
+		assert_int_equal(listen(own[i], 32), 0);
+		open_grant_of(rig, FIRST_OF_MANY + (uint64_t)i, "uid:1", own[i]);
+		connect_often(own[i], fd[i], 16);
+	}
+	other = bound(SOCK_STREAM, &port);
+	assert_int_equal(listen(other, 32), 0);
+	UNTIL(rig, rig->proxy.n_connections == 10);
+	for (int i = 0; i < 20; i++)
+		event_base_loop(rig->proxy.base, EVLOOP_NONBLOCK);
+	assert_int_equal(rig->proxy.n_connections, 10);
+	open_grant_of(rig, FIRST_OF_MANY + 2, "uid:2", other);
+	connect_often(other, fd[2], 3);
+	UNTIL(rig, rig->proxy.n_connections == 13);
+	/* Those that wait are served when others end. */
+	for (int i = 0; i < 16; i++)
+		close(fd[0][i]);
+	UNTIL(rig, grant_of(rig, FIRST_OF_MANY + 1)->n_connections == 9);
+	assert_int_equal(rig->proxy.n_connections, 12);
+	for (uint64_t execution = FIRST_OF_MANY; execution <= FIRST_OF_MANY + 2; execution++)
+		grant_close(&rig->proxy, execution);
+	assert_true(LIST_EMPTY(&rig->proxy.holders));
+	for (int i = 0; i < 3; i++)
+		for (int j = 0; j < (i < 2 ? 16 : 3); j++)
+			if (i > 0)
+				close(fd[i][j]);
+	close(own[0]);
+	close(own[1]);
+	close(other);
+}
+
 int
 main(void)
 {
@@ -496,6 +579,7 @@ main(void)
 		TEST(a_worker_that_changes_the_socket_is_not_served),
 		TEST(each_grant_is_closed_once),
 		TEST(a_listener_of_a_cell_that_has_ended),
+		TEST(a_tenant_leaves_places_for_others),
 	};
 #undef TEST
 
