@@ -106,7 +106,7 @@ note_of_fall(int status)
 
 static const char held_up[] = "the cell did not begin, because the session's process did not answer: as a rule "
 			      "a thread of an earlier cell does not let go of the interpreter's lock (GIL); when three cells in a row "
-			      "did not begin, the session goes back to the end of the last one that did, if there is a copy";
+			      "did not begin, the session goes back to the end of the last one that did, or is lost if there is no copy of that";
 
 static const char unnamed[] = "the cell was ended before it had begun: threads and connections of earlier cells, if "
 			      "there were any, have ended";

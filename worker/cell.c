@@ -31,8 +31,11 @@
 
 static int pipes[2];	/* background, of cell_init */
 
-/* How many cells in a row have not begun because the process did not answer. */
-static unsigned int unheard;
+/* How many cells of a slot in a row have not begun because this process did not answer. */
+static struct {
+	pid_t head;
+	unsigned int cells;
+} unheard[REPL_SNAPSHOTS_MAX];
 
 static struct {
 	bool on;
@@ -258,27 +261,40 @@ cell_stop(const struct msg_stop *stop)
 	}
 }
 
+/* The head has not answered. Has it not done so too often? Then threads keep it for ever. */
+static bool
+cell_is_unheard(void)
+{
+	if (unheard[cell.slot].head != cell_head())
+		unheard[cell.slot].cells = 0;
+	unheard[cell.slot].head = cell_head();
+	return ++unheard[cell.slot].cells >= UNHEARD_MAX;
+}
+
 /* Called repeatedly after a forced stop, until the cell has ended: ends processes that were just
  * being forked. */
 static void
 cell_look_again(void)
 {
 	bool some = cell.pid > 0 && (cell_end_others(0) > 0 || processes_is_alive(cell.pid));
+	bool lost = false;
 
 	reaper_reap();
 	cell_check();
 	/* The cell has time to end, because freeing much memory takes time. If its copy was never
 	 * reported, threads keep the head from forking: the state is as it was, and is given up
-	 * only if this happens UNHEARD_MAX times in a row and there is a spare. */
+	 * only if this happens UNHEARD_MAX times in a row. Then the spare is the state; without one
+	 * the state is lost, and the cell's error says why. */
 	if (!cell.on || some || cell.looks++ != LOOKS_MAX)
 		return;
-	if (cell.pid == 0 && !cell.look &&
-	    (!processes_has_main_thread(cell_head()) ||
-	     (spare_is_of(cell.slot) && ++unheard >= UNHEARD_MAX))) {
-		unheard = 0;
-		slot_empty(cell.slot);
+	if (cell.pid == 0 && !cell.look) {
+		bool whole = processes_has_main_thread(cell_head());
+
+		lost = whole && !spare_is_of(cell.slot);
+		if (!whole || cell_is_unheard())
+			slot_empty(cell.slot);
 	}
-	cell_roll_back(SIGKILL, cell.pid == 0 && cell_head() > 0 ? EBUSY : 0);
+	cell_roll_back(SIGKILL, cell.pid == 0 && (cell_head() > 0 || lost) ? EBUSY : 0);
 }
 
 const struct timespec *
@@ -348,6 +364,7 @@ cell_begin_in_head(struct head copy)
 {
 	struct head own = slot_exchange(cell.slot, copy);
 
+	unheard[cell.slot].cells = 0;
 	cell.line = own.line;
 	spare_end();
 	cell_let_begin(own.pid);
@@ -360,7 +377,6 @@ cell_forked(pid_t pid)
 		cell_let_begin(pid);
 		return;
 	}
-	unheard = 0;
 	cell_begin_in_head((struct head){ .pid = pid, .line = cell.line });
 }
 

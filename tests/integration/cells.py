@@ -19,6 +19,8 @@ from waits import at_once, until, until_equal
 
 tests.clear()	# those of repl.py
 
+CONTROL = 63	# the descriptor of a cell's socket (JAIL_CONTROL)
+
 # A long wait is what these tests would fail by: it ends as a time-out of the cell.
 SOON = {"timeout_seconds": 60, "cpu_seconds": 60}
 
@@ -341,6 +343,34 @@ def what_holds_the_interpreter_for_ever_is_named(ctx):
             return
         equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
         assert "interpreter's lock (GIL)" in o.text, o.text
+
+
+@test
+def what_holds_the_interpreter_before_there_is_a_copy_ends_the_state(ctx):
+    """The third cell in a row that does not begin says so, and other sessions go on."""
+    # The thread waits for the end of the cell, when its socket is closed, and takes the lock as soon
+    # as the main thread gives it up, to wait for the order to make a copy. PyDLL keeps the lock.
+    hold = "libc = ctypes.PyDLL(None)\n" \
+           "def hold():\n    while libc.fcntl(%d, 1) >= 0: pass\n    libc.pause()\n" \
+           "threading.Thread(target=hold, daemon=True).start()" % CONTROL
+    def lost():
+        with begun(ctx, "import ctypes, threading\nx = 1") as s:
+            calls = [s.call(hold, 120, **SOON)]
+            while len(calls) < 4 and calls[0].state == "kept":
+                calls.append(s.call("x", timeout_seconds=1, cpu_seconds=60))
+            if calls[-1].state == "lost":
+                equal(s.call("x").status, "no_session")
+                return calls
+            # On a busy machine the main thread can be faster: then there is a copy to go back to.
+            equal(until("a cell", lambda: (o := s.call("x", **SOON)).status == "ok" and o).result["repr"], "1")
+            return None
+    with begun(ctx, "y = 2") as other:
+        calls = until("a state that is lost", lost)
+        equal([(o.status, o.state) for o in calls[1:]],
+              [("timeout", "rolled_back")] * 2 + [("timeout", "lost")], repr(calls))
+        for o in calls[1:]:
+            assert "is lost if there is no copy" in str(o.structured["not_carried"]), repr(o)
+        equal(other.value("y"), "2")
 
 
 @test

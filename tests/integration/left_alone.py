@@ -225,8 +225,12 @@ def attack(ctx, most, code, tries=5):
         s.well(BEGIN + ("t = asyncio.create_task(asyncio.sleep(600))" if "loop" in code else ""),
                memory_mb=256)
         # While the lock is held no copy is made, and a session without one cannot go back. So this
-        # attack begins when there is one that is younger than the cell's own.
-        wait = "    while set(others()) <= before: time.sleep(.01)\n" if "PyDLL" in code else ""
+        # attack begins between cells, when there is a copy that is younger than the cell's own. The
+        # copies of later cells, and processes that help to make copies, do not last for two looks.
+        wait = "    idle = lambda: before if os.path.exists('/proc/self/fd/63') else set(others())\n" \
+            "    one = two = before\n" \
+            "    while one & two <= before: time.sleep(.01); one, two = two, idle()\n" \
+            if "PyDLL" in code else ""
         o = s.call("loop = asyncio.get_running_loop()\nbefore = set(others())\ndef run():\n%s"
                    "    open('begun', 'w').close()\n%s\n"
                    "t = threading.Timer(.05, run)\nt.daemon = True\nt.start()"
