@@ -12,6 +12,7 @@
 
 #include "base/stall.h"
 #include "proto/fdpass.h"
+#include "proto/frame.h"
 #include "worker/processes.h"
 
 #define STALE_MAX 256		/* the most late reports that are accepted after one order */
@@ -281,7 +282,7 @@ slots_read(int line, void *bytes_r, size_t size)
 	n = recv(line, bytes_r, size, MSG_DONTWAIT | MSG_TRUNC);
 	if (stall_waited(&debt) == STALL_PROVEN)
 		return -EBADMSG;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && frame_is_transient(-errno))
 		return 0;
 	return n == 0 ? -EPIPE : n < 0 || (size_t)n > size ? -EBADMSG : (int)n;
 }

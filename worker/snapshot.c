@@ -406,17 +406,28 @@ await_order(void)
 		;
 }
 
+/* Takes the order that await_order() has seen. A shortage of memory leaves it in the socket. */
+static ssize_t
+take_order(struct order *order_r, struct fdpass_set *fds)
+{
+	ssize_t n;
+
+	while ((n = fdpass_recv(JAIL_LINE, order_r, sizeof(*order_r), fds)) == -ENOMEM ||
+	       n == -ENOBUFS || n == -EAGAIN)
+		await_order();
+	return n;
+}
+
 /* Waits for ORDER_BEGIN, which comes when init has set the weight of this process. Before that, if
  * memory gets short, the kernel might end the copy first. */
 static void
 wait_to_begin(void)
 {
+	struct fdpass_set fds = { 0 };
 	struct order order = { 0 };
-	ssize_t n;
 
 	await_order();
-	n = recv(JAIL_LINE, &order, sizeof(order), 0);
-	if (n != (ssize_t)sizeof(order) || order.kind != ORDER_BEGIN)
+	if (take_order(&order, &fds) != (ssize_t)sizeof(order) || order.kind != ORDER_BEGIN)
 		_exit(0);
 }
 
@@ -520,7 +531,7 @@ wait_for_orders(void)
 		if (goes_on)
 			interpreter_take_back();
 		reserve_begin();
-		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
+		n = take_order(&order, &fds);
 		/* Init is gone, or has given this process up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);
