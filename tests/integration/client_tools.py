@@ -12,6 +12,7 @@ from mcpclient import LEGACY, MODERN, Client, Outcome, RpcError
 from person import FORM, Records, back, cell, script, works
 from tool_owner import BOTH, KEY, METHOD, ONE, SCHEMA, TOOLS, Owner, declared, owner, printed, reply_to, result
 from tool_scripts import ERRORS
+from waits import until_equal
 
 LOOP = "import tools\nprint([tools.client.double(n=i) for i in range(10)])"
 GATHER = """
@@ -230,7 +231,8 @@ def an_operator_can_have_them_approved(ctx):
                 want = "{'twice': 8}\nno error\n" if allow else \
                     "client.double: the session's user did not agree to this call\n"
                 equal(o.stdout, want)
-            equal([r["event"] for r in log.of("tool-called", "tool-refused")], ["tool-called", "tool-refused"])
+            until_equal("the log", lambda: [r["event"] for r in log.of("tool-called", "tool-refused")],
+                        ["tool-called", "tool-refused"])
 
 
 @test(private=True)

@@ -361,6 +361,9 @@ a_stop_is_nobodys(void **state)
 		stall_watch(&debt);
 		raise(SIGSTOP);
 		blamed = stall_waited(&debt);
+		/* In the turn of the stop a wait would be interrupted too soon to count. */
+		stall_rest();
+		stall_turn();
 		stall_watch(&debt);
 		close(fd);
 		found = stall_waited(&debt);
