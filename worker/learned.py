@@ -56,7 +56,7 @@ str(frame.groupby("c")["a"].agg(["sum", "mean"])), frame.iloc[0], frame.loc[1, "
 frame.merge(frame, on="a"), frame.isna().sum(), frame["a"].tolist(), frame.to_dict()
 """)}
 EXERCISED = ""  # the first parts of those that were done, for the rehearsal of a script
-EXERCISE_ROUNDS = 3  # more of them, and the zygote is not ready for the fourth script
+EXERCISE_ROUNDS = 3  # of the first part. The fourth script wants the zygote: the second part is slow
 TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
@@ -369,15 +369,16 @@ def exercise(name):
     if not first:
         return
     with unnoted(), contextlib.suppress(Exception):
-        code, used = compile(first + more, "<exercise>", "exec"), {}
+        code, used = compile(first, "<exercise>", "exec"), {}
+        whole = compile(first + more, "<exercise>", "exec")
         sys.setprofile(lambda frame, *_: used.setdefault(id(frame.f_code), frame.f_code))
         try:
             exec(code, {"__name__": "__main__", "__builtins__": builtins})
         finally:
             sys.setprofile(None)
             gather_codes(used)
-        for _ in range(EXERCISE_ROUNDS):  # the interpreter adapts the copies
-            exec(code, {"__name__": "__main__", "__builtins__": builtins})
+        for part in [code] * EXERCISE_ROUNDS + [whole]:  # the interpreter adapts the copies
+            exec(part, {"__name__": "__main__", "__builtins__": builtins})
         EXERCISED += first
 
 
