@@ -83,7 +83,7 @@ connection_set_state(struct http_connection *c, enum http_state state)
 static void
 wait_for_request(struct http_connection *c, enum http_state state)
 {
-	c->at_start = !c->endpoint->write_metrics && c->server->options.config->http.links;
+	c->at_start = !c->endpoint->only_metrics && c->server->options.config->http.links;
 	connection_set_state(c, state);
 }
 

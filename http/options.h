@@ -38,6 +38,8 @@ struct http_server_options {
 	struct rota *rota;		/* for long bodies */
 	struct auth *auth;		/* NULL: clients need not authenticate */
 	uid_t own_uid;			/* the tenant of clients on TCP without tokens */
+	char *(*write_metrics)(void *arg, size_t *len_r);	/* malloc'd text, and its bytes */
+	void *write_metrics_arg;
 };
 
 #endif

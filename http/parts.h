@@ -59,8 +59,7 @@ struct http_endpoint {
 	unsigned int accepted;			/* how many in this turn of the loop */
 	struct event *adopt;			/* adopts the newborn ones */
 	struct accepting accepting;
-	char *(*write_metrics)(void *arg, size_t *len_r);	/* NULL: MCP is served here */
-	void *write_metrics_arg;
+	bool only_metrics;			/* MCP is not served here */
 };
 
 struct http_server {

@@ -17,7 +17,9 @@
 #include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
+#include "auth/auth.h"
 #include "engine/engine.h"
+#include "govern/gate.h"
 #include "govern/openmetrics.h"
 #include "host/helper.h"
 #include "http/ladder.h"
@@ -29,6 +31,7 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/revision.h"
 #include "policy/config.h"
+#include "policy/rules.h"
 #include "tools/shared/links.h"
 #include "tools/toolsets.h"
 
@@ -455,21 +458,51 @@ serve_link(const struct served *s, enum evhttp_cmd_type verb)
 	return true;
 }
 
+static void
+serve_metrics(const struct served *s)
+{
+	const struct http_server_options *options = &s->c->server->options;
+	size_t len;
+	char *text = options->write_metrics(options->write_metrics_arg, &len);
+
+	http_reply_text(s->c, s->request, 200, OPENMETRICS_TYPE, text, len);
+}
+
 /* Serves a socket for metrics, which has nothing else but the probes. */
 static void
-serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
+serve_only_metrics(const struct served *s, enum evhttp_cmd_type verb)
 {
-	const struct http_endpoint *endpoint = s->c->endpoint;
-	size_t len;
-	char *text;
-
-	if (strcmp(request_path(s), HTTP_METRICS_PATH) != 0) {
+	if (strcmp(request_path(s), HTTP_METRICS_PATH) != 0)
 		request_refuse(s, 404, "there are " HTTP_METRICS_PATH ", " HTTP_HEALTH_PATH " and "
 			       HTTP_READY_PATH);
-	} else if (may_read(s, verb)) {
-		text = endpoint->write_metrics(endpoint->write_metrics_arg, &len);
-		http_reply_text(s->c, s->request, 200, OPENMETRICS_TYPE, text, len);
-	}
+	else if (may_read(s, verb))
+		serve_metrics(s);
+}
+
+/* Are they wanted from a socket of MCP, where only [metrics] readers get them? */
+static bool
+wants_metrics(const struct served *s)
+{
+	return s->c->server->options.config->metrics.readers.n > 0 &&
+	       strcmp(request_path(s), HTTP_METRICS_PATH) == 0;
+}
+
+/* A scraper names a container's address as Host. No page of another site has sent it: it has a
+ * token. */
+static bool
+may_scrape(const struct served *s, enum evhttp_cmd_type verb)
+{
+	struct auth *auth = s->c->server->options.auth;
+
+	return s->head.value[HTTP_AUTHORIZATION] && auth && auth_has_tokens(auth)
+		? only_reads(s, verb) : may_read(s, verb);
+}
+
+static bool
+is_reader(const struct served *s)
+{
+	return policy_is_any(gate_subject(s->c->server->options.gate, s->tenant->principal),
+			     &s->c->server->options.config->metrics.readers);
 }
 
 void
@@ -494,18 +527,22 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 		http_reply_header(request, "Connection", "close");
 	if (serve_health(&s, verb))
 		return;
-	if (c->endpoint->write_metrics) {
-		serve_metrics(&s, verb);
+	if (c->endpoint->only_metrics) {
+		serve_only_metrics(&s, verb);
 		return;
 	}
 	if (serve_metadata(&s, verb) || serve_link(&s, verb))
 		return;
-	if (!may_pass(&s, verb) || !take_principal(&s))
+	if (!(wants_metrics(&s) ? may_scrape : may_pass)(&s, verb) || !take_principal(&s))
 		return;
 	if (!request_is_identified(&s))
 		;
 	else if (!http_connection_take(c, s.tenant))
 		request_refuse_connection(&s);
+	else if (wants_metrics(&s) && is_reader(&s))
+		serve_metrics(&s);
+	else if (wants_metrics(&s))
+		request_refuse(&s, 403, "you may not read the metrics ([metrics] readers)");
 	else if (verb == EVHTTP_REQ_POST)
 		serve_post(&s);
 	else if (s.head.mcp_twice)

@@ -178,7 +178,7 @@ server_on_resume(void *arg)
 }
 
 int
-http_server_listen(struct http_server *server, int fd)
+http_server_listen(struct http_server *server, int fd, bool only_metrics)
 {
 	struct http_endpoint *endpoint = &server->endpoint[server->n_endpoints];
 	struct sockaddr_storage address;
@@ -198,6 +198,7 @@ http_server_listen(struct http_server *server, int fd)
 	if (r < 0)
 		return -EIO;
 	endpoint->server = server;
+	endpoint->only_metrics = only_metrics;
 	LIST_INIT(&endpoint->newborn);
 	endpoint->by_socket = address.ss_family == AF_UNIX;
 	if (endpoint->by_socket)
@@ -223,19 +224,6 @@ http_server_listen(struct http_server *server, int fd)
 	endpoint->bound = xalloc_check(evhttp_bind_listener(endpoint->http, endpoint->listener));
 	LIST_INSERT_HEAD(&accepting_endpoints, endpoint, link);
 	evconnlistener_set_error_cb(endpoint->listener, on_accept_error);
-	return 0;
-}
-
-int
-http_server_listen_metrics(struct http_server *server, int fd,
-			   char *(*write)(void *arg, size_t *len_r), void *arg)
-{
-	int r = http_server_listen(server, fd);
-
-	if (r < 0)
-		return r;
-	server->endpoint[server->n_endpoints - 1].write_metrics = write;
-	server->endpoint[server->n_endpoints - 1].write_metrics_arg = arg;
 	return 0;
 }
 

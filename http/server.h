@@ -28,14 +28,10 @@ struct http_server *http_server_new(const struct http_server_options *options);
 /* Closes all connections at once, and cancels their calls. NULL is fine. */
 void http_server_free(struct http_server *server);
 
-/* Takes fd, a listening stream socket, and serves it at once. 0; or -errno, and fd still belongs to
+/* Takes fd, a listening stream socket, and serves it at once. only_metrics: serves
+ * HTTP_METRICS_PATH alone, to every client that can connect. 0; or -errno, and fd still belongs to
  * the caller. */
-int http_server_listen(struct http_server *server, int fd);
-
-/* As http_server_listen, but serves only HTTP_METRICS_PATH, to every client that can connect. write
- * returns the text, malloc'd, and *len_r, its bytes. */
-int http_server_listen_metrics(struct http_server *server, int fd,
-			       char *(*write)(void *arg, size_t *len_r), void *arg);
+int http_server_listen(struct http_server *server, int fd, bool only_metrics);
 
 /* Accepts no more connections. Closes idle ones now, and the others after their answer. */
 void http_server_drain(struct http_server *server);

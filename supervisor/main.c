@@ -470,10 +470,8 @@ accept_clients(struct supervisor *s)
 	for (size_t i = 0; r == 0 && i < s->endpoints->n; i++) {
 		struct endpoint *endpoint = &s->endpoints->endpoint[i];
 
-		if (endpoint->metrics)
-			r = http_server_listen_metrics(s->http, endpoint->fd, write_metrics, s);
-		else if (endpoint->http)
-			r = http_server_listen(s->http, endpoint->fd);
+		if (endpoint->metrics || endpoint->http)
+			r = http_server_listen(s->http, endpoint->fd, endpoint->metrics);
 		else
 			r = listener_new(s->loop, endpoint->fd, s->streams,
 					 governance_gate(s->governance),
@@ -592,7 +590,8 @@ supervisor_build(struct supervisor *s)
 				   .seal = s->seal };
 	struct stream_options streams = { .config = s->config };
 	struct http_server_options http = { .config = s->config, .own_uid = s->own_uid,
-					     .auth = s->auth };
+					     .auth = s->auth, .write_metrics = write_metrics,
+					     .write_metrics_arg = s };
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	int r = 0;
 

@@ -11,9 +11,11 @@ import socket
 import subprocess
 import time
 
+from auth_suite import with_tokens
 from harness import FEW_MODULES, Skip, equal, main, test, tests
 from operate import BUSY, ME, Directory, command
 from supervisor import Supervisor
+from waits import until
 
 try:
     from prometheus_client.openmetrics import parser as openmetrics
@@ -227,6 +229,38 @@ def metrics_stay_on_this_machine(ctx):
                                   capture_output=True, text=True)
             equal(done.returncode, want, listen + done.stderr)
             assert want == 0 or "conf:2: [metrics] listen: " in done.stderr, done.stderr
+
+
+@test(private=True)
+def a_reader_gets_them_beside_mcp(ctx):
+    """A scraper of another machine: it has a token, and names the container's address as Host."""
+    with with_tokens(ctx, more="[metrics]\nreaders = token:scraper\n") as (files, service, place):
+        scraper, other = files.add("scraper"), files.add("other")
+
+        def get(token="", **more):
+            headers = {"Authorization": "Bearer " + token, **more} if token else more
+            return fetch(ctx, place[1], Host="10.1.2.3:8080", **headers)
+        until("both tokens are known", lambda: (get(other)[0], get(scraper)[0]) == (403, 200))
+        code, kind, text = get(scraper)
+        equal(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        equal(value(parse(text), "executions_total", status="ok"), 0)
+        code, _, text = get(other)
+        assert code == 403 and "[metrics] readers" in text, text
+        equal(get()[0], 403, "no token: Host counts")
+        equal(fetch(ctx, place[1])[0], 401, "no token")
+        equal(get(scraper[:-1] + "-")[0], 401, "a wrong token")
+        own = {"Authorization": "Bearer " + scraper}
+        equal(fetch(ctx, place[1], "POST", **own)[0], 405)
+        equal(fetch(ctx, place[1], "HEAD", **own)[0::2], (200, ""))
+        equal(fetch(ctx, place[1], path="/metrics/", **own)[0], 404)
+
+
+@test(private=True)
+def nobody_reads_them_beside_mcp_unless_told(ctx):
+    with with_tokens(ctx) as (files, service, place):
+        own = {"Authorization": "Bearer " + files.add("scraper")}
+        code, _, text = fetch(ctx, place[1], **own)
+        assert code == 404 and "/mcp" in text, text
 
 
 if __name__ == "__main__":
