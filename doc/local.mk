@@ -36,6 +36,6 @@ examplesdir = $(docdir)/examples
 examples_DATA = examples/hello.py examples/sales_report.py examples/client_tools.mjs examples/client_tools_modern.mjs examples/approvals-notify.service examples/report.service examples/report.timer examples/advisories.service examples/advisories.timer
 examples_SCRIPTS = examples/approvals_notify.py examples/advisories.py
 kubernetesdir = $(docdir)/examples/kubernetes
-dist_kubernetes_DATA = examples/kubernetes/mcp-pythond.yaml
+dist_kubernetes_DATA = examples/kubernetes/mcp-pythond.yaml examples/kubernetes/podmonitor.yaml
 dist_check_SCRIPTS += doc/check-man.sh
 TESTS += doc/check-man.sh

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of examples/kubernetes against Kubernetes' published schemas (manifests/package-lock.json).
+"""The objects of examples/kubernetes against the published schemas of Kubernetes and of the Prometheus operator
+(manifests/package-lock.json).
 A schema does not know which names are misspelt: tests/check-manifests reads those."""
 
 import json
@@ -7,12 +8,14 @@ import os
 import shutil
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-EXAMPLE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples", "kubernetes", "mcp-pythond.yaml")
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples", "kubernetes")
 SECONDS = 300
-KINDS = ["v1 ConfigMap", "v1 PersistentVolumeClaim", "apps/v1 Deployment", "v1 Service"]
+KINDS = ["v1 ConfigMap", "v1 PersistentVolumeClaim", "apps/v1 Deployment", "v1 Service",
+         "monitoring.coreos.com/v1 PodMonitor"]
 # What a schema has to find, so that a judge that accepts everything is noticed.
 WRONG = {"hostUsers: false": "hostUsers: 7", "containerPort: 8080": "containerPort: http",
-         "accessModes: [ReadWriteOnce]": "accessModes: ReadWriteOnce", "kind: Service": "kind: Servize"}
+         "accessModes: [ReadWriteOnce]": "accessModes: ReadWriteOnce", "kind: Service": "kind: Servize",
+         "- port: http": "- port: 8080"}
 
 
 def validate(tools, directory, text):
@@ -31,8 +34,11 @@ def run(tools, out, report, wanted):
     directory = os.path.join(out, "manifests")
     shutil.copytree(os.path.join(HERE, "manifests"), directory)
     os.symlink(tools.modules, os.path.join(directory, "node_modules"))
-    with open(EXAMPLE, encoding="utf-8") as f:
-        text = f.read()
+    texts = []
+    for name in "mcp-pythond.yaml", "podmonitor.yaml":
+        with open(os.path.join(EXAMPLES, name), encoding="utf-8") as f:
+            texts.append(f.read())
+    text = "---\n".join(texts)
     said = validate(tools, directory, text)
     report.tell("kubernetes: kinds", None if list(said) == KINDS else "%s" % list(said))
     for kind, error in said.items():
