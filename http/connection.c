@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the state of a connection in this server; evhttp owns the
  * socket.
- * Reads:   only the number of bytes that have arrived.
+ * Reads:   bytes of a client, for their framing alone.
  *
  * evhttp bounds neither the time that a request takes to arrive nor the memory that a peer holds in
  * several connections; this file does both. A callback of evhttp must not close its connection: it
@@ -107,7 +107,9 @@ say_last_word(const struct http_connection *c)
 	int len = snprintf(text, sizeof(text),
 			   "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n%s\r\n",
 			   c->refusal,
-			   c->refusal == 408 ? "Request Timeout" : "Service Unavailable",
+			   c->refusal == 400   ? "Bad Request"
+			   : c->refusal == 408 ? "Request Timeout"
+					       : "Service Unavailable",
 			   c->refusal == 503 ? "Retry-After: 1\r\n" : "");
 
 	(void)!send(c->fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -160,6 +162,33 @@ look_at_start(struct http_connection *c)
 		c->on_put(c);
 }
 
+/* The last n bytes of the input are new. What evhttp could misread, it does not get. */
+static void
+check_framing(struct http_connection *c, size_t n)
+{
+	struct evbuffer *input = connection_input_of(c);
+	struct evbuffer_ptr at;
+	char bytes[READ_PER_TURN];
+	const char *wrong = NULL;
+
+	evbuffer_ptr_set(input, &at, evbuffer_get_length(input) - n, EVBUFFER_PTR_SET);
+	while (n > 0 && !wrong) {
+		ev_ssize_t got = evbuffer_copyout_from(input, &at, bytes, sizeof(bytes));
+
+		if (got <= 0)
+			break;
+		wrong = http_framing_take(&c->framing, bytes, (size_t)got);
+		n -= (size_t)got;
+		evbuffer_ptr_set(input, &at, (size_t)got, EVBUFFER_PTR_ADD);
+	}
+	if (!wrong)
+		return;
+	log_line(LOG_WARNING, "http-refused", "why=framing text=\"%s\"", wrong);
+	bufferevent_setcb(c->bev, NULL, NULL, NULL, NULL);
+	/* No refusal may be taken for the answer of the request before. */
+	http_connection_end(c, c->state == HTTP_READS ? 400 : 0);
+}
+
 static const char *
 connection_user(const struct http_connection *c, char name_r[32])
 {
@@ -184,6 +213,8 @@ connection_on_input(struct evbuffer *, const struct evbuffer_cb_info *info, void
 	connection_charge(c, &c->charged_in, c->charged_in + info->n_added);
 	if (c->at_start)
 		look_at_start(c);
+	if (c->state != HTTP_ENDS && !c->upload)
+		check_framing(c, info->n_added);
 }
 
 static void

@@ -8,6 +8,7 @@ libhttp_a_SOURCES = \
 	http/events.c \
 	http/exchange.c \
 	http/exchange_parts.h \
+	http/framing.c http/framing.h \
 	http/head.c http/head.h http/headers.def \
 	http/ladder.c http/ladder.h \
 	http/options.h \

@@ -22,6 +22,7 @@
 #include "base/rota.h"
 #include "govern/gate.h"
 #include "http/account.h"
+#include "http/framing.h"
 #include "http/head.h"
 #include "http/options.h"
 #include "http/principal.h"
@@ -120,6 +121,7 @@ struct http_connection {
 	struct http_upload *upload;		/* the file that arrives on it; NULL: none */
 	void (*upload_lost)(struct http_upload *upload);	/* called at the connection's end;
 								 * set with upload */
+	struct http_framing framing;		/* of what has arrived */
 	bool at_start;				/* evhttp has read no byte of the next request */
 	void (*on_put)(struct http_connection *c);	/* called for an upload, to take the
 							 * connection from evhttp */

@@ -347,7 +347,9 @@ look_for_head(struct http_upload *u)
 {
 	struct evbuffer *input = upload_input_of(u);
 	struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
+	struct http_framing framing = { 0 };
 	own_mem char *text = NULL;
+	const char *wrong;
 	size_t len;
 
 	if (end.pos < 0 || end.pos > HTTP_HEAD_MAX) {
@@ -359,8 +361,9 @@ look_for_head(struct http_upload *u)
 	text = xcalloc(1, len + 1);
 	evbuffer_remove(input, text, len);
 	http_connection_serves(u->connection, 0);
-	if (strlen(text) < len)
-		upload_refuse(u, 400, "the head of the request has a NUL");
+	wrong = http_framing_take(&framing, text, len);
+	if (wrong || strlen(text) < len)
+		upload_refuse(u, 400, wrong ? wrong : "the head of the request has a NUL");
 	else
 		upload_take_head(u, text);
 }

@@ -2,6 +2,7 @@
 /* The head and body of a POST, as evhttp would hand them over: header lines, an empty line,
  * the body. For any requests,
  *
+ * - their framing is the same in one piece and byte by byte;
  * - a refusal has a status, a code and a text;
  * - what passes as modern names a revision, and its headers say what its body says;
  * - a host or origin that is taken without a list names the loopback device. */
@@ -14,6 +15,7 @@
 #include <event2/keyvalq_struct.h>
 #include <jansson.h>
 
+#include "http/framing.h"
 #include "http/head.h"
 #include "http/ladder.h"
 #include "http/origin.h"
@@ -53,6 +55,17 @@ check_origins(const struct http_head *head)
 }
 
 static void
+check_framing(const char *bytes, size_t n)
+{
+	struct http_framing whole = { 0 }, slow = { 0 };
+	const char *wrong = http_framing_take(&whole, bytes, n), *also = NULL;
+
+	for (size_t i = 0; i < n && !also; i++)
+		also = http_framing_take(&slow, bytes + i, 1);
+	MUST(wrong == also && whole.state == slow.state && whole.left == slow.left);
+}
+
+static void
 check_verdict(const struct http_head *head, const struct jsonrpc_line *line)
 {
 	struct http_verdict verdict;
@@ -75,6 +88,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct http_head head;
 	char *text;
 
+	check_framing((const char *)data, size);
 	TAILQ_INIT(&headers);
 	while ((text = next_line(&at, end))) {
 		char *colon = strchr(text, ':');

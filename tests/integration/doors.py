@@ -22,7 +22,8 @@ except ImportError:
 from doors_suite import TOKEN, gateway_on, kernel_of, shared_ends, shared_gateway, team_gateway, \
     with_kernel
 from harness import equal, main, test
-from http_suite import busy_count, http_private, named, wait_busy
+from http_client import Connection
+from http_suite import AMBIGUOUS, FIT, busy_count, http_private, named, wait_busy
 from waits import until
 
 
@@ -32,6 +33,36 @@ def stripped(answer):
     """What a trainer reads."""
     run = answer["run_result"] or {}
     return answer["status"], run.get("status"), run.get("return_code"), run.get("stdout")
+
+
+# What the library of the gateway takes, as the standard lets it or tells it to: extensions of chunks, trailers
+# (nobody reads them), LF as the end of a line in a head, blanks for the fold of a header.
+TAKEN = {"the chunk size 'N '", "the chunk size 'N;ext'", "the chunk size 'N;a=b'",
+         "the chunk size '000000000000000N'", "an end with LF", "a trailer", "a folded header",
+         "a header folded with a tab", "a folded length", "chunks after a tab", "chunks after many blanks",
+         "LF in a head", "one LF in a head"}
+
+
+@test(private=True)
+def what_could_be_read_in_two_ways(ctx):
+    """Each is refused, and the connection ends; or it is one request, and the next one is answered."""
+    body = json.dumps({"code": "print(1)"}).encode()
+    with shared_gateway(ctx) as (_, gateway):
+        host, port = gateway.url.removeprefix("http://").split(":")
+        head = [("Host", "%s:%s" % (host, port)), ("Authorization", "Bearer " + TOKEN),
+                ("Content-Type", "application/json")]
+        for name, make in AMBIGUOUS.items():
+            with Connection((host, int(port)), 120) as c:
+                c.send_raw(make("/run_code", head, body))
+                # Here the standard lets the line be passed over, so the request names no host.
+                status = 403 if "first header" in name else 200 if name in TAKEN else 400
+                equal(c.read().status, status, name)
+                if status == 400:
+                    assert c.at_end(), "%s: more than one answer" % name
+                    continue
+                c.send_raw(FIT[0]("/run_code", head, body))
+                answer = c.read()
+                equal((answer.status, json.loads(answer.body)["run_result"]["stdout"]), (200, "1\n"), name)
 
 
 # code and more fields -> what the trainer reads

@@ -778,6 +778,11 @@ def a_link_takes_no_other_file(ctx):
         equal(put_body(http, url, b"")[0], 411)
         for bad in url + "b", url[:-1], kept, url.replace("/upload/", "/"), "/files/", "/files/upload/a":
             equal(put_body(http, bad, b"x")[0], 404)
+        for line in "X: a\r\n b\r\n", "X: a\n b\r\n", "X: a\rb\r\n", "Content-Length: 1\r\n":
+            with Connection(http, 60) as c:
+                c.send_raw(("PUT %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: 1\r\n\r\nx" % (
+                    url.removeprefix("http://localhost"), line)).encode())
+                equal(c.read().status, 400, line)
         for name in "", "a/b", "%2F", "..", "%00", "%", "%zz", "x" * 256:
             refused(client, "mcp-python://upload/" + name)
         equal(put_body(http, url, b"x", Origin="http://evil.example")[0], 403)

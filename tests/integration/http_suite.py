@@ -19,6 +19,47 @@ OVER_HTTP = LEGACY + (MODERN,)
 TALK = "import time\nfor i in range(4):\n  print(i, flush=True)\n  time.sleep(.3)"
 
 
+def framed(shape="N\r\nB\r\n0\r\n\r\n", headers="Transfer-Encoding: chunked\r\n", change=lambda data: data):
+    """What makes a request of a path, the headers and a body. In shape and headers, N is the body's length as a
+    chunk has it, L the header of a length, # that length, B the body."""
+    def make(path, head, body):
+        start = "POST %s HTTP/1.1\r\n" % path + "".join("%s: %s\r\n" % h for h in head)
+        text = (headers + "\r\n" + shape).replace("L", "Content-Length").replace("#", str(len(body))).replace(
+            "N", "%x" % len(body)).replace("B", body.decode())
+        return change((start + text).encode())
+    return make
+
+
+# Requests that a server and a proxy in front of it could read differently.
+AMBIGUOUS = {
+    **{"the chunk size %r" % size: framed("%s\r\nB\r\n0\r\n\r\n" % size)
+       for size in (" N", "+N", "-N", "0xN", "N ", "N\t", "N;ext", "N;a=b", "", "N\r", "000000000000000N")},
+    "a chunk size that ends with LF": framed("N\nB\r\n0\r\n\r\n"),
+    "a chunk that ends with LF": framed("N\r\nB\n0\r\n\r\n"),
+    "a chunk that does not end": framed("N\r\nB0\r\n\r\n"),
+    "a longer chunk than its size": framed("N\r\nBx\r\n0\r\n\r\n"),
+    "an end with LF": framed("N\r\nB\r\n0\r\n\n"),
+    "a trailer": framed("N\r\nB\r\n0\r\nX-User: root\r\n\r\n"),
+    "a folded header": framed("B", "X-A: b\r\n c\r\nL: #\r\n"),
+    "a header folded with a tab": framed("B", "X-A: b\r\n\tc\r\nL: #\r\n"),
+    "a folded length": framed("B", "L:\r\n #\r\n"),
+    "a first header that is folded": framed("B", "L: #\r\n", lambda data: data.replace(b"\r\n", b"\r\n ", 1)),
+    "lengths that agree": framed("B", "L: #\r\nL: #\r\n"),
+    "lengths in one header": framed("B", "L: #, #\r\n"),
+    "length and chunks": framed(headers="L: #\r\nTransfer-Encoding: chunked\r\n"),
+    "chunks and length": framed(headers="Transfer-Encoding: chunked\r\nL: #\r\n"),
+    "chunks twice": framed(headers="Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+    "chunks after a tab": framed(headers="Transfer-Encoding:\tchunked\r\n"),
+    "chunks after many blanks": framed(headers="Transfer-Encoding:%schunked\r\n" % (" " * 99)),
+    "LF in a head": framed("B", "L: #\r\n", lambda data: data.replace(b"\r\n", b"\n")),
+    "one LF in a head": framed("B", "L: #\n"),
+    "CR in a header": framed("B", "X-A: b\rc\r\nL: #\r\n"),
+    "two CR": framed("B", "L: #\r\r\n"),
+}
+# And some that are plain.
+FIT = (framed(), framed("000N\r\nB\r\n000\r\n\r\n"), framed("B", "L: #\r\n"), framed("B", "L:  # \r\n"))
+
+
 def wait_ready(service):
     """Until all its sockets are there: it answers once it serves."""
     with Client.connect(service.socket):

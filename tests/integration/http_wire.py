@@ -15,7 +15,7 @@ from harness import FEW_MODULES, equal, main, test
 from http_client import Checker, Closed, Connection, Session, call, encode, modern, \
     modern_headers
 from mcpclient import MODERN
-from http_suite import CONFIG, TALK, healthy, http_private, named, open_to, place, place_of, post, \
+from http_suite import AMBIGUOUS, CONFIG, FIT, TALK, framed, healthy, http_private, named, open_to, place, place_of, post, \
     seconds, wait_busy, wait_ready
 from supervisor import Supervisor
 from waits import at_once, until
@@ -75,6 +75,31 @@ def garbage(ctx):
 
 
 @test(private=True)
+def what_could_be_read_in_two_ways(ctx):
+    """Each is answered 400 at once, on unix sockets and TCP, whole or byte by byte, and the connection ends."""
+    body = encode(modern("tools/list"))
+    head = [("Host", "localhost"), *modern_headers(modern("tools/list"))]
+    for unix in True, False:
+        with http_private(ctx, unix=unix) as (_, where):
+            for name, make in AMBIGUOUS.items():
+                data = make("/mcp", head, body)
+                for size in (len(data), 1) if unix else (len(data),):
+                    with Connection(where, seconds(ctx, 60)) as connection:
+                        with contextlib.suppress(Closed):
+                            for at in range(0, len(data), size):
+                                connection.send_raw(data[at:at + size])
+                        try:
+                            equal(connection.read().status, 400, name)
+                        except Closed as e:
+                            raise AssertionError("%s: %s" % (name, e)) from e
+                        assert connection.at_end(), "%s: more than one answer: %r" % (name, connection.inbuf)
+            with Connection(where, seconds(ctx, 60)) as connection:
+                for data in FIT:
+                    connection.send_raw(data("/mcp", head, body))
+                equal([connection.read().status for _ in FIT], [200] * len(FIT))
+
+
+@test(private=True)
 def bodies_are_bounded(ctx):
     with http_private(ctx, "body_max_bytes = 65536\n") as (_, where):
         def big(n):
@@ -101,9 +126,8 @@ def bodies_in_chunks(ctx):
     body = encode(message)
     for size in (1, 7, 100000):
         with open_to(ctx) as connection:
-            data = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) if size == 7 and False
-                            else b"%x\r\n%s\r\n" % (len(part), part)
-                            for part in (body[i:i + size] for i in range(0, len(body), size)))
+            data = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in
+                            (body[i:i + size] for i in range(0, len(body), size)))
             connection.send(headers=modern_headers(message) + [("Transfer-Encoding", "chunked")],
                             body=data + b"0\r\n\r\n")
             equal(connection.read().message["result"]["structuredContent"]["stdout"], "chunked\n")

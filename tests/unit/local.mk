@@ -467,6 +467,7 @@ tests_unit_mcp_serve_fake_LDADD = $(SUPERVISOR_LIBS)
 # ---- supervisor: http ----
 HTTP_TESTS = \
 	tests/unit/http/test-http-account \
+	tests/unit/http/test-http-framing \
 	tests/unit/http/test-http-head \
 	tests/unit/http/test-http-ladder \
 	tests/unit/http/test-http-links \
@@ -477,6 +478,9 @@ tests_unit_http_test_http_account_SOURCES = \
 	tests/unit/http/test-http-account.c $(MCP_FAKE)
 tests_unit_http_test_http_account_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_http_test_http_account_LDADD = $(MCP_TEST_LDADD)
+tests_unit_http_test_http_framing_SOURCES = tests/unit/http/test-http-framing.c
+tests_unit_http_test_http_framing_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_http_test_http_framing_LDADD = $(MCP_TEST_LDADD)
 tests_unit_http_test_http_head_SOURCES = tests/unit/http/test-http-head.c
 tests_unit_http_test_http_head_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_http_test_http_head_LDADD = $(MCP_TEST_LDADD)
