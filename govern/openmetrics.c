@@ -23,12 +23,18 @@ void
 openmetrics_family(struct openmetrics *to, const char *name, const char *type, const char *unit,
 		   const char *help)
 {
+	const char *suffix;
+
 	to->name = name;
 	to->suffix = strcmp(type, "counter") == 0 ? "_total" : strcmp(type, "info") == 0 ? "_info" : "";
-	fprintf(to->out, "# TYPE " METRICS_PREFIX "%s %s\n", name, type);
-	if (unit)
+	/* The older form has no units and no type "info", and names samples. */
+	suffix = to->plain ? to->suffix : "";
+	if (to->plain && strcmp(type, "info") == 0)
+		type = "gauge";
+	fprintf(to->out, "# TYPE " METRICS_PREFIX "%s%s %s\n", name, suffix, type);
+	if (unit && !to->plain)
 		fprintf(to->out, "# UNIT " METRICS_PREFIX "%s %s\n", name, unit);
-	fprintf(to->out, "# HELP " METRICS_PREFIX "%s %s\n", name, help);
+	fprintf(to->out, "# HELP " METRICS_PREFIX "%s%s %s\n", name, suffix, help);
 }
 
 /* A byte that is not printable ASCII is shown as '?': the text must be UTF-8, on one line. */
@@ -98,7 +104,8 @@ openmetrics_one(struct openmetrics *to, const char *name, const char *type, cons
 void
 openmetrics_end(const struct openmetrics *to)
 {
-	fputs("# EOF\n", to->out);
+	if (!to->plain)
+		fputs("# EOF\n", to->out);
 }
 
 /* ---- histograms ---- */

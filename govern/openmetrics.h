@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenMetrics text, version 1.0: families of samples with labels. Pure; writes to a stream of
- * memory.
+/* OpenMetrics text, version 1.0, or the older form of Prometheus, version 0.0.4: families of
+ * samples with labels. Pure; writes to a stream of memory.
  *
  *   struct openmetrics to = { .out = out };
  *   openmetrics_family(&to, "x_seconds", "counter", "seconds", "What it counts.");
@@ -10,15 +10,19 @@
 #ifndef GOVERN_OPENMETRICS_H
 #define GOVERN_OPENMETRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
+#define OPENMETRICS_PLAIN "text/plain; version=0.0.4; charset=utf-8"
+
 #define METRICS_PREFIX "mcp_python_"
 
 struct openmetrics {
 	FILE *out;
+	bool plain;			/* the older form, which not all readers have left */
 	const char *name, *suffix;	/* of the family that was begun last, and of its samples */
 };
 

@@ -40,16 +40,14 @@ is_number(const char *value)
 	return len > 0 && len <= 18 && value[len] == '\0';
 }
 
-/* Does a list of media ranges accept a stream of events? */
+/* Has a list of media ranges one of these, which end with NULL? */
 static bool
-accepts_stream(const char *list)
+accepts(const char *list, const char *const *ranges)
 {
-	static const char *const ranges[] = { "text/event-stream", "text/*", "*/*" };
-
 	for (list += strspn(list, " \t,"); *list; list += strspn(list, " \t,")) {
 		size_t len = strcspn(list, " \t,;");
 
-		for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		for (size_t i = 0; ranges[i]; i++)
 			if (strlen(ranges[i]) == len && strncasecmp(list, ranges[i], len) == 0)
 				return true;
 		list += strcspn(list, ",");
@@ -90,12 +88,18 @@ static const char *
 head_take_header(const struct evkeyvalq *headers, const struct evkeyval *header,
 		 struct http_head *head)
 {
+	static const char *const stream[] = { "text/event-stream", "text/*", "*/*", NULL };
+	static const char *const plain[] = { "text/plain", NULL };
+	static const char *const openmetrics[] = { "application/openmetrics-text", "*/*", NULL };
 	const char *value = header->value + strspn(header->value, " \t");
 
 	if (!head_is_token(header->key))
 		return "the name of a header has strange characters";
-	if (strcasecmp(header->key, "Accept") == 0)
-		head->takes_stream |= accepts_stream(value);
+	if (strcasecmp(header->key, "Accept") == 0) {
+		head->takes_stream |= accepts(value, stream);
+		head->takes_plain |= accepts(value, plain);
+		head->takes_openmetrics |= accepts(value, openmetrics);
+	}
 	for (int i = 0; i < HTTP_HEADERS; i++)
 		if (strcasecmp(header->key, names[i]) == 0)
 			return head_take(head, (enum http_header)i, value);

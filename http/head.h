@@ -23,6 +23,7 @@ struct http_head {
 	const char *value[HTTP_HEADERS];	/* NULL: the header is missing */
 	bool mcp_twice;		/* a header of MCP occurs twice */
 	bool takes_stream;	/* Accept allows text/event-stream */
+	bool takes_plain, takes_openmetrics;	/* Accept names text/plain; allows OpenMetrics */
 };
 
 /* Reads a head. NULL; or what is wrong with it (static). After an error the end of the request is

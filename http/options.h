@@ -4,6 +4,8 @@
 #ifndef HTTP_OPTIONS_H
 #define HTTP_OPTIONS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct auth;
@@ -38,7 +40,8 @@ struct http_server_options {
 	struct rota *rota;		/* for long bodies */
 	struct auth *auth;		/* NULL: clients need not authenticate */
 	uid_t own_uid;			/* the tenant of clients on TCP without tokens */
-	char *(*write_metrics)(void *arg, size_t *len_r);	/* malloc'd text, and its bytes */
+	/* malloc'd text, and its bytes; plain: in Prometheus' older form */
+	char *(*write_metrics)(void *arg, bool plain, size_t *len_r);
 	void *write_metrics_arg;
 };
 

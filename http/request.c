@@ -462,10 +462,12 @@ static void
 serve_metrics(const struct served *s)
 {
 	const struct http_server_options *options = &s->c->server->options;
+	bool plain = s->head.takes_plain && !s->head.takes_openmetrics;
 	size_t len;
-	char *text = options->write_metrics(options->write_metrics_arg, &len);
+	char *text = options->write_metrics(options->write_metrics_arg, plain, &len);
 
-	http_reply_text(s->c, s->request, 200, OPENMETRICS_TYPE, text, len);
+	http_reply_text(s->c, s->request, 200, plain ? OPENMETRICS_PLAIN : OPENMETRICS_TYPE, text,
+			len);
 }
 
 /* Serves a socket for metrics, which has nothing else but the probes. */

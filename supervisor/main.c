@@ -452,11 +452,11 @@ main_describe(void *arg, char *text, size_t size)
 }
 
 static char *
-write_metrics(void *arg, size_t *len_r)
+write_metrics(void *arg, bool plain, size_t *len_r)
 {
 	struct supervisor *s = arg;
 
-	return operation_metrics(s->operation, s->config->metrics.tenants, len_r);
+	return operation_metrics(s->operation, s->config->metrics.tenants, plain, len_r);
 }
 
 static int

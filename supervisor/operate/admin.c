@@ -257,7 +257,8 @@ static json_t *
 answer_metrics(const struct asked *asked)
 {
 	size_t len;
-	own_mem char *text = operation_metrics(asked->peer->admin->options.operation, true, &len);
+	own_mem char *text = operation_metrics(asked->peer->admin->options.operation, true,
+					       false, &len);
 
 	return json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
 }

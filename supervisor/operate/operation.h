@@ -38,7 +38,8 @@ json_t *operation_status(const struct operation *operation);
 json_t *operation_status_of(const struct operation *operation, const char *principal);
 
 /* The metrics as OpenMetrics text, malloc'd; *len_r: its length without the NUL. tenants: with the
- * numbers of each tenant. */
-char *operation_metrics(const struct operation *operation, bool tenants, size_t *len_r);
+ * numbers of each tenant. plain: in Prometheus' older form. */
+char *operation_metrics(const struct operation *operation, bool tenants, bool plain,
+			size_t *len_r);
 
 #endif

@@ -225,10 +225,11 @@ write_governance(const struct operation *o, struct openmetrics *to)
 }
 
 char *
-operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
+operation_metrics(const struct operation *o, bool tenants, bool plain, size_t *len_r)
 {
 	char *text = NULL;
-	struct openmetrics to = { .out = xalloc_check(open_memstream(&text, len_r)) };
+	struct openmetrics to = { .out = xalloc_check(open_memstream(&text, len_r)),
+				  .plain = plain };
 
 	write_service(o, &to);
 	write_helpers(&to);

@@ -19,8 +19,12 @@ from waits import until
 
 try:
     from prometheus_client.openmetrics import parser as openmetrics
+    from prometheus_client.parser import text_string_to_metric_families as plain_families
 except ImportError:
     openmetrics = None
+
+    def plain_families(text):
+        raise Skip("python3-prometheus-client is not installed")
 
 tests.clear()	# those of operate.py
 
@@ -143,6 +147,15 @@ def a_scraper_gets_them_by_http(ctx):
         assert code == 404 and "/metrics" in text, text
         equal(fetch(ctx, port, "POST", "/mcp")[0], 404)
         equal(fetch(ctx, port, "POST")[0], 405)
+        # text alone: the older form, for readers that know no other
+        code, kind, text = fetch(ctx, port, Accept="text/plain;version=0.0.4")
+        equal((code, kind), (200, "text/plain; version=0.0.4; charset=utf-8"))
+        assert "# EOF" not in text and "# UNIT" not in text and " info\n" not in text, text
+        families = {one.name: one for one in plain_families(text)}
+        equal(families["mcp_python_executions"].type, "counter")
+        equal(families["mcp_python_build_info"].type, "gauge")
+        equal(fetch(ctx, port, Accept="application/openmetrics-text;version=1.0.0;q=0.6,"
+                    "text/plain;version=0.0.4;q=0.5")[1].split(";")[0], "application/openmetrics-text")
         equal(fetch(ctx, port, Host="rebound.example.com")[0], 403)
         equal(fetch(ctx, port, Origin="https://example.com")[0], 403)
 
