@@ -101,14 +101,20 @@ make_token(const struct options *options, const struct tokens *tokens, int64_t n
 }
 
 static void
-tell_added(const struct token *token)
+tell_added(const struct tokens *tokens, const struct token *token)
 {
+	size_t valid = 0;
 	char until[TOKEN_TIME + 1] = "";
 
 	if (token->expires)
 		token_time_print(token->expires, until);
 	say("token %s of tenant %s was added%s%s; it is not shown again", token->id,
 	    token->tenant, token->expires ? ", until " : "", until);
+	for (size_t i = 0; i < tokens->n; i++)
+		valid += strcmp(tokens->token[i].name, token->name) == 0 &&
+			 strcmp(token_state_of(&tokens->token[i], token->created), "valid") == 0;
+	if (valid > 1)
+		say("%s has %zu valid tokens now; mcp-python token list shows them", token->name, valid);
 }
 
 static int
@@ -130,7 +136,7 @@ token_add(const struct options *options, struct token_file *file, struct why *wh
 	r = token_file_write(file, why_r);
 	if (r < 0)
 		return r;
-	tell_added(&token);
+	tell_added(&file->tokens, &token);
 	puts(text);
 	OPENSSL_cleanse(text, sizeof(text));
 	return 0;

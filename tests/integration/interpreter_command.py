@@ -43,6 +43,15 @@ def command(ctx, config, *words, stdin=subprocess.DEVNULL, **environment):
     return ended.returncode, ended.stdout
 
 
+def listed(ctx, config):
+    """The words of each line of list, without those of the usual interpreter, which is always there."""
+    status, said = command(ctx, config, "list")
+    lines = [line.split() for line in said.splitlines()]
+    assert status == 0 and len(lines[0]) == 2 and lines[0][0] == "usual", said
+    assert re.fullmatch(r"3\.\d+", lines[0][1]), said
+    return lines[1:]
+
+
 def written(config):
     """What it wrote, as one text."""
     directory = os.path.join(os.path.dirname(config), "conf.d")
@@ -63,8 +72,7 @@ def the_command_adds_and_removes(ctx):
         status, said = command(ctx, config, "add", "--build", program, "--name", "mine")
         equal(status, 0, said)
         assert "mine is Python 3.%d, %s" % (minor, program) in said, said
-        status, said = command(ctx, config, "list")
-        assert status == 0 and said.split() == ["mine", "3.%d," % minor, program], said
+        equal(listed(ctx, config), [["mine", "3.%d," % minor, program]])
         equal(command(ctx, config, "default", "mine")[0], 0)
         with ctx.private("[profile basic]\n" + written(config)) as s, Client.connect(
                 s.socket, "2025-11-25", timeout=ctx.seconds(60)) as other:
@@ -95,7 +103,7 @@ def a_worker_that_is_there_needs_no_compiler(ctx):
             assert "mine is Python %s, %s. " % (version, program) in said, said
             with served(ctx, config) as client:
                 equal(client.run("import sys\nsys.prefix", profile="mine").result["json"], tree)
-            equal(command(ctx, config, "list"), (0, "%-16s %s, %s\n" % ("mine", version, program)))
+            equal(listed(ctx, config), [["mine", version + ",", program]])
             equal(command(ctx, config, "remove", "mine")[0], 0)
             equal(written(config), "")
         status, said = command(ctx, config, "add", program, "--build", "--name", "mine", MCP_WORKER_SOURCES="/none")
