@@ -14,6 +14,9 @@ import aiohttp
 
 from calls import ANSWER_MAX, REVISION, Calls, ServiceError
 
+# A connection that has waited may be closed by the service just when it is used again. These calls change
+# nothing that a second one would not find done, so they are made again on another connection.
+REPEATED = ("check_environment",)
 
 async def bounded(response):
     """The pieces of a body; ServiceError if it is too long."""
@@ -56,21 +59,31 @@ class Service(Calls):
         if token:
             headers["Authorization"] = "Bearer " + token
         message = self.message(method, params, capabilities or {}, meta)
-        try:
-            async with self.session.post(self.url, json=message, headers=headers) as response:
-                if response.status in (401, 403):
-                    raise ServiceError(response.status, "the service refuses these credentials")
-                if response.status == 413:
-                    raise ServiceError(413, "the request is too long for the service")
-                if response.content_type == "text/event-stream":
-                    last = await self._events(response, on_output)
-                else:
-                    last = json.loads(b"".join([p async for p in bounded(response)]) or b"null")
-        except (aiohttp.ClientError, OSError, ValueError) as e:
-            raise ServiceError(502, "the service cannot be reached: %s" % (e or type(e).__name__)
-                               ) from e
-        return self.result_of(last, "HTTP %d" % response.status,
-                              503 if response.status in (429, 503) else 400)
+        asked = params.get("arguments") or {}
+        again = method != "tools/call" or name in REPEATED or (asked.get("close") and "code" not in asked)
+        while True:
+            try:
+                status, last = await self._answer(message, headers, on_output)
+                break
+            except (aiohttp.ClientError, OSError, ValueError) as e:
+                if again and isinstance(e, (aiohttp.ServerDisconnectedError, ConnectionError)):
+                    again = False
+                    continue
+                raise ServiceError(502, "the service cannot be reached: %s" % (
+                    str(e) or type(e).__name__)) from e
+        return self.result_of(last, "HTTP %d" % status, 503 if status in (429, 503) else 400)
+
+    async def _answer(self, message, headers, on_output):
+        """(the HTTP status, the last message) of one request."""
+        async with self.session.post(self.url, json=message, headers=headers) as response:
+            if response.status in (401, 403):
+                raise ServiceError(response.status, "the service refuses these credentials")
+            if response.status == 413:
+                raise ServiceError(413, "the request is too long for the service")
+            if response.content_type == "text/event-stream":
+                return response.status, await self._events(response, on_output)
+            body = b"".join([p async for p in bounded(response)])
+            return response.status, json.loads(body or b"null")
 
     async def _events(self, response, on_output):
         """Reads a stream; returns its last message."""

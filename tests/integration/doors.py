@@ -6,11 +6,15 @@ import asyncio
 import base64
 import concurrent.futures
 import functools
+import itertools
 import json
 import os
+import re
 import signal
 import socket
 import struct
+import tempfile
+import threading
 import zlib
 
 import aiohttp
@@ -271,6 +275,65 @@ def without_tokens_of_the_service_a_token_counts_for_nothing(ctx):
         status, answer = gateway.ask("POST", "/run_code", {"code": "1"}, "anything")
         equal(status, 503, "%r" % (answer,))
         assert "token_file" in answer["message"], answer
+
+
+class ClosingService:
+    """A service each of whose connections answers so many requests, and is closed when the next one comes."""
+
+    def __init__(self, answered):
+        self.answered, self.closed = answered, 0
+        self.directory = tempfile.TemporaryDirectory()
+        self.place = os.path.join(self.directory.name, "http.sock")
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.place)
+        self.listener.listen()
+
+    def __enter__(self):
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *exc):
+        self.listener.close()
+        self.directory.cleanup()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=[connection], daemon=True).start()
+
+    def answer(self, connection):
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {
+            "content": [], "structuredContent": {"tenant": "one"}}}).encode()
+        with connection, connection.makefile("rb") as stream:
+            for n in itertools.count():
+                head = b"".join(iter(stream.readline, b"\r\n"))
+                if not head:
+                    return
+                stream.read(int(re.search(rb"(?i)content-length: (\d+)", head)[1]))
+                if n == self.answered:
+                    self.closed += 1
+                    return
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                   b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+@test(private=True)
+def a_connection_that_the_service_closes_is_no_failure(ctx):
+    """It may close one that waited just when the next request comes. Only what can be said twice is."""
+    with ClosingService(1) as service, gateway_on(service.place, "--tenants", token=None) as gateway:
+        for n in range(4):
+            status, answer = gateway.ask("GET", "/api/status", token="token-%d" % n)
+            equal(status, 200, "%r" % (answer,))
+        assert service.closed == 3, service.closed
+        equal(gateway.ask("POST", "/run_code", {"code": "1"}, "token-3")[0], 502)
+        equal(service.closed, 4)
+    with ClosingService(0) as service, gateway_on(service.place, "--tenants", token=None) as gateway:
+        status, answer = gateway.ask("GET", "/api/status", token="token")
+        equal((status, answer["message"]), (502, "the service cannot be reached: Server disconnected"))
+        equal(service.closed, 2)
 
 
 # ---- Jupyter ----
