@@ -177,7 +177,8 @@ mcp_call_new(const struct request *request, enum mcp_method method, size_t bytes
 					  ? request->envelope.log_level
 					  : (int)conversation->log_level;
 	call->audience.type = &call_audience;
-	call->audience.abilities = request->abilities;
+	call->audience.abilities =
+		request->abilities | (request->envelope.streams ? CLIENT_SHOWS_OUTPUT : 0);
 	call->audience.text_alone = !request->revision->structured;
 	return call;
 }

@@ -164,6 +164,7 @@ enum client_ability {
 	CLIENT_TAKES_TASKS = 8,
 	CLIENT_HAS_TOOLS = 16,		/* it has tools for scripts to call */
 	CLIENT_SHOWS_VIEWS = 32,	/* it shows pages that come with tools */
+	CLIENT_SHOWS_OUTPUT = 64,	/* it asks for all output of this call as it is written */
 };
 
 enum question_kind {

@@ -321,6 +321,23 @@ def a_session_that_is_watched_is_seen_behind_short_calls(ctx):
         equal(call_repl["structuredContent"]["result"]["repr"], "1")
 
 
+@test(private=True)
+def a_notebook_has_no_list_before_each_cell(ctx):
+    """It allows each cell ten minutes, and shows the output; a list takes as long as a short cell."""
+    with ctx.private() as service, ctx.client(path=service.socket) as client:
+        def cell(**meta):
+            before = service.log().count("execution-started")
+            s = client.ask("tools/call", {"name": "run_repl", "_meta": meta, "arguments": {
+                "session": session, "code": "x", "timeout_seconds": 400}})["structuredContent"]
+            equal(s["result"]["repr"], "1")
+            return service.log().count("execution-started") - before
+        session = client.ask("tools/call", {"name": "run_repl", "arguments": {
+            "code": "x = 1"}})["structuredContent"]["session"]
+        equal(cell(), 2)
+        equal(cell(progressToken=1), 2)
+        equal(cell(progressToken=1, **{"mcp-pythond/stream": True}), 1)
+
+
 @test
 def who_waits_behind_a_cell_is_told(ctx):
     """At once, and each ten seconds, if there is a token; in both eras."""

@@ -332,15 +332,17 @@ on_looked(void *arg, const struct outcome *outcome)
 }
 
 /* Is the cell one that others may have to wait for, so that they want to see its session? A list
- * takes longer than a short cell: for that, somebody has to have looked behind the cell before. */
+ * takes longer than a short cell: for that, somebody has to have looked behind the cell before. A
+ * notebook, to which output comes as it is written, allows each of its cells a long time. */
 static bool
 is_to_be_looked_at(const struct tool_run *run)
 {
+	bool is_long = run->limits.wall_ms > LONG_MS &&
+		       !(run->host.client & CLIENT_SHOWS_OUTPUT);
 	bool watched = repl_session_was_watched(run->turn.session);
 
 	return !run->seen && run->arguments.script_len > 0 &&
-	       (run->host.job || ((watched || run->limits.wall_ms > LONG_MS) &&
-						!run->began)) &&
+	       (run->host.job || ((watched || is_long) && !run->began)) &&
 	       !repl_session_is_alone(run->turn.session);
 }
 
