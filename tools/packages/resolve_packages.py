@@ -20,94 +20,114 @@ to be built before resolving can continue. With "build", standard input is a soc
 descriptors: the file for a source, and the files of the built wheels.
 """
 
-import io
+import gc
+import inspect
 import json
 import re
-import subprocess
+import traceback
 import urllib.parse
 
 FILES = "/tmp/packages"
 FOUND = "/tmp/found"
 STOPPED = 9
 
-# Changes to pip. For each name it uses one index, the first that has the name, even if other
-# indexes have newer versions. It reports where its files come from. It never runs a source, which
-# it would do to learn the dependencies: it stops at the first source, if possible before the
-# download. With "fills" it sees the packages of the profile.
-PIP = '''
-import inspect, json, os, sys, urllib.error, urllib.request
-from pip._internal.cli.main import main
-from pip._internal.cli.req_command import RequirementCommand
-from pip._internal.distributions.sdist import SourceDistribution
-from pip._internal.models.search_scope import SearchScope
-from pip._internal.resolution.resolvelib.factory import Factory
-from pip._vendor.packaging.utils import canonicalize_name
 
-asked = json.load(sys.stdin)
-opener = urllib.request.build_opener(urllib.request.ProxyHandler(
-    {"http": asked["proxy"], "https": asked["proxy"]}))
-index_of, wheels = {}, {}
-# Since pip 24.1 a URL in a requirement does not pass through the first of these functions.
-maker = next(name for name in ("_make_base_candidate_from_link", "_make_candidate_from_link")
-             if hasattr(Factory, name))
-make = getattr(Factory, maker)
+def run_pip(asked):
+    """Runs pip with changes, in a process of its own. For each name it uses one index, the first
+    that has the name, even if other indexes have newer versions. It reports where its files come
+    from. It never runs a source, which it would do to learn the dependencies: it stops at the
+    first source, if possible before the download. With "fills" it sees the packages of the
+    profile."""
+    from pip._internal.cli.main import main
+    from pip._internal.cli.req_command import RequirementCommand
+    from pip._internal.distributions.sdist import SourceDistribution
+    from pip._internal.models.search_scope import SearchScope
+    from pip._internal.resolution.resolvelib.factory import Factory
+    from pip._vendor.packaging.utils import canonicalize_name
 
-def end(status, **what):
-    with open(%r, "w") as f:
-        json.dump(what, f)
+    index_of, wheels = {}, {}
+    # Since pip 24.1 a URL in a requirement does not pass through the first of these functions.
+    maker = next(name for name in ("_make_base_candidate_from_link", "_make_candidate_from_link")
+                 if hasattr(Factory, name))
+    make = getattr(Factory, maker)
+    resolver_of = RequirementCommand.make_resolver.__func__
+
+    def end(status, **what):
+        with open(FOUND, "w") as f:
+            json.dump(what, f)
+        sys.stdout.flush()
+        os._exit(status)
+
+    def page_of(url, name):
+        return "%s/%s/" % (url.rstrip("/"), name)
+
+    def has(url, name):
+        try:
+            open_url(page_of(url, name), asked["seconds"]).close()
+        except OSError as e:
+            if getattr(e, "code", None) in (404, 410):
+                return False
+            print("ERROR: the index %s does not say whether it has %s: %s" % (url, name, e))
+            end(1)
+        return True
+
+    def pages(self, project):
+        name = canonicalize_name(project)
+        if name not in index_of:
+            urls = asked["ties"].get(name, asked["indexes"])
+            index_of[name] = next((url for url in urls if len(urls) == 1 or has(url, name)), None)
+        return [page_of(index_of[name], name)] if index_of[name] else []
+
+    def describe(link, name):
+        index = link.comes_from and name and index_of.get(canonicalize_name(name))
+        hashes = getattr(link, "_hashes", None) or {link.hash_name: link.hash}
+        return {"url": link.url_without_fragment, "index": index or None,
+                "hashes": {kind: value for kind, value in hashes.items() if kind}}
+
+    def make_of_wheel(self, link, *arguments, **named):
+        given = inspect.signature(make).bind(self, link, *arguments, **named).arguments
+        name, version = given["name"], given["version"]
+        if link.is_wheel:
+            wheels[link.filename] = describe(link, name)
+            return make(self, link, *arguments, **named)
+        end(STOPPED, name=name, version=version and str(version), **describe(link, name))
+
+    def prepare_nothing(self, *args, **kwargs):
+        end(STOPPED, version=None, **describe(self.req.link, None))
+
+    def make_resolver(cls, *args, **kwargs):
+        return resolver_of(cls, *args, **{**kwargs, "ignore_installed": not asked["fills"]})
+
+    RequirementCommand.make_resolver = classmethod(make_resolver)
+    SearchScope.get_index_urls_locations = pages
+    setattr(Factory, maker, make_of_wheel)
+    SourceDistribution.prepare_distribution_metadata = prepare_nothing
+    end(main(asked["arguments"]), wheels=wheels)
+
+
+def fork_pip(asked):
+    """A process of pip, and the file of its output. It is forked: a new interpreter would have to
+    import again what this one has. It is short, so looking for garbage would cost more than that
+    frees."""
+    output, to = os.pipe()
     sys.stdout.flush()
-    os._exit(status)
-
-def page_of(url, name):
-    return "%%s/%%s/" %% (url.rstrip("/"), name)
-
-def has(url, name):
+    if pid := os.fork():
+        os.close(to)
+        return pid, open(output, encoding="utf-8", errors="replace")
     try:
-        opener.open(page_of(url, name), timeout=asked["seconds"]).close()
-    except urllib.error.HTTPError as e:
-        if e.code in (404, 410):
-            return False
-        print("ERROR: the index %%s does not say whether it has %%s: %%s" %% (url, name, e))
-        end(1)
-    except OSError as e:
-        print("ERROR: the index %%s does not say whether it has %%s: %%s" %% (url, name, e))
-        end(1)
-    return True
-
-def pages(self, project):
-    name = canonicalize_name(project)
-    if name not in index_of:
-        urls = asked["ties"].get(name, asked["indexes"])
-        index_of[name] = next((url for url in urls if len(urls) == 1 or has(url, name)), None)
-    return [page_of(index_of[name], name)] if index_of[name] else []
-
-def describe(link, name):
-    index = link.comes_from and name and index_of.get(canonicalize_name(name))
-    hashes = getattr(link, "_hashes", None) or {link.hash_name: link.hash}
-    return {"url": link.url_without_fragment, "index": index or None,
-            "hashes": {kind: value for kind, value in hashes.items() if kind}}
-
-def make_of_wheel(self, link, *arguments, **named):
-    given = inspect.signature(make).bind(self, link, *arguments, **named).arguments
-    name, version = given["name"], given["version"]
-    if link.is_wheel:
-        wheels[link.filename] = describe(link, name)
-        return make(self, link, *arguments, **named)
-    end(%d, name=name, version=version and str(version), **describe(link, name))
-
-def prepare_nothing(self, *args, **kwargs):
-    end(%d, version=None, **describe(self.req.link, None))
-
-def make_resolver(cls, *args, **kwargs):
-    return resolver_of(cls, *args, **{**kwargs, "ignore_installed": not asked["fills"]})
-
-resolver_of = RequirementCommand.make_resolver.__func__
-RequirementCommand.make_resolver = classmethod(make_resolver)
-SearchScope.get_index_urls_locations = pages
-setattr(Factory, maker, make_of_wheel)
-SourceDistribution.prepare_distribution_metadata = prepare_nothing
-end(main(asked["arguments"]), wheels=wheels)
-''' % (FOUND, STOPPED, STOPPED)
+        gc.disable()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for fd, standard in ((nothing, 0), (to, 1), (to, 2)):
+            os.dup2(fd, standard)
+        os.closerange(3, 65536)
+        sys.stdin = open(0, closefd=False)
+        sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="replace", closefd=False)
+        run_pip(asked)
+    except BaseException:
+        traceback.print_exc()
+        sys.stdout.flush()
+    finally:
+        os._exit(1)
 
 
 class Resolver:
@@ -133,19 +153,16 @@ class Resolver:
             "--no-cache-dir", "--proxy", PROXY, "--timeout", str(self.seconds), "--retries", "1",
             "download", "--progress-bar", "off", *kinds, "--index-url", self.indexes[0],
             "--dest", FILES, "--", *map(one_line, self.requirements)]
-        asked = {"arguments": arguments, "indexes": self.indexes, "ties": self.ties,
-                 "seconds": self.seconds, "proxy": PROXY, "fills": self.fills}
         errors = ""
-        with subprocess.Popen([sys.executable, "-c", PIP], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as pip:
-            pip.stdin.write(json.dumps(asked).encode())
-            pip.stdin.close()
-            for line in io.TextIOWrapper(pip.stdout, "utf-8", "replace"):
+        pid, output = fork_pip({"arguments": arguments, "indexes": self.indexes, "ties": self.ties,
+                                "seconds": self.seconds, "fills": self.fills})
+        with output:
+            for line in output:
                 if line.startswith("ERROR: "):
                     errors += line
                 else:
                     print(line, end="", flush=True)
-        status = pip.returncode
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status not in (0, STOPPED):
             if "from versions: none" in errors:
                 self.find_unreachable()
