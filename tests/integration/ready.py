@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -180,13 +181,33 @@ PACKAGES = {
 }
 
 
+kept = {}	# directories with a store that has one set, by the packages
+
+
+def made_before(ctx, packages):
+    """The directory with a store in which these packages were installed by one call, and nothing else."""
+    if packages not in kept:
+        kept[packages] = tempfile.TemporaryDirectory(prefix="packages-")
+        os.chmod(kept[packages].name, 0o755)
+        with new_store() as store, ctx.private(store_config(index.url, store)) as service:
+            with ctx.client(path=service.socket) as client:
+                equal(install(client, *packages)["status"], "ok")
+            service.stop()
+            subprocess.run(["cp", "-a", store, kept[packages].name], check=True)
+    return kept[packages].name
+
+
 @contextlib.contextmanager
-def place(ctx, more="", site=None):
-    """A service with an empty store, and a client of it. site: a directory in place of SITE."""
+def place(ctx, more="", site=None, has=None):
+    """A service with an empty store, and a client of it. site: a directory in place of SITE. has: packages
+    that its client has installed before; most of these tests are not about that, and it takes long."""
     wrap = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % SITE, site] if site else ()
-    with new_store() as store, Directory() as directory, Supervisor(
-            ctx.options.build, store_config(index.url, store, OPEN + more) +
-            directory.config(), wrap=wrap) as service:
+    before = made_before(ctx, tuple(has.split())) if has else None
+    with new_store() as store, Directory() as directory, contextlib.ExitStack() as stack:
+        if before:
+            subprocess.run(["cp", "-a", before + "/store", store], check=True)
+        service = stack.enter_context(Supervisor(
+            ctx.options.build, store_config(index.url, store, OPEN + more) + directory.config(), wrap=wrap))
         service.wait_ready()
         service.directory, service.store = directory, store
         with ctx.client(path=service.socket) as client:
@@ -259,7 +280,7 @@ def what_was_done_before_is_not_seen(ctx):
     script = ("import os, sys, random, slow\nprint(sorted(os.listdir('/workspace')), sys.argv, "
               "'slow' in sys.modules, os.getcwd(), sorted(k for k in os.environ if 'BLAS' in k), "
               "'other' in sys.modules, os.times().elapsed > 0)\nimport other")
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow other") as (service, client):
         first = run(client, script, "slow", "other", args=["a"])
         until_ready(ctx, service)
         second = run(client, script, "slow", "other", args=["a"])
@@ -350,7 +371,7 @@ def a_call_that_waits_ends_one_that_is_being_made(ctx):
 @test(private=True)
 def a_burst_of_calls(ctx):
     """The first takes it; what waits for nothing runs beside it, and the next is made."""
-    with place(ctx, STAY) as (service, client), contextlib.ExitStack() as stack:
+    with place(ctx, STAY, has="slow") as (service, client), contextlib.ExitStack() as stack:
         run(client, "import slow", "slow")
         until_ready(ctx, service)
         clients = [stack.enter_context(ctx.client(path=service.socket)) for _ in range(4)]
@@ -382,7 +403,7 @@ def a_change_of_the_hosts_packages(ctx):
             os.rename(site + "/new", site + "/here.py")
         os.chmod(site, 0o755)
         write(1)
-        with place(ctx, STAY, site=site) as (service, client):
+        with place(ctx, STAY, site=site, has="slow") as (service, client):
             equal(run(client, script, "slow").stdout, "1\n")
             until_ready(ctx, service)
             made, = (n for _, n in recipes(ctx, service).values())
@@ -415,7 +436,8 @@ def what_is_as_in_a_cold_run(ctx):
 
 @test(private=True)
 def a_zygote_of_each_tenant(ctx):
-    with place(ctx, "[profile basic]\nzygote_per_tenant = yes\n[pool]\nlearn = yaml\n") as (service, client):
+    with place(ctx, "[profile basic]\nzygote_per_tenant = yes\n[pool]\nlearn = yaml\n",
+               has="slow") as (service, client):
         run(client, "import yaml, slow", "slow")
         until_ready(ctx, service)
         o = run(client, "import yaml, slow\nprint(yaml.__file__)", "slow")
@@ -515,7 +537,7 @@ def a_thread_that_is_just_ending_is_not_left(ctx):
 @test(private=True)
 def what_cannot_be_measured_now_is_measured_later(ctx):
     """The helper that counts processes does not answer when the import is done."""
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow") as (service, client):
         helper, = (pid for pid, _ in descendants(service.pid) if comm(pid) == "mcp-usage")
         run(client, "import slow", "slow")
         os.kill(helper, signal.SIGSTOP)
@@ -534,7 +556,7 @@ def one_that_computes_while_it_waits(ctx):
 @test(private=True)
 def another_tenant_gets_none(ctx):
     script = "import slow\nprint(slow.BORN)"
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow") as (service, client):
         run(client, script, "slow")
         until_ready(ctx, service)
         with ctx.client(path=service.socket, uid=SOMEBODY) as other:
@@ -563,7 +585,7 @@ def only_a_call_of_the_same_kind(ctx):
 
 @test(private=True)
 def what_a_call_may_not_import(ctx):
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow other") as (service, client):
         run(client, "import slow, other", "slow", "other")
         until_ready(ctx, service)
         allowed = {"allowed_imports": ["other", "sys"]}
@@ -613,7 +635,7 @@ def packages_that_an_import_finds(ctx):
 def the_set_that_an_import_finds_is_the_same(ctx):
     """The one that the tenant has used last, though another one is ready."""
     script = "import slow\nprint(slow.BORN > 0)"
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow") as (service, client):
         run(client, "pass", "slow")
         run(client, script)
         until_ready(ctx, service)
@@ -646,7 +668,7 @@ def a_name_of_the_set_and_of_the_host(ctx):
 
 @test(private=True)
 def a_file_of_the_call_comes_first(ctx):
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow") as (service, client):
         run(client, "import slow\nprint(slow.__file__)", "slow")
         until_ready(ctx, service)
         o = run(client, "import slow\nprint(slow.__file__)", "slow",
@@ -671,7 +693,7 @@ def a_package_with_the_name_of_the_hosts(ctx):
 @test(private=True)
 def a_kill_while_it_waits_costs_nothing(ctx):
     script = "import slow\nprint(slow.BORN)"
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow") as (service, client):
         run(client, script, "slow")
         until_ready(ctx, service)
         for pid in scripts(service):
@@ -685,7 +707,7 @@ def a_kill_while_it_waits_costs_nothing(ctx):
 
 @test(private=True)
 def how_many_and_how_long(ctx):
-    with place(ctx, "[pool]\ntenant_ready_max = 1\nidle_seconds = 2\n") as (service, client):
+    with place(ctx, "[pool]\ntenant_ready_max = 1\nidle_seconds = 2\n", has="slow other") as (service, client):
         run(client, "import slow", "slow", "other")
         until_ready(ctx, service)
         run(client, "import other", "slow", "other")
@@ -698,7 +720,7 @@ def how_many_and_how_long(ctx):
 @test(private=True)
 def none_where_none_may_be(ctx):
     for more in "[pool]\ntenant_ready_max = 0\n", "[pool]\nready_max = 0\n":
-        with place(ctx, more) as (service, client):
+        with place(ctx, more, has="slow") as (service, client):
             for _ in range(2):
                 assert not is_ready(run(client, "import slow", "slow"))
             equal(ready(ctx, service)["workers"], 0)
@@ -707,7 +729,7 @@ def none_where_none_may_be(ctx):
 @test(private=True)
 def a_reload_and_a_suspended_tenant(ctx):
     script = "import slow"
-    with place(ctx, STAY) as (service, client):
+    with place(ctx, STAY, has="slow") as (service, client):
         run(client, script, "slow")
         until_ready(ctx, service)
         os.kill(service.pid, signal.SIGHUP)
@@ -726,7 +748,7 @@ def names_that_a_script_makes_up(ctx):
     lie = ("import other, sys\nframe = sys._getframe()\nwhile frame.f_back:\n    frame = frame.f_back\n"
            "assert 'imported_modules' in frame.f_globals\n"
            "frame.f_globals['imported_modules'] = lambda: %r\nprint(1)")
-    with place(ctx) as (service, client):
+    with place(ctx, has="other") as (service, client):
         for names in ([b"other", b"a b"], [b"x" * 101], [b"../other"], [b"other\n"], [b""], [b"3"],
                       [b"\xff"], [1], [b"o%d" % n for n in range(1000)], [b"\0"], []):
             o = client.run(lie % names, dependencies=["other"])
@@ -756,7 +778,8 @@ def a_failure_to_note_imports_is_reported(ctx):
 @test(private=True)
 def what_waits_comes_first(ctx):
     """A call for which there is no room ends a ready worker."""
-    with place(ctx, "[pool]\nwarm = 2\nworkers_max = 3\nwarm_max = 2\ntenant_running_max = 3\n") as (service, client):
+    with place(ctx, "[pool]\nwarm = 2\nworkers_max = 3\nwarm_max = 2\ntenant_running_max = 3\n",
+               has="other") as (service, client):
         run(client, "import other", "other")
         until_ready(ctx, service)
         with contextlib.ExitStack() as stack:
@@ -783,7 +806,7 @@ def its_processor_time_is_the_tenants(ctx):
 
 @test(private=True)
 def a_tenant_without_processor_time_has_none(ctx):
-    with place(ctx, STAY + "[quota]\ncpu_seconds_per_hour = 8\n") as (service, client):
+    with place(ctx, STAY + "[quota]\ncpu_seconds_per_hour = 8\n", has="slow") as (service, client):
         run(client, "import slow", "slow")
         until_ready(ctx, service)
         client.run("while True: pass", cpu_seconds=8, timeout_seconds=300)
@@ -796,7 +819,7 @@ def a_tenant_without_processor_time_has_none(ctx):
 
 @test(private=True)
 def what_operators_see(ctx):
-    with place(ctx) as (service, client):
+    with place(ctx, has="other") as (service, client):
         for n in range(2):
             run(client, "import other", "other")
             until_ready(ctx, service)
@@ -832,7 +855,7 @@ def begin(client, code, *packages, **arguments):
 def a_session_begins_with_its_imports(ctx):
     """Its first cell says it, and the state is its own."""
     code = "import sys\nfound = 'slow' in sys.modules\nimport slow\n[found, slow.__file__, slow.WHEN]"
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow") as (service, client):
         cold, first = begin(client, code, "slow")
         until_ready(ctx, service)
         before = time.time()
@@ -855,7 +878,7 @@ def a_session_begins_with_its_imports(ctx):
 @test(private=True)
 def a_session_that_is_undone(ctx):
     """Its state before the first cell, checkpoints and branches have the modules as well."""
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow other") as (service, client):
         begin(client, "import slow, other", "slow", "other")[0].well(close=True)
         until_ready(ctx, service)
         before = time.time()
@@ -877,7 +900,7 @@ def a_session_that_is_undone(ctx):
 @test(private=True)
 def a_session_of_another_kind(ctx):
     code = "import slow, other"
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow other") as (service, client):
         begin(client, code, "slow", "other")
         until_ready(ctx, service)
         for arguments in {"memory_mb": 256}, {"snapshot": False}:
@@ -894,7 +917,7 @@ def a_session_of_another_kind(ctx):
 
 @test(private=True)
 def a_session_without_copies(ctx):
-    with place(ctx) as (service, client):
+    with place(ctx, has="slow") as (service, client):
         begin(client, "import slow", "slow", snapshot=False)
         until_ready(ctx, service)
         session, o = begin(client, "import slow\nx = 1", "slow", snapshot=False)
@@ -934,7 +957,7 @@ def a_session_with_what_a_module_must_not_do(ctx):
 @test(private=True)
 def a_session_that_waits_in_vain(ctx):
     """Who ends its process while it waits, and who removes its set."""
-    with place(ctx, STAY) as (service, client):
+    with place(ctx, STAY, has="slow") as (service, client):
         for n in range(2):
             session, o = begin(client, "import slow", "slow")
             equal((is_ready(o), session.well(close=True).state), (False, "closed"))
