@@ -26,7 +26,7 @@ import urllib.parse
 from admin import Admin
 from audit_log import Log
 from console_suite import PAGES, Browser, Directory, console_of, served
-from harness import SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, equal, main, test
 from waits import until, until_equal
 
 HOSTILE = "print('<script>alert(1)</script>')	# \"'><img src=x onerror=alert(2)> {{ 7*7 }} \u202e\n" \
@@ -649,4 +649,4 @@ def a_user_sees_nothing_of_another(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main(__doc__, modules=FEW_MODULES)
