@@ -583,10 +583,16 @@ def write_refusal(name, why):
 
 
 def hide_loaded(before):
-    """Hides the modules that were loaded since then. before: names."""
+    """Hides the modules that were loaded since then. before: names. Those that no loader has executed
+    were put there by their package, as pyexpat.model, and come with it."""
     for loaded in [loaded for loaded, module in sys.modules.items()
                    if loaded not in before and module is not None]:
         hide(loaded)
+        if loaded not in Learned.needs:
+            owner = loaded.rpartition(".")[0]
+            while owner and owner not in Learned.needs:
+                owner = owner.rpartition(".")[0]
+            Learned.needs.setdefault(owner, set()).add(loaded)
     Learned.loads.clear()  # the next import may hide other modules
 
 

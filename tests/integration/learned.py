@@ -58,6 +58,9 @@ try:
 except ImportError:
     pass
 """,
+    # As pyexpat, which its import brings.
+    "puts.py": SLOW + BORN + "import sys, types, xml.etree.ElementTree\nown = sys.modules['puts.own'] = types.ModuleType('puts.own')\n"
+               "deep = sys.modules['puts.own.deep'] = own.deep = types.ModuleType('puts.own.deep')\n",
     "needs_slow.py": "import slow\nBORN = slow.BORN\n",
     "threads.py": SLOW + "import threading\nthreading.Thread(target=int).start()\n",
     # Its thread has ended before anybody can look.
@@ -559,6 +562,18 @@ def what_a_learned_module_needs_comes_alone(ctx):
         until_learned(client, "early")
         until("workers of it", lambda: is_learned(client, "early"))
         equal([output(client, look % name) for name in names], first)
+
+
+@test(private=True)
+def what_a_module_puts_there_itself_comes_with_it(ctx):
+    """Modules that no loader has executed, also those of a module that another one has brought."""
+    look = "import puts, os\nprint(puts.own.deep.__name__, puts.own is __import__('sys').modules['puts.own'], puts.BORN == (os.getpid(), os.getppid()))\n"
+    with learning(ctx, learn="puts") as (service, client):
+        equal(output(client, look), "puts.own.deep True True")
+        until_learned(client, "puts")
+        until("a worker of it", lambda: output(client, look) == "puts.own.deep True False")
+        equal(output(client, "import puts, pyexpat, xml.parsers.expat, plistlib\nprint(pyexpat.model is xml.parsers.expat.model)"), "True")
+        equal(output(client, "import pyexpat\nprint(pyexpat.errors.__name__)\nif 0:\n    import puts\n"), "pyexpat.errors")
 
 
 @test(private=True)
