@@ -55,6 +55,7 @@ SCRATCH = re.compile(r"\.|tmp[a-z0-9_]{8}(?![a-z0-9])|(?:pymp|matplotlib|joblib|
 LOOKED_MOST = 500  # entries of folders
 NAMES_MOST = 8  # of files
 QUOTED = re.compile(r"'([^']+)'")
+NOT_FOUND = re.compile(r"(?:Column|Columns) not found: ([^']+)")  # of a group of pandas
 NATIVE_INPUT = input
 NO_INPUT = "no user answers input() here: write the value into the code%s"
 IN_SCRIPT, IN_CELL = ", or give it in the argument stdin", ", or use run_script, which has an argument stdin"
@@ -73,6 +74,14 @@ LABELS_MOST, LABELS_READ, LABELS_BYTES = 20, 2000, 600  # of a table
 OPENED = re.compile(r"^# /// script\r?$", re.M)
 METADATA = "# /// script"  # what a text has that may have such a line
 BLOCK = re.compile(r"# /// script\r?\n(?:#(?: .*)?\n)*# ///\r?(?:\n|$)")
+
+
+# How files begin that are no text in UTF-8.
+CONTENTS = ((b"\x1f\x8b", "the file is compressed by gzip: gzip.open(), or compression='gzip'"),
+            (b"PK\3\4", "the file is a ZIP archive, as an .xlsx or .docx is: zipfile, or pandas.read_excel()"),
+            (b"%PDF-", "the file is a PDF"), (b"\x89PNG", "the file is a picture"),
+            (b"\xff\xfe", "the text is UTF-16: give encoding='utf-16'"),
+            (b"\xfe\xff", "the text is UTF-16: give encoding='utf-16'"))
 
 
 class Told:
@@ -221,6 +230,8 @@ def table_labels(tb):
             continue
         for name in "self", "obj", "left":
             one = frame.f_locals.get(name)
+            if name == "self" and str(type(one).__module__).startswith("pandas.core.groupby"):
+                one = vars(one).get("obj")  # it may be half made
             if isinstance(one, pandas.Index) or found is None and isinstance(one, pandas.DataFrame):
                 found = one
     return found if found is None or isinstance(found, pandas.Index) else found.columns
@@ -237,7 +248,8 @@ def lacks_label(one, error, has_stdin):
         return None
     there = list(labels[:LABELS_READ])
     near = []
-    for word in QUOTED.findall(str(one)[:MESSAGE_MOST])[:3]:
+    message = str(one)[:MESSAGE_MOST]
+    for word in (NOT_FOUND.findall(message) or QUOTED.findall(message))[:3]:
         plain = {str(label).strip().lower(): label for label in reversed(there)}
         near += [plain[name] for name in difflib.get_close_matches(word.strip().lower(), plain, 1)]
     text = ", ".join(map(repr, there[:LABELS_MOST]))[:LABELS_BYTES]
@@ -293,6 +305,27 @@ def lacks_output(one, error, has_stdin):
         said = (said if type(said) is str else said.decode("utf-8", "replace")).strip()
         if said:
             return "its output:\n%s%s" % ("..." * (len(said) > SAID_MOST), said[-SAID_MOST:])
+
+
+def lacks_encoding(one, error, has_stdin):
+    """What bytes are that are not the text for which they were taken."""
+    if type(one) is not UnicodeDecodeError:
+        return None
+    data, encoding = one.object, one.encoding.lower().replace("-", "")
+    if encoding not in ("utf8", "ascii"):
+        return None
+    for begin, said in CONTENTS:
+        if data.startswith(begin):
+            return said
+    if encoding == "ascii" and "\ufffd" not in data[one.start:one.start + 4].decode("utf-8", "replace")[:1]:
+        return "the text is not ASCII, but may be UTF-8: give encoding='utf-8'"
+    around = data[max(one.start - 20, 0):one.start + 20]
+    try:
+        found, text = "cp1252", around.decode("cp1252")
+    except UnicodeDecodeError:
+        found, text = "latin-1", around.decode("latin-1")
+    return ("the text is not %s; with encoding='%s' it has %r here, and errors='replace' reads on"
+            % (one.encoding.upper(), found, text))
 
 
 def lacks_font(one, error, has_stdin):
@@ -407,7 +440,7 @@ def like_module(name):
     return "did you mean %s%s?" % (package and package + ".", near[0]) if near else None
 
 
-FINDERS = (lacks_user, lacks_notebook, lacks_label, lacks_mark, lacks_program, lacks_folder, lacks_file,
+FINDERS = (lacks_user, lacks_notebook, lacks_label, lacks_encoding, lacks_mark, lacks_program, lacks_folder, lacks_file,
            lacks_display, lacks_font, lacks_module, lacks_output, lacks_names, lacks_version)
 
 
