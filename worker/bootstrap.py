@@ -534,7 +534,8 @@ def tell(caught, value, value_max):
     if caught is None:
         if value is not None:
             result[:4] = show(value, value_max)
-            show_result(value)
+            if show_result(value):
+                result[:4] = [None] * 4
     elif isinstance(caught, SystemExit):
         status = exit_code(caught)
     else:

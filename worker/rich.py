@@ -36,6 +36,7 @@ PICTURES = (OTHER, PNG, JPEG)
 WORKSPACE = "/workspace"
 ROOM_MIN = 16 << 10  # the least room for a smaller picture and a sentence about it
 SCALINGS_MAX = 8
+WARNINGS_MOST = 3  # of those of a figure that begin alike
 OTHER_SIGNATURES = (b"GIF8", b"RIFF", b"II*\0", b"MM\0*")
 SIGNATURE = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
 ORDINARY = frozenset((int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set,
@@ -150,13 +151,18 @@ def take_bundle(forms, got, notes):
 
 
 def picture_of(figure):
-    """Draws a figure. What it warns of is told in each cell, and without a place, which is here."""
+    """Draws a figure. What it warns of is told in each cell, and without a place, which is here; of
+    warnings that begin alike, such as one for each glyph that a font lacks, the first ones."""
     out = io.BytesIO()
     globals().pop("__warningregistry__", None)
     with warnings.catch_warnings(record=True) as found:
         figure.savefig(out, format="png")
+    alike = {}
     for text in dict.fromkeys("%s: %s\n" % (one.category.__name__, one.message) for one in found):
-        to_stderr(text)
+        alike.setdefault(tuple(text.split(None, 2)[:2]), []).append(text)
+    for texts in alike.values():
+        left = len(texts) - WARNINGS_MOST
+        to_stderr("".join(texts[:WARNINGS_MOST]) + ("(%d more like these)\n" % left if left > 0 else ""))
     return out.getvalue()
 
 
@@ -451,13 +457,13 @@ def displays_itself(value, notes):
 
 def show_object(value, is_result):
     """Displays an object. is_result: its repr is reported as the value, so it is not displayed
-    too."""
+    too. True: the object has displayed itself, and has no further form, as in IPython."""
     notes = []
     if from_module(value, "matplotlib.figure", "Figure"):
         show_figure(value)
         return
     if displays_itself(value, notes):
-        return
+        return True
     forms = forms_of(value, notes)
     if is_result:
         forms.pop(PLAIN, None)
@@ -473,9 +479,13 @@ def show_object(value, is_result):
 
 
 def show_figure(figure):
-    """Displays a figure, unless it looks the same as when it was last displayed."""
+    """Displays a figure, unless it looks the same as when it was last displayed. It is drawn again only
+    if something of it has changed: plt.show() and the end of a cell display all open figures."""
     try:
+        if id(figure) in Shown.figures and not figure.stale:
+            return
         picture = picture_of(figure)
+        figure.stale = False  # savefig() leaves it stale
     except BaseException as e:
         put({PLAIN: about_notes(figure, ["showing it raised %s" % type(e).__name__])})
         return
@@ -507,12 +517,12 @@ display.__module__ = "builtins"
 
 
 def show_result(value):
-    """Displays the value of the last expression, if it is more than text."""
+    """Displays the value of the last expression, if it is more than text. True: it has displayed
+    itself."""
     try:
-        if type(value) not in ORDINARY:
-            show_object(value, True)
+        return type(value) not in ORDINARY and show_object(value, True)
     except BaseException:
-        pass
+        return False
 
 
 def show_open_figures():

@@ -1044,6 +1044,7 @@ def objects_display_themselves(ctx):
             o = s.call(code, **SOON)
             equal([d["mime_type"] for d in o.structured["displays"]], ["text/markdown"], repr(o))
             assert want in o.text, o.text
+            equal("object at" in o.text, code == "E()", o.text)
 
 
 @test

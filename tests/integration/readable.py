@@ -130,6 +130,7 @@ def a_missing_column_is_named(ctx):
             raise Skip("pandas is not installed", missing=True)
         s = cell_of(client, table, timeout_seconds=120)[0]["session"]
         for code, near in (("df['name']", "'Name'"), ("df[['x', 'Unit Price']]", "'unit price'"), ("df.groupby('nam').sum()", "'Name'"),
+                           ("df.groupby('Name')['unit prce'].sum()", "'unit price'"), ("df.groupby('Name')[['unit prce']]", "'unit price'"),
                            ("df.merge(df, on='Nme')", "'Name'"), ("df.sort_values('unit_price')", "'unit price'"),
                            ("df.loc[0, 'UNIT PRICE']", "'unit price'"), ("df.drop(columns='zzz')", None)):
             text = cell_of(client, code, session=s)[1]
@@ -731,6 +732,36 @@ def equal_lines_are_folded(ctx):
         # What is equal leaves room for what is not.
         text = client.run("for i in range(20000): print('the same line again and again')\nprint('last')").text
         assert "19999 more times)\nlast\n" in text and not re.search(REST, text), text[-300:]
+
+
+@test
+def warnings_that_begin_alike_are_folded(ctx):
+    """Those of one place that begin alike, as for each glyph that a font lacks; the structured form has all."""
+    code = "import warnings\nfor i in range(%d): warnings.warn('Glyph %%d is missing' %% i)\nwarnings.warn('Other')\n"
+    with ctx.client() as client:
+        o = client.run(code % 30)
+        equal(o.stderr.count("Glyph"), 60)	# in the message, and in the line of code
+        assert "UserWarning: Glyph 0 is missing\n" in o.text and "Glyph 1 " not in o.text and "Other\n" in o.text, o.text
+        assert "\n... (29 more warnings like this)\nscript.py:3: " in o.text, o.text
+        equal(client.run(code % 3).text.count("Glyph"), 6)	# few
+        # What a program writes itself is no warning of Python.
+        equal(client.run("for i in range(9): print('Warning: disk %d is full' % i)").text.count("disk"), 9)
+
+
+@test
+def bytes_that_are_no_utf8_are_named(ctx):
+    with ctx.client() as client:
+        for data, more, want in (
+                ("'M\xfcller;\xe9'.encode('latin-1')", "", "with encoding='cp1252' it has 'M\xfcller;\xe9' here"),
+                ("b'a\\x81\\xe9'", "", "with encoding='latin-1' it has"),
+                ("'a\xfcb'.encode()", ", encoding='ascii'", "may be UTF-8: give encoding='utf-8'"),
+                ("'a,b'.encode('utf-16')", "", "give encoding='utf-16'"),
+                ("__import__('gzip').compress(b'x')", "", "gzip.open()")):
+            o = client.run("open('a.csv', 'wb').write(%s)\nopen('a.csv'%s).read()" % (data, more))
+            equal(o.error["type"], "UnicodeDecodeError", repr(o))
+            assert want in o.text, (data, o.text)
+        o = client.run("b'\\xff'.decode('utf-7')")
+        assert "encoding=" not in o.text, o.text
 
 
 @test

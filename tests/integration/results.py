@@ -949,6 +949,22 @@ def warnings_of_figures_name_no_worker(ctx):
 
 
 @test
+def a_figure_is_drawn_once(ctx):
+    """plt.show() and the end of a cell display all open figures: those that have not changed are not drawn again."""
+    code = ("import matplotlib.pyplot as plt\nfrom matplotlib.figure import Figure\nimport warnings\ndrawn, savefig = [], Figure.savefig\n"
+            "def save(self, *a, **k):\n    drawn.append(self.number)\n    savefig(self, *a, **k)\n"
+            "    for i in range(9): warnings.warn('Glyph %d' % i)\nFigure.savefig = save\n"
+            "for i in range(4): plt.figure(); plt.plot([i, 1]); plt.show()\nplt.figure(2); plt.title('changed'); plt.show()\nprint(drawn)")
+    with ctx.client() as client, cells(client) as cell:
+        first = client.run(code, ctx.seconds(60), timeout_seconds=60)
+        if first.status != "ok":
+            raise Skip("matplotlib is not installed", missing=True)
+        for o in first, cell(code, timeout_seconds=60):
+            equal((o.stdout, len(o.structured["displays"])), ("[1, 2, 3, 4, 2]\n", 5), repr(o))
+            equal((o.stderr.count("Glyph"), o.stderr.count("(6 more like these)")), (15, 5), o.stderr)
+
+
+@test
 def what_was_sent_is_no_link(ctx):
     """Unless it was changed; also within the tick of the clock in which it was written. Programs have it in the list."""
     def left(o):

@@ -13,6 +13,7 @@
 #define TOKEN_BYTES 4			/* of a model's token, about */
 #define TRACEBACK "Traceback (most recent call last):"
 #define FRAME "  File \""		/* how the frame of a traceback begins */
+#define WARNINGS_MIN 3			/* that are told as a number */
 #define PIECE 16000			/* bytes that a reader is advised to read at once */
 
 size_t
@@ -299,8 +300,37 @@ equal_lines(const struct line *line, const char *end)
 	return n;
 }
 
-/* Writes equal lines that follow each other once, with their number, where that is shorter. Returns
- * a copy, malloc'd, and *len_r; or NULL: there are none. */
+/* The bytes of warnings of Python that follow the one in this line, from the same place, and begin
+ * like it, as one for each glyph that a font lacks does: "a.py:3: UserWarning: Glyph". Each may have
+ * its line of code. 0: there are few. Otherwise the line's end becomes that of the first one, and
+ * *n_r is set. */
+static size_t
+alike_warnings(struct line *line, const char *end, size_t *n_r)
+{
+	const char *word = memmem(line->at, (size_t)(line->end - line->at), "Warning: ", 9), *at;
+	struct line code = line_at(line->end, end), next;
+	size_t n = 0, begin, code_len = line_starts(&code, "  ") ? (size_t)(code.end - code.at) : 0;
+
+	if (!word || word == line->at || word[-1] == ' ' ||
+	    !(word = memchr(word + 9, ' ', (size_t)(line->end - word - 9))))
+		return 0;
+	begin = (size_t)(word - line->at);
+	for (at = line->end + code_len;; at = next.end + code_len, n++) {
+		next = line_at(at, end);
+		if ((size_t)(next.end - at) < begin || memcmp(at, line->at, begin) != 0 ||
+		    (size_t)(end - next.end) < code_len ||
+		    memcmp(next.end, code.at, code_len) != 0)
+			break;
+	}
+	if (n < WARNINGS_MIN)
+		return 0;
+	line->end += code_len;
+	*n_r = n;
+	return (size_t)(at - line->end);
+}
+
+/* Writes equal lines that follow each other once, and so warnings that begin alike, with their
+ * number, where that is shorter. Returns a copy, malloc'd, and *len_r; or NULL: there are none. */
 static char *
 with_folded_lines(const char *text, size_t len, size_t *len_r)
 {
@@ -312,8 +342,10 @@ with_folded_lines(const char *text, size_t len, size_t *len_r)
 	for (const char *at = text; at < end; at = line.end) {
 		line = line_at(at, end);
 		size_t n = equal_lines(&line, end), bytes = n * (size_t)(line.end - at);
-		size_t said_len = (size_t)snprintf(said, sizeof(said),
-						   "... (the line above %zu more times)\n", n);
+		bool alike = n == 0 && (bytes = alike_warnings(&line, end, &n)) > 0;
+		size_t said_len = (size_t)snprintf(said, sizeof(said), alike
+			? "... (%zu more warnings like this)\n"
+			: "... (the line above %zu more times)\n", n);
 
 		if (bytes <= said_len)
 			continue;
