@@ -254,8 +254,11 @@ revision_write_error(const struct revision *revision, struct jsonout *out,
 	data = data_of(failure);
 	if (failure->kind == FAIL_NO_RESOURCE) {
 		code = revision->modern ? JSONRPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND;
-		text = "there is no such resource: it never was, its time is over, or it was in "
-		       "memory when the service was restarted";
+		text = strchr(failure->text, ':') && strncmp(failure->text, "file:", 5) != 0
+			? "there is no such resource: it never was, its time is over, or it was in "
+			  "memory when the service was restarted"
+			: "a path is no uri of a resource: files have uris in the answers of calls, and "
+			  "what a session has in /workspace is read by its cells";
 	} else {
 		code = revision->modern ? MCP_CLIENT_LACKS : JSONRPC_INTERNAL_ERROR;
 		text = client_lacks;

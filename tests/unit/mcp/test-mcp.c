@@ -61,6 +61,8 @@ static const struct a_case cases[] = {
 	{ "resources, empty, modern", NULL, "resources/list", "$", 0, { "\"resources\":[]", "\"ttlMs\":0", "\"cacheScope\":\"private\"" }, { "nextCursor" } },
 	{ "resources, a cursor that was made up", "2025-06-18", "resources/list", "\"cursor\":\"!\"", -32602, { 0 }, { 0 } },
 	{ "templates", NULL, "resources/templates/list", "$", 0, { "\"uriTemplate\":\"mcp-python://{execution}#{name}{?bytes}\"", "{+path}", "ttlMs" }, { 0 } },
+	{ "a path, legacy", "2025-11-25", "resources/read", "\"uri\":\"/workspace/a\"", -32002, { "a path is no uri" }, { 0 } },
+	{ "a path as a uri", "2025-11-25", "resources/read", "\"uri\":\"file:///a\"", -32002, { "a path is no uri" }, { 0 } },
 	{ "no resource, legacy", "2025-11-25", "resources/read", "\"uri\":\"a:b\"", -32002, { "\"data\":{\"uri\":\"a:b\"}" }, { 0 } },
 	{ "no resource, modern", NULL, "resources/read", "$,\"uri\":\"a:b\"", -32602, { "\"data\":{\"uri\":\"a:b\"}" }, { 0 } },
 	{ "read without uri", NULL, "resources/read", "$", -32602, { 0 }, { 0 } },
