@@ -607,6 +607,7 @@ def variables_are_told_without_a_cell(ctx):
         s.well("globals().update(('v%03d' % i, i) for i in range(600))")
         o = s.call(inspect=True)
         equal((len(o.result["json"]), o.structured["truncated"]["result"]), (500, True))
+        equal(s.call("", inspect=True).status, "ok", "no code")
         s.well("Shaped.__repr__ = lambda self: [None for _ in iter(int, 1)]")
         o = s.call(inspect=True, timeout_seconds=1)
         equal((o.status, o.state, s.value("n")), ("timeout", "rolled_back", "7"), repr(o))

@@ -350,8 +350,8 @@ check_together(const struct run_script_arguments *arguments, struct why *why_r)
 	if (field && !arguments->session)
 		return why_say(why_r, -EINVAL, field, "%s needs a session", field);
 	if (arguments->inspect &&
-	    (arguments->script || arguments->checkpoint || arguments->restore ||
-	     arguments->branch || arguments->reset || arguments->close ||
+	    ((arguments->script && *arguments->script) || arguments->checkpoint ||
+	     arguments->restore || arguments->branch || arguments->reset || arguments->close ||
 	     arguments->dependencies || arguments->files.n > 0 || arguments->volume))
 		return why_say(why_r, -EINVAL, "inspect", "inspect only looks: it goes with session "
 			       "and limits alone");
