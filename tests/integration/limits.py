@@ -69,7 +69,7 @@ def timeout_in_atexit(ctx):
 
 @test
 def timeout_in_repr(ctx):
-    provoke(ctx, "timeout", "class A:\n    def __repr__(self):\n        while True: pass\nA()",
+    provoke(ctx, "timeout", "import time\nclass A:\n    def __repr__(self):\n        time.sleep(1000)\nA()",
             timeout_seconds=1)
 
 
