@@ -38,7 +38,6 @@ import traceback
 from _signal import set_wakeup_fd
 from importlib.machinery import BuiltinImporter, PathFinder
 from importlib.machinery import SourceFileLoader as ScriptLoader
-from itertools import compress
 from stat import S_ISCHR
 from types import CoroutineType
 
@@ -193,11 +192,10 @@ def generators():
         return (), False
     own, legacy = known.Random, learned_module("numpy.random.mtrand")
     spared = known._inst, legacy and legacy._rand._bit_generator
-    objects = gc.get_objects()
-    types = list(map(type, objects))
-    kinds = {at: kind for at, kind in dict(zip(map(id, types), types)).items()
-             if issubclass(kind, own) or bits and issubclass(kind, bits.BitGenerator)}
-    found = [one for one in compress(objects, map(kinds.__contains__, map(id, types)))
+    kinds = [own, bits.BitGenerator] if bits else [own]
+    for kind in kinds:
+        kinds += type.__subclasses__(kind)
+    found = [one for one in of_types(gc.get_objects(), *kinds)
              if not any(one is other for other in spared)]
     others = [kind for kind in map(type, found) if not issubclass(kind, own) or not issubclass(
         kind, known.SystemRandom) and (kind.random, kind.getrandbits) != (own.random,

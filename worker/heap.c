@@ -8,6 +8,7 @@
 #include "worker/heap.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,8 +31,8 @@ heap_unmap(uintptr_t from, uintptr_t to)
 static void
 heap_collapse(uintptr_t from, uintptr_t to)
 {
-	for (; from < to; from += HUGE_PAGE)
-		madvise((void *)from, HUGE_PAGE, MADV_COLLAPSE);
+	if (from < to)
+		madvise((void *)from, to - from, MADV_COLLAPSE);
 }
 
 static void *
@@ -73,22 +74,45 @@ heap_gather(void)
 	region = next = huge_up((uintptr_t)mapped);
 	heap_unmap((uintptr_t)mapped, region);
 	heap_unmap(region + REGION, (uintptr_t)mapped + REGION + HUGE_PAGE);
+	/* What imports write is on huge pages from the first write on. */
+	madvise((void *)region, REGION, MADV_HUGEPAGE);
 	PyObject_GetArenaAllocator(&usual);
 	allocator.ctx = usual.ctx;
 	PyObject_SetArenaAllocator(&allocator);
 }
 
+/* The bytes of this process that are on huge pages. */
+static uintptr_t
+huge_bytes(void)
+{
+	FILE *memory = fopen("/proc/self/smaps_rollup", "re");
+	unsigned long kib = 0;
+	char line[128];
+
+	while (memory && fgets(line, sizeof(line), memory))
+		if (sscanf(line, "AnonHugePages: %lu", &kib) == 1)
+			break;
+	if (memory)
+		fclose(memory);
+	return (uintptr_t)kib << 10;
+}
+
 void
 heap_settle(bool in_haste)
 {
+	const uintptr_t end = huge_up(next);
+
+	/* For a collapse each processor has to come to rest: that takes long while others work. */
+	if (region && !in_haste && huge_bytes() < end - region)
+		heap_collapse(region, end);
 	if (!in_haste)
 		heap_collapse(heap, huge_down((uintptr_t)sbrk(0)));
 	if (!region)
 		return;
 	PyObject_SetArenaAllocator(&usual);
-	if (!in_haste)
-		heap_collapse(region, huge_up(next));
-	heap_unmap(huge_up(next), region + REGION);
+	heap_unmap(end, region + REGION);
+	/* The kernel leaves the pages of workers as they are. */
+	madvise((void *)region, end - region, MADV_NOHUGEPAGE);
 }
 
 /* ---- side by side ---- */
@@ -172,6 +196,38 @@ PyObject *
 heap_dense_caller(void)
 {
 	static PyMethodDef method = { "call_dense", call_dense, METH_O, NULL };
+
+	return PyCFunction_New(&method, NULL);
+}
+
+/* ---- looking for objects ---- */
+
+/* Those of a list whose type is one of the other arguments. There are tens of thousands: Python
+ * would take ten times as long. */
+static PyObject *
+of_types(PyObject *, PyObject *const *args, Py_ssize_t n)
+{
+	PyObject *found = n > 0 && PyList_Check(args[0]) ? PyList_New(0) : PyErr_Format(
+		PyExc_TypeError, "the first argument has to be a list");
+
+	for (Py_ssize_t at = 0; found && at < PyList_GET_SIZE(args[0]); at++) {
+		PyObject *one = PyList_GET_ITEM(args[0], at), *type = (PyObject *)Py_TYPE(one);
+		Py_ssize_t i = 1;
+
+		while (i < n && args[i] != type)
+			i++;
+		if (i < n && PyList_Append(found, one) < 0)
+			Py_CLEAR(found);
+	}
+	return found;
+}
+
+PyObject *
+heap_type_finder(void)
+{
+	static PyMethodDef method = {
+		"of_types", (PyCFunction)(void (*)(void))of_types, METH_FASTCALL, NULL
+	};
 
 	return PyCFunction_New(&method, NULL);
 }

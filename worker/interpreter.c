@@ -317,7 +317,8 @@ load_bootstrap(void)
 		{ "may_ask_module", modules_may_ask }, { "ask_module", modules_ask },
 		{ "ask_tool", tools_ask }, { "settle_hooks", hooks_settler },
 		{ "watch_events", hooks_event_watcher }, { "signal_actions", hooks_signal_actions },
-		{ "call_dense", heap_dense_caller }, { "note_twister", twister_noter },
+		{ "call_dense", heap_dense_caller }, { "of_types", heap_type_finder },
+		{ "note_twister", twister_noter },
 		{ "seed_twister", twister_seeder },
 	};
 	PyObject *builtins = PyDict_Copy(PyEval_GetBuiltins());

@@ -397,7 +397,7 @@ def gather_codes(used):
                                                   co_consts=parts))
         return copies[id(code)]
 
-    for function in [one for one in gc.get_objects() if type(one) is FunctionType]:
+    for function in of_types(gc.get_objects(), FunctionType):
         function.__code__ = copy_of(function.__code__)
 
 
