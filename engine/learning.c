@@ -123,6 +123,21 @@ learning_save(struct engine *engine)
 
 /* ---- choosing ---- */
 
+/* A first import of these takes more than WORTH_US everywhere. Their zygote grows while the first
+ * script that names one still imports it. */
+static void
+expect(struct learning *l, const struct config *config, uint64_t named)
+{
+	static const char *const slow[] = { "numpy", "pandas", "scipy", "matplotlib", "seaborn",
+					    "sklearn", "statsmodels", "sympy" };
+
+	for (size_t i = 0; i < learnable_count(config); i++)
+		for (size_t k = 0; k < sizeof(slow) / sizeof(slow[0]); k++)
+			if (named & UINT64_C(1) << i && l->spent_us[i] < WORTH_US &&
+			    strncmp(learnable_name(config, i), slow[k], strlen(slow[k])) == 0)
+				l->spent_us[i] = WORTH_US;
+}
+
 unsigned int
 learning_choose(struct tenant *tenant, unsigned int profile, const char *script, size_t len,
 		uint64_t *named_r)
@@ -144,6 +159,7 @@ learning_choose(struct tenant *tenant, unsigned int profile, const char *script,
 		share_grow(&tenant->share[kind]);
 	has = zygote_learned(learned->zygote);
 	*(*named_r & ~has ? &l->misses : &l->hits) += 1;
+	expect(l, engine->config, *named_r & ~has);
 	if ((*named_r & has) == 0)
 		return POOL_USUAL(profile);
 	l->used_ms = clock_ms();
@@ -163,24 +179,17 @@ learning_note(struct engine *engine, unsigned int profile, uint64_t named, uint3
 /* ---- the zygote's life ---- */
 
 static void
-each_share(struct engine *engine, unsigned int kind, void (*visit)(struct share *share))
-{
-	struct tenant *tenant;
-
-	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
-		LIST_FOREACH(tenant, &engine->tenants[i], link)
-			visit(&tenant->share[kind]);
-}
-
-static void
 give_up(struct engine *engine, unsigned int profile)
 {
 	struct learning *l = &engine->learning[profile];
 	struct pool_profile *learned = &engine->pool->profile[POOL_LEARNED(profile)];
+	struct tenant *tenant;
 
 	if (zygote_owes(learned->zygote) || sched_ring_wants(&learned->ring, SCHED_WAITING))
 		return;
-	each_share(engine, learned->kind, share_cool);
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link)
+			share_cool(&tenant->share[learned->kind]);
 	zygote_rest(learned->zygote);
 	memset(l->spent_us, 0, sizeof(l->spent_us));
 	l->asked = 0;

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from harness import Skip, equal, main, test, tests
@@ -94,6 +95,9 @@ if is_zygote(BORN[0]) and not is_zygote(BORN[1]):
     "child.py": SLOW + "import subprocess\nsubprocess.Popen(['sleep', '1000'])\n",
     "fails.py": SLOW + "raise ValueError('no')\n",
     "warns.py": SLOW + "import warnings\nwarnings.warn('old', DeprecationWarning, 2)\n",
+    "notes.py": SLOW + "import warnings\nwarnings.warn('seen by all')\n",
+    # The usual filters hide it.
+    "quiet.py": SLOW + BORN + "import warnings\nwarnings.warn('old', DeprecationWarning)\n",
     "dies.py": SLOW + "import os\nos._exit(3)\n",
     "hangs.py": "import time\ntime.sleep(600 if __import__('os').getpid() != 2 else 0.05)\n",
     "signals.py": SLOW + "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: None)\n",
@@ -124,6 +128,8 @@ weakref.finalize(KEPT, print, 'finalized')
 atexit.register(print, 'exit')
 os.register_at_fork(before=lambda: print('forks', flush=True))
 """,
+    # The name of a package that is known to be slow.
+    "seaborn.py": BORN,
     "pretends.py": SLOW + "import builtins\nbuiltins.__pybind11_internals_v4__ = print\n",
 }
 # What a module does that no script may find done before its import, and the reason in the log.
@@ -175,7 +181,7 @@ BAD = {"threads": "starts a thread", "waits": "starts a thread", "joins": "start
        "opens": "leaves a descriptor open",
        "calls": "asks for the address of a host", "child": "leaves a child",
        "fails": "its import fails: ValueError", "dies": "its import ends the process",
-       "warns": "it prints, or gives a warning", "signals": "changes signals",
+       "warns": "it prints, or gives a warning", "notes": "it prints, or gives a warning", "signals": "changes signals",
        "paths": "changes sys.path", "patches": "changes builtins", "pretends": "changes builtins",
        "inherits": "makes a random generator of its own"}
 LEARN = "slow binds parcel parcel.late needs_slow ghost hangs " + " ".join(BAD)
@@ -270,6 +276,23 @@ def an_import_is_learned_and_nothing_else_changes(ctx):
 
 
 @test(private=True)
+def a_slow_package_is_learned_while_its_first_script_runs(ctx):
+    """By its name: the script has reported no time. It waits for a file, which ends it."""
+    script = ("import seaborn, os, time\nwhile not os.path.exists('%s/go'):\n    time.sleep(0.02)\n"
+              % SITE)
+    with learning(ctx, learn="slow seaborn") as (service, client):
+        first = threading.Thread(target=output, args=(client, script))
+        first.start()
+        until("it is learned", lambda: profile_of(ctx, service)["learned"] == ["seaborn"])
+        assert first.is_alive(), "only after the script's end"
+        with ctx.client(path=service.socket) as other:
+            assert is_learned(other, "seaborn")
+        with open(service.site + "/go", "x", encoding="ascii"):
+            pass
+        first.join()
+
+
+@test(private=True)
 def what_an_import_changes_comes_with_it(ctx):
     with learning(ctx) as (service, client):
         look = ("import parcel, os, warnings\n"
@@ -330,6 +353,15 @@ def what_workers_must_not_inherit_is_not_learned(ctx):
                if "sleep" in (comm(pid) or "")], [], "children of a trial")
         learned = profile_of(ctx, service)["learned"]
         equal([name for name in learned if name in BAD], [], "learned")
+
+
+@test(private=True)
+def a_warning_that_nobody_sees_is_no_reason(ctx):
+    """A script that makes it an error by filters of its own is the difference that doc/agents.md names."""
+    with learning(ctx, learn="quiet") as (service, client):
+        until_learned(client, "quiet")
+        first = client.run("import os, quiet\nprint(quiet.BORN[0] == os.getpid())")
+        equal((first.stdout, first.stderr), ("False\n", ""))
 
 
 @test(private=True)
@@ -659,8 +691,12 @@ def a_script_that_sets_up_an_import_has_an_own_one(ctx):
         until_learned(client)
         for line in ("os.environ['OMP_NUM_THREADS'] = '1'",
                      "os.environ['OPENBLAS_NUM_THREADS'] = '1'", "os.environ['MKL_NUM_THREADS'] = '1'",
+                     "os.environ['NUMEXPR_NUM_THREADS'] = '1'", "os.environ['NUMEXPR_MAX_THREADS'] = '1'",
                      "os.environ['MPLBACKEND'] = 'svg'", "os.environ['MPLCONFIGDIR'] = '/tmp'",
                      "os.environ['PYTHONHASHSEED'] = '0'", "sys.path.insert(0, '/tmp')",
+                     "sys.meta_path.append(sys.meta_path[-1])",
+                     "import builtins\nbuiltins.__import__ = builtins.__import__",
+                     "try: import sitecustomize\nexcept ImportError: pass",
                      "try: import usercustomize\nexcept ImportError: pass",
                      "from sys import path\npath.insert(0, '/tmp')"):
             equal(output(client, "import os, sys\n%s\n%s" % (line, ASK % "slow")), "True", line)
