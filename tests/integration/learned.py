@@ -189,8 +189,8 @@ ASK = "import %s as m, os\nprint(m.BORN == (os.getpid(), os.getppid()))\n"
 
 
 @contextlib.contextmanager
-def learning(ctx, config="", learn=LEARN):
-    """A service with these modules."""
+def learning(ctx, config="", learn=LEARN, env=None):
+    """A service with these modules. env: more variables of its environment."""
     if os.getuid() or not os.path.isdir(SITE):
         raise Skip("needs root and " + SITE)
     site = tempfile.mkdtemp(prefix="mcp-site-")
@@ -202,7 +202,7 @@ def learning(ctx, config="", learn=LEARN):
             f.write(text)
     with Directory() as directory:
         service = Supervisor(ctx.options.build, "[pool]\nwarm = 2\nlearn = %s\n%s%s" % (
-            learn, config, directory.config()))
+            learn, config, directory.config()), env=env)
         yield from serve(ctx, service, site, directory)
 
 
@@ -543,6 +543,32 @@ def a_tenants_file_is_never_learned(ctx):
         service.wait_logged("ghost: it is not installed")
         equal(output(client, ASK % "ghost", files=files), "True")
         equal(client.run("import ghost").error["type"], "ModuleNotFoundError")
+
+
+@test(private=True)
+def a_path_of_the_services_environment_is_not_the_zygotes(ctx):
+    """PYTHONPATH: neither what it has alone is learned, nor what it has under the name of another."""
+    with tempfile.TemporaryDirectory(prefix="mcp-path-") as path:
+        os.chmod(path, 0o755)
+        for name in "ghost", "slow":
+            with open("%s/%s.py" % (path, name), "w", encoding="ascii") as f:
+                f.write(SLOW + BORN + "OTHER = True\n")
+        with learning(ctx, learn="slow ghost", env={"PYTHONPATH": path}) as (service, client):
+            files = [{"path": "ghost.py", "text": SLOW + BORN}]
+            output(client, ASK % "ghost", files=files)
+            service.wait_logged("ghost: it is not installed")
+            until_learned(client)
+            equal(output(client, "import slow\nprint(hasattr(slow, 'OTHER'))"), "False")
+
+
+@test(private=True)
+def each_profile_learns_by_itself(ctx):
+    with learning(ctx, "[profile basic]\n[profile other]\nmodules = os\n") as (service, client):
+        until_learned(client)
+        equal(output(client, ASK % "slow", profile="other"), "True")
+        profiles = json.loads(command(ctx, "status", "--json", "--admin-socket",
+                                      service.directory.socket).stdout)["profiles"]
+        equal({one["profile"]: one["learned"] for one in profiles}, {"basic": ["slow"], "other": []})
 
 
 @test(private=True)
@@ -901,6 +927,33 @@ def real_packages_are_as_after_a_first_import(ctx):
         later = output(client, REAL)
         for now, was in zip(later.splitlines(), first.splitlines()):
             equal(sorted(set(now.split(", ")) ^ set(was.split(", "))), [], "different")
+        equal(profile_of(ctx, service)["learned_hits"], hits + 1)
+
+
+# After a first import OpenBLAS has its threads already, and in a learned worker from their first use on.
+THREADS = """import os, threadpoolctl
+import sklearn.cluster
+sklearn.cluster.KMeans(2, n_init=1, random_state=0).fit([[0.0], [1.0], [9.0]] * 1000)
+print(sorted((one["user_api"], one["num_threads"]) for one in threadpoolctl.threadpool_info()),
+      len(os.listdir("/proc/self/task")))
+"""
+
+
+@test(private=True)
+def libraries_have_as_many_threads_as_after_a_first_import(ctx):
+    """Those of OpenBLAS, of OpenMP in scikit-learn, and of numexpr, if it is installed."""
+    if not is_installed("sklearn, threadpoolctl"):
+        raise Skip("scikit-learn is not installed", missing=True)
+    names, script = ["sklearn.cluster"], THREADS
+    if is_installed("numexpr"):
+        names, script = [*names, "numexpr"], script + "import numexpr\nprint(numexpr.nthreads)\n"
+    with learning(ctx, learn=" ".join(names)) as (service, client):
+        first = output(client, script)
+        assert "openmp" in first and "blas" in first, first
+        until("they are learned", lambda: output(client, "import %s" % ", ".join(names)) == ""
+              and profile_of(ctx, service)["learned"] == names)
+        hits = profile_of(ctx, service)["learned_hits"]
+        equal(output(client, script), first)
         equal(profile_of(ctx, service)["learned_hits"], hits + 1)
 
 

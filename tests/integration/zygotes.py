@@ -12,8 +12,9 @@ import shutil
 import signal
 import tempfile
 
-from harness import FEW_MODULES, Skip, equal, main, test
+from harness import FEW_MODULES, LEGACY, Skip, equal, main, test
 from held import find_held, held, let_go
+from mcpclient import Client
 from supervisor import Supervisor, comm, descendants, is_alive, read_text, wait_gone
 from waits import at_once, until, until_equal
 
@@ -145,6 +146,24 @@ def a_renewed_zygote_has_other_secrets_and_nobody_waits(ctx):
             said = cell(client, session=session, code="print(kept, hash('x'))")
             equal(said["stdout"].split(), [before[0], before[0]], "a session")
             assert "zygote-renewed profile=basic" in service.log(), service.log()
+
+
+@test(private=True)
+def a_client_on_standard_input_is_answered_before_there_is_a_zygote(ctx):
+    """The first zygote is held while it imports site, which reads a file of the gate."""
+    gate = Gate(ctx)
+    with open(gate.dir + "/gate.pth", "w", encoding="ascii") as f:
+        f.write("import gate\n")
+    command = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % SITE, gate.dir,
+               os.path.join(ctx.options.build, "mcp-pythond"), "--stdio"]
+    try:
+        with Client.spawn(command, LEGACY[-1], timeout=ctx.seconds(60)) as client:
+            tools = client.ask("tools/list")["tools"]
+            assert "run_script" in [tool["name"] for tool in tools], tools
+            gate.let_one_through()
+            equal(client.run("print(1)").stdout, "1\n")
+    finally:
+        shutil.rmtree(gate.dir)
 
 
 @test(private=True)
