@@ -57,7 +57,8 @@ struct mcp_progress {
 	struct mcp_progress_options options;
 	char *token;		/* as JSON text */
 	double last;		/* the value of progress that was sent last */
-	bool said;		/* the tool reports its own progress */
+	double own;		/* that the tool has reported last */
+	bool said;		/* it reports its own progress */
 	struct event *timer;
 	struct timeval began, sent;
 	bool fresh;		/* there is new output to report */
@@ -205,10 +206,16 @@ mcp_progress_say(struct mcp_progress *p, const struct tool_progress *said)
 		progress_send_note(p, &note);
 		return;
 	}
-	if (!isfinite(said->progress) || (p->last > 0 || p->said ? said->progress <= p->last
-								 : said->progress < 0))
+	if (!isfinite(said->progress) ||
+	    (p->said ? said->progress <= p->own : said->progress < 0))
 		return;
 	p->said = true;
+	p->own = said->progress;
+	/* Notes have used its numbers, and numbers must grow: the text is not lost. */
+	if (p->last > 0 && note.progress <= p->last) {
+		note.progress = p->last + 1;
+		note.total = 0;
+	}
 	progress_send_note(p, &note);
 }
 

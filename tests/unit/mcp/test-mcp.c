@@ -19,6 +19,7 @@
 #include "mcp/progress.h"
 #include "mcp/revision.h"
 #include "mcp/stream.h"
+#include "mcp/tool.h"
 #include "tests/unit/mcp/bench_stream.h"
 #include "tests/unit/tools/fake_engine.h"
 
@@ -521,6 +522,54 @@ pieces_join_to_the_text_up_to_their_bound(void **state)
 	loop_free(loop);
 }
 
+struct seen {
+	char text[512];
+};
+
+static void
+on_seen(void *arg, struct jsonout *message)
+{
+	struct seen *seen = arg;
+	json_t *note = json_loadb(message->at, message->len, 0, NULL);
+	json_t *params = json_object_get(note, "params"), *total = json_object_get(params, "total");
+	size_t len = strlen(seen->text);
+
+	snprintf(seen->text + len, sizeof(seen->text) - len, "%g/%g %s\n",
+		 json_number_value(json_object_get(params, "progress")), json_number_value(total),
+		 json_string_value(json_object_get(params, "message")));
+	json_decref(note);
+}
+
+/* Notes of the service come before a tool's own progress when the tool begins late. */
+static void
+no_text_of_a_tool_is_lost_behind_notes(void **state)
+{
+	struct loop *loop = loop_new(false);
+	json_t *token = json_integer(7);
+	struct seen seen = { "" };
+	const struct mcp_progress_options options = {
+		.base = loop_base(loop), .revision = revision_find("2026-07-28"), .token = token,
+		.send = on_seen, .arg = &seen,
+	};
+	struct mcp_progress *progress = mcp_progress_new(&options);
+	static const struct tool_progress said[] = {
+		{ .is_note = true, .message = "waits" }, { .is_note = true, .message = "still waits" },
+		{ .progress = 1, .total = 9, .message = "one" },
+		{ .progress = 2, .total = 9, .message = "two" },
+		{ .progress = 2, .total = 9, .message = "no step" },
+		{ .progress = 1, .total = 9, .message = "a step back" },
+		{ .progress = 8, .total = 9, .message = "eight" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++)
+		mcp_progress_say(progress, &said[i]);
+	assert_string_equal(seen.text, "1/0 waits\n2/0 still waits\n3/0 one\n4/0 two\n8/9 eight\n");
+	mcp_progress_free(progress);
+	json_decref(token);
+	loop_free(loop);
+}
+
 int
 main(void)
 {
@@ -538,6 +587,7 @@ main(void)
 		cmocka_unit_test(progress_has_no_message_in_the_first_revision),
 		cmocka_unit_test(progress_may_carry_the_output),
 		cmocka_unit_test(pieces_join_to_the_text_up_to_their_bound),
+		cmocka_unit_test(no_text_of_a_tool_is_lost_behind_notes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
