@@ -190,9 +190,8 @@ outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 
 /* ---- without root ---- */
 
-int
-outer_find_range(const char *text, const char *user, uid_t uid, uint32_t *first_r,
-		 uint32_t *count_r)
+static int
+find_range(const char *text, const char *user, uid_t uid, uint32_t *first_r, uint32_t *count_r)
 {
 	char number[16];
 
@@ -223,8 +222,9 @@ outer_find_range(const char *text, const char *user, uid_t uid, uint32_t *first_
 	return -ENOENT;
 }
 
-static int
-read_range(const char *file, const char *user, uint32_t *first_r, uint32_t *count_r)
+int
+outer_read_range(const char *file, const char *user, uid_t uid, uint32_t *first_r,
+		 uint32_t *count_r)
 {
 	own_fd int fd = open(file, O_RDONLY | O_CLOEXEC);
 	own_mem char *text = NULL;
@@ -239,7 +239,7 @@ read_range(const char *file, const char *user, uint32_t *first_r, uint32_t *coun
 	if (n < 0)
 		return -errno;
 	text[len] = '\0';
-	return outer_find_range(text, user, getuid(), first_r, count_r);
+	return find_range(text, user, uid, first_r, count_r);
 }
 
 /* newuidmap(1) and newgidmap(1) are the only programs that this function starts. */
@@ -289,9 +289,9 @@ map_subordinates(pid_t target, const char **reason_r)
 		*reason_r = "newuidmap and newgidmap are not installed";
 		return 0;
 	}
-	r = read_range("/etc/subuid", user, &first_uid, &uids);
+	r = outer_read_range("/etc/subuid", user, getuid(), &first_uid, &uids);
 	if (r == 0)
-		r = read_range("/etc/subgid", user, &first_gid, &gids);
+		r = outer_read_range("/etc/subgid", user, getuid(), &first_gid, &gids);
 	if (r < 0) {
 		*reason_r = "no range of yours in /etc/subuid and /etc/subgid";
 		return r == -ENOENT || r == -EACCES ? 0 : r;

@@ -44,9 +44,9 @@ struct outer_namespace *outer_new_missing(int error);
 
 void outer_namespace_free(struct outer_namespace *outer);	/* NULL is fine */
 
-/* Finds the first range with at least one id that a user has in the text of /etc/subuid, by name or
- * by number. 0 or -ENOENT. */
-int outer_find_range(const char *text, const char *user, uid_t uid, uint32_t *first_r,
+/* Finds the first range with at least one id that a user has in a file such as /etc/subuid, by name
+ * or by number. 0; -ENOENT: there is none; or another -errno: that is not known. */
+int outer_read_range(const char *file, const char *user, uid_t uid, uint32_t *first_r,
 		     uint32_t *count_r);
 
 #endif

@@ -224,6 +224,7 @@ ENGINE_TESTS = \
 	tests/unit/host/test-privilege \
 	tests/unit/host/test-scope \
 	tests/unit/host/test-secret \
+	tests/unit/host/test-subordinate \
 	tests/unit/engine/test-repl \
 	tests/unit/engine/test-scheduler \
 	tests/unit/host/test-usage \
@@ -292,6 +293,9 @@ tests_unit_engine_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_scope_SOURCES = tests/unit/host/test-scope.c
 tests_unit_host_test_scope_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS) $(SYSTEMD_CFLAGS)
 tests_unit_host_test_scope_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_subordinate_SOURCES = tests/unit/host/test-subordinate.c
+tests_unit_host_test_subordinate_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_subordinate_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_usage_SOURCES = tests/unit/host/test-usage.c tests/unit/base/refuse_syscall.h
 tests_unit_host_test_usage_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_usage_LDADD = $(ENGINE_TEST_LDADD)

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/cgroup_parts.h"
 #include "host/cgroup_text.h"
@@ -130,6 +132,19 @@ words_are_whole(void **state)
 	assert_false(cgroup_text_has_word("\n", ""));
 }
 
+static int
+range_in(const char *text, const char *user, uid_t uid, uint32_t *first_r, uint32_t *count_r)
+{
+	char path[] = "/tmp/test-ranges-XXXXXX";
+	int fd = mkstemp(path), r;
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	r = outer_read_range(path, user, uid, first_r, count_r);
+	unlink(path);
+	return r;
+}
+
 static void
 subordinate_ranges_are_found(void **state)
 {
@@ -139,17 +154,27 @@ subordinate_ranges_are_found(void **state)
 	uint32_t first = 0, count = 0;
 
 	(void)state;
-	assert_int_equal(outer_find_range(text, "ann", 5, &first, &count), 0);
+	assert_int_equal(range_in(text, "ann", 5, &first, &count), 0);
 	assert_int_equal(first, 100000);
-	assert_int_equal(outer_find_range(text, "bob", 6, &first, &count), 0);
+	assert_int_equal(range_in(text, "bob", 6, &first, &count), 0);
 	assert_int_equal(first, 200000);
-	assert_int_equal(outer_find_range(text, "bob", 1001, &first, &count), 0);
+	assert_int_equal(range_in(text, "bob", 1001, &first, &count), 0);
 	assert_int_equal(first, 300000);
 	assert_int_equal(count, 10);
-	assert_int_equal(outer_find_range(text, NULL, 1001, &first, &count), 0);
-	assert_int_equal(outer_find_range(text, "an", 5, &first, &count), -ENOENT);
-	assert_int_equal(outer_find_range(text, "zed", 7, &first, &count), -ENOENT);
-	assert_int_equal(outer_find_range("", "ann", 5, &first, &count), -ENOENT);
+	assert_int_equal(range_in(text, NULL, 1001, &first, &count), 0);
+	assert_int_equal(range_in(text, "an", 5, &first, &count), -ENOENT);
+	assert_int_equal(range_in(text, "zed", 7, &first, &count), -ENOENT);
+	assert_int_equal(range_in("", "ann", 5, &first, &count), -ENOENT);
+}
+
+/* Without its range a user's service would go on with one uid for all workers. */
+static void
+ranges_that_cannot_be_read_are_not_absent(void **)
+{
+	uint32_t first, count;
+
+	assert_int_equal(outer_read_range("/nowhere", "ann", 5, &first, &count), -ENOENT);
+	assert_int_equal(outer_read_range("/proc", "ann", 5, &first, &count), -EISDIR);
 }
 
 int
@@ -162,6 +187,7 @@ main(void)
 		cmocka_unit_test(counters_are_read),
 		cmocka_unit_test(words_are_whole),
 		cmocka_unit_test(subordinate_ranges_are_found),
+		cmocka_unit_test(ranges_that_cannot_be_read_are_not_absent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

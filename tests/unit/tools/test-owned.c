@@ -194,6 +194,45 @@ modules_of_a_set(void **state)
 	assert_false(store_has_module(store, set(2), "package", EXTENSION));
 }
 
+/* What the service logs while it reads the store. */
+static void
+load_logs(char *said, size_t size)
+{
+	int pair[2], err = dup(STDERR_FILENO);
+	ssize_t n;
+
+	assert_int_equal(pipe2(pair, O_NONBLOCK), 0);
+	dup2(pair[1], STDERR_FILENO);
+	owned_load(store);
+	dup2(err, STDERR_FILENO);
+	n = read(pair[0], said, size - 1);
+	said[n > 0 ? n : 0] = '\0';
+	close(pair[0]);
+	close(pair[1]);
+	close(err);
+}
+
+/* Tenants lose their packages until the next start. A file is read as a directory. */
+static void
+what_cannot_be_read_is_logged(void **)
+{
+	char said[300], tenant[SET_NAME + 1], path[300];
+
+	load_logs(said, sizeof(said));
+	assert_string_equal(said, "");
+	owned_note(store, "uid:1", set(1));
+	set_tenant("uid:2", tenant);
+	snprintf(path, sizeof(path), "%s/tenants/%s", store, tenant);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	load_logs(said, sizeof(said));
+	assert_non_null(strstr(said, "tenants-unread error=ENOTDIR"));
+	expect("uid:1", (const unsigned int[]){ 1 }, 1);
+	snprintf(path, sizeof(path), "rm -r %s/tenants; touch %s/tenants", store, store);
+	assert_int_equal(system(path), 0);
+	load_logs(said, sizeof(said));
+	assert_non_null(strstr(said, "tenants-unread error=ENOTDIR"));
+}
+
 #define IN_STORE(test) cmocka_unit_test_setup_teardown(test, make_store, remove_store)
 
 int
@@ -206,6 +245,7 @@ main(void)
 		IN_STORE(no_question_asks_the_disk),
 		IN_STORE(what_is_no_set_is_none),
 		IN_STORE(modules_of_a_set),
+		IN_STORE(what_cannot_be_read_is_logged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
