@@ -263,8 +263,9 @@ write_some(struct call_channel *channel)
 
 	if (n > 0)
 		channel->out_at += (size_t)n;
-	/* A service that has stopped reading may have sent the reason before. */
-	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
+	/* A service that has stopped reading may have sent the reason before. A kernel without
+	 * memory has some later. */
+	if ((n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM) ||
 	    channel->out_at == channel->out_len)
 		channel->out_at = channel->out_len = 0;
 }
