@@ -13,13 +13,17 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <grp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -30,26 +34,42 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The driver reads this list; the order is the number of a call. */
+/* The driver reads this list; the order is the number of a call. Our programs import further
+ * functions of libc, which are left out because
+ * - they cannot fail with valid arguments, or only tell what the process has (getpid, sigaction);
+ * - a failure changes nothing that is used later (close, munmap, madvise, shutdown);
+ * - the error shows elsewhere: of fputs, fwrite and printf at fflush or fclose, of allocating ones
+ *   (asprintf, open_memstream) at malloc, which they call;
+ * - they ask whether something is there, and each answer is usual (access, isatty, ioctl). */
 #define CALLS(X) \
-	X(accept) X(accept4) X(bind) X(clone3) X(connect) X(dup) X(epoll_create1) X(epoll_ctl) \
-	X(epoll_wait) X(eventfd) X(fallocate) X(fchmod) X(fchown) X(fcntl) X(fdatasync) X(fopen) \
-	X(fork) X(fstat) X(fstatat) X(fsync) X(ftruncate) X(getrandom) X(getsockopt) \
-	X(inotify_add_watch) X(kill) X(linkat) X(listen) X(lseek) X(malloc) X(memfd_create) \
-	X(mkdir) X(mkdirat) X(mmap) X(mount) X(mprotect) X(open) X(opendir) X(pidfd_open) X(pipe2) \
-	X(poll) X(prctl) X(pread) X(pwrite) X(read) X(readdir) X(readv) X(recv) X(recvfrom) \
-	X(recvmsg) X(rename) X(renameat) X(rmdir) X(send) X(sendfile) X(sendmsg) X(sendto) X(setns) \
-	X(setsockopt) X(socket) X(socketpair) X(stat) X(sync_file_range) X(syscall) \
-	X(timer_create) X(timer_settime) X(timerfd_create) X(timerfd_settime) X(unlink) \
-	X(unlinkat) X(unshare) X(waitid) X(write) X(writev)
+	X(accept) X(accept4) X(bind) X(chmod) X(chown) X(clone3) X(connect) X(dup) \
+	X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(eventfd) X(execv) X(execve) X(execvp) \
+	X(fallocate) X(fchmod) X(fchmodat) X(fchown) X(fchownat) X(fclose) X(fcntl) \
+	X(fdatasync) X(fdopen) X(fdopendir) X(fflush) X(fgets) X(flock) X(fopen) X(fork) \
+	X(fread) X(fstat) X(fstatat) X(fstatfs) X(fstatvfs) X(fsync) X(ftruncate) \
+	X(futimens) X(getc) X(getline) X(getpeername) X(getpwnam) X(getpwuid) X(getpwuid_r) \
+	X(getrandom) X(getsockname) X(getsockopt) X(inotify_add_watch) X(inotify_init1) \
+	X(kill) X(link) X(linkat) X(listen) X(lseek) X(lstat) X(malloc) X(memfd_create) \
+	X(mkdir) X(mkdirat) X(mkdtemp) X(mkostemp) X(mmap) X(mount) X(mprotect) X(open) \
+	X(opendir) X(pidfd_open) X(pipe2) X(poll) X(prctl) X(pread) X(pthread_create) \
+	X(pwrite) X(read) X(readdir) X(readlink) X(readlinkat) X(readv) X(realpath) X(recv) \
+	X(recvfrom) X(recvmsg) X(rename) X(renameat) X(renameat2) X(rmdir) X(scandir) \
+	X(send) X(sendfile) X(sendmsg) X(sendto) X(setgroups) X(setns) X(setresgid) \
+	X(setresuid) X(setsockopt) X(signalfd) X(socket) X(socketpair) X(stat) X(statfs) \
+	X(statvfs) X(symlinkat) X(sync_file_range) X(syncfs) X(syscall) X(timer_create) \
+	X(timer_settime) X(timerfd_create) X(timerfd_settime) X(umount2) X(unlink) \
+	X(unlinkat) X(unshare) X(utimensat) X(waitid) X(waitpid) X(write) X(writev)
 
 #define NUMBER(name) CALL_##name,
 enum call { CALLS(NUMBER) N_CALLS };
@@ -296,6 +316,171 @@ CALL(int, -1, unlinkat, (int d, const char *p, int o), (d, p, o))
 CALL(int, -1, unshare, (int o), (o))
 CALL(int, -1, waitid, (idtype_t t, id_t i, siginfo_t *s, int o), (t, i, s, o))
 CALL(ssize_t, -1, writev, (int f, const struct iovec *v, int n), (f, v, n))
+CALL(int, -1, chmod, (const char *p, mode_t m), (p, m))
+CALL(int, -1, chown, (const char *p, uid_t u, gid_t g), (p, u, g))
+CALL(int, -1, execv, (const char *p, char *const *a), (p, a))
+CALL(int, -1, execve, (const char *p, char *const *a, char *const *e), (p, a, e))
+CALL(int, -1, execvp, (const char *p, char *const *a), (p, a))
+CALL(int, -1, fchmodat, (int d, const char *p, mode_t m, int o), (d, p, m, o))
+CALL(int, -1, fchownat, (int d, const char *p, uid_t u, gid_t g, int o), (d, p, u, g, o))
+CALL(FILE *, NULL, fdopen, (int f, const char *m), (f, m))
+CALL(DIR *, NULL, fdopendir, (int f), (f))
+CALL(int, -1, flock, (int f, int o), (f, o))
+CALL(int, -1, fstatfs, (int f, struct statfs *s), (f, s))
+CALL(int, -1, fstatvfs, (int f, struct statvfs *s), (f, s))
+CALL(int, -1, futimens, (int f, const struct timespec t[2]), (f, t))
+CALL(int, -1, getpeername, (int f, struct sockaddr *a, socklen_t *n), (f, a, n))
+CALL(struct passwd *, NULL, getpwnam, (const char *n), (n))
+CALL(struct passwd *, NULL, getpwuid, (uid_t u), (u))
+CALL(int, (*r = NULL, errno), getpwuid_r, (uid_t u, struct passwd *p, char *b, size_t n,
+					    struct passwd **r), (u, p, b, n, r))
+CALL(int, -1, getsockname, (int f, struct sockaddr *a, socklen_t *n), (f, a, n))
+CALL(int, -1, inotify_init1, (int o), (o))
+CALL(int, -1, link, (const char *p, const char *q), (p, q))
+CALL(int, -1, lstat, (const char *p, struct stat *s), (p, s))
+CALL(char *, NULL, mkdtemp, (char *t), (t))
+CALL(int, -1, mkostemp, (char *t, int o), (t, o))
+CALL(int, errno, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *),
+				  void *v), (t, a, f, v))
+CALL(ssize_t, -1, readlink, (const char *p, char *b, size_t n), (p, b, n))
+CALL(ssize_t, -1, readlinkat, (int d, const char *p, char *b, size_t n), (d, p, b, n))
+CALL(char *, NULL, realpath, (const char *p, char *b), (p, b))
+CALL(int, -1, renameat2, (int a, const char *p, int b, const char *q, unsigned int o),
+     (a, p, b, q, o))
+CALL(int, -1, scandir, (const char *p, struct dirent ***l, int (*f)(const struct dirent *),
+			int (*c)(const struct dirent **, const struct dirent **)), (p, l, f, c))
+CALL(int, -1, setgroups, (size_t n, const gid_t *g), (n, g))
+CALL(int, -1, setresgid, (gid_t a, gid_t b, gid_t c), (a, b, c))
+CALL(int, -1, setresuid, (uid_t a, uid_t b, uid_t c), (a, b, c))
+CALL(int, -1, signalfd, (int f, const sigset_t *s, int o), (f, s, o))
+CALL(int, -1, statfs, (const char *p, struct statfs *s), (p, s))
+CALL(int, -1, statvfs, (const char *p, struct statvfs *s), (p, s))
+CALL(int, -1, symlinkat, (const char *a, int d, const char *p), (a, d, p))
+CALL(int, -1, syncfs, (int f), (f))
+CALL(int, -1, umount2, (const char *p, int o), (p, o))
+CALL(int, -1, utimensat, (int d, const char *p, const struct timespec t[2], int o), (d, p, t, o))
+CALL(pid_t, -1, waitpid, (pid_t p, int *s, int o), (p, s, o))
+
+int
+ppoll(struct pollfd *v, nfds_t n, const struct timespec *t, const sigset_t *s)
+{
+	static __typeof__(&ppoll) real;
+
+	if (!real)
+		real = (__typeof__(&ppoll))real_of("ppoll");
+	return fails(CALL_poll) ? -1 : real(v, n, t, s);
+}
+
+/* ---- what programs call that are compiled with _FORTIFY_SOURCE ---- */
+
+ssize_t
+__read_chk(int fd, void *bytes, size_t n, size_t)
+{
+	return fails(CALL_read) ? -1 : syscall(SYS_read, fd, bytes, n);
+}
+
+ssize_t
+__pread_chk(int fd, void *bytes, size_t n, off_t at, size_t)
+{
+	return fails(CALL_pread) ? -1 : syscall(SYS_pread64, fd, bytes, n, at);
+}
+
+ssize_t
+__recv_chk(int fd, void *bytes, size_t n, size_t, int flags)
+{
+	return fails(CALL_recv) ? -1 : syscall(SYS_recvfrom, fd, bytes, n, flags, NULL, NULL);
+}
+
+int
+__openat_2(int directory, const char *path, int flags)
+{
+	return fails(CALL_open) ? -1 : (int)syscall(SYS_openat, directory, path, flags, 0);
+}
+
+int
+__open_2(const char *path, int flags)
+{
+	return fails(CALL_open) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
+char *
+__realpath_chk(const char *path, char *found, size_t)
+{
+	static char *(*real)(const char *, char *);
+
+	if (!real)
+		real = (char *(*)(const char *, char *))real_of("realpath");
+	return fails(CALL_realpath) ? NULL : real(path, found);
+}
+
+/* ---- streams: their own calls are libc's, so a read or write that fails shows here ---- */
+
+#define ERROR_SEEN 0x20		/* glibc's _IO_ERR_SEEN, for ferror() */
+
+__attribute__((always_inline)) static inline bool
+stream_fails(enum call call, FILE *stream)
+{
+	if (!fails(call))
+		return false;
+	stream->_flags |= ERROR_SEEN;
+	return true;
+}
+
+#define STREAM_CALL(type, failure, call, name, arguments, values) \
+	type name arguments \
+	{ \
+		static type (*real) arguments; \
+		if (!real) \
+			real = (type (*) arguments)real_of(#name); \
+		return stream_fails(CALL_##call, f) ? failure : real values; \
+	}
+STREAM_CALL(ssize_t, -1, getline, getline, (char **l, size_t *n, FILE *f), (l, n, f))
+STREAM_CALL(ssize_t, -1, getline, getdelim, (char **l, size_t *n, int d, FILE *f), (l, n, d, f))
+STREAM_CALL(ssize_t, -1, getline, __getdelim, (char **l, size_t *n, int d, FILE *f), (l, n, d, f))
+STREAM_CALL(char *, NULL, fgets, fgets, (char *b, int n, FILE *f), (b, n, f))
+STREAM_CALL(char *, NULL, fgets, __fgets_chk, (char *b, size_t s, int n, FILE *f), (b, s, n, f))
+STREAM_CALL(size_t, 0, fread, fread, (void *b, size_t s, size_t n, FILE *f), (b, s, n, f))
+STREAM_CALL(size_t, 0, fread, __fread_chk, (void *b, size_t m, size_t s, size_t n, FILE *f),
+	    (b, m, s, n, f))
+STREAM_CALL(int, EOF, getc, getc, (FILE *f), (f))
+STREAM_CALL(int, EOF, getc, fgetc, (FILE *f), (f))
+STREAM_CALL(int, EOF, getc, __uflow, (FILE *f), (f))
+
+/* Not one in memory. */
+static bool
+is_written(FILE *stream)
+{
+	return __fwritable(stream) && fileno(stream) >= 0;
+}
+
+int
+fflush(FILE *stream)
+{
+	static int (*real)(FILE *);
+
+	if (!real)
+		real = (int (*)(FILE *))real_of("fflush");
+	if (!stream || !is_written(stream))
+		return real(stream);
+	return stream_fails(CALL_fflush, stream) ? EOF : real(stream);
+}
+
+/* The stream is gone in any case. Only what it has not written yet can fail. */
+int
+fclose(FILE *stream)
+{
+	static int (*real)(FILE *);
+	int error = is_written(stream) && fails(CALL_fclose) ? errno : 0;
+	int r;
+
+	if (!real)
+		real = (int (*)(FILE *))real_of("fclose");
+	r = real(stream);
+	if (error == 0)
+		return r;
+	errno = error;
+	return EOF;
+}
 
 /* An event's counter, whose addition cannot fail. */
 static bool
@@ -405,6 +590,8 @@ call_of(long number)
 		return CALL_pidfd_open;
 	case SYS_ppoll:
 		return CALL_poll;
+	case SYS_renameat2:
+		return CALL_renameat2;
 	default:
 		return CALL_syscall;
 	}
@@ -425,7 +612,8 @@ syscall(long number, ...)
 	va_end(more);
 	/* The calls of this file itself; and a kill of a child, which cannot fail. */
 	if (number != SYS_openat && number != SYS_mmap && number != SYS_close &&
-	    number != SYS_fstat && number != SYS_pidfd_send_signal && fails(call_of(number)))
+	    number != SYS_fstat && number != SYS_read && number != SYS_pread64 &&
+	    number != SYS_recvfrom && number != SYS_pidfd_send_signal && fails(call_of(number)))
 		return -1;
 	return real(number, value[0], value[1], value[2], value[3], value[4], value[5]);
 }
