@@ -21,6 +21,7 @@ libclient_a_SOURCES = \
 	client/operator.c client/operator.h \
 	client/tools_command.c \
 	client/options.c client/options.h \
+	client/packages.c \
 	client/host/probe.c client/host/probe.h \
 	client/host/probe_cgroup.c client/host/probe_install.c client/host/probe_jail.c \
 	client/ps.c \

@@ -13,6 +13,7 @@
  *   approvals, approve, deny   operator.c, by the operators' socket
  *   ps, stop, suspend, resume, status, metrics, top
  *                              ps.c, status.c, top.c, by the same socket; table.c prints
+ *   packages                   packages.c, by the same socket: sets of packages in the store
  *   tools                      tools_command.c, by the same socket: tools of other servers
  *   gateway, interpreter, kernel
  *                              interpreter.c starts mcp-python-gateway and the like: scripts

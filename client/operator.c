@@ -265,7 +265,7 @@ static const struct {
 	{ "approvals", approvals_command }, { "approve", approvals_command },
 	{ "deny", approvals_command }, { "audit", audit_command },
 	{ "status", status_command }, { "metrics", metrics_command },
-	{ "top", top_command }, { "ps", ps_command }, { "stop", stop_command },
+	{ "packages", packages_command }, { "top", top_command }, { "ps", ps_command }, { "stop", stop_command },
 	{ "suspend", suspend_command }, { "resume", suspend_command },
 	{ "check-host", check_host_command },
 	{ "gateway", program_command }, { "interpreter", program_command },

@@ -89,6 +89,7 @@ static const char overview_help[] =
 	"  get URI        a file that a script left, of any size\n"
 	"  interpreter    further Pythons: add, list, remove, default\n"
 	"  kernel         a kernel for JupyterLab, VS Code, nbconvert and others\n"
+	"  packages       what is installed, and who has it; remove SET\n"
 	"  put FILE       store a file of any size for scripts\n"
 	"  run FILE       run a Python file and show its output\n"
 	"  repl           type Python in a session that keeps its state\n"
@@ -293,7 +294,8 @@ unknown_command(const char *typed, struct why *why_r)
 {
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
-					      "gateway", "interpreter", "kernel", "metrics", "ps", "resume",
+					      "gateway", "interpreter", "kernel", "metrics", "packages", "ps",
+					      "resume",
 					      "status", "stop", "suspend", "tools", "top", "usage",
 					      "web" };
 	size_t len = strlen(typed);

@@ -24,7 +24,7 @@ options "$srcdir/doc/man/mcp-python-gateway.8" ./mcp-python gateway --help
 options "$srcdir/doc/man/mcp-python-kernel.1" ./mcp-python kernel --help
 options "$srcdir/doc/man/mcp-python-usage.1" ./mcp-python usage --help
 options "$srcdir/doc/man/mcp-python-web.1" ./mcp-python web --help
-for command in repl status top ps stop suspend approvals audit tools check-host; do
+for command in repl status top packages ps stop suspend approvals audit tools check-host; do
 	options "$srcdir/doc/man/mcp-python.1" ./mcp-python $command --help
 done
 

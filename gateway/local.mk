@@ -25,7 +25,7 @@ gatewaypagesdir = $(gatewaydir)/pages
 dist_gatewaypages_DATA = \
 	gateway/pages/approval.html gateway/pages/approvals.html gateway/pages/audit.html \
 	gateway/pages/base.html gateway/pages/error.html gateway/pages/health.html \
-	gateway/pages/now.html gateway/pages/now_part.html gateway/pages/parts.html \
+	gateway/pages/now.html gateway/pages/now_part.html gateway/pages/packages.html gateway/pages/parts.html \
 	gateway/pages/policy.html gateway/pages/run.html gateway/pages/runs.html \
 	gateway/pages/script.html gateway/pages/sessions.html gateway/pages/usage.html \
 	gateway/pages/verified.html gateway/pages/welcome.html

@@ -291,6 +291,11 @@ def amount(value):
     return "%.0f" % value if value >= 100 or value == int(value) else "%.2f" % value
 
 
+def day_of(seconds):
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds)) if type(seconds) is int and \
+        0 < seconds < 1 << 36 else ""
+
+
 def of_bytes(value):
     value = float(value or 0)
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -404,6 +409,15 @@ async def approval(request):
     return show(request, "approval", approval=found[0], text=marked_quote(text.rstrip("\n")))
 
 
+async def packages(request):
+    console = request.app["console"]
+    try:
+        found, trouble = await console.commands.json("packages"), None
+    except Refused as e:
+        found, trouble = [], str(e)
+    return show(request, "packages", sets=found, trouble=trouble)
+
+
 async def usage(request):
     console = request.app["console"]
     unit = request.query.get("by") or "tenant"
@@ -475,6 +489,16 @@ async def stop(request):
     await form_of(request)
     await request.app["console"].commands.ask("stop", request.match_info["id"])
     raise web.HTTPSeeOther(request.query.get("from") == "sessions" and "/sessions" or "/")
+
+
+async def remove_packages(request):
+    form = await form_of(request)
+    who = str(form.get("tenant", ""))
+    if who.startswith("-") or not who.isprintable():
+        raise web.HTTPBadRequest(text="tenant is not the name of a user or a tenant")
+    await request.app["console"].commands.ask("packages", "remove", request.match_info["set"],
+                                              *([who] if who else []))
+    raise web.HTTPSeeOther("/packages")
 
 
 async def verify(request):
@@ -576,7 +600,7 @@ def application(console, pages):
     app["console"], app["loopback_only"] = console, True
     app["pages"] = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pages), autoescape=True, undefined=jinja2.ChainableUndefined)
-    app["pages"].filters.update(amount=amount, bytes=of_bytes)
+    app["pages"].filters.update(amount=amount, bytes=of_bytes, day=day_of)
     # Each value of a page that a stranger may have written.
     app["pages"].finalize = lambda value: plain(value) if isinstance(value, str) and \
         not hasattr(value, "__html__") else value
@@ -585,12 +609,13 @@ def application(console, pages):
     add.add_get("/", now)
     for path, handler in (
             ("/now", now_stream), ("/runs", runs), ("/sessions", sessions),
-            ("/approvals", approvals), ("/usage", usage), ("/audit", audit), ("/policy", policy),
+            ("/approvals", approvals), ("/packages", packages), ("/usage", usage), ("/audit", audit), ("/policy", policy),
             ("/health", health), ("/login", login)):
         add.add_get(path, handler)
     add.add_get("/runs/{id:%s}" % ID.pattern, run)
     add.add_get("/approvals/{id:%s}" % ID.pattern, approval)
     add.add_post("/approvals/{id:%s}" % ID.pattern, decide)
+    add.add_post("/packages/{set:[0-9a-f]{64}}/remove", remove_packages)
     add.add_post("/stop/{id:%s}" % ID.pattern, stop)
     add.add_post("/audit/verify", verify)
     add.add_post("/logout", logout)

@@ -33,6 +33,7 @@ libsupervisor_a_SOURCES = \
 	supervisor/operate/operation_metrics.c \
 	supervisor/operate/operator_tools.c supervisor/operate/operator_tools.h \
 	supervisor/operate/operation_parts.h \
+	supervisor/operate/packages.c supervisor/operate/packages.h \
 	supervisor/operate/running.c supervisor/operate/running.h
 libsupervisor_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 

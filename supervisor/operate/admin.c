@@ -28,6 +28,7 @@
 #include "policy/config.h"
 #include "supervisor/operate/operation.h"
 #include "supervisor/operate/operator_tools.h"
+#include "supervisor/operate/packages.h"
 #include "supervisor/operate/running.h"
 
 #define CONNECTIONS_MAX 64		/* operators have room even if all others have used
@@ -295,6 +296,24 @@ answer_suspended(const struct asked *asked)
 }
 
 static json_t *
+answer_packages(const struct asked *asked)
+{
+	const struct admin_options *options = &asked->peer->admin->options;
+
+	return packages_list(gate_common_config(options->gate)->packages.store,
+			     is_operator(asked->peer) ? NULL : asked->peer->principal);
+}
+
+static json_t *
+answer_remove_packages(const struct asked *asked)
+{
+	const struct admin_options *options = &asked->peer->admin->options;
+
+	return packages_remove(options->engine, options->gate, asked->peer->principal,
+			       is_operator(asked->peer), asked->request, asked->why);
+}
+
+static json_t *
 answer_tools(const struct asked *asked)
 {
 	return operator_tools_list(asked->peer->admin->options.engine);
@@ -351,6 +370,8 @@ static const struct {
 	{ "suspend", answer_suspend, OPERATORS, 1 },
 	{ "resume", answer_suspend, OPERATORS, 0 },
 	{ "suspended", answer_suspended, OPERATORS, 0 },
+	{ "packages", answer_packages, 0, 0 },
+	{ "remove-packages", answer_remove_packages, 0, 0 },
 	{ "tools", answer_tools, OPERATORS, 0 },
 	{ "describe-tool", answer_describe_tool, OPERATORS, 0 },
 	{ "call-tool", answer_call_tool, OPERATORS, 0 },

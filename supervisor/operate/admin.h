@@ -12,10 +12,12 @@
  *   {"do":"suspend","tenant":PRINCIPAL}  {"do":"resume","tenant":PRINCIPAL}  {"do":"suspended"}
  *   {"do":"tools"}  {"do":"describe-tool","server":NAME,"tool":NAME}
  *   {"do":"call-tool","server":NAME,"tool":NAME,"arguments":OBJECT}
+ *   {"do":"packages"}         lists sets of packages
+ *   {"do":"remove-packages","set":NAME,"tenant":PRINCIPAL}
  *
  * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Users who are not operators can list
  * and decide requests for approval as far as policy allows them to, and can see only their own
- * status.
+ * status, and their own sets of packages, which they can remove.
  */
 #ifndef SUPERVISOR_OPERATE_ADMIN_H
 #define SUPERVISOR_OPERATE_ADMIN_H

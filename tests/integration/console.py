@@ -27,6 +27,8 @@ from admin import Admin
 from audit_log import Log
 from console_suite import PAGES, Browser, Directory, console_of, served
 from harness import FEW_MODULES, SOMEBODY, equal, main, test
+from package_index import Index
+from package_store import config as package_config, environments, install, new_store
 from waits import until, until_equal
 
 HOSTILE = "print('<script>alert(1)</script>')	# \"'><img src=x onerror=alert(2)> {{ 7*7 }} \u202e\n" \
@@ -203,6 +205,9 @@ def markup_in_every_field_is_text(ctx):
             with Admin(d.socket) as admin:
                 until("it runs", lambda: admin.ask("executions")["executions"])
                 said = {do: admin.ask(do) for do in ("status", "executions", "list")}
+                said["packages"] = {"ok": True, "total": 1, "sets": [{
+                    "set": "a" * 64, "used": 1, "bytes": 1, "packages": ["x"], "tenants": [{
+                        "tenant": "x", "used": 1}]}]}
                 said["show"] = admin.ask("show", id=said["list"]["approvals"][0]["id"])
                 execution = said["executions"]["executions"][0]["id"]
                 admin.ask("stop", id=execution)
@@ -236,6 +241,60 @@ def markup_in_every_field_is_text(ctx):
                     assert not line or line[0][:1] not in ("=", "+", "-", "@"), line
         finally:
             false.end()
+
+
+@test(private=True, root=True)
+def sets_of_packages_are_shown_and_removed(ctx):
+    """An operator sees all; a user their own, and can remove nothing else."""
+    with Index() as index, new_store() as store, Directory() as d, Log(ctx) as log:
+        index.add("alpha", "1.0")
+        index.add("beta", "2.0")
+        with ctx.private(d.config(log.config() + package_config(index.url, store))) as service, \
+                ctx.client(path=service.socket) as c, ctx.client(path=service.socket, uid=SOMEBODY) as other, \
+                console_of(ctx, d) as console, console_of(ctx, d, user=SOMEBODY) as theirs:
+            for client, name in ((c, "alpha"), (other, "alpha"), (other, "beta")):
+                equal(install(client, name)["status"], "ok")
+            browser, user = console.browser(), theirs.browser()
+
+            def shown(one):
+                return set(re.findall(r"<li><code>([a-z]+==[0-9.]+)</code>", one.page("/packages")))
+            text = browser.page("/packages")
+            equal(shown(browser), {"alpha==1.0", "beta==2.0"})
+            equal(text.count("uid:%d" % SOMEBODY) > 1 and "uid:%d" % os.getuid() in text, True, text)
+            equal(len(environments(store)), 2)
+            owners = [os.path.join(store, "tenants", name, "principal")
+                      for name in os.listdir(os.path.join(store, "tenants"))]
+            equal({text_of(path) for path in owners}, {"uid:%d" % n for n in (os.getuid(), SOMEBODY)})
+            # The other user sees nothing of the operator's.
+            equal(shown(user), {"alpha==1.0", "beta==2.0"})
+            assert "uid:%d (" % os.getuid() not in user.page("/packages"), user.page("/packages")
+            alpha, = re.findall(r'action="(/packages/[0-9a-f]{64}/remove)"[^\n]*\n?', next(
+                row for row in user.page("/packages").split("<tr>") if "alpha" in row))
+            beta, = re.findall(r'action="(/packages/[0-9a-f]{64}/remove)"', next(
+                row for row in user.page("/packages").split("<tr>") if "beta" in row))
+            status, text = user.form(alpha, "/packages", tenant="uid:%d" % os.getuid())
+            equal(status, 502, text)
+            assert "not an operator" in text, text
+            equal(browser.ask("POST", alpha, {})[0], 403)
+            equal(browser.form(alpha, "/packages", tenant="--help")[0], 400)
+            # What both have stays on the disk until the last one has removed it.
+            equal(user.form(alpha, "/packages")[0], 303)
+            equal(shown(user), {"beta==2.0"})
+            equal(shown(browser), {"alpha==1.0", "beta==2.0"})
+            equal(user.form(alpha, "/packages")[0], 502)
+            equal(len(environments(store)), 2)
+            equal(browser.form(alpha, "/packages")[0], 303)
+            until("it is gone", lambda: len(environments(store)) == 1)
+            equal(browser.form(beta, "/packages", tenant="uid:%d" % SOMEBODY)[0], 303)
+            until("it is gone", lambda: not environments(store))
+            equal((shown(user), shown(browser)), (set(), set()))
+            removed = [r for r in log.records() if r["event"] == "packages-removed"]
+            equal([(r["by"], r.get("tenant")) for r in removed], [
+                ("uid:%d" % SOMEBODY, "uid:%d" % SOMEBODY), ("uid:%d" % os.getuid(), None),
+                ("uid:%d" % os.getuid(), "uid:%d" % SOMEBODY)])
+            # A call that needs it installs it again.
+            equal(install(other, "beta")["status"], "ok")
+            equal(shown(user), {"beta==2.0"})
 
 
 @test(private=True)

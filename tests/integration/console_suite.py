@@ -15,7 +15,7 @@ from audit_log import Log
 from harness import equal
 from waits import until
 
-PAGES = ("/", "/runs", "/sessions", "/approvals", "/usage", "/audit", "/policy", "/health")
+PAGES = ("/", "/runs", "/sessions", "/approvals", "/packages", "/usage", "/audit", "/policy", "/health")
 
 
 class Directory:

@@ -95,16 +95,35 @@ collect_look(const char *store, size_t *n_r)
 }
 
 void
+collect_each(const char *store, void (*visit)(void *arg, const char *name, time_t used,
+					      uint64_t bytes), void *arg)
+{
+	size_t n;
+	own_mem struct found *found = collect_look(store, &n);
+
+	for (size_t i = 0; i < n; i++)
+		visit(arg, found[i].name, found[i].used, found[i].bytes);
+}
+
+bool
+collect_one(struct engine *engine, const char *name)
+{
+	if (!engine_keeper(engine) || engine_uses(engine, name))
+		return false;
+	ready_forget(engine, NULL, name);
+	return keeper_discard(engine_keeper(engine), name) == 0;
+}
+
+void
 collect(struct engine *engine, const struct config *config, const char *keep, bool due_only)
 {
 	static time_t last;
 	time_t now = time(NULL), oldest = now - (time_t)config->packages.keep_seconds;
-	struct keeper *keeper = engine_keeper(engine);
 	struct found *found;
 	uint64_t total = 0;
 	size_t n;
 
-	if (!keeper || (due_only && now - last < DUE_S))
+	if (!engine_keeper(engine) || (due_only && now - last < DUE_S))
 		return;
 	last = now;
 	store_forget(config->packages.store, oldest);
@@ -119,8 +138,7 @@ collect(struct engine *engine, const struct config *config, const char *keep, bo
 		    (keep && strcmp(found[i].name, keep) == 0) ||
 		    engine_uses(engine, found[i].name))
 			continue;
-		ready_forget(engine, NULL, found[i].name);
-		if (keeper_discard(keeper, found[i].name) < 0)
+		if (!collect_one(engine, found[i].name))
 			break;
 		total -= found[i].bytes;
 		log_line(LOG_INFO, "packages-removed", "environment=%s why=%s bytes=%llu",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the table of tenants, and the directory "tenants" of the store.
- * The files are empty: a file's name is a set, its time is the last use. They are read once, at the
- * start. Nothing is synced; a crash may lose the latest uses. */
+ * The file of a set is empty: its name is the set, its time is the last use. Files are read once,
+ * at the start. Nothing is synced; a crash may lose the latest uses. */
 #include "tools/sets/owned.h"
 
 #include <errno.h>
@@ -20,10 +20,14 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 
+#define PRINCIPAL "/principal"	/* a file with the tenant's name, in the tenant's directory */
+#define PRINCIPAL_BYTES 4096
+
 struct owner {
 	const char *name;			/* = tenant */
 	LIST_ENTRY(owner) link;
 	char tenant[SET_NAME + 1];		/* set_tenant */
+	char *principal;			/* NULL: not known */
 	size_t n;				/* at least 1 */
 	struct owned set[OWNED_MAX];		/* the last used comes first */
 };
@@ -75,6 +79,7 @@ owned_drop(struct owner *owner)
 {
 	LIST_REMOVE(owner, link);
 	named_remove(&owners_by_name, owner);
+	free(owner->principal);
 	free(owner);
 }
 
@@ -140,6 +145,21 @@ unlink_set(const char *store, const char *tenant, const char *name)
 	unlink(path);
 }
 
+/* What the file in a tenant's directory says; NULL: nothing that could be true. */
+static char *
+read_principal(const char *directory, const char *tenant)
+{
+	char path[PATH_MAX + sizeof(PRINCIPAL)], principal[PRINCIPAL_BYTES] = "", name[SET_NAME + 1];
+	own_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s" PRINCIPAL, directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || read(fd, principal, sizeof(principal) - 1) <= 0)
+		return NULL;
+	set_tenant(principal, name);
+	return strcmp(name, tenant) == 0 ? xstrdup(principal) : NULL;
+}
+
 static void
 load_tenant(const char *store, const char *tenant)
 {
@@ -155,6 +175,7 @@ load_tenant(const char *store, const char *tenant)
 	if (n == 0)
 		return;
 	owner = owned_add(tenant);
+	owner->principal = read_principal(path, tenant);
 	owner->n = n < OWNED_MAX ? n : OWNED_MAX;
 	memcpy(owner->set, all, owner->n * sizeof(*all));
 }
@@ -203,11 +224,11 @@ put_first(struct owner *owner, const char *store, const struct owned *set)
 }
 
 static void
-write_use(const char *store, const char *tenant, const struct owned *set)
+write_use(const char *store, const char *tenant, const char *principal, const struct owned *set)
 {
 	const struct timespec times[2] = { set->used, set->used };
 	char path[PATH_MAX];
-	own_fd int directory = -1, fd = -1;
+	own_fd int directory = -1, fd = -1, named = -1;
 
 	place_of_all(store, path);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -216,6 +237,11 @@ write_use(const char *store, const char *tenant, const struct owned *set)
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return;
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (directory >= 0)
+		named = openat(directory, PRINCIPAL + 1,
+			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (named >= 0 && write(named, principal, strlen(principal)) < 0)
+		unlinkat(directory, PRINCIPAL + 1, 0);	/* the next use writes it */
 	if (directory >= 0)
 		fd = openat(directory, set->name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
@@ -234,8 +260,10 @@ owned_note(const char *store, const char *principal, const char *name)
 	owner = owned_find(tenant);
 	snprintf(set.name, sizeof(set.name), "%s", name);
 	clock_gettime(CLOCK_REALTIME, &set.used);
-	put_first(owner ? owner : owned_add(tenant), store, &set);
-	write_use(store, tenant, &set);
+	owner = owner ? owner : owned_add(tenant);
+	owner->principal = owner->principal ? owner->principal : xstrdup(principal);
+	put_first(owner, store, &set);
+	write_use(store, tenant, principal, &set);
 }
 
 bool
@@ -256,19 +284,59 @@ owned_list(const char *principal, struct owned owned_r[OWNED_MAX])
 }
 
 void
+owned_each(void (*visit)(void *arg, const char *principal, const struct owned *set),
+	   void *arg)
+{
+	const struct owner *owner;
+
+	LIST_FOREACH(owner, &owners, link)
+		for (size_t i = 0; i < owner->n; i++)
+			visit(arg, owner->principal, &owner->set[i]);
+}
+
+static void
+drop_if_empty(const char *store, struct owner *owner)
+{
+	char path[PATH_MAX];
+
+	if (owner->n > 0)
+		return;
+	unlink_set(store, owner->tenant, PRINCIPAL + 1);
+	place_of(store, owner->tenant, path);
+	rmdir(path);
+	owned_drop(owner);
+}
+
+size_t
+owned_remove(const char *store, const char *principal, const char *name)
+{
+	struct owner *owner, *next, *only = principal ? find_principal(principal) : NULL;
+	size_t at, removed = 0;
+
+	for (owner = LIST_FIRST(&owners); owner; owner = next) {
+		next = LIST_NEXT(owner, link);
+		for (at = 0; at < owner->n && strcmp(owner->set[at].name, name) != 0; at++)
+			;
+		if (at == owner->n || (principal && owner != only))
+			continue;
+		unlink_set(store, owner->tenant, name);
+		memmove(&owner->set[at], &owner->set[at + 1],
+			(--owner->n - at) * sizeof(owner->set[0]));
+		removed++;
+		drop_if_empty(store, owner);
+	}
+	return removed;
+}
+
+void
 owned_forget(const char *store, time_t oldest)
 {
 	struct owner *owner, *next;
-	char path[PATH_MAX];
 
 	for (owner = LIST_FIRST(&owners); owner; owner = next) {
 		next = LIST_NEXT(owner, link);
 		while (owner->n > 0 && owner->set[owner->n - 1].used.tv_sec < oldest)
 			unlink_set(store, owner->tenant, owner->set[--owner->n].name);
-		if (owner->n > 0)
-			continue;
-		place_of(store, owner->tenant, path);
-		rmdir(path);
-		owned_drop(owner);
+		drop_if_empty(store, owner);
 	}
 }

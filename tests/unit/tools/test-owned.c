@@ -125,6 +125,67 @@ the_oldest_are_forgotten(void **state)
 	assert_false(owned_any("uid:2"));
 }
 
+static void
+count_of(void *arg, const char *principal, const struct owned *found)
+{
+	unsigned int *n = arg;
+
+	assert_non_null(principal);
+	if (strcmp(found->name, set(1)) == 0)
+		n[strcmp(principal, "uid:1") == 0 ? 0 : 1]++;
+	else
+		n[2]++;
+}
+
+static void
+who_has_a_set_is_known(void **state)
+{
+	char tenant[SET_NAME + 1], path[300], tenants[80];
+	unsigned int n[3] = { 0 };
+
+	(void)state;
+	owned_note(store, "uid:1", set(1));
+	owned_note(store, "uid:1", set(2));
+	owned_note(store, "token:a/../b", set(1));
+	owned_load(store);
+	owned_each(count_of, n);
+	assert_memory_equal(n, ((unsigned int[]){ 1, 1, 1 }), sizeof(n));
+	/* Somebody else's name is not believed. */
+	set_tenant("uid:1", tenant);
+	snprintf(tenants, sizeof(tenants), "%s/tenants", store);
+	snprintf(path, sizeof(path), "%s/%s/principal", tenants, tenant);
+	assert_int_equal(truncate(path, 4), 0);	/* "uid:" */
+	owned_load(store);
+	expect("uid:1", (const unsigned int[]){ 2, 1 }, 2);
+	owned_note(store, "uid:1", set(2));	/* it says who it is */
+	memset(n, 0, sizeof(n));
+	owned_each(count_of, n);
+	assert_memory_equal(n, ((unsigned int[]){ 1, 1, 1 }), sizeof(n));
+}
+
+static void
+a_set_is_removed(void **state)
+{
+	(void)state;
+	owned_note(store, "uid:1", set(1));
+	owned_note(store, "uid:1", set(2));
+	owned_note(store, "uid:1", set(3));
+	owned_note(store, "uid:2", set(2));
+	assert_int_equal(owned_remove(store, "uid:3", set(2)), 0);
+	assert_int_equal(owned_remove(store, "uid:1", set(2)), 1);
+	assert_int_equal(owned_remove(store, "uid:1", set(2)), 0);
+	expect("uid:1", (const unsigned int[]){ 3, 1 }, 2);
+	expect("uid:2", (const unsigned int[]){ 2 }, 1);
+	owned_load(store);
+	expect("uid:1", (const unsigned int[]){ 3, 1 }, 2);
+	owned_note(store, "uid:1", set(2));
+	assert_int_equal(owned_remove(store, NULL, set(2)), 2);
+	assert_false(owned_any("uid:2"));
+	owned_load(store);
+	expect("uid:1", (const unsigned int[]){ 3, 1 }, 2);
+	assert_false(owned_any("uid:2"));
+}
+
 /* A disk that hangs must not stop the loop. */
 static void
 no_question_asks_the_disk(void **state)
@@ -242,6 +303,8 @@ main(void)
 		IN_STORE(the_last_use_comes_first),
 		IN_STORE(nobody_has_what_another_has),
 		IN_STORE(the_oldest_are_forgotten),
+		IN_STORE(who_has_a_set_is_known),
+		IN_STORE(a_set_is_removed),
 		IN_STORE(no_question_asks_the_disk),
 		IN_STORE(what_is_no_set_is_none),
 		IN_STORE(modules_of_a_set),
