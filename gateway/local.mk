@@ -3,13 +3,13 @@
 # the service decides what a client may. Modules are run by the programs below and by nobody else.
 gatewaydir = $(datadir)/mcp-python-gateway
 dist_gateway_DATA = \
-	gateway/calls.py \
+	gateway/calls.py gateway/commands.py \
 	gateway/e2b.py gateway/e2b_envd.py gateway/e2b_jail.py \
 	gateway/hosted.py \
 	gateway/jupyter.py gateway/jupyter_wire.py \
 	gateway/kernel.py \
 	gateway/librechat.py \
-	gateway/lines.py \
+	gateway/lines.py gateway/login.py \
 	gateway/main.py \
 	gateway/notify.py \
 	gateway/options.py \

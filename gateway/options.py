@@ -3,7 +3,7 @@
 
 import argparse
 
-EX_USAGE, EX_UNAVAILABLE = 64, 69	# as in sysexits.h
+EX_USAGE, EX_UNAVAILABLE, EX_NOPERM = 64, 69, 77	# as in sysexits.h
 
 
 class Arguments(argparse.ArgumentParser):

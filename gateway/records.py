@@ -8,9 +8,10 @@ import json
 import os
 import sqlite3
 
+from commands import Refused
+
 BATCH = 2000			# records between two commits
 TURN = 100			# records between two looks at what else is to be done
-LINE_MAX = 16 << 20
 NUMBER_MAX = 1 << 53
 AGAIN_SECONDS = 5		# after which a reader that ended is started again
 TABLES = """
@@ -34,11 +35,11 @@ UNITS = {"tenant": "tenant", "day": "substr(began, 1, 10)", "month": "substr(beg
 
 
 class Records:
-    """command: what writes the records as JSON lines, and goes on with those that are added.
-    place: a directory for the index; None: it is in memory."""
+    """source(): gives the records as JSON lines, and goes on with those that are added; None: take()
+    is called. place: a directory for the index; None: it is in memory."""
 
-    def __init__(self, command, place):
-        self.command, self.trouble, self.read = command, None, 0
+    def __init__(self, source, place):
+        self.source, self.trouble, self.read = source, None, 0
         self.db = sqlite3.connect(os.path.join(place, "index.sqlite") if place else ":memory:")
         self.db.row_factory = sqlite3.Row
         self.db.executescript(TABLES)
@@ -48,25 +49,22 @@ class Records:
     async def follow(self):
         """Reads the log for as long as the console runs."""
         while True:
-            process = await asyncio.create_subprocess_exec(
-                *self.command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, limit=LINE_MAX)
             try:
-                said = asyncio.create_task(process.stderr.read(4096))
-                while line := await process.stdout.readline():
-                    self.take(line)
-                    if self.read % TURN == 0:	# pages have their turns
-                        await asyncio.sleep(0)
-                self.trouble = (await said).decode(errors="replace").strip() or \
-                    "the audit log cannot be read"
+                async with contextlib.aclosing(self.source()) as lines:
+                    async for line in lines:
+                        self.take(line)
+                        if self.read % TURN == 0:	# pages have their turns
+                            await asyncio.sleep(0)
+                self.trouble = "the audit log cannot be read"
+            except Refused as e:
+                self.trouble = str(e)
             except (ValueError, sqlite3.Error, OSError) as e:
                 self.trouble = "the audit log cannot be read: %s" % e
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
             await asyncio.sleep(AGAIN_SECONDS)
             self.clear()	# it begins with the first record again
+
+    def close(self):
+        self.db.close()
 
     def clear(self):
         self.db.execute("DELETE FROM record")

@@ -101,7 +101,7 @@ def main(version, _beside, bindir):
     command = [os.path.join(bindir, "mcp-python"), "audit", "show", "--json",
                *(["--since", args.since] if args.since else []),
                *(["--file", args.file] if args.file else [])]
-    records = Records(command, None)
+    records = Records(None, None)
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         for line in process.stdout:
             records.take(line)

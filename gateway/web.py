@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The console: pages about the service for whoever starts it.
+"""The console: pages about the service for whoever starts it, or for all users of a machine.
 
 It has no authority. What a page shows, and what a button does, is asked of the service by the
 commands of mcp-python, as the user who runs the console: an operator sees all, everybody else their
-own. Who has the link that it prints is that user, so the link is good for one browser.
+own. Who has the link that it prints is that user, so the link is good for one browser. The console
+of a machine (--system) has a user of its own, who may nothing: there each user's own program runs
+the commands (login.py).
 """
 
 import asyncio
@@ -13,33 +15,39 @@ import hmac
 import io
 import json
 import os
+import pwd
 import re
 import secrets
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import time
 import traceback
 import unicodedata
+import urllib.parse
 
 import jinja2
 from aiohttp import web
 
+from commands import Local, Refused
 from lines import program
-from main import is_loopback, listening
+from login import LOGIN_SOCKET, MESSAGE_MAX, Remote, log_in, peer_uid
+from main import ACTIVATED, is_loopback, listening, notify
 from notify import Notifier, way_of
 from options import EX_UNAVAILABLE, EX_USAGE, Arguments
 from records import UNITS, Records
-from server import UNREADABLE, is_foreign, quiet, same
+from server import LOOPBACK, UNREADABLE, end_silent, is_foreign, quiet, same
 from usage import number_of, prices_of, rows_of, write_csv
 
-COMMAND_SECONDS = 30
-OUTPUT_MAX = 16 << 20
 LOOK_SECONDS = 2
 SAMPLES_MAX = 1800		# of the charts: an hour
 BROWSERS_MAX = 64		# that are logged in
 STREAMS_MAX = 64
+LOGINS_MAX = 32			# users' programs at the console of a machine
+LOGINS_PER_USER = 2
+PROXY_HEADER = "X-Remote-User"
 PAGE = 100
 COOKIE = "mcp-python-console-%s"	# by the port: browsers have one store for all ports of a name
 SHARES = (1.0, 0.8)		# of a budget at which its user is reported
@@ -84,80 +92,73 @@ def arguments(version):
                    help="what a user, or each, may cost in a month; may be repeated")
     p.add_argument("--notify", metavar="WHERE", action="append", default=[],
                    help="desktop, mail:ADDRESS or a URL: approvals that wait, budgets, alarms")
+    p.add_argument("do", metavar="login", nargs="?", choices=["login"],
+                   help="show yourself at the console of this machine, until you end it")
+    p.add_argument("--socket", metavar="PATH", default=LOGIN_SOCKET,
+                   help="of the console of this machine, with login (%s)" % LOGIN_SOCKET)
+    p.add_argument("--proxy", action="store_true",
+                   help="with login: who the console's proxy says has your name is you, without a link")
+    p.add_argument("--system", action="store_true",
+                   help="be the console of this machine, on sockets that systemd passes")
+    p.add_argument("--url", metavar="URL", help="with --system: the address that browsers use")
     p.add_argument("--version", action="version", version="mcp-python-web " + version,
                    help="print the version")
     p.add_argument("--help", action="help", help="print this")
     return p.parse_args()
 
 
-# ---- the commands ----
-
-class Refused(Exception):
-    """A command did not do what it was to do; the text is what it said."""
-
-
-class Commands:
-    """mcp-python, with the rights of who runs the console."""
-
-    def __init__(self, path, service, admin_socket, audit_file):
-        self.path, self.service = path, service
-        self.admin = ["--admin-socket", admin_socket] if admin_socket else []
-        self.file = ["--file", audit_file] if audit_file else []
-
-    async def run(self, *argv):
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, limit=OUTPUT_MAX)
-        except (OSError, ValueError) as e:
-            raise Refused("%s: %s" % (argv[0], e)) from e
-        try:
-            out, err = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
-        except asyncio.TimeoutError as e:
-            raise Refused("no answer within %d s" % COMMAND_SECONDS) from e
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-        return process.returncode, out[:OUTPUT_MAX].decode(errors="replace"), \
-            err[:4096].decode(errors="replace").strip()
-
-    async def ask(self, *words):
-        """What a command of the operators' socket printed."""
-        code, out, err = await self.run(self.path, *words, *self.admin)
-        if code:
-            raise Refused(err or out or "exit code %d" % code)
-        return out
-
-    async def json(self, *words):
-        try:
-            return json.loads(await self.ask(*words, "--json"))
-        except ValueError as e:
-            raise Refused("no JSON: %s" % e) from e
-
-
 # ---- what it remembers ----
 
 class Console:
-    def __init__(self, commands, place, prices, budgets, notifier):
+    """What one user sees. say: prints the link to the user."""
+
+    def __init__(self, commands, place, prices, budgets, notifier, say=None, user=None):
+        self.user, self.say = user, say
         self.commands, self.prices, self.budgets = commands, prices, budgets
         self.notifier, self.reported, self.began = notifier, collections.OrderedDict(), stamp()
-        self.records = Records([commands.path, "audit", "show", "--json", "--follow",
-                                *commands.file], place)
+        self.records = Records(commands.lines, place)
         self.key, self.link = os.urandom(32), None
         self.browsers = collections.OrderedDict()	# cookie -> when it logged in
         self.samples = collections.deque(maxlen=SAMPLES_MAX)
         self.status, self.running, self.trouble = {}, [], "the first answer has not come yet"
         self.looked, self.streams = asyncio.Condition(), 0
-        self.loopback_only = True
-        self.url = ""
+        self.url, self.by_proxy = "", False
 
     def new_link(self):
         """Prints a link that is good for one browser."""
         self.link = secrets.token_urlsafe(24)
+        link = "%s/login?key=%s" % (self.url, self.link)
+        if self.say:
+            self.say(link)
+            return
         with contextlib.suppress(OSError):	# nobody reads it any more
-            print("open %s/login?key=%s" % (self.url, self.link), flush=True)
+            print("open " + link, flush=True)
+
+    def new_browser(self):
+        """The cookie of a browser that is logged in from now on."""
+        cookie = secrets.token_urlsafe(32)
+        self.browsers[cookie] = time.time()
+        while len(self.browsers) > BROWSERS_MAX:
+            self.browsers.popitem(last=False)
+        return cookie
+
+    @contextlib.asynccontextmanager
+    async def working(self):
+        """It asks the service, and follows its log."""
+        tasks = [asyncio.create_task(work()) for work in (
+            self.look, self.records.follow, self.watch, self.notifier.send)]
+        try:
+            yield
+        finally:
+            self.browsers.clear()	# open pages end
+            async with self.looked:
+                self.looked.notify_all()
+            while tasks:
+                # wait_for() loses a cancellation that comes together with its result (until Python 3.12).
+                for task in tasks:
+                    task.cancel()
+                _, tasks = await asyncio.wait(tasks, timeout=1)
+            self.records.close()
 
     def csrf(self, cookie):
         return hmac.digest(self.key, cookie.encode(), "sha256").hex()
@@ -306,10 +307,10 @@ def of_bytes(value):
 
 
 def show(request, name, code=200, **values):
-    console = request.app["console"]
+    console = request.get("console")
     cookie = request.get("browser") or ""
     page = request.app["pages"].get_template(name + ".html").render(
-        here=name, csrf=console.csrf(cookie), logged_in=bool(cookie), query=request.query, **values)
+        here=name, csrf=console.csrf(cookie) if cookie else "", logged_in=bool(cookie), query=request.query, **values)
     return web.Response(text=page, content_type="text/html", status=code)
 
 
@@ -335,12 +336,12 @@ def now_values(console):
 
 
 async def now(request):
-    return show(request, "now", **now_values(request.app["console"]))
+    return show(request, "now", **now_values(request["console"]))
 
 
 async def now_stream(request):
     """The page's moving part, each time that the service was asked."""
-    console = request.app["console"]
+    console = request["console"]
     if console.streams >= STREAMS_MAX:
         raise web.HTTPServiceUnavailable(text="too many pages are open")
     console.streams += 1
@@ -362,7 +363,7 @@ async def now_stream(request):
 
 
 async def runs(request):
-    console = request.app["console"]
+    console = request["console"]
     seconds = number(request, "cpu")
     rows = console.records.runs(
         request.query.get("tenant"), request.query.get("status"), when(request, "since"),
@@ -373,7 +374,7 @@ async def runs(request):
 
 
 async def run(request):
-    console, execution = request.app["console"], request.match_info["id"]
+    console, execution = request["console"], request.match_info["id"]
     row, records = console.records.run(execution)
     if not row and not records:
         raise web.HTTPNotFound(text="there is no such run in the audit log")
@@ -383,13 +384,13 @@ async def run(request):
 
 
 async def sessions(request):
-    console = request.app["console"]
+    console = request["console"]
     return show(request, "sessions", sessions=console.status.get("sessions") or [],
                 trouble=console.trouble)
 
 
 async def approvals(request):
-    console = request.app["console"]
+    console = request["console"]
     every = request.query.get("all") == "1"
     try:
         found, trouble = await console.commands.json(
@@ -400,7 +401,7 @@ async def approvals(request):
 
 
 async def approval(request):
-    console, name = request.app["console"], request.match_info["id"]
+    console, name = request["console"], request.match_info["id"]
     found = [a for a in await console.commands.json("approvals", "list", "--all")
              if a.get("id") == name]
     if not found:
@@ -410,7 +411,7 @@ async def approval(request):
 
 
 async def packages(request):
-    console = request.app["console"]
+    console = request["console"]
     try:
         found, trouble = await console.commands.json("packages"), None
     except Refused as e:
@@ -419,7 +420,7 @@ async def packages(request):
 
 
 async def usage(request):
-    console = request.app["console"]
+    console = request["console"]
     unit = request.query.get("by") or "tenant"
     if unit not in UNITS:
         raise web.HTTPBadRequest(text="by is not one of %s" % ", ".join(UNITS))
@@ -435,7 +436,7 @@ async def usage(request):
 
 
 async def audit(request):
-    console = request.app["console"]
+    console = request["console"]
     rows = console.records.records(
         request.query.get("event"), request.query.get("tenant"), when(request, "since"),
         when(request, "until"), request.query.get("text"), number(request, "before"), PAGE)
@@ -444,21 +445,20 @@ async def audit(request):
 
 
 async def policy(request):
-    console, who = request.app["console"], request.query.get("who", "").strip()
+    console, who = request["console"], request.query.get("who", "").strip()
     text = trouble = ""
     if who.startswith("-") or not who.isprintable():
         raise web.HTTPBadRequest(text="who is not the name of a user or a tenant")
     if who:
-        code, text, err = await console.commands.run(
-            console.commands.service or "mcp-pythond", "--show-policy", who)
+        code, text, err = await console.commands.run("policy", who)
         trouble = err if code else ""
     return show(request, "policy", who=who, text=text, trouble=trouble,
                 tenants=console.records.names("tenant"))
 
 
 async def health(request):
-    console = request.app["console"]
-    code, text, err = await console.commands.run(console.commands.path, "check-host")
+    console = request["console"]
+    code, text, err = await console.commands.run("check-host")
     return show(request, "health", text=text + err, well=code == 0,
                 status=console.status, trouble=console.trouble)
 
@@ -467,7 +467,7 @@ async def health(request):
 
 async def form_of(request):
     form = await request.post()
-    if not same(str(form.get("csrf", "")), request.app["console"].csrf(request["browser"])):
+    if not same(str(form.get("csrf", "")), request["console"].csrf(request["browser"])):
         raise web.HTTPForbidden(text="this form is not of this login: load the page again")
     return form
 
@@ -480,14 +480,14 @@ async def decide(request):
         raise web.HTTPBadRequest(text="do is not approve, deny or revoke")
     if len(reason) > 500 or not reason.isprintable():
         raise web.HTTPBadRequest(text="reason is not one line of at most 500 characters")
-    await request.app["console"].commands.ask(
+    await request["console"].commands.ask(
         "approvals", what, name, *(["--reason", reason] if what == "deny" and reason else []))
     raise web.HTTPSeeOther("/approvals")
 
 
 async def stop(request):
     await form_of(request)
-    await request.app["console"].commands.ask("stop", request.match_info["id"])
+    await request["console"].commands.ask("stop", request.match_info["id"])
     raise web.HTTPSeeOther(request.query.get("from") == "sessions" and "/sessions" or "/")
 
 
@@ -496,16 +496,15 @@ async def remove_packages(request):
     who = str(form.get("tenant", ""))
     if who.startswith("-") or not who.isprintable():
         raise web.HTTPBadRequest(text="tenant is not the name of a user or a tenant")
-    await request.app["console"].commands.ask("packages", "remove", request.match_info["set"],
+    await request["console"].commands.ask("packages", "remove", request.match_info["set"],
                                               *([who] if who else []))
     raise web.HTTPSeeOther("/packages")
 
 
 async def verify(request):
     await form_of(request)
-    console = request.app["console"]
-    code, out, err = await console.commands.run(console.commands.path, "audit", "verify",
-                                                *console.commands.file)
+    console = request["console"]
+    code, out, err = await console.commands.run("audit", "verify")
     return show(request, "verified", well=code == 0, text=out + err)
 
 
@@ -519,26 +518,50 @@ def cookie_name(request):
 
 async def login(request):
     """The page behind the link. A HEAD, by which programs look at links, does not use it up."""
-    console = request.app["console"]
     given = request.query.get("key", "")
-    if request.method != "GET" or not console.link or \
-            not same(given, console.link):
+    found = [one for one in request.app["consoles"] if one.link and same(given, one.link)]
+    if request.method != "GET" or not found or is_proxied(request):
         raise web.HTTPForbidden(text="this link was used or is wrong; the console prints a new one "
                                 "where it was started")
-    cookie = secrets.token_urlsafe(32)
-    console.browsers[cookie] = time.time()
-    while len(console.browsers) > BROWSERS_MAX:
-        console.browsers.popitem(last=False)
-    console.new_link()
+    found[0].new_link()
+    return welcome(request, found[0])
+
+
+def welcome(request, console):
+    """A browser is logged in."""
     # Not a redirection: a strict cookie is not sent with one that another site began.
     response = show(request, "welcome")
-    response.set_cookie(cookie_name(request), cookie, httponly=True, samesite="Strict", path="/")
+    response.set_cookie(cookie_name(request), console.new_browser(), httponly=True, samesite="Strict",
+                        path="/", secure=console.url.startswith("https:"))
     return response
+
+
+def is_proxied(request):
+    """Does it come from the proxy, by the socket that nobody else can open?"""
+    sock = request.transport and request.transport.get_extra_info("socket")
+    return sock is not None and sock.family == socket.AF_UNIX
+
+
+def console_for(request, cookie):
+    """The console of the user whose request this is, or None. The proxy's word counts for each
+    request, so a cookie is good for the one user only."""
+    mine = [one for one in request.app["consoles"] if cookie in one.browsers]
+    if is_proxied(request):
+        names = request.headers.getall(PROXY_HEADER, [])
+        mine = [one for one in mine if one.by_proxy and names == [one.user]]
+    return mine[0] if mine else None
+
+
+def console_of_proxied(request):
+    """The console that the proxy's user may see without a link, or None."""
+    names = request.headers.getall(PROXY_HEADER, [])
+    mine = [one for one in request.app["consoles"] if one.by_proxy and names == [one.user]]
+    return mine[0] if is_proxied(request) and mine else None
 
 
 async def logout(request):
     await form_of(request)
-    request.app["console"].browsers.pop(request["browser"], None)
+    request["console"].browsers.pop(request["browser"], None)
     response = web.HTTPSeeOther("/login")
     response.del_cookie(cookie_name(request))
     raise response
@@ -550,21 +573,31 @@ def is_embedded(request):
         request.headers.get("Sec-Fetch-Dest") != "document"
 
 
+def is_ours(request):
+    """Is it sent to the name of this machine, or to that of --url?"""
+    host = request.headers.get("Host", "")
+    return host == request.app["host"] or (host.rsplit(":", 1)[0] if not host.endswith("]") else host) in LOOPBACK
+
+
 @web.middleware
 async def around(request, handler):
     """Who is not logged in sees nothing but style, and each answer has the headers."""
-    console, status = request.app["console"], 500
+    status, return_now = 500, None
     try:
-        if is_foreign(request) or is_embedded(request):
+        if is_foreign(request) or is_embedded(request) or not is_ours(request):
             raise web.HTTPForbidden(text="requests of other sites are refused")
         cookie = request.cookies.get(cookie_name(request), "")
         public = request.path == "/login" or request.path.startswith("/static/")
-        if cookie in console.browsers:
-            request["browser"] = cookie
+        console = console_for(request, cookie)
+        if console:
+            request["browser"], request["console"] = cookie, console
+        elif not public and request.method == "GET" and console_of_proxied(request):
+            return_now = welcome(request, console_of_proxied(request))
         elif not public:
             raise web.HTTPForbidden(text="not logged in: open the link that the console prints "
                                     "where it was started")
-        response = await handler(request)
+        # A response counts as false, because it has no items.
+        response = return_now if return_now is not None else await handler(request)
     except web.HTTPException as e:
         response = e if e.status < 400 else show(request, "error", e.status, text=e.text or e.reason)
     except Refused as e:
@@ -594,10 +627,11 @@ async def add_headers(_, response):
     response.headers.update(HEADERS)
 
 
-def application(console, pages):
+def application(consoles, pages, host=None):
+    """consoles: those of the users who are there. host: under which it is known beside loopback."""
     quiet()
     app = web.Application(middlewares=[around], client_max_size=64 << 10)
-    app["console"], app["loopback_only"] = console, True
+    app["consoles"], app["host"], app["loopback_only"] = consoles, host, host is None
     app["pages"] = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pages), autoescape=True, undefined=jinja2.ChainableUndefined)
     app["pages"].filters.update(amount=amount, bytes=of_bytes, day=day_of)
@@ -620,35 +654,136 @@ def application(console, pages):
     add.add_post("/audit/verify", verify)
     add.add_post("/logout", logout)
     add.add_static("/static/", os.path.join(pages, "static"))
-
-    async def background(app):
-        tasks = [asyncio.create_task(work()) for work in (
-            console.look, console.records.follow, console.watch, console.notifier.send)]
-        yield
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    app.cleanup_ctx.append(background)
     return app
 
 
-async def serve(make, sockets, pages):
-    console, ended = make(), asyncio.Event()
+def ended_by_signal():
+    ended = asyncio.Event()
     for n in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(n, ended.set)
-    console.looked = asyncio.Condition()
-    runner = web.AppRunner(application(console, pages), access_log=None, auto_decompress=False)
+    return ended
+
+
+@contextlib.asynccontextmanager
+async def serving(app, sockets):
+    runner = web.AppRunner(app, access_log=None, auto_decompress=False)
     await runner.setup()
+    silent = asyncio.create_task(end_silent(runner.server))
     for sock in sockets:
         await web.SockSite(runner, sock, shutdown_timeout=1).start()
-    host, port = sockets[0].getsockname()[:2]
-    console.url = "http://%s:%d" % ("[%s]" % host if ":" in host else host, port)
-    console.new_link()
-    await ended.wait()
-    console.browsers.clear()	# open pages end
-    async with console.looked:
-        console.looked.notify_all()
-    await runner.cleanup()
+    try:
+        yield
+    finally:
+        silent.cancel()
+        await runner.cleanup()
+
+
+def url_of(sock):
+    host, port = sock.getsockname()[:2]
+    return "http://%s:%d" % ("[%s]" % host if ":" in host else host, port)
+
+
+async def serve(make, sockets, pages):
+    console, ended = make(), ended_by_signal()
+    console.looked, console.url = asyncio.Condition(), url_of(sockets[0])
+    async with serving(application([console], pages), sockets):
+        async with console.working():
+            console.new_link()
+            await ended.wait()
+
+
+# ---- the console of a machine ----
+
+def name_of_user(uid):
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return "uid:%d" % uid
+
+
+class Machine:
+    """Users come and go by the socket of logins."""
+
+    def __init__(self, url, prices, budgets):
+        self.url, self.prices, self.budgets = url, prices, budgets
+        self.consoles, self.uids = [], []
+
+    async def on_login(self, reader, writer):
+        uid = peer_uid(writer.get_extra_info("socket"))
+        remote = Remote(reader, writer)
+        own = 0 if uid == 0 else self.uids.count(uid)
+        try:
+            if own >= LOGINS_PER_USER or len(self.uids) >= LOGINS_MAX + (uid == 0):
+                await remote.channel.send({"error": "too many are logged in"})
+                return
+            self.uids.append(uid)
+            try:
+                await self.serve_user(remote, name_of_user(uid))
+            finally:
+                self.uids.remove(uid)
+        except (OSError, ValueError, asyncio.TimeoutError, RecursionError):
+            pass
+        finally:
+            writer.close()
+
+    async def serve_user(self, remote, user):
+        hello = await remote.first()
+        reading = asyncio.create_task(remote.read())
+        links = set()		# keeps the tasks
+
+        def say(link):
+            task = asyncio.create_task(remote.channel.send({"link": link}))
+            links.add(task)
+            task.add_done_callback(lambda one: (links.discard(one), one.cancelled() or one.exception()))
+        with tempfile.TemporaryDirectory(prefix="mcp-python-web-") as place:
+            console = Console(remote, place, self.prices, self.budgets, Notifier([]), say, user)
+            console.url, console.by_proxy = self.url, hello.get("proxy") is True
+            try:
+                async with console.working():
+                    self.consoles.append(console)
+                    console.new_link()
+                    print("login user=%s" % user, file=sys.stderr, flush=True)
+                    await reading
+            finally:
+                if console in self.consoles:
+                    self.consoles.remove(console)
+                reading.cancel()
+                print("logout user=%s" % user, file=sys.stderr, flush=True)
+
+
+def passed_sockets():
+    """{name: sockets} of those that systemd passes."""
+    found = collections.defaultdict(list)
+    if os.environ.get("LISTEN_PID") == str(os.getpid()):
+        names = os.environ.get("LISTEN_FDNAMES", "").split(":")
+        for i in range(int(os.environ.get("LISTEN_FDS", "0"))):
+            found[names[i] if i < len(names) else ""].append(socket.socket(fileno=ACTIVATED + i))
+    return found
+
+
+async def serve_machine(machine, browsers, logins, pages, host):
+    ended = ended_by_signal()
+    async with serving(application(machine.consoles, pages, host), browsers):
+        server = await asyncio.start_unix_server(machine.on_login, sock=logins, limit=MESSAGE_MAX)
+        notify("READY=1")
+        await ended.wait()
+        notify("STOPPING=1")
+        server.close()
+
+
+def system(args, prices, budgets, pages):
+    passed = passed_sockets()
+    if len(passed["web"]) != 1 or len(passed["login"]) != 1 or set(passed) - {"web", "login", "proxy"}:
+        fail("--system: systemd passes one socket with the name web, one with the name login, and "
+             "perhaps one with the name proxy", EX_USAGE)
+    if not is_loopback(passed["web"][0]):
+        fail("--system: the socket for browsers is not on loopback; a proxy makes it known elsewhere", EX_USAGE)
+    url = (args.url or url_of(passed["web"][0])).rstrip("/")
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path or parts.query:
+        wrong("--url %s: not an address such as https://console.example.org" % args.url)
+    asyncio.run(serve_machine(Machine(url, prices, budgets), passed["web"] + passed["proxy"],
+                              passed["login"][0], pages, parts.netloc if args.url else None))
 
 
 def wrong(text):
@@ -682,15 +817,24 @@ def main(version, beside, bindir):
     args = arguments(version)
     prices = prices_of(args.price, wrong)
     budgets, ways = budgets_of(args.budget, prices), ways_of(args.notify)
+    pages = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pages")
+    commands = Local(os.path.join(bindir, "mcp-python"), program(beside), args.admin_socket,
+                     args.audit_file)
+    if args.do == "login":
+        return asyncio.run(log_in(commands, args.socket, args.proxy))
+    if args.proxy or args.url and not args.system:
+        wrong("--proxy goes with login, --url with --system")
+    if args.system:
+        if ways:
+            wrong("--system: --notify is for a console of one's own")
+        return system(args, prices, budgets, pages)
     sockets = listening(args.listen)
     if not all(map(is_loopback, sockets)):
         fail("--listen %s: only loopback is served; from another machine, use ssh -L 8889:%s" %
              (args.listen, "127.0.0.1:8889"), EX_USAGE)
-    commands = Commands(os.path.join(bindir, "mcp-python"), program(beside), args.admin_socket,
-                        args.audit_file)
     place = tempfile.mkdtemp(prefix="mcp-python-web-")	# of this user alone
     try:
         asyncio.run(serve(lambda: Console(commands, place, prices, budgets, Notifier(ways)), sockets,
-                          os.path.join(os.path.dirname(os.path.abspath(__file__)), "pages")))
+                          pages))
     finally:
         shutil.rmtree(place, ignore_errors=True)

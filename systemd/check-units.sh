@@ -6,6 +6,7 @@
 srcdir=${srcdir:-.}
 exposure_most=22	# tenths, as systemd 252 counts: lower it when it falls, never raise it
 gateway_most=8
+web_most=10	# as the gateway, but with true uids
 status=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -54,7 +55,7 @@ kept=$(sed -nE 's/^#define HANDOVER_SESSIONS_MAX ([0-9]+).*/\1/p' "$srcdir/proto
 programs=$(sed -nE 's/^Exec[A-Za-z]+=[-+!:]*([^ ]+).*/\1/p' "$srcdir"/systemd/*.service.in | sort -u)
 for program in $programs; do
 	case $program in
-	@sbindir@/mcp-pythond | @libexecdir@/mcp-python-gateway | /bin/sh) ;;
+	@sbindir@/mcp-pythond | @libexecdir@/mcp-python-gateway | @libexecdir@/mcp-python-web | /bin/sh) ;;
 	*) bad "a unit starts $program, which a machine may lack" ;;
 	esac
 done
@@ -87,15 +88,19 @@ for unit in mcp-pythond mcp-pythond-user; do
 	# The machine's own units may have mistakes, too; only the units of this tree count.
 	said=$(printf '%s\n' "$said" | grep -F mcp-pythond) && bad "$unit.service: $said"
 done
-mkdir "$work/gateway"
-sed -E -e 's#^(ExecStart=)[^ ]*#\1/bin/true#' -e '/^Documentation=/d' systemd/mcp-python-gateway.service \
-	>"$work/gateway/mcp-python-gateway.service"
-sed '/^Documentation=/d' "$srcdir/systemd/mcp-python-gateway.socket" >"$work/gateway/mcp-python-gateway.socket"
-said=$(systemd-analyze verify --man=no "$work/gateway/mcp-python-gateway.service" \
-	"$work/gateway/mcp-python-gateway.socket" 2>&1 | grep -F mcp-python-gateway) &&
-	bad "mcp-python-gateway: $said"
+for unit in gateway web; do
+	mkdir "$work/$unit"
+	sed -E -e 's#^(ExecStart=)[^ ]*#\1/bin/true#' -e '/^Documentation=/d' \
+		"systemd/mcp-python-$unit.service" >"$work/$unit/mcp-python-$unit.service"
+	for socket in "$srcdir/systemd/mcp-python-$unit"*.socket; do
+		sed '/^Documentation=/d' "$socket" >"$work/$unit/${socket##*/}"
+	done
+	said=$(systemd-analyze verify --man=no "$work/$unit/"*.s* 2>&1 | grep -F mcp-python-$unit) &&
+		bad "mcp-python-$unit: $said"
+done
 # Versions of systemd compute the exposure differently: exposure_most is for that of Debian 12.
-for unit in mcp-pythond/mcp-pythond:$exposure_most gateway/mcp-python-gateway:$gateway_most; do
+for unit in mcp-pythond/mcp-pythond:$exposure_most gateway/mcp-python-gateway:$gateway_most \
+	web/mcp-python-web:$web_most; do
 security=$(systemd-analyze security --offline=yes --no-pager \
 	--threshold="${unit#*:}" "$work/${unit%:*}.service" 2>&1) || {
 	case $(systemd-analyze --version) in

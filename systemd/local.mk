@@ -2,14 +2,16 @@
 # systemd: units, sysusers, tmpfiles and the default configuration. Paths are filled in at make
 # time, where $(sbindir) is known in full.
 UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service.in \
-	systemd/mcp-python-gateway.service.in
+	systemd/mcp-python-gateway.service.in systemd/mcp-python-web.service.in
 UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service \
-	systemd/mcp-python-gateway.service
+	systemd/mcp-python-gateway.service systemd/mcp-python-web.service
 EXTRA_DIST += $(UNIT_TEMPLATES) \
 	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
 	systemd/mcp-pythond-admin.socket systemd/mcp-pythond-user-admin.socket \
 	systemd/mcp-pythond-http.socket \
 	systemd/mcp-pythond-metrics.socket systemd/mcp-python-gateway.socket \
+	systemd/mcp-python-web.socket systemd/mcp-python-web-login.socket \
+	systemd/mcp-python-web-proxy.socket \
 	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf \
 	systemd/mcp-pythond.catalog
 CLEANFILES += $(UNITS_MADE)
@@ -18,6 +20,7 @@ all-local: $(UNITS_MADE)
 systemd/mcp-pythond.service: systemd/mcp-pythond.service.in Makefile
 systemd/mcp-pythond-user.service: systemd/mcp-pythond-user.service.in Makefile
 systemd/mcp-python-gateway.service: systemd/mcp-python-gateway.service.in Makefile
+systemd/mcp-python-web.service: systemd/mcp-python-web.service.in Makefile
 # systemd 254 and later let the pause before a restart grow.
 $(UNITS_MADE):
 	$(AM_V_GEN)$(MKDIR_P) systemd && \
@@ -44,6 +47,8 @@ install-data-local: $(UNITS_MADE)
 			"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-$$kind.socket" || exit 1; \
 	done
 	$(INSTALL_DATA) systemd/mcp-python-gateway.service $(srcdir)/systemd/mcp-python-gateway.socket \
+		systemd/mcp-python-web.service $(srcdir)/systemd/mcp-python-web.socket \
+		$(srcdir)/systemd/mcp-python-web-login.socket $(srcdir)/systemd/mcp-python-web-proxy.socket \
 		"$(DESTDIR)$(systemdsystemunitdir)"
 	$(INSTALL_DATA) systemd/mcp-pythond-user.service \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service"
@@ -68,6 +73,10 @@ uninstall-local:
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-metrics.socket" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-gateway.service" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-gateway.socket" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-web.service" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-web.socket" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-web-login.socket" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-python-web-proxy.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond-admin.socket" \

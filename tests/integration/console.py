@@ -15,6 +15,7 @@ import http.server
 import io
 import json
 import os
+import pwd
 import re
 import signal
 import socket
@@ -25,8 +26,9 @@ import urllib.parse
 
 from admin import Admin
 from audit_log import Log
-from console_suite import PAGES, Browser, Directory, console_of, served
+from console_suite import PAGES, Browser, Directory, console_of, login_of, machine_console, served
 from harness import FEW_MODULES, SOMEBODY, equal, main, test
+from mcpclient import connect_as
 from package_index import Index
 from package_store import config as package_config, environments, install, new_store
 from waits import until, until_equal
@@ -345,6 +347,235 @@ def approvals_are_decided(ctx):
             if what == "deny":	# it stands until somebody decides otherwise
                 equal(browser.form(page, page, do="approve")[0], 303)
                 equal(browser.form(page, page, do="revoke")[0], 303)
+
+
+NOBODY_HERE = 65533		# of the console of a machine: it has no rights
+
+
+@test(private=True, root=True)
+def all_users_share_a_console(ctx):
+    """It has no rights of its own: each user sees what their program is told."""
+    with Directory() as d, Log(ctx) as log:
+        config = d.config(log.config() + "[policy]\nrun_script = approve\n")
+        with ctx.private(config) as service, ctx.client(path=service.socket, uid=SOMEBODY) as c, \
+                machine_console(ctx, d, user=NOBODY_HERE) as address:
+            stranger = Browser(address)
+            for page in (*PAGES, "/login", "/login?key=x"):
+                equal(stranger.ask("GET", page)[0], 403, page)
+            asked = {"script": "import os\n1", "background": False}
+            c.outcome(c.request("tools/call", {"name": "run_script", "arguments": asked}), 120)
+            with login_of(ctx, d, "--audit-file", log.path) as mine, login_of(ctx, d, user=SOMEBODY) as theirs:
+                equal(mine.link()[0], address)
+                browser, user = mine.browser(), theirs.browser()
+                until("it waits", lambda: ">pending<" in browser.page("/approvals"))
+                page = re.search(r'href="(/approvals/a-[a-z0-9]+)"', browser.page("/approvals"))[1]
+                equal(user.form(page, page, do="approve")[0], 502)	# their own request
+                token = re.search(r'name="csrf" value="([0-9a-f]+)"', user.page("/"))[1]
+                equal(browser.ask("POST", page, {"csrf": token, "do": "approve"})[0], 403)
+                equal(browser.form(page, page, do="approve")[0], 303)
+                done = c.outcome(c.request("tools/call", {"name": "run_script", "arguments": asked}), 120)
+                equal(done.status, "ok", done)
+                read_all(browser, 1)
+                # Who cannot read the log sees none; and nothing of others.
+                until("the status came", lambda: "uid:%d" % SOMEBODY in user.page("/"))
+                for one in PAGES:
+                    assert user.ask("GET", one)[0] in (200, 502), one
+                assert "0 records" in user.page("/runs"), user.page("/runs")
+                assert "uid:%d" % os.getuid() not in user.page("/"), user.page("/")
+                # The login ends with the program.
+                theirs.process.terminate()
+                theirs.process.wait(60)
+                until("it is over", lambda: user.ask("GET", "/")[0] == 403)
+                equal(browser.ask("GET", "/")[0], 200)
+                equal(stranger.ask("GET", "/", None, [("Host", "evil.example")])[0], 403)
+
+
+class FalseLogin:
+    """A program at the socket of logins that says what it wants."""
+
+    def __init__(self, path, uid, first=b'{"proxy":false}\n'):
+        self.socket = connect_as(path, uid, 60)
+        self.socket.setblocking(True)
+        self.socket.settimeout(60)
+        self.file = self.socket.makefile("rb")
+        with contextlib.suppress(OSError):	# it was turned away already
+            self.say(first)
+
+    def say(self, data):
+        self.socket.sendall(data)
+
+    def hear(self, word):
+        """The next message with this member; None: it has ended."""
+        for line in self.file:
+            message = json.loads(line)
+            if word in message:
+                return message
+        return None
+
+    def end(self):
+        self.file.close()
+        self.socket.close()
+
+
+@test(private=True, root=True)
+def a_strangers_program_at_the_console(ctx):
+    """What it says harms nobody else: no message, no number of programs, no text."""
+    with Directory() as d, machine_console(ctx, d, user=NOBODY_HERE) as address:
+        place = os.path.join(d.path, "login")
+        with ctx.private(d.config()), login_of(ctx, d) as mine:
+            browser = mine.browser()
+            for first in (b"", b"\n", b"[]\n", b"{", b"\xff\n", b"[" * 100000 + b"\n", b"{" + b"x" * (9 << 20)):
+                with contextlib.suppress(OSError):
+                    one = FalseLogin(place, SOMEBODY, first)
+                    one.socket.shutdown(socket.SHUT_WR)
+                    equal(one.hear("link"), None, first[:20])
+                    one.end()
+            for said in (b"[]\n", b'{"id":1}\n', b'{"id":{},"code":1}\n', b'{"id":1,"code":"x","out":1,"err":2}\n',
+                         b'{"id":999,"code":0,"out":"","err":""}\n', b"nonsense\n", b'{"id":1,"line":{}}\n'):
+                some, _ = two_logins(place)
+                for one in some:
+                    with contextlib.suppress(OSError):
+                        one.say(said)
+                    one.end()
+                equal(browser.ask("GET", "/")[0], 200)
+            # So many of a user, and no more; others have room.
+            some, link = two_logins(place)
+            more = FalseLogin(place, SOMEBODY)
+            assert "too many" in more.hear("error")["error"]
+            more.end()
+            # Markup in what it says the service says.
+            hostile = Browser(address).log_in(re.sub(r"^http://[^/]+", "", link))
+            answer = json.dumps({"service": {"name": HOSTILE_TEXT, "version": HOSTILE_TEXT, "uptime_seconds": 1},
+                                 "tenants": [{"tenant": HOSTILE_TEXT}], "sessions": [], "profiles": []})
+            threading.Thread(target=answer_all, args=(some[0], answer), daemon=True).start()
+            until("it is shown", lambda: "&lt;img" in hostile.page("/"))
+            equal(Foreign.found(hostile.page("/")), [])
+            equal(browser.ask("GET", "/")[0], 200)
+            assert "&lt;img" not in browser.page("/")
+            for one in some:
+                one.socket.shutdown(socket.SHUT_RDWR)
+
+
+def two_logins(place):
+    """Programs of the user, as many as may be, and the link of the first."""
+    held, links = [], []
+
+    def one_more():
+        one = FalseLogin(place, SOMEBODY)
+        for line in one.file:
+            message = json.loads(line)
+            if "link" in message:
+                held.append(one)
+                links.append(message["link"])
+                return True
+            if "error" in message:
+                break
+        one.end()
+        return False
+    for _ in range(2):
+        until("there is a place", one_more)
+    return held, links[0]
+
+
+def answer_all(one, answer):
+    with contextlib.suppress(OSError, ValueError):
+        for line in one.file:
+            message = json.loads(line)
+            if "words" in message:
+                one.say(json.dumps({"id": message["id"], "code": 0, "err": "", "out": answer if message[
+                    "words"][0] == "status" else "[]"}).encode() + b"\n")
+
+
+class Proxied(Browser):
+    """A browser behind the proxy, which says whose it is."""
+
+    def __init__(self, path, *users):
+        super().__init__("localhost")
+        self.path, self.users = path, users
+
+    def ask(self, verb, path, form=None, headers=(), body=None):
+        body = urllib.parse.urlencode(form) if form is not None else ""
+        lines = ["%s %s HTTP/1.1" % (verb, path), "Host: console.example.org", "Connection: close",
+                 "Content-Length: %d" % len(body), "Content-Type: application/x-www-form-urlencoded",
+                 *("X-Remote-User: " + user for user in self.users), *("%s: %s" % one for one in headers),
+                 *(["Cookie: " + self.cookie] if self.cookie else []), "", body]
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(self.path)
+            sock.sendall("\r\n".join(lines).encode())
+            self.answer = http.client.HTTPResponse(sock)
+            self.answer.begin()
+            text = self.answer.read().decode()
+        cookie = self.answer.headers["Set-Cookie"]
+        self.cookie = cookie.split(";")[0] if cookie else self.cookie
+        return self.answer.status, text
+
+
+@test(private=True, root=True)
+def a_proxy_says_who_it_is(ctx):
+    """Its word counts on its socket alone, for users whose program agrees."""
+    name = pwd.getpwuid(SOMEBODY).pw_name
+    with Directory() as d, ctx.private(d.config()), machine_console(
+            ctx, d, "--url", "https://console.example.org", user=NOBODY_HERE, proxy=True) as address:
+        place = os.path.join(d.path, "proxy")
+        equal(Proxied(place, name).ask("GET", "/")[0], 403)		# nobody is there
+        with login_of(ctx, d) as mine, login_of(ctx, d, "--proxy", user=SOMEBODY) as theirs:
+            assert mine.lines[0].startswith("open https://console.example.org/login?key="), mine.lines
+            until("the program is there", lambda: theirs.lines and mine.lines)
+            user = Proxied(place, name)
+            user.page("/")
+            assert "Secure" in user.answer.headers["Set-Cookie"], user.answer.headers["Set-Cookie"]
+            until("the status came", lambda: "uid:%d" % SOMEBODY in user.page("/"))
+            equal(user.ask("POST", "/logout", {})[0], 403)
+            # Nobody else has this cookie, and nobody is two.
+            for users in ((), ("root",), (name, "root"), ("root", name), ("",)):
+                other = Proxied(place, *users)
+                equal(other.ask("GET", "/")[0], 403, users)		# root's program does not agree
+                other.cookie = user.cookie
+                equal(other.ask("GET", "/")[0], 403, users)
+            # The header counts for nothing elsewhere.
+            equal(Browser(address).ask("GET", "/", None, [("X-Remote-User", name)])[0], 403)
+            equal(Browser(address).ask("GET", "/", None, [("Host", "evil.example")])[0], 403)
+            link = theirs.lines[0].split("example.org")[1].strip()
+            equal(Proxied(place, "root").ask("GET", link)[0], 403)
+
+
+@test(private=True)
+def programs_run_nothing_else(ctx):
+    """A console that was taken over gets no other command out of a user's program."""
+    with Directory() as d, ctx.private(d.config()), socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.join(d.path, "login"))
+        listening.listen(1)
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(logging_in(ctx, d))
+            peer = opened.enter_context(listening.accept()[0])
+            file = opened.enter_context(peer.makefile("rw", encoding="utf-8"))
+            equal(json.loads(file.readline()), {"proxy": False})
+            for n, words in enumerate((
+                    ["run", "/etc/passwd"], ["status", "--json", "--admin-socket", "/tmp/x"], ["status"],
+                    ["approvals", "show", "--help"], ["stop", "--help"], ["policy", "--config"], ["policy", "-x"],
+                    ["audit", "show", "--json"], [], [1], "status", None, ["token", "list"],
+                    ["approvals", "approve", "a-aaaa", "--for-run"], ["packages", "remove", "x"],
+                    ["packages", "remove", "a" * 64, "--json"])):
+                print(json.dumps({"id": n, "words": words}), file=file, flush=True)
+                answer = json.loads(file.readline())
+                equal((answer["id"], answer["code"], answer["out"]), (n, 1, ""), words)
+                assert "no command of the console" in answer["err"], answer
+            print(json.dumps({"id": 99, "words": ["status", "--json"]}), file=file, flush=True)
+            answer = json.loads(file.readline())
+            equal((answer["id"], answer["code"]), (99, 0), answer)
+            json.loads(answer["out"])
+
+
+@contextlib.contextmanager
+def logging_in(ctx, d):
+    process = subprocess.Popen(
+        [os.path.join(ctx.options.build, "mcp-python"), "web", "login", "--socket", os.path.join(d.path, "login"),
+         "--admin-socket", d.socket], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 @test(private=True)

@@ -6,6 +6,7 @@ import http.client
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -111,6 +112,64 @@ def console_of(ctx, directory, *args, user=None, env=None):
             log.seek(0)
             said = log.read()
         equal(process.returncode, 0, said[-3000:])
+        assert "Traceback" not in said, said[-3000:]
+
+
+@contextlib.contextmanager
+def machine_console(ctx, directory, *args, user=None, proxy=False):
+    """The console of a machine, on sockets as systemd passes them. Gives the address for browsers."""
+    passed = {"web": socket.create_server(("127.0.0.1", 0)), "login": socket.socket(socket.AF_UNIX)}
+    passed["login"].bind(os.path.join(directory.path, "login"))
+    if proxy:
+        passed["proxy"] = socket.socket(socket.AF_UNIX)
+        passed["proxy"].bind(os.path.join(directory.path, "proxy"))
+    for name in set(passed) - {"web"}:
+        passed[name].listen(64)
+        os.chmod(os.path.join(directory.path, name), 0o666)
+    address = "127.0.0.1:%d" % passed["web"].getsockname()[1]
+    start = "import fcntl, os, sys\n" \
+            "high = [fcntl.fcntl(int(n), fcntl.F_DUPFD, 100) for n in sys.argv[1].split(',')]\n" \
+            "for i, fd in enumerate(high): os.dup2(fd, 3 + i)\n" \
+            "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(high)))\n" \
+            "os.execv(sys.argv[2], sys.argv[2:])"
+    with tempfile.TemporaryFile("w+") as log:
+        numbers = [one.fileno() for one in passed.values()]
+        process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", start, ",".join(map(str, numbers)),
+             os.path.join(ctx.options.build, "mcp-python-web"), "--system", *args],
+            env={"PATH": "/usr/bin:/bin", "LISTEN_FDNAMES": ":".join(passed)}, pass_fds=numbers,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, text=True, user=user, group=user,
+            extra_groups=[] if user else None)
+        for one in passed.values():
+            one.close()
+        try:
+            yield address
+        finally:
+            process.terminate()
+            process.wait(60)
+            log.seek(0)
+            said = log.read()
+        equal(process.returncode, 0, said[-3000:])
+        assert "Traceback" not in said, said[-3000:]
+
+
+@contextlib.contextmanager
+def login_of(ctx, directory, *args, user=None):
+    """"mcp-python web login" of a user."""
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(
+            [os.path.join(ctx.options.build, "mcp-python"), "web", "login", "--socket",
+             os.path.join(directory.path, "login"), "--admin-socket", directory.socket, *args],
+            env={**os.environ, "MCP_PYTHOND": os.path.join(ctx.options.build, "mcp-pythond")},
+            stdout=subprocess.PIPE, stderr=log, text=True, user=user, group=user,
+            extra_groups=[] if user else None)
+        try:
+            yield Console(process)
+        finally:
+            process.terminate()
+            process.wait(60)
+            log.seek(0)
+            said = log.read()
         assert "Traceback" not in said, said[-3000:]
 
 
