@@ -143,10 +143,11 @@ def main():
     parser.add_argument("--vm", default="qemu")
     parser.add_argument("--disks", type=int, default=guest_tools.disks)
     parser.add_argument("--soak", type=float, default=guest_tools.soak)
+    parser.add_argument("--rows", default=guest_tools.rows)
     parser.add_argument("--again", type=int, default=0, help="how many failed tests get a second try")
     parser.add_argument("names", nargs="*", help="tests whose name holds one of these")
     o = parser.parse_args()
-    guest_tools.disks, guest_tools.soak = o.disks, o.soak
+    guest_tools.disks, guest_tools.soak, guest_tools.rows = o.disks, o.soak, o.rows
     guest_tools.set_slow({"qemu": 6.0, "uml": 3.0}.get(o.vm, 1.0))
     os.umask(0o022)
     guest_tools.add_accounts()

@@ -30,6 +30,7 @@ slow = 1.0
 lacks = ()		# what check-host says of a machine without all walls: (name, verdict)
 disks = 25		# that a loss of power may leave: guest_power.py
 soak = 300.0		# seconds that tenants share the machine: guest_soak.py
+rows = ""		# those of guest_shares.py
 tests = []
 
 
