@@ -237,7 +237,7 @@ static void
 helper_fork_again(struct helper *helper)
 {
 	if (helper_fork(helper, helper->kind) < 0) {
-		helper_end(helper);
+		helper_drop(helper, event_get_base(helper->due));
 		helper_try_later(helper);
 		return;
 	}

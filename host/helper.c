@@ -27,6 +27,7 @@
 
 #define SOCKET_FD (STDERR_FILENO + 1)	/* the helper's socket, where nothing else is kept */
 #define REAP_MS 3000			/* in which a killed process has to end */
+#define REAP_MORE_MS 100		/* the same, when another one has not */
 #define LEASES 4			/* processes of one kind at a time; more than two only while
 					 * one that was killed has not ended yet */
 
@@ -203,18 +204,21 @@ helper_fork(struct helper *helper, enum helper_kind kind)
 	return helper->pidfd < 0 ? -errno : 0;
 }
 
-/* A process that could not be killed, or that the kernel holds, must not hold the supervisor. */
+/* A process that could not be killed, or that the kernel holds, must not hold the supervisor, nor
+ * may several of them, one after the other. */
 static void
 reap(int pidfd)
 {
-	const uint64_t end_ms = clock_ms() + REAP_MS;
+	static bool one_stays;
+	const uint64_t end_ms = clock_ms() + (one_stays ? REAP_MORE_MS : REAP_MS);
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 	siginfo_t info = { 0 };
 
 	for (uint64_t now_ms = clock_ms(); now_ms < end_ms; now_ms = clock_ms())
 		if (poll(&ended, 1, (int)(end_ms - now_ms)) > 0)
 			break;
-	if (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+	one_stays = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0;
+	if (one_stays)
 		log_line(LOG_ERR, "helper-stays", "text=\"a helper was killed, and has not ended\"");
 }
 

@@ -52,8 +52,9 @@ struct helper {
  * caller has to call helper_end. In the helper it does not return. */
 int helper_fork(struct helper *helper, enum helper_kind kind);
 
-/* Kills the helper, waits for its end (at most three seconds: then it is logged, and left to end by
- * itself) and closes what belongs to it. */
+/* Kills the helper, waits for its end (at most three seconds, or a moment when the one before has
+ * not ended: then it is logged, and left to end by itself) and closes what belongs to it. Not for
+ * the loop. */
 void helper_end(struct helper *helper);
 
 /* As helper_end, but does not wait: the process is reaped from the loop. */
