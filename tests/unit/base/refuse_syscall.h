@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The errno with which this call fails; 0: it is made. */
-static int refuses_syscall(long number);
+int refuses_syscall(long number);
 
 /* Without AddressSanitizer: like the C library's own, it reads six arguments in any case. */
 __attribute__((no_sanitize_address)) long

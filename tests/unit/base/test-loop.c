@@ -39,7 +39,7 @@ passrights_set(int socket, bool may)
 /* The kernel has no memory for so many registrations. */
 static unsigned int to_refuse, refused;
 
-static int
+int
 refuses_syscall(long number)
 {
 	if (number != SYS_epoll_ctl || to_refuse == 0)

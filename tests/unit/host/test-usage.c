@@ -34,7 +34,7 @@
 static pid_t worker;
 static bool refuses_kills;	/* the kernel */
 
-static int
+int
 refuses_syscall(long number)
 {
 	return number == SYS_pidfd_send_signal && refuses_kills ? EPERM : 0;
