@@ -238,10 +238,10 @@ write_use(const char *store, const char *tenant, const char *principal, const st
 		return;
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (directory >= 0)
-		named = openat(directory, PRINCIPAL + 1,
+		named = openat(directory, &PRINCIPAL[1],
 			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (named >= 0 && write(named, principal, strlen(principal)) < 0)
-		unlinkat(directory, PRINCIPAL + 1, 0);	/* the next use writes it */
+		unlinkat(directory, &PRINCIPAL[1], 0);	/* the next use writes it */
 	if (directory >= 0)
 		fd = openat(directory, set->name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
@@ -301,7 +301,7 @@ drop_if_empty(const char *store, struct owner *owner)
 
 	if (owner->n > 0)
 		return;
-	unlink_set(store, owner->tenant, PRINCIPAL + 1);
+	unlink_set(store, owner->tenant, &PRINCIPAL[1]);
 	place_of(store, owner->tenant, path);
 	rmdir(path);
 	owned_drop(owner);
