@@ -124,8 +124,10 @@ fill_standard_descriptors(void)
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
+	if (fd < 0) {
+		perror("mcp-pythond: /dev/null");
 		exit(EXIT_FAILED);
+	}
 	close(fd);
 }
 
