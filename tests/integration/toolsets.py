@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import Skip, equal, main, test
+from harness import FEW_MODULES, Skip, equal, main, test
 from mcp_schema import Validator, jsonschema
 from mcpclient import LEGACY
 
@@ -837,6 +837,38 @@ def what_is_not_allowed_is_refused_before_it_runs(ctx):
             equal(errors, got["validation_errors"], code)
 
 
+# Code, and what of it is refused, whatever the zygote has imported.
+LOADED_OR_NOT = (
+    ("from random import _os", "Line 1: Import 'os' is not allowed (random._os)"),
+    ("import random as r\nr._os.system('x')", "Line 2: Import 'os' is not allowed (random._os)"),
+    ("def f():\n  import statistics\n  return statistics.sys", "Line 3: Import 'sys' is not allowed (statistics.sys)"),
+    ("import xml.etree.ElementTree as E\nE.sys.modules", "Line 2: Import 'sys' is not allowed (xml.etree.ElementTree.sys)"),
+    ("from xml.etree.ElementTree import io", "Line 1: Import 'io' is not allowed (xml.etree.ElementTree.io)"),
+    ("import html.parser as p\np._markupbase.re", "Line 2: Import '_markupbase' is not allowed (html.parser._markupbase)"),
+    ("import urllib.parse\nurllib.request.urlopen('http://h')", "Line 2: Import 'urllib.request' is not allowed (urllib.request)"),
+    # What is no module, and a module that is allowed.
+    ("import random, statistics, html.parser, calendar, difflib\nfrom statistics import mean, random as r\n"
+     "from fractions import Fraction, math\nfrom html import parser, unescape\n"
+     "result = [mean([1, 3]), r is random, str(Fraction(1, 2)), parser is html.parser, unescape('&lt;'), "
+     "statistics.math.floor(1.5), calendar.MONDAY, difflib.IS_LINE_JUNK.__name__]",),
+    ("import json\nresult = json.decoder.scanner.__name__",),
+)
+
+
+@test(private=True)
+def the_verdict_is_the_same_whatever_is_loaded(ctx):
+    for modules in ("sys", "calendar difflib fractions html.parser random statistics urllib.request xml.etree.ElementTree"):
+        with ctx.private(SETS + "[profile basic]\nmodules = %s\n" % modules) as s, ctx.client(path=s.socket) as client:
+            for code, *problems in LOADED_OR_NOT:
+                errors = validate(client, code)["validation"]["errors"]
+                equal(errors, problems, (modules, code))
+                if problems:
+                    equal(is_refused(client, code, *problems)["stdout"], "")
+                else:
+                    got = execute(client, code)
+                    assert got["success"] and got["stderr"] == "", (modules, code, got)
+
+
 # Code that the check before the run cannot see through.
 AROUND = (
     "n = 'o' + 's'\n__import__(n)", "exec('import os')", "eval(\"__import__('o' + 's')\")",
@@ -1205,4 +1237,4 @@ def sets_that_exclude_each_other_are_refused(ctx):
 
 
 if __name__ == "__main__":
-    main(__doc__, SETS)
+    main(__doc__, SETS, FEW_MODULES)
