@@ -789,6 +789,27 @@ def a_syntax_error_says_its_line_once(ctx):
         assert client.run("\n\neval('x = ')").text.startswith("SyntaxError: invalid syntax (<string>, line 1) (line 3)\n")
 
 
+# Syntax errors of scripts and of libraries, with and without a place, and the words of their messages.
+SYNTAX_ERRORS = (
+    ("x = = 1", "invalid syntax"), ("import ast\nast.parse('x = = 1')", "invalid syntax"), ("eval('(')", "'(' was never closed"),
+    ("class S(SyntaxError): pass\nraise S('no element (of many)', ('f.xml', 3, 4, '<a', 3, 5))", "no element (of many)"),
+    ("raise SyntaxError('nothing but words')", "nothing but words"), ("raise ValueError('odd (very)')", "odd (very)"),
+    ("import sys, types\nm = sys.modules['lib'] = types.ModuleType('lib')\n"
+     "exec('def f(): raise SyntaxError(\"not \" + \"well-formed\", (\"<a>\", 1, 2, \"<b>\"))', m.__dict__)\nm.f()", "not well-formed"))
+
+
+@test
+def a_syntax_error_says_its_message_once(ctx):
+    """Its traceback has the place in lines of its own, and its message has it in parentheses."""
+    with ctx.client() as client:
+        for script, words in SYNTAX_ERRORS:
+            for text in client.run(script).text, cell_of(client, script, close=True)[1]:
+                shown = "\n".join(line for line in text.split("\n") if not line.startswith("    "))
+                equal(shown.count(words), 1, text)
+        text = client.run("import ast\nast.parse('x = = 1')").text
+        assert "x = = 1\n" in text.replace("ast.parse('x = = 1')", "") and "^" in text, text
+
+
 @test
 def a_picture_is_sent_once(ctx):
     """In one cell; a sentence names the first one."""

@@ -383,16 +383,24 @@ script_answer_say_block(FILE *to, const struct report *report, const char *title
 	}
 }
 
-/* Does the text end with the message of the error, as a traceback does? */
-static bool
+/* The bytes of the error's type and message at the end of the text, as a traceback has them: of a
+ * syntax error without the place, "(FILE, line N)". 0: they are not there. */
+static size_t
 ends_with_message(const struct report *report, const char *text, size_t len)
 {
 	const struct shown *type = &report->error_type, *message = &report->error_message;
-	size_t most = type->len + 2 + message->len;
+	const char *place = message->len ? memrchr(message->at, '(', message->len) : NULL;
+	size_t plain = place && place > message->at ? (size_t)(place - message->at) - 1 : 0;
 
-	return len > most && text[len - most - 1] == '\n' &&
-	       memcmp(text + len - message->len, message->at, message->len) == 0 &&
-	       memcmp(text + len - most, type->at, type->len) == 0;
+	for (size_t n = message->len; n > 0; n = n > plain ? plain : 0) {
+		size_t all = type->len + 2 + n;
+
+		if (len > all && text[len - all - 1] == '\n' &&
+		    memcmp(text + len - n, message->at, n) == 0 &&
+		    memcmp(text + len - all, type->at, type->len) == 0)
+			return all;
+	}
+	return 0;
 }
 
 /* The text without the message at the end of its traceback, if that says the same as the first line
@@ -404,21 +412,20 @@ without_message(const struct report *report, struct shown text)
 	static const char repeated[] = "\nthis needs the module ";
 	const struct shown *message = &report->error_message;
 	const char *note;
-	size_t end = text.len, len;
+	size_t end = text.len, len, said;
 
 	if (report->outcome->status != OUTCOME_ERROR || message->cut)
 		return text;
 	while (end > 0 && text.at[end - 1] == '\n')
 		end--;
-	len = end;
-	if (!ends_with_message(report, text.at, len) && (note = memrchr(text.at, '\n', len)))
-		len = (size_t)(note - text.at);
-	if (!ends_with_message(report, text.at, len))
-		return text;
+	for (len = end; !(said = ends_with_message(report, text.at, len));
+	     len = (size_t)(note - text.at))
+		if (len < end || !(note = memrchr(text.at, '\n', len)))
+			return text;
 	if (len < end && !(*report->advice && end - len > strlen(repeated) &&
 			   memcmp(text.at + len, repeated, strlen(repeated)) == 0))
 		text.note_len = end - len - 1;
-	len -= report->error_type.len + 2 + message->len;
+	len -= said;
 	text.unsaid = text.len - len;
 	text.len = len;
 	text.note = text.note_len ? text.at + end - text.note_len : NULL;
@@ -477,21 +484,10 @@ script_answer_say_streams(FILE *to, const struct report *report)
 		say_displayed(to, report, "", &none);
 }
 
-/* Does the message end with the line, as that of a syntax error does? */
-static bool
-names_line(const struct report *report)
-{
-	const struct shown *message = &report->error_message;
-	char line[32];
-	size_t len = (size_t)snprintf(line, sizeof(line), ", line %u)", report->error_line);
-
-	return message->len > len && memcmp(message->at + message->len - len, line, len) == 0;
-}
-
 static void
 say_error(FILE *to, const struct report *report)
 {
-	const struct shown *err = &report->stream[STREAM_STDERR];
+	const struct shown *err = &report->stream[STREAM_STDERR], *message = &report->error_message;
 
 	if (!report->error_type.at) {
 		if (*report->advice)	/* about a program that it has started */
@@ -500,13 +496,16 @@ say_error(FILE *to, const struct report *report)
 	}
 	if (!report->outcome || report->outcome->status != OUTCOME_ERROR) {
 		/* The message is a sentence of the service, and names the event. */
-		fprintf(to, "%.*s\n", (int)report->error_message.len,
-			report->error_message.at);
+		fprintf(to, "%.*s\n", (int)message->len, message->at);
 	} else {
+		char line[32];
+		int n = snprintf(line, sizeof(line), ", line %u)", report->error_line);
+
 		fprintf(to, "%.*s%s", (int)report->error_type.len, report->error_type.at,
-			report->error_message.len ? ": " : "");
-		say_part(to, report, &report->error_message, NULL, 8);
-		if (report->error_line && !names_line(report))
+			message->len ? ": " : "");
+		say_part(to, report, message, NULL, 8);
+		/* A syntax error has its line in the message. */
+		if (report->error_line && !memmem(message->at, message->len, line, (size_t)n))
 			fprintf(to, " (line %u)", report->error_line);
 		fputc('\n', to);
 	}
