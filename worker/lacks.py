@@ -69,6 +69,16 @@ NEW_SYNTAX = (
      "type parameters, and type statements, came with 3.12"))
 REFUSED = re.compile(r"(?:[\w.]+\.)?(\w+)\(\) got an unexpected keyword argument")
 OF_PANDAS_2 = re.compile(r"Invalid frequency: |time data .* does not match format '(?:mixed|ISO8601)'")
+# Functions of pandas that go on with errors='coerce', what that makes of other values, and what an error says if
+# it is about a value.
+COERCED = {"to_datetime": "NaT of what is no date", "to_timedelta": "NaT of what is no duration",
+           "to_numeric": "NaN of what is no number"}
+TARGETS = (("datetime", "to_datetime"), ("timedelta", "to_timedelta"), ("int", "to_numeric"), ("float", "to_numeric"))
+ONE_VALUE = re.compile(r"position \d|[Ss]tring|match format|unconverted data|[Oo]ut of bounds|[Cc]ould not convert|unit abbr|"
+                       r"invalid literal")
+UNPICKLED = re.compile(r"[Cc]an(?:'t|not) (?:pickle|get local object)")
+BETWEEN_PROCESSES = ("multiprocessing.reduction", "multiprocessing.queues", "multiprocessing.pool",
+                     "multiprocessing.connection", "concurrent.futures.process")
 LABELS_MOST, LABELS_READ, LABELS_BYTES = 20, 2000, 600  # of a table
 # An opening line of inline metadata, and a whole block.
 OPENED = re.compile(r"^# /// script\r?$", re.M)
@@ -395,6 +405,31 @@ def lacks_version(one, error, has_stdin):
         return version_of("pandas")
 
 
+def lacks_value(one, error, has_stdin):
+    """A value that pandas cannot convert, among others."""
+    if not isinstance(one, ValueError) or "pandas" not in sys.modules or not ONE_VALUE.search(str(one)[:MESSAGE_MOST]):
+        return None
+    tb = one.__traceback__
+    while tb is not None:
+        frame, tb = tb.tb_frame, tb.tb_next
+        name, values = frame.f_code.co_name, frame.f_locals
+        if not str(frame.f_globals.get("__name__")).startswith("pandas.core.") or str(values.get("errors")) != "raise":
+            continue
+        if name == "astype":
+            kind = str(values.get("dtype")).lower()
+            name = next((function for word, function in TARGETS if word in kind), None)
+        if name in COERCED:
+            return "pandas.%s(..., errors='coerce') makes %s" % (name, COERCED[name])
+
+
+def lacks_pickle(one, error, has_stdin):
+    """What cannot be sent to another process."""
+    if isinstance(one, Exception) and UNPICKLED.match(str(one)[:MESSAGE_MOST]) \
+            and any(is_from(one, module) for module in BETWEEN_PROCESSES):
+        return ("what goes to another process is pickled: functions that def makes at the top level, no lambda, and "
+                "plain data; concurrent.futures.ThreadPoolExecutor takes anything")
+
+
 def is_there(module):
     import importlib.util
 
@@ -441,7 +476,7 @@ def like_module(name):
 
 
 FINDERS = (lacks_user, lacks_notebook, lacks_label, lacks_encoding, lacks_mark, lacks_program, lacks_folder, lacks_file,
-           lacks_display, lacks_font, lacks_module, lacks_output, lacks_names, lacks_version)
+           lacks_display, lacks_font, lacks_module, lacks_output, lacks_names, lacks_pickle, lacks_version, lacks_value)
 
 
 def tell_arguments(error):

@@ -30,9 +30,14 @@ SHOWN = {"html": "_repr_html_", "markdown": "_repr_markdown_", "svg": "_repr_svg
 # Commands that do not exist, and what to write instead; for % and %%.
 NO_DEBUGGER = "no user can type into a debugger: the answer has the traceback, and then " \
               "sys.last_traceback.tb_frame.f_locals has the variables"
+RESETS = "call run_repl with reset: true, which empties the session; del deletes names"
+CLOSES = "call run_repl with close: true, which ends the session"
 INSTEAD = {
     "debug": NO_DEBUGGER, "pdb": NO_DEBUGGER,
+    "clear": "each answer has the output of its own cell alone",
+    "cls": "each answer has the output of its own cell alone",
     "edit": "write the new code into a cell",
+    "exit": CLOSES,
     "javascript": "no cell's JavaScript is run; %%html shows HTML",
     "js": "no cell's JavaScript is run; %%html shows HTML",
     "latex": "write %%markdown, with $...$",
@@ -44,10 +49,12 @@ INSTEAD = {
     "perl": "cells are Python, or %%bash",
     "pylab": "import numpy as np, matplotlib.pyplot as plt",
     "R": "cells are Python, or %%bash",
+    "quit": CLOSES,
     "recall": "In[N] has the text of cell N",
     "rerun": "write exec(In[N])",
-    "reset": "call run_repl with reset: true, which empties the session; del deletes names",
+    "reset": RESETS,
     "reset_selective": "del deletes names",
+    "restart": RESETS, "restart_kernel": RESETS, "restart_python": RESETS,
     "ruby": "cells are Python, or %%bash",
     "save": "In[N] has the text of cell N; write it to a file with open()",
     "sql": "use sqlite3, or pandas.read_sql",

@@ -85,7 +85,7 @@ WRONG_CELLS = (
     ("%timeit -n0 1", "UsageError", "-n of %timeit must be from 1"), ("%timeit -r 1001 1", "UsageError", "from 1 to 1000"),
     ("%timeit -o 1", "UsageError", "no other option"), ("%timeit -n " + "9" * 5000 + " 1", "UsageError", "from 1 to"),
     ("%timeit x x", "SyntaxError", "invalid syntax"), ("%nothing 1", "UsageError", "%nothing is not known here; write it in Python"),
-    ("%reset -f", "UsageError", "call run_repl with reset: true"), ("%xdel x", "UsageError", "write del NAME"), ("%debug", "UsageError", "sys.last_traceback"), ("%pdb on", "UsageError", "sys.last_traceback"),
+    ("%reset -f", "UsageError", "call run_repl with reset: true"), ("%restart", "UsageError", "call run_repl with reset: true"), ("%xdel x", "UsageError", "write del NAME"), ("%debug", "UsageError", "sys.last_traceback"), ("%pdb on", "UsageError", "sys.last_traceback"),
     ("%load x.py", "UsageError", "%run FILE runs a file"), ("%%javascript\nalert(1)", "UsageError", "%%html shows HTML"), ("%store x", "UsageError", "write what has to outlive it to a file"),
     ("%%sql\nselect 1", "UsageError", "use sqlite3"), ("%%R\n1", "UsageError", "cells are Python, or %%bash"), ("%memit 1", "UsageError", "tracemalloc"),
     ("%run", "UsageError", "%run takes a file"), ("%run -i x.py", "UsageError", "and no option"), ("%run none.py", "FileNotFoundError", "none.py"), ("%prun -s time 1", "UsageError", "and no option"),

@@ -144,6 +144,31 @@ def a_missing_column_is_named(ctx):
         close(client, s)
 
 
+# What pandas converts one value after another, and what goes on in the place of an error.
+CONVERSIONS = (
+    ("pd.to_datetime(pd.Series(['2024-01-02', 'soon']))", "pandas.to_datetime(..., errors='coerce') makes NaT"),
+    ("pd.to_datetime(['2024-13-45'])", "pandas.to_datetime("), ("pd.to_datetime(['02.01.24'], format='%Y-%m-%d')", "pandas.to_datetime("),
+    ("pd.to_datetime(['9999-01-01', '0001-01-01', 'x'])", "pandas.to_datetime("), ("pd.Series(['soon']).astype('datetime64[ns]')", "pandas.to_datetime("),
+    ("pd.to_timedelta(['soon'])", "pandas.to_timedelta(..., errors='coerce') makes NaT"),
+    ("pd.to_numeric(pd.Series(['1', 'n/a']))", "pandas.to_numeric(..., errors='coerce') makes NaN"),
+    ("pd.Series(['1', 'n/a']).astype(float)", "pandas.to_numeric("), ("pd.DataFrame({'a': ['1,5']}).astype({'a': 'int64'})", "pandas.to_numeric("),
+    ("pd.to_datetime(['2024-01-02'], errors='none')", None), ("pd.to_datetime(pd.DataFrame({'year': [1]}))", None),
+    ("int('soon')", None), ("pd.Series([1, 2]).loc['a':'b']", None))
+
+
+@test
+def a_value_that_pandas_cannot_convert_is_named(ctx):
+    with ctx.client() as client:
+        if not client.run("import importlib.util as u\nbool(u.find_spec('pandas'))").result["json"]:
+            raise Skip("pandas is not installed", missing=True)
+        s = cell_of(client, "import pandas as pd", timeout_seconds=120)[0]["session"]
+        for code, want in CONVERSIONS:
+            answer, text = cell_of(client, code, session=s)
+            equal(answer["status"], "error", text)
+            assert want in text if want else "coerce" not in text.partition("\n")[2], (code, text)
+        close(client, s)
+
+
 @test
 def a_block_without_an_end_is_named(ctx):
     """It is ignored, as PEP 723 wants it."""
@@ -494,12 +519,18 @@ NOTES = (
     ("import math\nmath.nonsuch_99", "\nPython here is 3."), ("from itertools import nonsuch_99", "\nPython here is 3."),
     ("import types, sys\nm = sys.modules['lib'] = types.ModuleType('lib')\nm.__version__ = '1.5.3'\n"
      "exec('class T:\\n    def write(self): pass\\nT.__module__ = \"lib\"', m.__dict__)\nt = m.T()\nt.write(sep=1)", "\nlib here is 1.5.3\n"),
-    ("import types, sys\nm = sys.modules['lib'] = types.ModuleType('lib')\nm.__version__ = '1.5.3'\nm.nonsuch", "\nlib here is 1.5.3\n"))
+    ("import types, sys\nm = sys.modules['lib'] = types.ModuleType('lib')\nm.__version__ = '1.5.3'\nm.nonsuch", "\nlib here is 1.5.3\n"),
+    *((pool % given, "what goes to another process is pickled: functions that def makes at the top level, no lambda") for pool in (
+        "from concurrent.futures import ProcessPoolExecutor\nwith ProcessPoolExecutor(1) as p: list(p.map(%s))",
+        "from multiprocessing import Pool\nwith Pool(1) as p: p.map(%s)",
+        "import multiprocessing\nmultiprocessing.get_context('spawn').Process(None, %s).start()") for given in (
+            "lambda x: x, [1]", "print, [__import__('threading').Lock()]", "(lambda: [lambda x: x])()[0], 'a'")))
 NEW_IN_3_12 = ("x = 1\nprint(f'{'a' if x else 'b'}')", "type Foo = int", "def f[T](x: T) -> T:\n    return x")
 # What is no lack of these: a slip of the pen, an order, a type of the script's own.
 NO_NOTES = ("lenn([1])", "def f():\n    print(late)\nf()\nlate = 1", "class A: pass\nA().b", "'x'.nonsuch_99", "None.x",
             "def f(): pass\nf(a=1)", "raise OSError('cannot open resource')", "raise SystemExit(2)", "x = = 1",
-            "import subprocess\nsubprocess.run('exit 3', shell=True, check=True, capture_output=True)")
+            "import subprocess\nsubprocess.run('exit 3', shell=True, check=True, capture_output=True)",
+            "import pickle\npickle.dumps(lambda x: x)")
 
 
 @test
@@ -514,10 +545,14 @@ def what_fails_elsewhere_only_is_named(ctx):
             assert o.status == "ok" or "before 3.12" in o.text or "came with 3.12" in o.text, o.text
         for script in NO_NOTES:
             o = client.run(script)
-            for words in (" here is ", "is missing", "earlier calls", "this session", "its output", "no such font", "no arguments"):
+            for words in (" here is ", "is missing", "earlier calls", "this session", "its output", "no such font", "no arguments", "another process"):
                 assert words not in o.text, (script, o.text)
         o, text = cell_of(client, "df.head()")
         assert "this session is new: to go on in another, send its session" in text, text
+        for code, want in (("%restart", "reset: true"), ("%restart_kernel", "reset: true"), ("%reset -f", "reset: true"),
+                           ("%quit", "close: true")):
+            text = cell_of(client, code, close=True)[1]
+            assert "is not known here; call run_repl with " + want in text, text
         for code in ("df.head()", "raise SystemExit(2)"):
             text = cell_of(client, code, session=o["session"])[1]
             assert "session is new" not in text and "earlier calls" not in text, text
