@@ -392,7 +392,8 @@ def lacks_version(one, error, has_stdin):
                 return "Python here is %d.%d: %s" % (*sys.version_info[:2], said)
         return None
     if isinstance(one, ImportError):
-        return version_of(one.name) if type(one.name) is str and not isinstance(one, ModuleNotFoundError) else None
+        wrong = isinstance(one, (ModuleNotFoundError, ImportNotAllowed))
+        return version_of(one.name) if type(one.name) is str and not wrong else None
     if type(one) is AttributeError and one.obj is not None:
         kind = type(one.obj)
         said = version_of(one.obj.__name__ if kind is type(sys) else (one.obj if kind is type else kind).__module__)

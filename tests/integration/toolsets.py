@@ -896,7 +896,7 @@ def ways_around_the_check_meet_the_hook(ctx):
             assert not got["success"] and got.get("validation_errors"), (code, got)
             assert re.match(r"Line \d+: Import '[\w.]+' is not allowed", got["validation_errors"][0]), (
                 code, got)
-            assert "mcp-python" not in got.get("traceback", ""), got
+            assert "mcp-python" not in got.get("traceback", "") and "Python here" not in str(got), got
         # It is an ImportError, and can be caught as one.
         succeeds(client, "n = 'os'\ntry:\n  __import__(n)\nexcept ImportError as e:\n"
                  "  result = [e.name, str(e)]", ["os", "Import 'os' is not allowed"])
