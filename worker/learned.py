@@ -517,6 +517,10 @@ def put_back(load):
         names.setdefault(last, module)
     for effect in effects:
         effect.apply()
+    if "numexpr" in load.modules:  # it chooses the number of its threads when it is imported
+        numexpr = load.modules["numexpr"]
+        with contextlib.suppress(Exception):  # another release
+            numexpr.nthreads = numexpr._init_num_threads()
     if Journal.stack is not None:
         skip()
 
