@@ -30,8 +30,20 @@ CREATE INDEX run_tenant ON run (tenant, began);
 CREATE INDEX run_status ON run (status, began);
 CREATE INDEX run_cpu ON run (cpu_ms);
 """
-UNITS = {"tenant": "tenant", "day": "substr(began, 1, 10)", "month": "substr(began, 1, 7)",
-         "tool": "kind"}
+# By which runs, and installations of packages, are summed.
+UNITS = {"tenant": ("tenant", "tenant"), "day": ("substr(began, 1, 10)", "substr(time, 1, 10)"),
+         "month": ("substr(began, 1, 7)", "substr(time, 1, 7)"), "tool": ("kind", "'install_package'")}
+SUMMED = """
+SELECT unit, sum(runs) AS runs, sum(failed) AS failed, sum(cpu_seconds) AS cpu_seconds,
+       sum(seconds) AS seconds, sum(mib_seconds) AS mib_seconds, sum(out_bytes) AS out_bytes,
+       sum(installs) AS installs FROM (
+    SELECT %s AS unit, count(*) AS runs, sum(status != 'ok') AS failed,
+           sum(cpu_ms) / 1000.0 AS cpu_seconds, sum(duration_ms) / 1000.0 AS seconds,
+           sum(duration_ms / 1000.0 * peak / 1048576.0) AS mib_seconds,
+           sum(out_bytes) AS out_bytes, 0 AS installs FROM run%s GROUP BY 1
+    UNION ALL
+    SELECT %s, 0, 0, 0, 0, 0, 0, count(*) FROM record%s GROUP BY 1)
+GROUP BY unit ORDER BY %s"""
 
 
 class Records:
@@ -144,16 +156,15 @@ class Records:
                                 (execution,)).fetchall())
 
     def usage(self, unit, since=None, until=None, tenant=None):
-        asked = [(c, v) for c, v in (("began >= ?", since), ("began < ?", until),
-                                     ("tenant = ?", tenant)) if v]
-        where = " WHERE " + " AND ".join(c for c, _ in asked) if asked else ""
-        return self.db.execute(
-            "SELECT %s AS unit, count(*) AS runs, sum(status != 'ok') AS failed, "
-            "sum(cpu_ms) / 1000.0 AS cpu_seconds, sum(duration_ms) / 1000.0 AS seconds, "
-            "sum(duration_ms / 1000.0 * peak / 1048576.0) AS mib_seconds, "
-            "sum(out_bytes) AS out_bytes FROM run%s GROUP BY unit ORDER BY %s" % (
-                UNITS[unit], where, "unit DESC" if unit in ("day", "month") else "cpu_seconds DESC"),
-            [v for _, v in asked]).fetchall()
+        def where(time, *more):
+            asked = [*more, *(c for c, v in ((time + " >= ?", since), (time + " < ?", until),
+                                             ("tenant = ?", tenant)) if v)]
+            return " WHERE " + " AND ".join(asked) if asked else ""
+        run, record = UNITS[unit]
+        return self.db.execute(SUMMED % (
+            run, where("began"), record, where("time", "event = 'package-installed'"),
+            "unit DESC" if unit in ("day", "month") else "cpu_seconds DESC"),
+            2 * [v for v in (since, until, tenant) if v]).fetchall()
 
     def names(self, column, table="run"):
         return [row[0] for row in self.db.execute(

@@ -11,8 +11,8 @@ import sys
 from options import Arguments
 from records import UNITS, Records
 
-COLUMNS = ("runs", "failed", "cpu_seconds", "seconds", "mib_seconds", "out_bytes")
-PRICED = {"run": "runs", "cpu_second": "cpu_seconds", "mib_second": "mib_seconds"}
+COLUMNS = ("runs", "failed", "cpu_seconds", "seconds", "mib_seconds", "out_bytes", "installs")
+PRICED = {"run": "runs", "cpu_second": "cpu_seconds", "mib_second": "mib_seconds", "install": "installs"}
 DAY = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?", re.ASCII)
 
 
@@ -32,7 +32,7 @@ def prices_of(given, fail):
         name, _, amount = one.partition("=")
         prices[name] = number_of(amount)
         if name not in PRICED or prices[name] < 0:
-            fail("--price %s: not run, cpu_second or mib_second, = and a number" % one)
+            fail("--price %s: not run, cpu_second, mib_second or install, = and a number" % one)
     return prices
 
 
@@ -71,7 +71,8 @@ def arguments(version):
     p = Arguments(
         prog="mcp-python usage", add_help=False,
         description="Show what users have used, summed from the audit log of the service: runs, those "
-                    "that did not end well, processor seconds, seconds, MiB-seconds and bytes of output.",
+                    "that did not end well, processor seconds, seconds, MiB-seconds, bytes of output and "
+                    "installations of packages.",
         epilog="Exit codes: 0, 64 wrong usage, otherwise that of mcp-python audit show.")
     p.add_argument("--by", metavar="UNIT", choices=sorted(UNITS), default="tenant",
                    help="one line for each %s (tenant)" % ", ".join(sorted(UNITS)))
@@ -81,7 +82,7 @@ def arguments(version):
                    help="runs that began before then: 2026-01-31 or 2026-01-31T12:00, in UTC")
     p.add_argument("--tenant", metavar="WHO", help="those of one user, such as uid:1000")
     p.add_argument("--price", metavar="UNIT=AMOUNT", action="append", default=[],
-                   help="what a run, cpu_second or mib_second costs; may be repeated")
+                   help="what a run, cpu_second, mib_second or install costs; may be repeated")
     p.add_argument("--json", action="store_true", help="as JSON")
     p.add_argument("--csv", action="store_true", help="as CSV")
     p.add_argument("--file", metavar="PATH", help="the service's [audit] file")

@@ -87,7 +87,7 @@ def arguments(version):
     p.add_argument("--admin-socket", metavar="PATH", help="the operators' socket of the service")
     p.add_argument("--audit-file", metavar="PATH", help="the service's [audit] file")
     p.add_argument("--price", metavar="UNIT=AMOUNT", action="append", default=[],
-                   help="what a run, cpu_second or mib_second costs; may be repeated")
+                   help="what a run, cpu_second, mib_second or install costs; may be repeated")
     p.add_argument("--budget", metavar="WHO=AMOUNT", action="append", default=[],
                    help="what a user, or each, may cost in a month; may be repeated")
     p.add_argument("--notify", metavar="WHERE", action="append", default=[],

@@ -554,7 +554,8 @@ def programs_run_nothing_else(ctx):
                     ["run", "/etc/passwd"], ["status", "--json", "--admin-socket", "/tmp/x"], ["status"],
                     ["approvals", "show", "--help"], ["stop", "--help"], ["policy", "--config"], ["policy", "-x"],
                     ["audit", "show", "--json"], [], [1], "status", None, ["token", "list"],
-                    ["approvals", "approve", "a-aaaa", "--for-run"], ["packages", "remove", "x"],
+                    ["approvals", "approve", "a-aaaa", "--for-run"],
+                    ["approvals", "approve", "a-aaaa", "--reason", "x\ny"], ["packages", "remove", "x"],
                     ["packages", "remove", "a" * 64, "--json"])):
                 print(json.dumps({"id": n, "words": words}), file=file, flush=True)
                 answer = json.loads(file.readline())
@@ -656,6 +657,46 @@ def a_log_that_is_wrong_stops_no_page(ctx):
             for page in ("/runs", "/usage", "/audit", "/runs/x-aaaaaaaaaa", "/runs/x-bbbbbbbbbb",
                          "/usage?form=csv", "/"):
                 browser.page(page)
+
+
+def false_log(d, records, mode="w"):
+    """A log with these records."""
+    path = os.path.join(d.path, "false-log")
+    with open(path, mode, encoding="utf-8") as f:
+        f.writelines(json.dumps(record) + "\n" for record in records)
+    return path
+
+
+@test
+def installations_are_counted(ctx):
+    with Directory() as d:
+        path = false_log(d, [
+            {"event": "execution-started", "execution": "x-aaaa", "tenant": "uid:1", "time": "2026-01-30T10:00:00Z"},
+            {"event": "execution-ended", "execution": "x-aaaa", "status": "ok", "cpu_us": 5, "time": "2026-01-30T10:00:01Z"},
+            *({"event": event, "tenant": who, "time": day + "T11:00:00Z", "environment": "e"} for event, who, day in (
+                ("package-installed", "uid:1", "2026-01-30"), ("package-installed", "uid:1", "2026-01-31"),
+                ("package-installed", "uid:2", "2026-02-01"), ("package-refused", "uid:3", "2026-01-30"),
+                ("package-built", "uid:1", "2026-01-30")))])
+        with console_of(ctx, d, "--audit-file", path, "--price", "install=3", "--price", "run=1") as console:
+            browser = console.browser()
+            until("the log is read", lambda: "7 records" in browser.page("/usage"))
+            assert "<td>uid:2</td><td>0</td>" in browser.page("/usage"), browser.page("/usage")
+            for unit, more, wanted in (
+                    ("tenant", "", {"uid:1": (1, 2, 7), "uid:2": (0, 1, 3)}),
+                    ("day", "", {"2026-01-30": (1, 1, 4), "2026-01-31": (0, 1, 3), "2026-02-01": (0, 1, 3)}),
+                    ("month", "", {"2026-01": (1, 2, 7), "2026-02": (0, 1, 3)}),
+                    ("tool", "", {"run_script": (1, 0, 1), "install_package": (0, 3, 9)}),
+                    ("tenant", "since=2026-01-31&until=2026-02-01", {"uid:1": (0, 1, 3)}),
+                    ("month", "tenant=uid:2", {"2026-02": (0, 1, 3)})):
+                text = browser.page("/usage?form=csv&by=%s&%s" % (unit, more))
+                equal({row[unit]: (int(row["runs"]), int(row["installs"]), float(row["cost"]))
+                       for row in csv.DictReader(io.StringIO(text))}, wanted, unit + more)
+                done = subprocess.run(
+                    [os.path.join(ctx.options.build, "mcp-python"), "usage", "--file", path, "--csv", "--by", unit,
+                     "--price", "install=3", "--price", "run=1",
+                     *("--" + word for word in more.split("&") if word)],
+                    capture_output=True, text=True, timeout=ctx.seconds(60), check=True)
+                equal(done.stdout, text)
 
 
 @test(private=True)
