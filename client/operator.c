@@ -23,7 +23,7 @@ static const char help[] =
 	"Usage: mcp-python approvals [list|watch] [--all] [--json]\n"
 	"       mcp-python approvals review\n"
 	"       mcp-python approvals show ID\n"
-	"       mcp-python approve ID [--for-run]\n"
+	"       mcp-python approve ID [--reason TEXT] [--for-run]\n"
 	"       mcp-python deny ID [--reason TEXT]\n"
 	"       mcp-python approvals approve|deny|revoke ID\n"
 	"\n"
@@ -34,7 +34,7 @@ static const char help[] =
 	"  --all                 decided requests too\n"
 	"  --watch               the list again after each change\n"
 	"  --json                as JSON\n"
-	"  --reason TEXT         shown to the caller\n"
+	"  --reason TEXT         why: in the audit log, and shown to a caller who is denied\n"
 	"  --for-run             of a call of another server's tool: also all further calls of\n"
 	"                        that tool until the script ends, with any arguments\n"
 	ADMIN_SOCKET_HELP

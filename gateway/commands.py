@@ -17,7 +17,7 @@ FORMS = (
     ("status", "--json"), ("ps", "--json"), ("packages", "--json"), ("check-host",), ("audit", "verify"),
     ("approvals", "list", "--json"), ("approvals", "list", "--all", "--json"), ("approvals", "show", ID),
     ("approvals", "approve", ID), ("approvals", "deny", ID), ("approvals", "revoke", ID),
-    ("approvals", "deny", ID, "--reason", TEXT), ("stop", ID), ("packages", "remove", SET),
+    ("approvals", "approve", ID, "--reason", TEXT), ("approvals", "deny", ID, "--reason", TEXT), ("stop", ID), ("packages", "remove", SET),
     ("packages", "remove", SET, WHO), ("policy", WHO))
 
 

@@ -49,6 +49,8 @@ LOGINS_MAX = 32			# users' programs at the console of a machine
 LOGINS_PER_USER = 2
 PROXY_HEADER = "X-Remote-User"
 PAGE = 100
+TOGETHER_MAX = 100		# requests that are decided by one form
+REASON_MAX = 400		# bytes, as for the service
 COOKIE = "mcp-python-console-%s"	# by the port: browsers have one store for all ports of a name
 SHARES = (1.0, 0.8)		# of a budget at which its user is reported
 REPORTED_MAX = 10000
@@ -397,17 +399,33 @@ async def approvals(request):
             "approvals", "list", *(["--all"] if every else [])), None
     except Refused as e:
         found, trouble = [], str(e)
-    return show(request, "approvals", approvals=found, trouble=trouble, every=every)
+    wanted = [packages_of(one) for one in found]
+    return show(request, "approvals", trouble=trouble, every=every,
+                approvals=[(one, wanted.count(of) - 1 if of else 0) for one, of in zip(found, wanted)])
+
+
+def packages_of(one):
+    """What a request that waits for packages asks for, each with its version, hash and index; else None."""
+    items = one.get("items")
+    return sorted(map(str, items)) if one.get("state") == "pending" and \
+        one.get("tool") == "install_package" and isinstance(items, list) else None
+
+
+def same_packages(found, one):
+    """The other requests that wait for the same packages."""
+    wanted = packages_of(one)
+    return [other for other in found if other is not one and packages_of(other) == wanted] if wanted else []
 
 
 async def approval(request):
     console, name = request["console"], request.match_info["id"]
-    found = [a for a in await console.commands.json("approvals", "list", "--all")
-             if a.get("id") == name]
+    every = await console.commands.json("approvals", "list", "--all")
+    found = [a for a in every if a.get("id") == name]
     if not found:
         raise web.HTTPNotFound(text="there is no such approval")
     text = await console.commands.ask("approvals", "show", name)
-    return show(request, "approval", approval=found[0], text=marked_quote(text.rstrip("\n")))
+    return show(request, "approval", approval=found[0], text=marked_quote(text.rstrip("\n")),
+                same=same_packages(every, found[0])[:TOGETHER_MAX - 1])
 
 
 async def packages(request):
@@ -474,15 +492,38 @@ async def form_of(request):
 
 async def decide(request):
     form = await form_of(request)
+    commands = request["console"].commands
     what, name = str(form.get("do", "")), request.match_info["id"]
     reason = str(form.get("reason", "")).strip()
-    if what not in ("approve", "deny", "revoke"):
+    if what not in ("approve", "deny", "revoke", "approve-all", "deny-all"):
         raise web.HTTPBadRequest(text="do is not approve, deny or revoke")
-    if len(reason) > 500 or not reason.isprintable():
-        raise web.HTTPBadRequest(text="reason is not one line of at most 500 characters")
-    await request["console"].commands.ask(
-        "approvals", what, name, *(["--reason", reason] if what == "deny" and reason else []))
+    if not reason.isprintable() or len(reason.encode()) > REASON_MAX:
+        raise web.HTTPBadRequest(text="reason is not one line of at most %d bytes" % REASON_MAX)
+    words = ["--reason", reason] if what != "revoke" and reason else []
+    if not what.endswith("-all"):
+        await commands.ask("approvals", what, name, *words)
+        raise web.HTTPSeeOther("/approvals")
+    # A request never changes, so it is still about these packages when it is decided.
+    names, refused = await those_together(commands, name, str(form.get("also", "")).split()), []
+    for one in names:
+        try:
+            await commands.ask("approvals", what[:-len("-all")], one, *words)
+        except Refused as e:
+            refused.append("%s: %s" % (one, e))
+    if refused:
+        raise Refused("%d of %d were decided. The others were not: %s" % (
+            len(names) - len(refused), len(names), "; ".join(refused)))
     raise web.HTTPSeeOther("/approvals")
+
+
+async def those_together(commands, name, also):
+    """The request and the others that its page has named, if they are about the same packages."""
+    found = await commands.json("approvals", "list", "--all")
+    mine = [one for one in found if one.get("id") == name]
+    same = [one.get("id") for one in (same_packages(found, mine[0]) if mine else [])]
+    if not mine or len(also) >= TOGETHER_MAX or not all(one in same for one in also):
+        raise web.HTTPConflict(text="these requests do not wait for the same packages any more: load the page again")
+    return [name, *dict.fromkeys(also)]
 
 
 async def stop(request):

@@ -159,7 +159,7 @@ def decisions(scene, report):
             scene.chromium.do("go", "operator", url=scene.url("operator", path_of("to " + word)))
             scene.chromium.do("has", "operator", texts=["import os"])
             if word == "Deny":
-                scene.chromium.do("type", "operator", field="Reason of a denial", text="not <b>today</b>")
+                scene.chromium.do("type", "operator", field="Reason", text="not <b>today</b>")
             scene.chromium.do("press", "operator", button=word, then="/approvals")
             done = ask_script(client, script)
             equal(done.status, status, done)

@@ -349,6 +349,76 @@ def approvals_are_decided(ctx):
                 equal(browser.form(page, page, do="revoke")[0], 303)
 
 
+@test(private=True, root=True)
+def requests_for_the_same_packages_are_decided_together(ctx):
+    """With one reason; no request gets in among them that is about other packages."""
+    with Index() as index, new_store() as store, contextlib.ExitStack() as opened:
+        for name in ("alpha", "beta"):
+            index.add(name, "1.0")
+        service, log, _, browser = opened.enter_context(served(ctx, package_config(
+            index.url, store, "[policy]\ninstall_package = approve\n")))
+        users = [opened.enter_context(ctx.client(path=service.socket, uid=uid)) for uid in (SOMEBODY, 4001, 4002)]
+        own = opened.enter_context(ctx.client(path=service.socket))
+
+        def ask(client, name, status):
+            answer = install(client, name)
+            equal(answer["status"], status, answer)
+            return answer
+
+        def waiting(name):
+            """[(id, user)] of the requests for this package that wait"""
+            return re.findall(r'<tr><td><a href="/approvals/(a-[a-z0-9]+)">[^<]*</a></td><td>pending</td>'
+                              r'<td>(uid:\d+)</td><td>install_package</td><td><code>package %s==' % name,
+                              browser.page("/approvals"))
+        for client in (*users, own):
+            ask(client, "alpha", "approval_pending")
+        ask(users[0], "beta", "approval_pending")
+        equal(sorted(user for _, user in waiting("alpha")), sorted("uid:%d" % n for n in (SOMEBODY, 4001, 4002, os.getuid())))
+        equal(browser.page("/approvals").count(">3 more for the same packages<"), 4)
+        (beta, _), = waiting("beta")
+        assert "-all" not in browser.page("/approvals/" + beta)
+        first = next(name for name, user in waiting("alpha") if user == "uid:%d" % SOMEBODY)
+        page = "/approvals/" + first
+        text = browser.page(page)
+        also = re.search(r'name="also" value="([^"]+)"', text)[1]
+        equal(sorted([first, *also.split()]), sorted(name for name, _ in waiting("alpha")))
+        assert "Approve all 4" in text and "uid:4001" in text, text
+        for wrong in (beta, also + " " + beta, "a-aaaaaaaaaa", "--help", " ".join(["a-aaaaaaaaaa"] * 200)):
+            status, text = browser.form(page, page, do="approve-all", also=wrong)
+            equal(status, 409, wrong)
+            equal((len(waiting("alpha")), len(waiting("beta"))), (4, 1))
+        equal(browser.form(page, page, do="approve-all", also=also, reason="x" * 401)[0], 400)
+        # The operator's own is among them, and nobody decides about their own.
+        status, text = browser.form(page, page, do="approve-all", also=also, reason="fine <b>")
+        equal(status, 502)
+        assert "3 of 4 were decided" in text, text
+        equal([user for _, user in waiting("alpha")], ["uid:%d" % os.getuid()])
+        for client in users:
+            ask(client, "alpha", "ok")
+        # One alone is decided alone.
+        for client in users[1:]:
+            ask(client, "beta", "approval_pending")
+        page = "/approvals/" + beta
+        also = re.search(r'name="also" value="([^"]+)"', browser.page(page))[1]
+        equal(len(also.split()), 2)
+        equal(browser.form("/approvals/" + also.split()[0], page, do="deny", also=also)[0], 303)
+        equal(len(waiting("beta")), 2)
+        equal(browser.form(page, page, do="deny-all", also=also)[0], 409)	# one of them waits no more
+        also = re.search(r'name="also" value="([^"]+)"', browser.page(page))[1]
+        equal(browser.form(page, page, do="deny-all", also=also, reason="not <b>today</b>")[0], 303)
+        denied = [ask(client, "beta", "denied")["message"] for client in users]
+        equal(sum("not <b>today</b>" in text for text in denied), 2, denied)
+        decided = [r for r in log.records() if r["event"] in ("approval-granted", "approval-refused")]
+        equal([(r["event"], r["by"], r.get("reason")) for r in decided], [
+            *3 * [("approval-granted", "uid:%d" % os.getuid(), "fine <b>")],
+            ("approval-refused", "uid:%d" % os.getuid(), None),
+            *2 * [("approval-refused", "uid:%d" % os.getuid(), "not <b>today</b>")]])
+        made = [r for r in log.records() if r["event"] == "package-installed"]
+        until_equal("installations", lambda: sum(int(row["installs"]) for row in csv.DictReader(
+            io.StringIO(browser.page("/usage?form=csv")))), len(made))
+        assert made
+
+
 NOBODY_HERE = 65533		# of the console of a machine: it has no rights
 
 
