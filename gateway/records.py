@@ -13,6 +13,7 @@ from commands import Refused
 BATCH = 2000			# records between two commits
 TURN = 100			# records between two looks at what else is to be done
 NUMBER_MAX = 1 << 53
+STEP = 2000			# rows that an export looks at before others have their turns
 AGAIN_SECONDS = 5		# after which a reader that ended is started again
 TABLES = """
 PRAGMA journal_mode = OFF;
@@ -52,6 +53,7 @@ class Records:
 
     def __init__(self, source, place):
         self.source, self.trouble, self.read = source, None, 0
+        self.begun = 0		# how often it began with the first record
         self.db = sqlite3.connect(os.path.join(place, "index.sqlite") if place else ":memory:")
         self.db.row_factory = sqlite3.Row
         self.db.executescript(TABLES)
@@ -82,6 +84,7 @@ class Records:
         self.db.execute("DELETE FROM record")
         self.db.execute("DELETE FROM run")
         self.read = 0
+        self.begun += 1
 
     def take(self, line):
         """Adds a record. What is not of the type that it should be counts as missing."""
@@ -145,9 +148,30 @@ class Records:
 
     def records(self, event=None, tenant=None, since=None, until=None, text=None, before=None,
                 most=100):
-        return self.find("record", [
-            ("event = ?", event), ("tenant = ?", tenant), ("time >= ?", since), ("time < ?", until),
-            ("instr(lower(body), lower(?)) > 0", text)], "rowid DESC", most, before)
+        return self.find("record", self.wanted(event, tenant, since, until, text), "rowid DESC", most,
+                         before)
+
+    @staticmethod
+    def wanted(event=None, tenant=None, since=None, until=None, text=None):
+        return [("event = ?", event), ("tenant = ?", tenant), ("time >= ?", since), ("time < ?", until),
+                ("instr(lower(body), lower(?)) > 0", text)]
+
+    def lines(self, **asked):
+        """The records that are there now, as they are in the log, from the first on; None where others
+        may have their turns. Refused: they are no longer the same."""
+        asked, begun = [(c, v) for c, v in self.wanted(**asked) if v not in (None, "")], self.begun
+        last = self.db.execute("SELECT max(rowid) FROM record").fetchone()[0] or 0
+        # With the sign, the conditions use no index: it would be gone through again at each step.
+        query = "SELECT body FROM record WHERE rowid > ? AND rowid <= ?%s ORDER BY rowid" % "".join(
+            " AND +" + c for c, _ in asked)
+        for at in range(0, last, STEP):
+            for row in self.db.execute(query, [at, min(at + STEP, last), *(v for _, v in asked)]):
+                yield row["body"]
+                if self.begun != begun:
+                    raise Refused("the audit log is read again")
+            yield None
+            if self.begun != begun:
+                raise Refused("the audit log is read again")
 
     def run(self, execution):
         """(the run or None, its records)"""

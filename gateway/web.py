@@ -21,6 +21,7 @@ import secrets
 import shutil
 import signal
 import socket
+import sqlite3
 import sys
 import tempfile
 import time
@@ -45,6 +46,9 @@ LOOK_SECONDS = 2
 SAMPLES_MAX = 1800		# of the charts: an hour
 BROWSERS_MAX = 64		# that are logged in
 STREAMS_MAX = 64
+EXPORTS_MAX = 4			# of the audit log at the same time
+EXPORT_BYTES = 256 << 10	# that are sent at once
+EXPORT_SECONDS = 30		# in which a browser takes them
 LOGINS_MAX = 32			# users' programs at the console of a machine
 LOGINS_PER_USER = 2
 PROXY_HEADER = "X-Remote-User"
@@ -123,7 +127,7 @@ class Console:
         self.browsers = collections.OrderedDict()	# cookie -> when it logged in
         self.samples = collections.deque(maxlen=SAMPLES_MAX)
         self.status, self.running, self.trouble = {}, [], "the first answer has not come yet"
-        self.looked, self.streams = asyncio.Condition(), 0
+        self.looked, self.streams, self.exports = asyncio.Condition(), 0, 0
         self.url, self.by_proxy = "", False
 
     def new_link(self):
@@ -453,13 +457,56 @@ async def usage(request):
                 records=console.records)
 
 
+def records_asked(request):
+    """What the form of the audit log asks for."""
+    return {"since": when(request, "since"), "until": when(request, "until"),
+            **{name: request.query.get(name) for name in ("event", "tenant", "text")}}
+
+
 async def audit(request):
     console = request["console"]
-    rows = console.records.records(
-        request.query.get("event"), request.query.get("tenant"), when(request, "since"),
-        when(request, "until"), request.query.get("text"), number(request, "before"), PAGE)
+    rows = console.records.records(**records_asked(request), before=number(request, "before"), most=PAGE)
     return show(request, "audit", rows=[(r, json.loads(r["body"])) for r in rows], page=PAGE,
                 records=console.records, events=console.records.names("event", "record"))
+
+
+async def send_lines(response, lines, is_open):
+    """Sends what records.lines() gives. ConnectionError: not all of it."""
+    held, size = [], 0
+    for line in lines:
+        if line is not None:
+            held.append(line + "\n")
+            size += len(line) + 1
+        else:
+            await asyncio.sleep(0)
+        if size >= EXPORT_BYTES:
+            await asyncio.wait_for(response.write("".join(held).encode()), EXPORT_SECONDS)
+            held, size = [], 0
+        if not is_open():
+            raise ConnectionResetError("the login has ended")
+    await asyncio.wait_for(response.write("".join(held).encode()), EXPORT_SECONDS)
+
+
+async def export(request):
+    """All records that the page shows with this form, as they are in the log."""
+    console, asked = request["console"], records_asked(request)
+    if console.records.trouble:
+        raise Refused("the audit log: %s" % console.records.trouble)
+    if console.exports >= EXPORTS_MAX:
+        raise web.HTTPServiceUnavailable(text="too many exports run")
+    console.exports += 1
+    response = web.StreamResponse(headers={
+        "Content-Type": "application/x-ndjson", "Content-Disposition": 'attachment; filename="audit.jsonl"'})
+    try:
+        await response.prepare(request)
+        await send_lines(response, console.records.lines(**asked), lambda: request["browser"] in console.browsers)
+    except (Refused, sqlite3.Error, ConnectionError, asyncio.TimeoutError):
+        # The end of a file that is not whole would look like the end of a whole one.
+        if request.transport:
+            request.transport.abort()
+    finally:
+        console.exports -= 1
+    return response
 
 
 async def policy(request):
@@ -684,7 +731,8 @@ def application(consoles, pages, host=None):
     add.add_get("/", now)
     for path, handler in (
             ("/now", now_stream), ("/runs", runs), ("/sessions", sessions),
-            ("/approvals", approvals), ("/packages", packages), ("/usage", usage), ("/audit", audit), ("/policy", policy),
+            ("/approvals", approvals), ("/packages", packages), ("/usage", usage), ("/audit", audit),
+            ("/audit/export", export), ("/policy", policy),
             ("/health", health), ("/login", login)):
         add.add_get(path, handler)
     add.add_get("/runs/{id:%s}" % ID.pattern, run)

@@ -22,6 +22,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.parse
 
 from admin import Admin
@@ -735,6 +736,75 @@ def false_log(d, records, mode="w"):
     with open(path, mode, encoding="utf-8") as f:
         f.writelines(json.dumps(record) + "\n" for record in records)
     return path
+
+
+def record(event, minutes=0, **more):
+    """One that was made so many minutes ago."""
+    return {"time": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() - 60 * minutes)),
+            "event": event, **more}
+
+
+@test
+def what_was_searched_for_is_exported(ctx):
+    """A file is whole, or its end is an error; few are made at the same time."""
+    with Directory() as d:
+        path = false_log(d, [record(("denied", "limit-hit", "session-opened")[n % 3], 6000 - n, n=n,
+                                    tenant="uid:%d" % (n % 2), text="%d \u202e<b> %s" % (n, "x" * 4000))
+                             for n in range(6000)])
+        done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "audit", "show", "--json", "--file", path],
+                              capture_output=True, text=True, timeout=ctx.seconds(60), check=True)
+        lines = done.stdout.splitlines()
+        records = [json.loads(line) for line in lines]
+        equal(len(records), 6000)
+        with console_of(ctx, d, "--audit-file", path) as console:
+            browser = console.browser()
+            until("the log is read", lambda: "6000 records" in browser.page("/audit"))
+            equal(Browser(browser.address).ask("GET", "/audit/export")[0], 403)
+            equal(browser.ask("GET", "/audit/export?since=x")[0], 400)
+            assert 'formaction="/audit/export"' in browser.page("/audit")
+
+            def exported(query):
+                return browser.page("/audit/export?" + query).split("\n")[:-1]
+            equal(exported("") == lines, True)
+            headers = browser.answer.headers
+            equal((headers["Content-Type"], headers["Content-Disposition"], headers["X-Content-Type-Options"]),
+                  ("application/x-ndjson", 'attachment; filename="audit.jsonl"', "nosniff"))
+            assert "default-src 'none'" in headers["Content-Security-Policy"]
+            middle = records[3000]["time"][:19]
+            for query, wanted in (
+                    ("event=denied", lambda r: r["event"] == "denied"),
+                    ("event=denied&tenant=uid:1", lambda r: r["event"] == "denied" and r["tenant"] == "uid:1"),
+                    ("since=" + middle, lambda r: r["time"] >= middle),
+                    ("until=%s&text=59&before=7" % middle, lambda r: r["time"] < middle and "59" in json.dumps(r)),
+                    ("text=nothing", lambda r: False)):
+                found = [line for line, r in zip(lines, records) if wanted(r)]
+                equal(exported(query) == found, True, "%s: %d records" % (query, len(found)))
+
+            def begin(browser):
+                connection = http.client.HTTPConnection(browser.address, timeout=ctx.seconds(60))
+                connection.request("GET", "/audit/export", headers={"Cookie": browser.cookie})
+                return connection, connection.getresponse()
+            # Nobody reads them, so they go on.
+            held = [begin(browser) for _ in range(4)]
+            equal([answer.status for _, answer in held], [200] * 4)
+            connection, answer = begin(browser)
+            equal(answer.status, 503)
+            connection.close()
+            equal(browser.ask("GET", "/")[0], 200)
+            for connection, answer in held[1:]:
+                answer.close()
+                connection.close()
+            until("there is room", lambda: browser.ask("GET", "/audit/export?event=none")[0] == 200)
+            # The login ends in the middle.
+            equal(browser.form("/logout", "/")[0], 303)
+            connection, answer = held[0]
+            try:
+                answer.read()
+                cut = False
+            except (http.client.HTTPException, OSError):
+                cut = True
+            connection.close()
+            equal(cut, True, "is the file that is not whole an error")
 
 
 @test
