@@ -5,8 +5,11 @@ own that is thrown away with it, and is made anew from the log at each start."""
 import asyncio
 import contextlib
 import json
+import math
 import os
+import random
 import sqlite3
+import time
 
 from commands import Refused
 
@@ -15,6 +18,8 @@ TURN = 100			# records between two looks at what else is to be done
 NUMBER_MAX = 1 << 53
 STEP = 2000			# rows that an export looks at before others have their turns
 AGAIN_SECONDS = 5		# after which a reader that ended is started again
+MINUTES = 180			# of which the chart of latency is
+KEPT = 500			# runs of a minute of which it knows the time
 TABLES = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -47,6 +52,42 @@ SELECT unit, sum(runs) AS runs, sum(failed) AS failed, sum(cpu_seconds) AS cpu_s
 GROUP BY unit ORDER BY %s"""
 
 
+class Latency:
+    """How long the runs took that have ended in the last hours, by minute. Of a minute with many runs
+    it keeps some that are chosen by chance."""
+
+    def __init__(self):
+        self.at, self.minutes = 0, {}
+
+    def now(self):
+        """{minute: [number of runs, times of some of them in ms]}, the first minute first"""
+        at = int(time.time()) // 60
+        if at != self.at:
+            names = [time.strftime("%Y-%m-%dT%H:%M", time.gmtime(60 * n)) for n in range(at - MINUTES + 1, at + 1)]
+            self.at, self.minutes = at, {name: self.minutes.get(name, [0, []]) for name in names}
+        return self.minutes
+
+    def add(self, ended, ms):
+        minute = self.now().get(ended[:16])
+        if minute is None:
+            return
+        minute[0] += 1
+        if len(minute[1]) < KEPT:
+            minute[1].append(ms)
+        else:
+            n = random.randrange(minute[0])
+            if n < KEPT:
+                minute[1][n] = ms
+
+    def shares(self, share):
+        """[(number of the minute, the time within which this share of its runs has ended)]"""
+        return [(n, sorted(times)[math.ceil(share * len(times)) - 1])
+                for n, (_, times) in enumerate(self.now().values()) if times]
+
+    def count(self):
+        return sum(count for count, _ in self.now().values())
+
+
 class Records:
     """source(): gives the records as JSON lines, and goes on with those that are added; None: take()
     is called. place: a directory for the index; None: it is in memory."""
@@ -54,6 +95,7 @@ class Records:
     def __init__(self, source, place):
         self.source, self.trouble, self.read = source, None, 0
         self.begun = 0		# how often it began with the first record
+        self.latency = Latency()
         self.db = sqlite3.connect(os.path.join(place, "index.sqlite") if place else ":memory:")
         self.db.row_factory = sqlite3.Row
         self.db.executescript(TABLES)
@@ -85,6 +127,7 @@ class Records:
         self.db.execute("DELETE FROM run")
         self.read = 0
         self.begun += 1
+        self.latency = Latency()
 
     def take(self, line):
         """Adds a record. What is not of the type that it should be counts as missing."""
@@ -119,12 +162,14 @@ class Records:
             out = sum(number(name) or 0 for name in (
                 "stdout_bytes", "stderr_bytes", "result_bytes"))
             cpu_us = number("cpu_us")
-            self.db.execute(
+            run = self.db.execute(
                 "UPDATE run SET ended = ?, status = ?, exit_code = ?, duration_ms = ?, cpu_ms = ?, "
-                "peak = ?, out_bytes = ? WHERE execution = ?", (
+                "peak = ?, out_bytes = ? WHERE execution = ? RETURNING kind", (
                     text("time"), text("status"), number("exit_code"), number("duration_ms"),
                     number("cpu_ms") if cpu_us is None else cpu_us / 1000, number("peak_memory_bytes"), min(out, NUMBER_MAX),
-                    text("execution")))
+                    text("execution"))).fetchall()
+            if run and run[0]["kind"] != "internal" and number("duration_ms") is not None:
+                self.latency.add(text("time") or "", number("duration_ms"))
         if self.read % BATCH == 0:
             self.db.commit()
 

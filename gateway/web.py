@@ -38,7 +38,7 @@ from login import LOGIN_SOCKET, MESSAGE_MAX, Remote, log_in, peer_uid
 from main import ACTIVATED, is_loopback, listening, notify
 from notify import Notifier, way_of
 from options import EX_UNAVAILABLE, EX_USAGE, Arguments
-from records import UNITS, Records
+from records import MINUTES, UNITS, Records
 from server import LOOPBACK, UNREADABLE, end_silent, is_foreign, quiet, same
 from usage import number_of, prices_of, rows_of, write_csv
 
@@ -128,7 +128,7 @@ class Console:
         self.samples = collections.deque(maxlen=SAMPLES_MAX)
         self.status, self.running, self.trouble = {}, [], "the first answer has not come yet"
         self.looked, self.streams, self.exports = asyncio.Condition(), 0, 0
-        self.url, self.by_proxy = "", False
+        self.url, self.by_proxy, self.latency_of_look = "", False, {}
 
     def new_link(self):
         """Prints a link that is good for one browser."""
@@ -236,6 +236,7 @@ class Console:
             "load": os.getloadavg()[0], "running": executions.get("running") or 0,
             "queued": executions.get("queued") or 0, "memory": sum(
                 t.get("memory_bytes") or 0 for t in self.status.get("tenants") or []) / 1048576})
+        self.latency_of_look = self.latency()	# once for all browsers
 
     def charts(self):
         """name -> (the last value, the largest, points of a line in a field of 300 by 40)"""
@@ -247,6 +248,18 @@ class Console:
             step = 300 / max(1, len(values) - 1)
             found[name] = values[-1], max(values), " ".join(
                 "%.1f,%.1f" % (i * step, 39 - 38 * v / most) for i, v in enumerate(values))
+        return found
+
+    def latency(self):
+        """The same of the time that runs took: {name: (in the last minute that has any, the largest, dashes)}"""
+        found, latency = {}, self.records.latency
+        lines = {"p50": latency.shares(0.5), "p99": latency.shares(0.99)}
+        most = max([value for _, value in lines["p99"]], default=0)
+        step = 300 / MINUTES
+        for name, values in lines.items():
+            if values:
+                found[name] = values[-1][1], max(value for _, value in values), "".join(
+                    "M%.1f,%.1fh%.1f" % (n * step, 39 - 38 * value / max(most, 1), step) for n, value in values)
         return found
 
 
@@ -338,7 +351,8 @@ def number(request, name):
 
 def now_values(console):
     return {"status": console.status, "running": console.running, "trouble": console.trouble,
-            "charts": console.charts()}
+            "charts": console.charts(), "latency": console.latency_of_look,
+            "timed": console.records.latency.count(), "untimed": console.records.trouble}
 
 
 async def now(request):

@@ -744,6 +744,43 @@ def record(event, minutes=0, **more):
             "event": event, **more}
 
 
+def runs_of(times, minutes, name, **more):
+    """Runs that took these times in ms, and ended then."""
+    for n, ms in enumerate(times):
+        run = {"execution": "x-%s%04d" % (name, n), "tenant": "uid:7"}
+        yield record("execution-started", minutes, **run, **more)
+        yield record("execution-ended", minutes, **run, status="ok", duration_ms=ms)
+
+
+@test(private=True)
+def latency_is_that_of_the_log(ctx):
+    with Directory() as d, ctx.private(d.config()):
+        path = false_log(d, [
+            *runs_of([5000], 240, "old"), *runs_of(range(100, 0, -1), 20, "many"),
+            *runs_of([7, 7, 7], 10, "few"), *runs_of([9999], 5, "own", internal=True),
+            record("execution-ended", 5, execution="x-unknown", duration_ms=8888),
+            {"event": "execution-ended", "execution": "x-few0000", "time": "9999-99-99T99:99", "duration_ms": 1}])
+
+        def chart(browser):
+            return re.search(r"<figcaption>latency \(ms\)(.*?)</figcaption>.*?</svg>", browser.page("/"), re.S)
+        with console_of(ctx, d, "--audit-file", path) as console:
+            browser = console.browser()
+            until_equal("the chart", lambda: chart(browser) and chart(browser)[1],
+                        ": half of the runs <b>7</b>, 99 of 100 <b>7</b>, at most 99; 103 runs")
+            half, most = (re.search(r'<path class="%s" d="([^"]*)"' % name, chart(browser)[0])[1].split("M")[1:]
+                          for name in ("p50", "p99"))
+            # Two minutes have runs; the higher dash is that of 99 ms, and 50 ms are half as high.
+            equal((len(half), len(most)), (2, 2))
+            equal([one.split("h")[0].split(",")[1] for one in (half[0], most[0], half[1])], [
+                "%.1f" % (39 - 38 * ms / 99) for ms in (50, 99, 7)])
+            false_log(d, runs_of([40], 0, "new"), "a")
+            until("the new one", lambda: "half of the runs <b>40</b>" in chart(browser)[1])
+            assert "104 runs" in chart(browser)[1], chart(browser)[1]
+        with console_of(ctx, d, "--audit-file", path + "-missing") as console:
+            browser = console.browser()
+            until_equal("the chart", lambda: chart(browser) and chart(browser)[1], ": the audit log cannot be read")
+
+
 @test
 def what_was_searched_for_is_exported(ctx):
     """A file is whole, or its end is an error; few are made at the same time."""
