@@ -18,7 +18,10 @@ FORMS = (
     ("approvals", "list", "--json"), ("approvals", "list", "--all", "--json"), ("approvals", "show", ID),
     ("approvals", "approve", ID), ("approvals", "deny", ID), ("approvals", "revoke", ID),
     ("approvals", "approve", ID, "--reason", TEXT), ("approvals", "deny", ID, "--reason", TEXT), ("stop", ID), ("packages", "remove", SET),
-    ("packages", "remove", SET, WHO), ("policy", WHO))
+    ("packages", "remove", SET, WHO), ("policy", WHO), ("journal",))
+# Warnings in the journal, of the machine's service and of one that is a user's own.
+JOURNAL = ["journalctl", "--no-pager", "--output", "short-iso", "--priority", "warning", "--lines", "50",
+           "--unit", "mcp-pythond", "--user-unit", "mcp-pythond"]
 
 
 class Refused(Exception):
@@ -60,6 +63,8 @@ class Local(Commands):
         self.file = ["--file", audit_file] if audit_file else []
 
     def argv(self, words):
+        if words[0] == "journal":
+            return JOURNAL
         if words[0] == "policy":
             return [self.service or "mcp-pythond", "--show-policy", *words[1:]]
         more = {"check-host": [], "audit": self.file}.get(words[0], self.admin)

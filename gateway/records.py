@@ -20,6 +20,9 @@ STEP = 2000			# rows that an export looks at before others have their turns
 AGAIN_SECONDS = 5		# after which a reader that ended is started again
 MINUTES = 180			# of which the chart of latency is
 KEPT = 500			# runs of a minute of which it knows the time
+# Events of the audit log that the service takes for a warning or for worse.
+WARNINGS = ("alarm-raised", "broken", "connection-refused", "denied", "import-refused", "lost", "mended",
+            "package-refused", "replaced")
 TABLES = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -217,6 +220,10 @@ class Records:
             yield None
             if self.begun != begun:
                 raise Refused("the audit log is read again")
+
+    def warnings(self, most):
+        return self.db.execute("SELECT * FROM record WHERE event IN (%s) ORDER BY rowid DESC LIMIT ?" % ", ".join(
+            "?" * len(WARNINGS)), (*WARNINGS, most)).fetchall()
 
     def run(self, execution):
         """(the run or None, its records)"""

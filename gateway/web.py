@@ -53,6 +53,7 @@ LOGINS_MAX = 32			# users' programs at the console of a machine
 LOGINS_PER_USER = 2
 PROXY_HEADER = "X-Remote-User"
 PAGE = 100
+WARNINGS_SHOWN = 50
 TOGETHER_MAX = 100		# requests that are decided by one form
 REASON_MAX = 400		# bytes, as for the service
 COOKIE = "mcp-python-console-%s"	# by the port: browsers have one store for all ports of a name
@@ -538,8 +539,13 @@ async def policy(request):
 async def health(request):
     console = request["console"]
     code, text, err = await console.commands.run("check-host")
-    return show(request, "health", text=text + err, well=code == 0,
-                status=console.status, trouble=console.trouble)
+    try:
+        _, journal, said = await console.commands.run("journal")
+    except Refused as e:
+        journal, said = "", str(e)
+    return show(request, "health", text=text + err, well=code == 0, status=console.status,
+                trouble=console.trouble, journal=journal, said=said, records=console.records,
+                warnings=[(r, json.loads(r["body"])) for r in console.records.warnings(WARNINGS_SHOWN)])
 
 
 # ---- what changes something ----

@@ -28,7 +28,7 @@ import urllib.parse
 from admin import Admin
 from audit_log import Log
 from console_suite import PAGES, Browser, Directory, console_of, login_of, machine_console, served
-from harness import FEW_MODULES, SOMEBODY, equal, main, test
+from harness import FEW_MODULES, SOMEBODY, TOP, equal, main, test
 from mcpclient import connect_as
 from package_index import Index
 from package_store import config as package_config, environments, install, new_store
@@ -625,8 +625,8 @@ def programs_run_nothing_else(ctx):
                     ["run", "/etc/passwd"], ["status", "--json", "--admin-socket", "/tmp/x"], ["status"],
                     ["approvals", "show", "--help"], ["stop", "--help"], ["policy", "--config"], ["policy", "-x"],
                     ["audit", "show", "--json"], [], [1], "status", None, ["token", "list"],
-                    ["approvals", "approve", "a-aaaa", "--for-run"],
-                    ["approvals", "approve", "a-aaaa", "--reason", "x\ny"], ["packages", "remove", "x"],
+                    ["approvals", "approve", "a-aaaa", "--for-run"], ["journal", "--follow"],
+                    ["approvals", "approve", "a-aaaa", "--reason", "x\ny"], ["journalctl"], ["packages", "remove", "x"],
                     ["packages", "remove", "a" * 64, "--json"])):
                 print(json.dumps({"id": n, "words": words}), file=file, flush=True)
                 answer = json.loads(file.readline())
@@ -842,6 +842,34 @@ def what_was_searched_for_is_exported(ctx):
                 cut = True
             connection.close()
             equal(cut, True, "is the file that is not whole an error")
+
+
+@test(private=True)
+def warnings_are_shown(ctx):
+    """Those of the audit log, by the service's own list of events, and what the journal says."""
+    with open(os.path.join(TOP, "govern", "audit_events.def"), encoding="utf-8") as f:
+        events = re.findall(r'^EVENT\(\w+, "([a-z-]+)", LOG_(\w+),', f.read(), re.M)
+    warned = [name for name, priority in events if priority in ("WARNING", "ERR")]
+    assert 5 < len(warned) < len(events), events
+    with Directory() as d, programs() as place, ctx.private(d.config()):
+        path = false_log(d, [record(name, n=n) for n, (name, _) in enumerate(events)])
+
+        def journal_says(script):
+            with open(os.path.join(place, "new"), "w", encoding="utf-8") as f:
+                f.write("#!/bin/sh\n" + script)
+            os.chmod(f.name, 0o755)
+            os.rename(f.name, os.path.join(place, "journalctl"))
+        journal_says("echo \"<b>$*\"\n")
+        with console_of(ctx, d, "--audit-file", path, env={"PATH": place + ":" + os.environ["PATH"]}) as console:
+            browser = console.browser()
+            until("the log is read", lambda: "%d records" % len(events) in browser.page("/audit"))
+            text = browser.page("/health")
+            equal(re.findall(r"<tr><td>\d+</td><td>[^<]*</td><td>([a-z-]+)</td>", text), warned[::-1])
+            said = re.search(r"<pre>(&lt;b&gt;.*)\n</pre>", text)[1]
+            assert "--priority warning" in said and "--unit mcp-pythond" in said, said
+            equal(Foreign.found(text), [])
+            journal_says("echo 'No journal files were found.' >&2\nexit 1\n")
+            assert '<p class="trouble">No journal files were found.</p>' in browser.page("/health")
 
 
 @test
