@@ -30,7 +30,7 @@ CREATE TABLE record (n INTEGER, time TEXT, event TEXT, tenant TEXT, execution TE
 CREATE INDEX record_n ON record (n);
 CREATE INDEX record_time ON record (time);
 CREATE INDEX record_execution ON record (execution) WHERE execution IS NOT NULL;
-CREATE INDEX record_event ON record (event, time);
+CREATE INDEX record_event ON record (event);
 CREATE TABLE run (execution TEXT PRIMARY KEY, tenant TEXT, began TEXT, ended TEXT, kind TEXT,
                   profile TEXT, status TEXT, exit_code INTEGER, duration_ms INTEGER,
                   cpu_ms REAL, peak INTEGER, out_bytes INTEGER, source TEXT);

@@ -20,6 +20,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -902,6 +903,22 @@ def installations_are_counted(ctx):
                      *("--" + word for word in more.split("&") if word)],
                     capture_output=True, text=True, timeout=ctx.seconds(60), check=True)
                 equal(done.stdout, text)
+
+
+ALL_RUNS = "usage of all runs by user"	# reads all of them
+
+
+@test(alone=True, any_rights=True, any_build=True)
+def a_million_records_are_searched_within_a_second(ctx):
+    done = subprocess.run(
+        [sys.executable, os.path.join(TOP, "tests", "integration", "console_index.py"), str(ctx.count(1000000))],
+        capture_output=True, text=True, timeout=ctx.seconds(300), check=True)
+    said = json.loads(done.stdout)
+    equal(said["tuesday"], said["wanted"], said)
+    assert said["wanted"] and said["records"] <= ctx.count(1000000), said
+    equal({name: used for name, (used, _) in said["seconds"].items()
+           if used > ctx.seconds(1) and name != ALL_RUNS}, {})
+    return "%d records, filled in %.0f s of the processor: %s" % (said["records"], said["filled"], said["seconds"])
 
 
 @test(private=True)
