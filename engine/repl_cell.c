@@ -380,11 +380,15 @@ repl_stop_cell(struct repl *repl, bool interrupt, bool where)
 
 /* ---- its end ---- */
 
-/* Reads the messages that arrived before the end. */
+/* Reads the messages that arrived before the end. No event brings what the kernel had no memory
+ * for, so it is asked again. */
 static void
 read_messages(struct repl *repl)
 {
-	while (repl->channel >= 0 && read_message(repl) > 0)
+	unsigned int tries = 1000;
+
+	while (repl->channel >= 0 &&
+	       (read_message(repl) > 0 || (repl->reader.starved && tries-- > 0)))
 		;
 }
 

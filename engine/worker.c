@@ -298,18 +298,6 @@ worker_on_ended(evutil_socket_t fd, short, void *arg)
 	siginfo_t info = { 0 };
 	int status;
 
-	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0) {
-		if (info.si_pid == 0)
-			return;
-	} else if (errno != ECHILD) {
-		return;
-	} else {
-		/* The worker is not a child of this process, so its wait status is unknown. As a
-		 * rule it was killed. */
-		info.si_status = SIGKILL;
-	}
-	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
-					    : info.si_status & 0x7f;
 	/* Its last messages may lie unread in the socket. */
 	while (worker_runs(w) && frame_reader_read(&w->reader, w->control, &frame) > 0) {
 		int r = worker_on_message(w, &frame);
@@ -318,6 +306,14 @@ worker_on_ended(evutil_socket_t fd, short, void *arg)
 		if (r < 0)
 			w->user->on_broken(w);
 	}
+	if (worker_runs(w) && w->reader.starved)
+		return;		/* it is not reaped yet, so this event comes again */
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) < 0 && errno == ECHILD)
+		info.si_status = SIGKILL;	/* not our child: as a rule it was killed */
+	else if (info.si_pid == 0)
+		return;
+	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+					    : info.si_status & 0x7f;
 	if (worker_runs(w) && frame_reader_broke_off(&w->reader))
 		w->user->on_broken(w);
 	if (worker_runs(w))

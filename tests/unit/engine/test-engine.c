@@ -16,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -996,6 +999,42 @@ a_changed_profile_ends_who_is_being_made(void **state)
 	settle(1);
 }
 
+/* The kernel has no memory for what a worker has sent, until the worker has ended. */
+static int starved_fd = -1;
+static unsigned int to_refuse;
+
+ssize_t
+recvmsg(int fd, struct msghdr *message, int flags)
+{
+	siginfo_t ended = { 0 };
+
+	if (fd != starved_fd || to_refuse == 0)
+		return syscall(SYS_recvmsg, fd, message, flags);
+	/* From now on at least one turn of the loop has the end, too. */
+	if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid > 0)
+		to_refuse--;
+	errno = ENOMEM;
+	return -1;
+}
+
+static void
+last_messages_wait_for_memory(void **)
+{
+	struct execution_request request = rig_request();
+	const struct execution *e;
+	struct rig_result r;
+
+	settle(1);
+	to_refuse = 20;
+	e = rig_start(&r, "import os; os.kill(os.getpid(), 11)", &request);
+	assert_non_null(e->worker);
+	starved_fd = e->worker->control;
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_CRASHED);
+	assert_int_equal(r.signal, 11);
+	assert_int_equal(to_refuse, 0);
+}
+
 static int
 run_group(void)
 {
@@ -1026,6 +1065,7 @@ run_group(void)
 		cmocka_unit_test(a_worker_cannot_make_us_wait),
 		cmocka_unit_test(a_slow_moment_fails_no_call),
 		cmocka_unit_test(a_changed_profile_ends_who_is_being_made),
+		cmocka_unit_test(last_messages_wait_for_memory),
 		cmocka_unit_test(shutdown_answers_everybody),
 	};
 

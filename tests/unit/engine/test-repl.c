@@ -10,11 +10,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -930,6 +932,37 @@ a_cell_that_cannot_start_takes_others_with_it(void **state)
 	rig_turn_until(&session.ended);
 }
 
+/* The kernel has no memory for what a cell that has ended has sent last: so often, once its end is
+ * known. */
+static unsigned int to_refuse;
+static bool end_is_known;
+
+ssize_t
+recvmsg(int fd, struct msghdr *message, int flags)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+	const unsigned char *header = message->msg_iov->iov_base;
+	ssize_t n;
+
+	if (to_refuse > 0 && poll(&p, 1, 0) == 1 && p.revents & POLLRDHUP) {
+		to_refuse -= end_is_known;
+		errno = ENOMEM;
+		return -1;
+	}
+	n = syscall(SYS_recvmsg, fd, message, flags);
+	end_is_known |= n == FRAME_HEADER && header[1] == MSG_CELL_ENDED;
+	return n;
+}
+
+static void
+last_messages_wait_for_memory(void **)
+{
+	end_is_known = false;
+	to_refuse = 20;
+	gives(0, "6 * 7", "42");
+	assert_int_equal(to_refuse, 0);
+}
+
 static int
 run_group(void)
 {
@@ -965,6 +998,7 @@ run_group(void)
 		TEST(sessions_are_bounded),
 		TEST(an_idle_session_is_frozen),
 		TEST(a_large_state_survives),
+		TEST(last_messages_wait_for_memory),
 	};
 
 	return cmocka_run_group_tests(tests, rig_set_up, rig_tear_down);
