@@ -91,7 +91,7 @@ admin_connect(const char *path, bool quiet)
 	FILE *stream;
 
 	if (fd < 0 || strlen(path) >= sizeof(address.sun_path)) {
-		say("%s: cannot be connected to", path);
+		say("%s: %s", path, fd < 0 ? strerror(errno) : "too long for the path of a socket");
 		if (fd >= 0)
 			close(fd);
 		return NULL;
@@ -107,8 +107,10 @@ admin_connect(const char *path, bool quiet)
 		return NULL;
 	}
 	stream = fdopen(fd, "r");
-	if (!stream)
+	if (!stream) {
+		say("%s: %s", path, strerror(errno));
 		close(fd);
+	}
 	return stream;
 }
 

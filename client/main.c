@@ -47,6 +47,7 @@
 #include "client/repl.h"
 #include "client/run.h"
 #include "client/say.h"
+#include "client/show.h"
 #include "client/token.h"
 
 static int
@@ -100,7 +101,7 @@ main(int argc, char **argv)
 	command = argc > 1 ? operator_command(argv[1]) : NULL;
 	if (command) {
 		signal(SIGPIPE, SIG_IGN);
-		return command(argc - 1, argv + 1);
+		return show_conclude(command(argc - 1, argv + 1));
 	}
 	if (options_parse(argc, (const char *const *)argv, &options, &why) < 0) {
 		say("%s", why.text);
@@ -111,15 +112,15 @@ main(int argc, char **argv)
 		signal(SIGPIPE, SIG_IGN);
 		return connect_command(&options);
 	case COMMAND_RUN:
-		return run_command(&options);
+		return show_conclude(run_command(&options));
 	case COMMAND_REPL:
-		return repl_command(&options);
+		return show_conclude(repl_command(&options));
 	case COMMAND_GET:
 		return get_command(&options);
 	case COMMAND_PUT:
-		return put_command(&options);
+		return show_conclude(put_command(&options));
 	case COMMAND_TOKEN:
-		return token_command(&options);
+		return show_conclude(token_command(&options));
 	case COMMAND_VERSION:
 		puts("mcp-python " PACKAGE_VERSION);
 		break;
@@ -127,9 +128,5 @@ main(int argc, char **argv)
 		fputs(options_help(options.help_about), stdout);
 		break;
 	}
-	if (fflush(stdout) != 0) {
-		say("standard output: write error");
-		return EX_IOERR;
-	}
-	return 0;
+	return show_conclude(0);
 }

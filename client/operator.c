@@ -171,7 +171,7 @@ operator_ask(struct asked *asked)
 	admin_send(stream, request);
 	do
 		code = operator_read_answer(asked, stream);
-	while (code == 0 && strcmp(asked->what, "watch") == 0);
+	while (code == 0 && strcmp(asked->what, "watch") == 0 && !ferror(stdout));
 	fclose(stream);
 	if (code == 0)
 		say_done(asked);

@@ -133,7 +133,6 @@ put_show(json_t *answer, const char *path)
 
 	if (uri) {
 		puts(uri);
-		code = fflush(stdout) == 0 ? 0 : EX_IOERR;
 	} else if (error) {
 		say("%s: %s", path, error);
 		code = EX_CANTCREAT;

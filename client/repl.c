@@ -476,7 +476,7 @@ run_typed(struct repl *repl)
 static void
 repl_work(struct repl *repl)
 {
-	while (!repl->ended) {
+	while (!repl->ended && !show_lost()) {
 		int r = read_cell(repl);
 
 		if (r == -EINTR && is_typed(repl)) {
@@ -487,6 +487,8 @@ repl_work(struct repl *repl)
 		if (r != 0) {
 			if (r < 0)
 				repl->code = r == -EINTR ? EXIT_INTERRUPTED : EX_IOERR;
+			if (r < 0 && r != -EINTR)
+				say("standard input: %s", strerror(-r));
 			return;
 		}
 		repl_remember(repl);
@@ -514,6 +516,8 @@ repl_begin(struct repl *repl)
 	if (!repl->ended && !repl->session) {
 		repl->ended = true;
 		repl->code = repl->verdict ? repl->verdict : EX_UNAVAILABLE;
+		if (!repl->verdict)
+			say("the service has begun no session");
 	}
 	if (!repl->ended && is_typed(repl))
 		printf("mcp-python %s, session %s\n%%help tells more; exit() or Ctrl-D leaves.\n",

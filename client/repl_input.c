@@ -35,6 +35,7 @@ struct repl_input {
 	char path[PATH_MAX]; /* of the history; "": none */
 	const char *prompt;
 	mbstate_t decoding;
+	int error; /* of the last character: -errno */
 	char *(*complete)(void *arg, const char *word);
 	void *complete_arg;
 	bool brackets;	/* the terminal marks pasted text */
@@ -77,13 +78,16 @@ read_character(EditLine *edit, wchar_t *to)
 		ssize_t got;
 
 		n = (size_t)-2;
-		if (wait_readable(input) < 0) {
+		input->error = wait_readable(input);
+		if (input->error < 0) {
 			errno = EINTR;
 			return -1;
 		}
 		got = read(STDIN_FILENO, &byte, 1);
+		if (got < 0)
+			input->error = -errno;
 		if (got <= 0)
-			return got < 0 ? -1 : 0;
+			return (int)got;
 		/* The byte for a Ctrl-D that was typed while a cell ran; libedit would take it
 		 * for the quoting key. */
 		if (byte == '\0')
@@ -377,6 +381,7 @@ type_line(struct repl_input *input, const char *prompt, const char **line_r, siz
 		return 0;
 	input->prompt = prompt;
 	memset(&input->decoding, 0, sizeof(input->decoding));
+	input->error = 0;
 	/* Before the prompt appears, so that an answer to it is not taken for an earlier line. */
 	el_set(input->edit, EL_PREP_TERM, 1);
 	set_brackets(input, true);
@@ -391,7 +396,7 @@ type_line(struct repl_input *input, const char *prompt, const char **line_r, siz
 	if (next_pasted(input, prompt, line_r, len_r))
 		return 0;
 	if (!line || n <= 0)
-		return 1;
+		return input->error < 0 ? input->error : 1;
 	*line_r = line;
 	*len_r = (size_t)n - (line[n - 1] == '\n');
 	return 0;

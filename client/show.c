@@ -6,12 +6,16 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "client/exits.h"
 #include "client/say.h"
+
+static int lost;	/* the errno of the last write to standard output that failed */
 
 int
 show_bytes(int fd, const char *bytes, size_t len)
@@ -26,12 +30,31 @@ show_bytes(int fd, const char *bytes, size_t len)
 			(void)poll(&p, 1, -1);
 			continue;
 		}
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno != EINTR) {
+			lost = fd == STDOUT_FILENO ? errno : lost;
 			return -errno;
+		}
 		if (n > 0)
 			bytes += n, len -= (size_t)n;
 	}
 	return 0;
+}
+
+int
+show_lost(void)
+{
+	return lost;
+}
+
+int
+show_conclude(int code)
+{
+	int error = fflush(stdout) != 0 ? errno : ferror(stdout) ? EIO : code ? 0 : lost;
+
+	if (error == 0)
+		return code;
+	say("standard output: %s", strerror(error));
+	return code ? code : EX_IOERR;
 }
 
 int

@@ -32,6 +32,13 @@ int show_traceback(const json_t *outcome);
 /* Writes all bytes, even if fd is non-blocking. 0 or -errno. */
 int show_bytes(int fd, const char *bytes, size_t len);
 
+/* Has standard output not taken all that show_bytes was given? The errno; 0: it has. */
+int show_lost(void);
+
+/* The exit code of a command that ends with code: EX_IOERR instead of 0 if standard output has not
+ * taken all that was printed, which is said. */
+int show_conclude(int code);
+
 void show_done(struct shown shown[REPLY_STREAMS]);
 
 #endif

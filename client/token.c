@@ -261,9 +261,5 @@ token_command(const struct options *options)
 	token_file_close(&file);
 	if (r < 0)
 		say("%s", why.text);
-	else if (fflush(stdout) != 0 || ferror(stdout)) {
-		say("standard output: write error");
-		return EX_IOERR;
-	}
 	return r < 0 ? exit_code(r) : 0;
 }

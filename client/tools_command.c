@@ -113,7 +113,7 @@ tools_command_show(bool as_json, const json_t *answer)
 		print_result(result);
 	if (failed)
 		say("the tool reports an error");
-	return fflush(stdout) != 0 ? EX_IOERR : failed ? 1 : 0;
+	return failed;
 }
 
 /* ---- arguments ---- */

@@ -279,7 +279,7 @@ draw(const struct top *top)
 	r = show_bytes(STDOUT_FILENO, frame, n + 3);
 	free(frame);
 	free(text);
-	return r < 0 ? EX_IOERR : 0;
+	return r;
 }
 
 static int
@@ -367,8 +367,8 @@ top_watch(struct top *top, int signals)
 	while (code == 0 && wish != QUIT) {
 		if (wish == LOOK)
 			code = top_look(top);
-		if (code == 0 && wish != GO_ON)
-			code = draw(top);
+		if (code == 0 && wish != GO_ON && draw(top) < 0)
+			break;
 		if (code == 0)
 			wish = wait_for_wish(top, signals);
 	}
@@ -382,8 +382,10 @@ watch_on_terminal(struct top *top)
 	int code, signals = catch_signals();
 	struct termios before, raw;
 
-	if (signals < 0 || tcgetattr(STDIN_FILENO, &before) < 0)
+	if (signals < 0 || tcgetattr(STDIN_FILENO, &before) < 0) {
+		say("the terminal: %s", strerror(errno));
 		return EX_OSERR;
+	}
 	raw = before;
 	raw.c_lflag &= (tcflag_t)~(ICANON | ECHO);
 	raw.c_cc[VMIN] = 1;
@@ -410,7 +412,7 @@ print_once(struct top *top)
 		return code;
 	print_head(top, stdout);
 	top_print_tenants(top, stdout, SIZE_MAX, 4096);
-	return fflush(stdout) == 0 ? 0 : EX_IOERR;
+	return 0;
 }
 
 static bool

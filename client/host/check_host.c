@@ -161,8 +161,6 @@ check_host_check(const struct probe_place *place, bool as_json)
 		putchar('\n');
 	}
 	json_decref(answer);
-	if (fflush(stdout) != 0)
-		return EX_IOERR;
 	return all ? 0 : EXIT_NOT_ALL;
 }
 

@@ -165,6 +165,7 @@ CLIENT_TESTS = \
 	tests/unit/client/test-cell \
 	tests/unit/client/test-options \
 	tests/unit/client/test-prompt \
+	tests/unit/client/test-refused \
 	tests/unit/client/test-reply \
 	tests/unit/client/test-run \
 	tests/unit/client/test-table \
@@ -187,6 +188,9 @@ tests_unit_client_test_options_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_prompt_SOURCES = tests/unit/client/test-prompt.c
 tests_unit_client_test_prompt_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_prompt_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_refused_SOURCES = tests/unit/client/test-refused.c
+tests_unit_client_test_refused_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_refused_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_reply_SOURCES = tests/unit/client/test-reply.c
 tests_unit_client_test_reply_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_reply_LDADD = $(CLIENT_TEST_LDADD)
