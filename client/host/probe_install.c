@@ -175,8 +175,9 @@ read_last_line(int log, char *text, size_t size)
 		memmove(text, last + 1, strlen(last + 1) + 1);
 }
 
+/* error: why the call was not sent; 0: it was. */
 static void
-judge_answer(const json_t *answer, int log, struct finding *finding_r)
+judge_answer(const json_t *answer, int error, int log, struct finding *finding_r)
 {
 	const json_t *structured = json_object_get(json_object_get(answer, "result"),
 						   "structuredContent");
@@ -189,6 +190,11 @@ judge_answer(const json_t *answer, int log, struct finding *finding_r)
 		finding_ok(finding_r, "a script runs");
 		return;
 	}
+	if (error) {
+		finding_not(finding_r, VERDICT_MISSING, "no script runs",
+			    "mcp-pythond cannot be asked: %s", strerror(error));
+		return;
+	}
 	read_last_line(log, text, sizeof(text));
 	finding_not(finding_r, VERDICT_MISSING, "no script runs", "%s: %.200s",
 		    status ? status : "mcp-pythond does not answer", message ? message : text);
@@ -199,7 +205,7 @@ judge_answer(const json_t *answer, int log, struct finding *finding_r)
 void
 probe_call(const struct probe_place *, struct finding *finding_r)
 {
-	int pair[2], log = memfd_create("check-host", MFD_CLOEXEC);
+	int pair[2], error = 0, log = memfd_create("check-host", MFD_CLOEXEC);
 	char path[PATH_MAX];
 	json_t *answer;
 	FILE *from;
@@ -207,22 +213,26 @@ probe_call(const struct probe_place *, struct finding *finding_r)
 
 	if (!program_path("mcp-pythond", path, sizeof(path)) || log < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+		finding_not(finding_r, VERDICT_MISSING, "nothing is served",
+			    "mcp-pythond cannot be started: %s", strerror(errno));
+		if (errno == ENOENT)
+			finding_advise(finding_r, "install the whole package");
 		if (log >= 0)
 			close(log);
-		finding_not(finding_r, VERDICT_MISSING, "nothing is served",
-			    "mcp-pythond cannot be started");
-		finding_advise(finding_r, "install the whole package");
 		return;
 	}
 	pid = start_service(path, pair[1], log);
+	if (pid < 0 || send(pair[0], first_call, strlen(first_call), MSG_NOSIGNAL) < 0)
+		error = errno;
 	close(pair[1]);
-	send(pair[0], first_call, strlen(first_call), MSG_NOSIGNAL);
+	if (error)
+		shutdown(pair[0], SHUT_RDWR);	/* it ends without a call */
 	from = xalloc_check(fdopen(pair[0], "r"));
 	answer = probe_install_read_answer(from);
 	fclose(from);
 	if (pid > 0)
 		probe_wait(pid);
-	judge_answer(answer, log, finding_r);
+	judge_answer(answer, error, log, finding_r);
 	json_decref(answer);
 	close(log);
 }

@@ -473,13 +473,14 @@ probe_ids(const struct probe_place *, struct finding *finding_r)
 {
 	enum lack lack = LACKS_NOTHING;
 	const char *why = NULL;
-	struct ids ids;
-	pid_t pid, holder;
+	struct ids ids = { { -1, -1 }, { -1, -1 } };
+	pid_t pid = -1, holder;
 	char byte = 0;
 	int r;
 
-	xassert(pipe2(ids.ready, O_CLOEXEC) == 0 && pipe2(ids.mapped, O_CLOEXEC) == 0);
-	pid = fork();
+	if (pipe2(ids.ready, O_CLOEXEC) < 0 || pipe2(ids.mapped, O_CLOEXEC) < 0 ||
+	    (pid = fork()) < 0)
+		why = strerror(errno);
 	if (pid == 0) {
 		probe_child_begins();
 		close(ids.ready[0]);
@@ -488,12 +489,11 @@ probe_ids(const struct probe_place *, struct finding *finding_r)
 	}
 	close(ids.ready[1]);
 	close(ids.mapped[0]);
-	if (read(ids.ready[0], &holder, sizeof(holder)) != sizeof(holder))
+	if (!why && read(ids.ready[0], &holder, sizeof(holder)) != sizeof(holder))
 		why = "no user namespace";
-	else if (geteuid() == 0)
-		why = map_by_root(holder);
-	else
-		why = lack_texts[lack = map_by_programs(holder)];
+	else if (!why)
+		why = geteuid() == 0 ? map_by_root(holder)
+				     : lack_texts[lack = map_by_programs(holder)];
 	if (!why && write(ids.mapped[1], &byte, 1) != 1)
 		why = "the child is gone";
 	close(ids.mapped[1]);
@@ -507,7 +507,8 @@ probe_ids(const struct probe_place *, struct finding *finding_r)
 	finding_not(finding_r, VERDICT_WEAKER,
 		    "all workers share your uid: namespaces alone keep them apart, and what the "
 		    "kernel counts by uid is one budget", "%s", why ? why : probe_error(r));
-	advise_ids(finding_r, lack);
+	if (pid > 0)
+		advise_ids(finding_r, lack);
 }
 
 /* ---- what a process takes from itself ---- */

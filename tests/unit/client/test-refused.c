@@ -282,6 +282,39 @@ a_session_says_why_it_ends(void **)
 	expect(&seen, EX_IOERR, "standard output: No space left on device");
 }
 
+/* ---- check-host ---- */
+
+static void
+a_call_that_cannot_be_sent_is_no_hang(void **)
+{
+	static const int errors[] = { ENOBUFS, EAGAIN };
+
+	for (size_t i = 0; i < N(errors); i++) {
+		struct finding finding = { .name = "first call" };
+
+		refused = "send";
+		refusal = errors[i];
+		probe_call(NULL, &finding);
+		refused = "";
+		assert_int_equal(finding.verdict, VERDICT_MISSING);
+		assert_non_null(strstr(finding.found, strerror(errors[i])));
+	}
+}
+
+static void
+pipes_that_cannot_be_made_are_no_property_of_the_host(void **)
+{
+	struct finding finding = { .name = "ids" };
+
+	refused = "pipe2";
+	refusal = EMFILE;
+	probe_ids(NULL, &finding);
+	refused = "";
+	assert_int_equal(finding.verdict, VERDICT_WEAKER);
+	assert_string_equal(finding.found, "Too many open files");
+	assert_string_equal(finding.advice, "");
+}
+
 static int
 set_up(void **)
 {
@@ -313,6 +346,8 @@ main(void)
 		cmocka_unit_test(operators_are_told),
 		cmocka_unit_test(lost_output_is_told),
 		cmocka_unit_test(a_session_says_why_it_ends),
+		cmocka_unit_test(a_call_that_cannot_be_sent_is_no_hang),
+		cmocka_unit_test(pipes_that_cannot_be_made_are_no_property_of_the_host),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
