@@ -24,8 +24,8 @@ TREE_RULES = \
 	tests/check-schemas tests/check-schemas-fails.sh \
 	tests/check-size tests/check-size-fails.sh \
 	tests/check-threats
-dist_check_SCRIPTS += tests/twice $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
-TESTS += $(TREE_RULES) tests/check-paths.sh tests/check-standalone.sh
+dist_check_SCRIPTS += tests/twice $(TREE_RULES) tests/check-faults-fails.sh tests/check-paths.sh tests/check-standalone.sh
+TESTS += $(TREE_RULES) tests/check-faults-fails.sh tests/check-paths.sh tests/check-standalone.sh
 EXTRA_DIST += tests/README.md tests/check-wrappers tests/chaos tests/coverage tests/check-all tests/check-arm64 tests/check-bundle tests/check-containers tests/check-podman tests/check-pythons tests/check-release tests/check-releases \
 	tests/conformance tests/corpus tests/faults tests/hooks tests/in-root.sh tests/integration tests/schema \
 	tests/system \
