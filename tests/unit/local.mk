@@ -228,6 +228,7 @@ ENGINE_TESTS = \
 	tests/unit/host/test-privilege \
 	tests/unit/host/test-scope \
 	tests/unit/host/test-secret \
+	tests/unit/host/test-startup \
 	tests/unit/host/test-subordinate \
 	tests/unit/engine/test-repl \
 	tests/unit/engine/test-scheduler \
@@ -297,6 +298,9 @@ tests_unit_engine_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_scope_SOURCES = tests/unit/host/test-scope.c
 tests_unit_host_test_scope_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS) $(SYSTEMD_CFLAGS)
 tests_unit_host_test_scope_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_startup_SOURCES = tests/unit/host/test-startup.c
+tests_unit_host_test_startup_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_startup_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_subordinate_SOURCES = tests/unit/host/test-subordinate.c
 tests_unit_host_test_subordinate_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_subordinate_LDADD = $(ENGINE_TEST_LDADD)
@@ -331,6 +335,7 @@ MCP_TESTS = \
 	tests/unit/mcp/test-jsonrpc \
 	tests/unit/supervisor/test-configuration \
 	tests/unit/supervisor/test-handover \
+	tests/unit/supervisor/test-laptop \
 	tests/unit/tools/test-handover-table \
 	tests/unit/base/test-log \
 	tests/unit/govern/test-ledger \
@@ -391,6 +396,9 @@ tests_unit_supervisor_test_configuration_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_handover_SOURCES = tests/unit/supervisor/test-handover.c
 tests_unit_supervisor_test_handover_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_handover_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_laptop_SOURCES = tests/unit/supervisor/test-laptop.c
+tests_unit_supervisor_test_laptop_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_laptop_LDADD = $(MCP_TEST_LDADD)
 tests_unit_tools_test_handover_table_SOURCES = \
 	tests/unit/tools/test-handover-table.c
 tests_unit_tools_test_handover_table_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
