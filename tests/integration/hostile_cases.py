@@ -19,19 +19,29 @@ WORDS = {
     "approval_pending": {"pending"}}
 
 
+class Unexpected(AssertionError):
+    """What of an answer is not as expected: never, status, stdout, time or size."""
+
+    def __init__(self, what, text):
+        super().__init__(text)
+        self.what = what
+
+
 def judge(expect, words, stdout, everything, seconds, size, slow):
-    """AssertionError unless an answer is as expected. words: of the corpus, one of which its end is."""
+    """Unexpected unless an answer is as expected. words: of the corpus, one of which its end is."""
+    def check(what, right, text, *values):
+        if not right:
+            raise Unexpected(what, text % values)
     never = expect.get("never")
-    if never:
-        found = re.search(never, everything)
-        assert not found, "found %r in %.3000r" % (found[0], everything)
-    assert words & set(expect["status"]), "status %s is not one of %s: %.3000r" % (
-        sorted(words), expect["status"], everything)
+    found = never and re.search(never, everything)
+    check("never", not found, "found %r in %.3000r", found and found[0], everything)
+    check("status", words & set(expect["status"]), "status %s is not one of %s: %.3000r",
+          sorted(words), expect["status"], everything)
     if expect.get("stdout") and "ok" in words:
-        assert re.search(expect["stdout"], stdout), "no %r in %.3000r" % (expect["stdout"], everything)
+        check("stdout", re.search(expect["stdout"], stdout), "no %r in %.3000r", expect["stdout"], everything)
     if expect.get("max_s"):
-        assert seconds <= expect["max_s"] * slow, "took %.1f s" % seconds
-    assert size <= expect.get("max_result_bytes", 33554432), "answer of %d bytes" % size
+        check("time", seconds <= expect["max_s"] * slow, "took %.1f s", seconds)
+    check("size", size <= expect.get("max_result_bytes", 33554432), "answer of %d bytes", size)
 
 
 def for_this_machine(script):
