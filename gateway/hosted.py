@@ -11,6 +11,7 @@ from calls import ServiceError
 from kernel import SessionEnded
 
 QUEUE_MAX = 256			# requests of one kernel that wait
+WAITING_MAX = 16 << 20		# their bytes, but for the first of them
 
 
 def now():
@@ -27,7 +28,7 @@ class Hosted:
     def __init__(self, kernel, place=contextlib.nullcontext):
         """place: makes a context in which the kernel may use the service."""
         self.kernel, self.place = kernel, place
-        self.clients, self.queue = [], asyncio.Queue(QUEUE_MAX)
+        self.clients, self.queue, self.waiting = [], asyncio.Queue(QUEUE_MAX), 0
         self.state, self.active = "starting", now()
         self.running = None
         self.worker = asyncio.create_task(self.work())
@@ -43,28 +44,31 @@ class Hosted:
 
     # ---- requests ----
 
-    def take(self, client, channel, message, token):
-        """A message of a client. What runs code waits for its turn; the rest is answered now."""
+    def take(self, client, channel, message, token, size=0):
+        """A message of a client, of so many bytes. What runs code waits for its turn; the rest is
+        answered now."""
         kind = message["header"].get("msg_type")
         if kind == "input_reply":
             answer = client.answers.pop(
-                (message.get("parent_header") or {}).get("msg_id"), None) or \
+                str((message.get("parent_header") or {}).get("msg_id")), None) or \
                 (client.answers.popitem()[1] if client.answers else None)
             if answer and not answer.done():
                 answer.set_result(str(message["content"].get("value", "")))
             return
         if kind in ("execute_request", "complete_request", "inspect_request"):
-            try:
-                self.queue.put_nowait((client, channel, message, token))
-            except asyncio.QueueFull:
+            if self.queue.full() or (self.waiting and self.waiting + size > WAITING_MAX):
                 self.reply(client, channel, message, {
                     "status": "error", "ename": "QueueFull", "traceback": [],
-                    "evalue": "more than %d requests wait" % QUEUE_MAX})
+                    "evalue": "more than %d requests, or %d MiB of them, wait" % (
+                        QUEUE_MAX, WAITING_MAX >> 20)})
+                return
+            self.waiting += size
+            self.queue.put_nowait((client, channel, message, token, size))
             return
         self.publish("status", {"execution_state": "busy"}, message)
         try:
             content = self.at_once(kind, message)
-        except (TypeError, ValueError, AttributeError) as e:
+        except (TypeError, ValueError, AttributeError, RecursionError, MemoryError) as e:
             content = {"status": "error", "ename": type(e).__name__, "evalue": str(e),
                        "traceback": []}
         if content is not None:
@@ -100,7 +104,8 @@ class Hosted:
     async def work(self):
         """Runs the requests that wait, one after another."""
         while True:
-            client, channel, message, token = await self.queue.get()
+            client, channel, message, token, size = await self.queue.get()
+            self.waiting -= size
             self.say_state("busy", message)
             self.running = asyncio.create_task(self.one(client, message, token))
             try:
@@ -166,7 +171,8 @@ class Hosted:
     def abort(self):
         """After an error, what waits already does not run."""
         for _ in range(self.queue.qsize()):
-            client, channel, message, _ = self.queue.get_nowait()
+            client, channel, message, _, size = self.queue.get_nowait()
+            self.waiting -= size
             self.say_state("busy", message)
             self.reply(client, channel, message, {"status": "aborted"})
             self.say_state("idle", message)

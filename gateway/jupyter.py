@@ -184,10 +184,10 @@ async def channels(request):
                 continue
             try:
                 channel, message = wire.decode(frame.data)
-            except (ValueError, KeyError, TypeError) as e:
+            except (ValueError, KeyError, TypeError, RecursionError) as e:
                 await ws.close(code=1007, message=("not a message: %s" % e).encode()[:100])
                 break
-            hosted.take(socket, channel, message, principal.token)
+            hosted.take(socket, channel, message, principal.token, len(frame.data))
     finally:
         hosted.clients.remove(socket)
         hosted.left = asyncio.get_running_loop().time()

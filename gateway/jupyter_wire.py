@@ -34,7 +34,7 @@ def encode(channel, sent, version_1):
 
 
 def decode(data):
-    """(channel, message). ValueError, KeyError, TypeError: not a message."""
+    """(channel, message). ValueError, KeyError, TypeError, RecursionError: not a message."""
     if isinstance(data, str):
         received = json.loads(data)
         if not isinstance(received, dict):
@@ -57,7 +57,9 @@ def decode(data):
     for part in ("header", "content"):
         if not isinstance(received.get(part), dict):
             raise ValueError("%s is not an object" % part)
-    header = received["header"]
+    header, parent = received["header"], received.get("parent_header") or {}
+    if not isinstance(parent, dict):
+        raise ValueError("parent_header is not an object")
     if not isinstance(header.get("msg_type"), str) or not isinstance(header.get("msg_id"), str):
         raise ValueError("header without msg_type and msg_id")
     return channel, received

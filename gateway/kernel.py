@@ -18,6 +18,9 @@ STREAM_SECONDS = 0.02		# for which output is collected before it is sent
 STREAM_MAX = 256 << 10		# characters of one message
 PICTURE_MAX = 780 << 10		# bytes; some clients refuse messages of 1 MiB
 HISTORY_MAX = 1000
+HISTORY_CHARACTERS = 1 << 20	# of all cells of a history
+LOOKED_AT = 1000		# characters before a place that are looked at for a name
+PARSED_MAX = 64 << 10		# characters of a cell that is parsed here, where others wait
 TRACEBACK = ("Traceback (most recent call last):", '  File "<cell ')
 
 COMPLETE = """
@@ -140,7 +143,7 @@ class Kernel:
         self.service, self.profile, self.volume = service, profile, volume
         self.session, self.count = None, 0
         self.starting = asyncio.Lock()
-        self.cells = []
+        self.cells, self.characters = [], 0
 
     # ---- its life ----
 
@@ -183,6 +186,8 @@ class Kernel:
     def is_complete(code):
         if code.lstrip().startswith(("%", "!")):
             return {"status": "complete"}
+        if len(code) > PARSED_MAX:
+            return {"status": "unknown"}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -198,13 +203,20 @@ class Kernel:
         return {"status": "incomplete",
                 "indent": indent + "    " * last.rstrip().endswith(":")}
 
+    def remember(self, code):
+        self.cells.append(code)
+        self.characters += len(code)
+        while len(self.cells) > HISTORY_MAX or self.characters > HISTORY_CHARACTERS:
+            self.characters -= len(self.cells.pop(0))
+
     def history(self, asked):
         cells = list(enumerate(self.cells, 1))
         if asked.get("hist_access_type") == "range":
             first, last = asked.get("start") or 1, asked.get("stop")
             cells = [c for c in cells if c[0] >= first and (last is None or c[0] < last)]
         elif asked.get("hist_access_type") == "search":
-            cells = [c for c in cells if fnmatch.fnmatch(c[1], str(asked.get("pattern") or "*"))]
+            pattern = str(asked.get("pattern") or "*")[:LOOKED_AT]
+            cells = [c for c in cells if fnmatch.fnmatch(c[1], pattern)]
             if asked.get("unique"):
                 cells = sorted((n, text) for text, n in {text: n for n, text in cells}.items())
         if isinstance(asked.get("n"), int):
@@ -226,7 +238,7 @@ class Kernel:
         position = position if isinstance(position, int) else len(code)
         text = code[:max(0, position)]
         try:
-            seen = json.loads(await self.look(COMPLETE % text[-1000:], token))
+            seen = json.loads(await self.look(COMPLETE % text[-LOOKED_AT:], token))
             word, found = seen["word"], [str(f) for f in seen["found"]]
         except (ValueError, KeyError, TypeError):
             word, found = "", []
@@ -252,7 +264,7 @@ class Kernel:
         counts = store and not silent
         if counts:
             self.count += 1
-            self.cells = [*self.cells[-HISTORY_MAX:], code]
+            self.remember(code)
         if not silent:
             publish("execute_input", {"code": code, "execution_count": self.count})
         stream = Stream((lambda *a: None) if silent else publish)
@@ -393,6 +405,8 @@ def bounded(data):
 
 def name_at(code, position):
     """The dotted name at a place in the code, or before the parenthesis that encloses it."""
+    before = max(0, position - LOOKED_AT)	# the time to search grows with the square
+    code, position = code[before:position + LOOKED_AT], position - before
     for match in re.finditer(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", code):
         if match.start() <= position <= match.end():
             return match[0]

@@ -58,7 +58,8 @@ class Wire:
         return [*identities, DELIMITER, self.sign(parts) if self.key else b"", *parts]
 
     def unpack(self, frames):
-        """(identities, message). ValueError: not a message of somebody who has the key."""
+        """(identities, message). ValueError, IndexError, RecursionError: not a message of somebody who
+        has the key."""
         at = frames.index(DELIMITER)
         signature, parts = frames[at + 1], frames[at + 2:at + 2 + len(PARTS)]
         if len(parts) != len(PARTS):
@@ -113,7 +114,7 @@ class Program(Hosted):
             frames = await self.wire.sockets[channel].recv_multipart()
             try:
                 identities, message = self.wire.unpack(frames)
-            except ValueError as e:
+            except (ValueError, IndexError, RecursionError) as e:
                 print("mcp-python kernel: %s: %s" % (channel, e), file=sys.stderr)
                 continue
             self.take(Client(self, identities), channel, message, None)

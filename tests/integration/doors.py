@@ -5,6 +5,7 @@
 import asyncio
 import base64
 import concurrent.futures
+import contextlib
 import functools
 import itertools
 import json
@@ -23,7 +24,7 @@ try:
 except ImportError:
     brotli = None
 
-from doors_suite import TOKEN, gateway_on, kernel_of, shared_ends, shared_gateway, team_gateway, \
+from doors_suite import TOKEN, Kernel, gateway_on, kernel_of, shared_ends, shared_gateway, team_gateway, \
     with_kernel
 from harness import equal, main, test
 from http_client import Connection
@@ -370,16 +371,21 @@ async def a_flood_on_one_stream_hides_nothing_of_the_other(gateway, kernel_id, k
     equal(got.stdout, "after it\n")
 
 
+def handshake(gateway, kernel_id):
+    """The request for a socket of a kernel."""
+    return ("GET /api/kernels/%s/channels HTTP/1.1\r\nHost: %s\r\nAuthorization: token %s\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n" % (
+                kernel_id, gateway.url.partition("://")[2], TOKEN)).encode()
+
+
 async def a_reader_that_stands_still_is_dropped(gateway, kernel_id, kernel, session):
     """Its messages take no more memory than a bound, and others read on."""
     host, _, port = gateway.url.partition("://")[2].partition(":")
     with socket.socket() as still:
         still.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         still.connect((host, int(port)))
-        still.sendall(("GET /api/kernels/%s/channels HTTP/1.1\r\nHost: %s:%s\r\nAuthorization: token %s\r\n"
-                       "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                       "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n" % (
-                           kernel_id, host, port, TOKEN)).encode())
+        still.sendall(handshake(gateway, kernel_id))
 
         async def connections():
             async with session.get("%s/api/kernels/%s" % (gateway.url, kernel_id)) as response:
@@ -475,10 +481,19 @@ async def the_binary_form_of_messages_works(gateway, kernel_id, kernel, session)
             equal(frame.type, aiohttp.WSMsgType.BINARY)
             text += frame.data
         assert b'"42\\n"' in text, text
+    # The first form that both know; for others, as for who names none, the text.
+    for offered, chosen in (("v2.kernel", None), ("\u00e9, ,", None),
+                            ("v2.kernel, v1.kernel.websocket.jupyter.org", "v1.kernel.websocket.jupyter.org")):
+        async with session.ws_connect("%s/api/kernels/%s/channels" % (gateway.url, kernel_id), headers={
+                "Sec-WebSocket-Protocol": offered}) as ws:
+            equal(ws._response.headers.get("Sec-WebSocket-Protocol"), chosen, offered)
+            if not chosen:
+                equal((await Kernel(ws).ask("kernel_info_request", {})).reply["status"], "ok", offered)
 
 
 async def messages_that_are_none_end_their_socket_alone(gateway, kernel_id, kernel, session):
-    for bad in ("", "{", "[]", "5", json.dumps({"channel": "x"}),
+    for bad in ("", "{", "[]", "5", "[" * 100_000, json.dumps({"channel": "x"}),
+                json.dumps({"header": {"msg_id": "1", "msg_type": "input_reply"}, "content": {}, "parent_header": [1]}),
                 json.dumps({"header": {}, "content": {}}),
                 json.dumps({"header": {"msg_id": 1, "msg_type": 2}, "content": {}}),
                 b"", b"\0" * 8, b"\xff" * 64, struct.pack("<7Q", 6, 56, 9, 3, 2, 1, 0)):
@@ -488,6 +503,118 @@ async def messages_that_are_none_end_their_socket_alone(gateway, kernel_id, kern
             frame = await ws.receive(timeout=60)
             equal((frame.type, frame.data), (aiohttp.WSMsgType.CLOSE, 1007), "%r" % bad)
     equal((await kernel.run("print(1)")).stdout, "1\n")
+
+
+class Frames:
+    """A socket of a kernel whose client writes each frame itself."""
+
+    def __init__(self, streams):
+        self.reader, self.writer = streams
+
+    def put(self, opcode, data=b"", final=True, bits=0, size=None):
+        """size: what the frame says of the data, if that is something else. The mask is four zeros."""
+        size = len(data) if size is None else size
+        length = bytes([128 | size]) if size < 126 else b"\xff" + struct.pack(">Q", size)
+        self.writer.write(bytes([final << 7 | bits | opcode]) + length + bytes(4) + data)
+
+    async def get(self):
+        """(opcode, data)"""
+        opcode, size = await self.reader.readexactly(2)
+        if size > 125:
+            size, = struct.unpack(">H" if size == 126 else ">Q", await self.reader.readexactly(2 if size == 126 else 8))
+        return opcode & 15, await self.reader.readexactly(size)
+
+    async def until(self, opcode, text=b""):
+        """The data of the first frame of this kind with this in it."""
+        while True:
+            got, data = await asyncio.wait_for(self.get(), 60)
+            if got == opcode and text in data:
+                return data
+
+
+@contextlib.asynccontextmanager
+async def frames_of(gateway, kernel_id):
+    host, _, port = gateway.url.partition("://")[2].partition(":")
+    socket_of = Frames(await asyncio.open_connection(host, int(port)))
+    try:
+        socket_of.writer.write(handshake(gateway, kernel_id))
+        head = await socket_of.reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 101 "), head
+        yield socket_of
+    finally:
+        socket_of.writer.close()
+
+
+TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
+# Frames, and the code by which the gateway closes.
+BROKEN = [
+    (1007, [{"opcode": TEXT, "data": b"\xff{}"}]), (1007, [{"opcode": TEXT, "data": b"\xed\xa0\x80"}]),
+    (1007, [{"opcode": TEXT, "data": b"\xc3", "final": False}, {"opcode": 0, "data": b"("}]),
+    (1002, [{"opcode": 0, "data": b"x"}]), (1002, [{"opcode": 3, "data": b"x"}]),
+    (1002, [{"opcode": TEXT, "data": b"{", "final": False}, {"opcode": TEXT, "data": b"}"}]),
+    (1002, [{"opcode": TEXT, "data": b"{}", "bits": 0x20}]), (1002, [{"opcode": PING, "data": b"x" * 126}]),
+    (1002, [{"opcode": PING, "final": False}]), (1002, [{"opcode": CLOSE, "data": b"\3"}]),
+    (1002, [{"opcode": CLOSE, "data": b"\3\xed"}]), (1007, [{"opcode": CLOSE, "data": b"\3\xe8\xff"}]),
+    (1009, [{"opcode": TEXT, "size": 1 << 62}]), (1009, [{"opcode": 2, "size": 16 << 20}]),
+    (1009, [{"opcode": TEXT, "data": bytes(8 << 20), "final": False}, {"opcode": 0, "size": 8 << 20}]),
+]
+
+
+async def frames_are_read_as_the_standard_says(gateway, kernel_id, kernel, session):
+    text = json.dumps({"channel": "shell", "parent_header": {}, "metadata": {"\u00e9": 1}, "content": {}, "header": {
+        "msg_id": "m1", "msg_type": "kernel_info_request", "session": "s"}}, ensure_ascii=False).encode()
+    cut = text.index("\u00e9".encode()) + 1	# in the middle of a letter
+    async with frames_of(gateway, kernel_id) as frames:
+        for piece in (text[:cut], b"", text[cut:cut + 9]):
+            frames.put(TEXT if piece == text[:cut] else 0, piece, final=False)
+            frames.put(PING, b"still there?")
+            equal(await frames.until(PONG), b"still there?")
+        frames.put(0, text[cut + 9:])
+        await frames.until(TEXT, b'"kernel_info_reply"')
+        frames.put(CLOSE, struct.pack(">H", 1000))
+        equal(await frames.until(CLOSE), struct.pack(">H", 1000))
+    for code, sent in BROKEN:
+        async with frames_of(gateway, kernel_id) as frames:
+            for one in sent[:-1]:	# each has been read before the next is sent
+                frames.put(**one)
+                frames.put(PING)
+                await frames.until(PONG)
+            frames.put(**sent[-1])
+            equal(struct.unpack(">H", (await frames.until(CLOSE))[:2])[0], code, "%.200r" % (sent,))
+    for half in (b"", b"\x81", b"\x81\xff\0\0", b"\x81\x85\0\0\0\0{"):
+        async with frames_of(gateway, kernel_id) as frames:
+            frames.writer.write(half)
+    equal((await kernel.run("print(1)")).stdout, "1\n")
+
+
+async def a_long_request_keeps_nobody_waiting(gateway, kernel_id, kernel, session):
+    """What the gateway itself does with the code of a cell takes no time that grows with its square."""
+    name = "a" * 500_000
+    equal((await kernel.ask("inspect_request", {"code": name + " + ", "cursor_pos": len(name) + 3})).reply["found"], False)
+    equal((await kernel.ask("is_complete_request", {"code": "(" * 100_000})).reply["status"], "unknown")
+    equal((await kernel.ask("is_complete_request", {"code": "-" * 60_000 + "1"})).reply["status"], "error")
+    await kernel.run("x = 1")
+    got = await kernel.ask("history_request", {"hist_access_type": "search", "pattern": "*a" * 7_000_000})
+    equal(got.reply["history"], [])
+
+
+async def requests_that_wait_have_a_bound(gateway, kernel_id, kernel, session):
+    """Their bytes have one, too, and so have those of the history."""
+    first = await kernel.send("execute_request", {"code": "input()", "allow_stdin": True, "stop_on_error": True})
+    while (asked := await kernel.read())["msg_type"] != "input_request":
+        pass
+    waiting = [await kernel.send("execute_request", {"code": "1", "more": "x" * (6 << 20)}) for _ in range(4)]
+    for late in waiting[2:]:
+        while (got := await kernel.read())["parent_header"].get("msg_id") != late:
+            pass
+        equal((got["msg_type"], got["content"].get("ename")), ("execute_reply", "QueueFull"))
+    await kernel.send("input_reply", {"value": ""}, "stdin", asked["header"])
+    for one in (first, *waiting[:2]):
+        await kernel.collect(one)
+    await kernel.run("#" + "x" * (1 << 20))
+    await kernel.run("print(1)")
+    got = (await kernel.ask("history_request", {"hist_access_type": "tail", "n": 9})).reply["history"]
+    equal([cell[2] for cell in got], ["print(1)"])
 
 
 async def a_session_lives_on_when_its_processes_end(gateway, kernel_id, kernel, session):
@@ -504,7 +631,8 @@ KERNELS = [
     a_kernel_runs_cells, a_flood_on_one_stream_hides_nothing_of_the_other, a_kernel_knows_its_state,
     a_reader_that_stands_still_is_dropped, a_kernel_survives_what_its_cells_do,
     what_waits_behind_an_error_is_aborted, the_binary_form_of_messages_works,
-    messages_that_are_none_end_their_socket_alone, a_session_lives_on_when_its_processes_end,
+    messages_that_are_none_end_their_socket_alone, frames_are_read_as_the_standard_says,
+    a_long_request_keeps_nobody_waiting, requests_that_wait_have_a_bound, a_session_lives_on_when_its_processes_end,
 ]
 
 

@@ -157,6 +157,11 @@ client.session.key, key = b"wrong", client.session.key
 client.execute("open('written', 'w')")
 client.session.key = key
 assert run("import os; assert not os.path.exists('written')")["status"] == "ok"
+# Nor is what is no message.
+parts = [b"[" * 100_000, b"{}", b"{}", b"{}"]
+for frames in ([b"<IDS|MSG>"], [b""], [b"<IDS|MSG>", client.session.sign(parts), *parts]):
+    client.shell_channel.socket.send_multipart(frames)
+assert run("assert x == 5")["status"] == "ok"
 manager.restart_kernel()
 client.wait_for_ready(timeout=120)
 assert run("x")["ename"] == "NameError"
