@@ -15,7 +15,7 @@ from aiohttp import web
 import e2b_jail
 from calls import ServiceError
 from kernel import rest_of
-from server import body_pieces, field, json_body, refuse_packed, whole_body
+from server import body_pieces, field, form_files, json_body, whole_body
 
 PROCESSES_MAX = 32		# of one sandbox
 RUN_SECONDS_MAX = 600		# of one command
@@ -435,13 +435,11 @@ async def parts(request):
     query = request.query.get("path")
     request.app["gateway"].hold(request, PIECE)
     if request.content_type.startswith("multipart/"):
-        refuse_packed(request)
-        async for part in await request.multipart():
-            if part.name == "file":
-                async def pieces(part=part):
-                    while piece := await part.read_chunk(1 << 16):
-                        yield piece
-                yield query or part.filename, pieces()
+        async for part in form_files(request):
+            async def pieces(part=part):
+                while piece := await part.read_chunk(1 << 16):
+                    yield piece
+            yield query or part.filename, pieces()
     else:
         yield query, body_pieces(request)
 

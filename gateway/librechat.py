@@ -21,7 +21,7 @@ import secrets
 from aiohttp import web
 
 from calls import ServiceError
-from server import field, json_body, refuse_packed, while_connected
+from server import field, form_files, json_body, while_connected
 
 ID = re.compile(r"[A-Za-z0-9_-]{21}")
 URI = re.compile(r"mcp-python://(x-[a-z0-9]+)([/#])(.+)")
@@ -425,10 +425,8 @@ async def received(request, most):
     files, size = [], 0
     if not request.content_type.startswith("multipart/"):
         raise web.HTTPBadRequest(text="the body is not multipart/form-data")
-    refuse_packed(request)
-    async for part in await request.multipart():
-        if part.name != "file" or part.filename is None:
-            await part.read()
+    async for part in form_files(request):
+        if part.filename is None:
             continue
         if len(files) == most:
             raise web.HTTPBadRequest(text="more than %d files" % most)

@@ -16,9 +16,10 @@ import os
 import sys
 import time
 import traceback
+import warnings
 import zlib
 
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from calls import ServiceError
@@ -27,6 +28,9 @@ BODY_MAX = 32 << 20		# bytes of a request
 BODIES_MAX = 256 << 20		# bytes of one tenant's requests that are here at once
 PIECE = 1 << 16			# bytes that are unpacked at once
 HEAD_SECONDS = 30		# for the first request of a connection
+BODY_RATE = 16 << 10		# bytes a second that a body brings at least, after the same time
+PARTS_MAX = 1000		# of a form
+FIELDS_MAX = 1 << 20		# bytes of the parts of a form that nobody reads
 KNOWN_SECONDS = 10		# for which the service's word on a token is used again
 KNOWN_MAX = 4096
 RUNS_MAX = 32			# calls of one tenant at the service at once; others wait
@@ -305,6 +309,32 @@ def refuse_packed(request):
         raise web.HTTPUnsupportedMediaType(text="a form has no Content-Encoding here")
 
 
+async def form_files(request):
+    """The parts of a form that are named "file". aiohttp has no bound for the others."""
+    refuse_packed(request)
+    form, parts, size = await request.multipart(), 0, 0
+    while part := await next_part(form):
+        parts += 1
+        if parts > PARTS_MAX:
+            raise web.HTTPBadRequest(text="the form has more than %d parts" % PARTS_MAX)
+        if not isinstance(part, BodyPartReader):
+            raise web.HTTPBadRequest(text="a part of the form is a form")
+        if part.name == "file":
+            yield part
+        while not part.at_eof():
+            size += len(await part.read_chunk(PIECE))
+            if size > FIELDS_MAX:
+                raise web.HTTPRequestEntityTooLarge(
+                    max_size=FIELDS_MAX, actual_size=size, text="the fields of the form are too long")
+
+
+async def next_part(form):
+    try:
+        return await form.next()
+    except RuntimeError as e:	# the name of a charset
+        raise web.HTTPBadRequest(text="the form cannot be read: %s" % e) from e
+
+
 async def body_pieces(request):
     """The pieces of a body, unpacked. aiohttp would unpack without a bound, and before anybody has asked for a
     token: a few hundred bytes can be hundreds of MiB."""
@@ -365,21 +395,31 @@ def field(body, name, kind, default=None, required=False):
 
 def quiet():
     """aiohttp reports requests that break off, and bodies that it cannot unpack, as errors with a
-    traceback. What a handler did wrong is reported by `around`."""
+    traceback. What a handler did wrong is reported by `around`. Its warnings have what a client
+    wrote in them, and Python keeps each that it shows."""
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
+    warnings.simplefilter("ignore")
 
 
 async def end_silent(server):
-    """Ends connections from which no request comes. aiohttp bounds the time between two requests alone."""
-    since = {}
+    """Ends connections from which no request comes, and bodies that come too slowly. aiohttp bounds the
+    time between two requests alone."""
+    silent, slow = {}, {}
     while True:
         await asyncio.sleep(HEAD_SECONDS / 4)
         now = time.monotonic()
-        since = {c: since.get(c, now) for c in server.connections
-                 if c._current_request is None and not c._keepalive}
-        for connection, began in since.items():
+        silent = {c: silent.get(c, now) for c in server.connections
+                  if c._current_request is None and not c._keepalive}
+        for connection, began in silent.items():
             if now - began > HEAD_SECONDS and connection.transport:
                 connection.transport.abort()
+        # While nobody reads them, the client is not to blame.
+        bodies = [c._current_request.content for c in server.connections
+                  if c._current_request is not None and not c._reading_paused]
+        slow = {body: slow.get(body, now) for body in bodies if not body.is_eof()}
+        for body, began in slow.items():
+            if now - began > HEAD_SECONDS + body.total_bytes / BODY_RATE and not body.exception():
+                body.set_exception(web.HTTPRequestTimeout(text="the body comes too slowly"))
 
 
 def application(gateway, dialects, loopback_only):

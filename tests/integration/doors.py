@@ -11,11 +11,13 @@ import itertools
 import json
 import os
 import re
+import select
 import signal
 import socket
 import struct
 import tempfile
 import threading
+import time
 import zlib
 
 import aiohttp
@@ -217,7 +219,8 @@ def bodies_are_unpacked_with_a_bound(ctx):
 
 @test(private=True)
 def connections_without_a_request_end(ctx):
-    """Those with a request that takes long do not."""
+    """So do bodies that come too slowly. Those with a request that takes long do not, nor does a body that
+    takes long because it is large."""
     with shared_gateway(ctx) as (service, gateway):
         place = gateway.url.partition("://")[2].partition(":")
         def opened(text):
@@ -228,6 +231,28 @@ def connections_without_a_request_end(ctx):
         body = json.dumps({"code": "import time; time.sleep(42); print(1)", "run_timeout": 200}).encode()
         slow = opened(b"POST /run_code HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %b\r\n"
                       b"Content-Length: %d\r\n\r\n%b" % (TOKEN.encode(), len(body), body))
+        head = "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n" \
+               "Content-Length: %d\r\n\r\n"
+        drops = [opened((head % (path, TOKEN, kind, 8 << 20)).encode() + begun) for path, kind, begun in (
+            ("/run_code", "application/json", b""), ("/v1/exec", "application/json", b'{"code": "'),
+            ("/v1/upload", "multipart/form-data; boundary=b", form_of(A_FILE)[:-9]))]
+        filling = b'{"code": "print(2)"' + b" " * (2 << 20) + b"}"
+        large = opened((head % ("/run_code", TOKEN, "application/json", len(filling))).encode())
+        answers, at = [b""] * len(drops), 0
+        began = time.monotonic()
+        while time.monotonic() - began < 240 and not all(answers):
+            if at < 2 << 20:
+                at += large.send(filling[at:at + (32 << 10)])
+            ready = select.select([s for s, answer in zip(drops, answers) if not answer], [], [], 1)[0]
+            for i, sock in enumerate(drops):
+                if sock in ready:
+                    answers[i] = sock.recv(1 << 16)
+                elif not answers[i]:
+                    sock.sendall(b" ")
+        assert all(a.startswith(b"HTTP/1.1 408 ") and b"too slowly" in a for a in answers), answers
+        assert time.monotonic() - began > 30
+        large.sendall(filling[at:])
+        assert large.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
         for sock in silent:
             try:
                 equal(sock.recv(100), b"")
@@ -240,6 +265,44 @@ def connections_without_a_request_end(ctx):
             assert piece, text
             text += piece
         slow.close()
+
+
+def form_of(*parts):
+    """A form of parts: their headers, and their bytes."""
+    return b"".join(b"--b\r\n%b\r\n\r\n%b\r\n" % part for part in parts) + b"--b--\r\n"
+
+
+def named_file(name):
+    return b'Content-Disposition: form-data; name="file"; filename' + name
+
+
+FIELD = b'Content-Disposition: form-data; name="kind"', b"x"
+A_FILE = named_file(b'="n"'), b"x"
+# Forms -> the status of the answer.
+FORMS = [
+    ([FIELD] * 10_000 + [A_FILE], 400), ([FIELD] * 900 + [A_FILE], 200), ([A_FILE] * 10_000, 400), ([FIELD], 400),
+    ([(FIELD[0], bytes(2 << 20)), A_FILE], 413), ([(FIELD[0], bytes(1000 << 10)), A_FILE], 200),
+    ([(b"Content-Type: multipart/mixed; boundary=c", b"--c\r\n\r\nx\r\n--c--"), A_FILE], 400),
+    ([(b'Content-Disposition: form-data; name="_charset_"', b"x" * 32), A_FILE], 400),
+    ([(b"X: " + b"y" * 9000, b"x"), A_FILE], 400), ([(b"X: y\r\n" * 200 + b"X: y", b"x"), A_FILE], 400),
+    ([(named_file(b'="a\\"b\'c"'), b"x")], 200), ([(named_file(b'="a\0b"'), b"x")], 400),
+    ([(named_file(b"*=utf-8''a%00b"), b"x")], 400), ([(named_file(b"*=utf-8''%ff"), b"x")], 400),
+    ([(named_file(b"*=nope''%61"), b"x")], 400), ([(named_file(b"="), b"x")], 400), ([(named_file(b'="../x"'), b"x")], 400),
+    ([(named_file(b'="a\r\n b"'), b"x")], 400), ([(named_file(b'="' + b"n" * 300 + b'"'), b"x")], 400),
+]
+
+
+@test(private=True)
+def forms_have_bounds(ctx):
+    kind = [("Content-Type", "multipart/form-data; boundary=b")]
+    with shared_gateway(ctx) as (_, gateway):
+        for parts, status in FORMS:
+            got, answer = gateway.ask("POST", "/v1/upload", form_of(*parts), headers=kind)
+            equal(got, status, "%d of %.200r: %r" % (len(parts), parts[0], answer))
+            if len(parts) == 1 and status == 200:
+                equal(answer["files"][0]["filename"], "a\"b'c")
+        # Nothing that a client has written is in the log as a line of its own.
+        assert all(line.startswith("request ") for line in gateway.said().splitlines()), gateway.said()[-2000:]
 
 
 @test(private=True)

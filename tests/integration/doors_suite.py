@@ -24,8 +24,12 @@ TOKEN = "own-token"
 class Gateway:
     """A gateway that runs, and what its clients ask."""
 
-    def __init__(self, process, url):
-        self.process, self.url = process, url
+    def __init__(self, process, url, log):
+        self.process, self.url, self.log = process, url, log
+
+    def said(self):
+        """Its log so far. The gateway writes where the file's offset is, so it is not moved."""
+        return os.pread(self.log.fileno(), 1 << 26, 0).decode("utf-8", "replace")
 
     def ask(self, verb, path, body=None, token=TOKEN, headers=()):
         """(status, the JSON of the answer or its bytes)"""
@@ -69,7 +73,7 @@ def gateway_on(place, *args, token=TOKEN, port=None, killed=False):
         try:
             found = re.match(r"serving (http://[^ ]+)\n", process.stdout.readline())
             if found:
-                yield Gateway(process, found[1])
+                yield Gateway(process, found[1], log)
         finally:
             (process.kill if killed else process.terminate)()
             process.communicate(timeout=30)
@@ -77,6 +81,7 @@ def gateway_on(place, *args, token=TOKEN, port=None, killed=False):
             said = log.read()
         assert found and process.returncode == (-9 if killed else 0), (process.returncode, said[-2000:])
         assert "Traceback" not in said, said[said.index("Traceback"):][:3000]
+        assert not token or token not in said, "the token is in the log"
 
 
 @contextlib.contextmanager

@@ -540,7 +540,9 @@ def commands_take_no_place_from_ends(ctx):
 UNREADABLE = [
     (b"[" * 200000, "application/json", 400), (b"{}", "application/json; charset=nope", 400),
     (b"\xff", "application/json", 400), (b"x", "multipart/form-data", 400),
-    (b"x", "multipart/form-data; boundary=" + "a" * 100, 400), (b"--b\r\nx", "multipart/form-data; boundary=b", 400)]
+    (b"x", "multipart/form-data; boundary=" + "a" * 100, 400), (b"--b\r\nx", "multipart/form-data; boundary=b", 400),
+    (b"--b\r\n\r\n\r\n" * 10_000 + b"--b--\r\n", "multipart/form-data; boundary=b", 400),
+    (b"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c--\r\n--b--\r\n", "multipart/form-data; boundary=b", 400)]
 
 
 @test(private=True)
