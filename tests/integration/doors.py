@@ -7,6 +7,7 @@ import base64
 import concurrent.futures
 import contextlib
 import functools
+import http.client
 import itertools
 import json
 import os
@@ -267,6 +268,29 @@ def connections_without_a_request_end(ctx):
         slow.close()
 
 
+# Ways to write a path that lead to another one in some programs.
+CROOKED = [
+    "/api/../metrics", "/api/%2e%2e/metrics", "/api/..%2fmetrics", "/api/kernels/..", "/api/kernels/%2e%2e",
+    "/api/kernels/..%2f..%2fmetrics", "/api/kernels/..%5c..%5cmetrics", "/api/kernels/%252e%252e%252fmetrics",
+    "/api/kernels/..;/metrics", "/api/kernels/x%2fchannels", "/api/kernels/%00", "/api/kernels/%ff", "/api/kernels/%",
+    "/metrics%00", "/metrics/", "/metrics/.", "//metrics", "/%2fmetrics", "/./metrics", "/metrics%2f", "/metrics;a",
+    "/v1/download/../../metrics", "/v1/download/..%2f..%2fetc/passwd", "/v1/files/../../metrics",
+    "/sandboxes/..%2fx", "/sandboxes/%2e%2e/metrics", "/v2/../metrics", "/run_code/../metrics", "/..", "/%2e%2e/%2e%2e"]
+
+
+@test(private=True)
+def a_path_is_taken_as_it_is_written(ctx):
+    with shared_gateway(ctx) as (_, gateway):
+        for path in CROOKED:
+            connection = http.client.HTTPConnection(gateway.url.partition("://")[2], timeout=120)
+            try:
+                connection.request("GET", path, headers={"Authorization": "Bearer " + TOKEN})
+                answer = connection.getresponse()
+                assert answer.status in (400, 404), (path, answer.status, answer.read())
+            finally:
+                connection.close()
+
+
 def form_of(*parts):
     """A form of parts: their headers, and their bytes."""
     return b"".join(b"--b\r\n%b\r\n\r\n%b\r\n" % part for part in parts) + b"--b--\r\n"
@@ -303,6 +327,36 @@ def forms_have_bounds(ctx):
                 equal(answer["files"][0]["filename"], "a\"b'c")
         # Nothing that a client has written is in the log as a line of its own.
         assert all(line.startswith("request ") for line in gateway.said().splitlines()), gateway.said()[-2000:]
+
+
+@test(private=True)
+def no_token_is_in_the_log(ctx):
+    """In whatever way it comes, and whether it is right or not."""
+    with team_gateway(ctx) as (_, gateway, tokens):
+        place = gateway.url.partition("://")[2].partition(":")
+        secrets = [tokens["ada"], tokens["bob"][:-1] + "0", "no-token-at-all"]
+        before = len(gateway.said())
+        for token in secrets:
+            for headers in ([("Authorization", "Bearer " + token)], [("Authorization", "token " + token)],
+                            [("X-API-Key", token)], [("Cookie", "token=%s; _xsrf=%s" % (token, token))],
+                            [("X-Access-Token", token)], [("Authorization", "Basic " + token)],
+                            [("Authorization", "Bearer %s\xff" % token)],
+                            [("Sec-WebSocket-Protocol", token), ("Upgrade", "websocket"), ("X-API-Key", token)]):
+                for verb, path in (("POST", "/run_code"), ("GET", "/api/kernels/x/channels"), ("GET", "/none"),
+                                   ("POST", "/execute"), ("POST", "/v1/upload"), ("PUT", "/api/kernels")):
+                    gateway.ask(verb, path, None if verb == "GET" else {"code": 1, "token": token}, None, headers)
+            for query in ("token=" + token, "a=b&token=%s&token=%s" % (token, token), "signature=v1_" + token, "token=%ff" + token):
+                for path in ("/api/kernels?", "/api/kernels/x/channels?", "/files?path=x&", "/none?"):
+                    gateway.ask("GET", path + query, None, None)
+            for broken in ("GET / HTTP/1.1\r\nAuthorization: Bearer %s\0\r\n\r\n", "GET /?token=%s\r\n\r\n", "%s\r\n\r\n",
+                           "GET /api?token=%s HTTP/1.1\r\nHost: a b\r\nHost: c\r\n\r\n",
+                           "POST /run_code HTTP/1.1\r\nX-API-Key: %s\r\nContent-Length: x\r\n\r\n"):
+                with socket.create_connection((place[0], int(place[2])), timeout=120) as sock:
+                    sock.sendall((broken % token).encode())
+                    assert sock.recv(100).startswith(b"HTTP/"), broken
+        said = gateway.said()[before:]
+        assert said.count("\nrequest ") > 100, said[-2000:]
+        equal([s for s in secrets if s in said], [])
 
 
 @test(private=True)
