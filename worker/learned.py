@@ -56,7 +56,7 @@ str(frame.groupby("c")["a"].agg(["sum", "mean"])), frame.iloc[0], frame.loc[1, "
 frame.merge(frame, on="a"), frame.isna().sum(), frame["a"].tolist(), frame.to_dict()
 """)}
 EXERCISED = ""  # the first parts of those that were done, for the rehearsal of a script
-EXERCISE_ROUNDS = 3  # of the first part. The fourth script wants the zygote: the second part is slow
+EXERCISE_ROUNDS = 3  # of the first part: the second one is slow, and scripts wait for the zygote
 TICKS = os.sysconf("SC_CLK_TCK")
 import_clock = time.perf_counter
 real_register = atexit.register
@@ -506,19 +506,17 @@ def put_back(load):
         modules.update(load.modules)  # first: other threads look there, then in hidden
         for name in load.modules:
             hidden.pop(name, None)
-        attached, effects = load.attached, load.effects
     else:
         names = [name for name in load.modules if name in hidden]
-        rest = Load(names)
+        load = Load(names)
         for name in names:
             modules.setdefault(name, hidden.pop(name))
-        attached, effects = rest.attached, rest.effects
-    for names, last, module in attached:
+    for names, last, module in load.attached:
         names.setdefault(last, module)
-    for effect in effects:
+    for effect in load.effects:
         effect.apply()
-    if "numexpr" in load.modules:  # it chooses the number of its threads when it is imported
-        numexpr = load.modules["numexpr"]
+    numexpr = load.modules.get("numexpr")
+    if numexpr is not None:  # it chooses the number of its threads when it is imported
         with contextlib.suppress(Exception):  # another release
             numexpr.nthreads = numexpr._init_num_threads()
     if Journal.stack is not None:

@@ -29,6 +29,7 @@ SLOW = "import time\ntime.sleep(0.05)\n"
 # Where a module was imported: in the zygote, or in the process that asks.
 BORN = "import os\nBORN = os.getpid(), os.getppid()\n"
 MODULES = {
+    "expressions.py": "import numexpr\n",
     "slow.py": SLOW + BORN,
     "parcel/__init__.py": SLOW + BORN + "import parcel.inner\n",
     "parcel/inner.py": "NAME = __name__\n",
@@ -954,6 +955,20 @@ def libraries_have_as_many_threads_as_after_a_first_import(ctx):
               and profile_of(ctx, service)["learned"] == names)
         hits = profile_of(ctx, service)["learned_hits"]
         equal(output(client, script), first)
+        equal(profile_of(ctx, service)["learned_hits"], hits + 1)
+
+
+@test(private=True)
+def a_number_of_threads_that_a_script_chose_stays(ctx):
+    """numexpr chooses its number when it is imported first, and not when a package needs it later."""
+    if not is_installed("numexpr"):
+        raise Skip("numexpr is not installed", missing=True)
+    script = "import numexpr\nnumexpr.set_num_threads(1)\nimport expressions\nprint(numexpr.get_num_threads())"
+    with learning(ctx, learn="expressions numexpr") as (service, client):
+        until("they are learned", lambda: output(client, "import expressions, numexpr") == ""
+              and profile_of(ctx, service)["learned"] == ["expressions", "numexpr"])
+        hits = profile_of(ctx, service)["learned_hits"]
+        equal(output(client, script), "1")
         equal(profile_of(ctx, service)["learned_hits"], hits + 1)
 
 
