@@ -4,8 +4,10 @@
 #include "supervisor/operate/packages.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/ready.h"
@@ -17,9 +19,8 @@
 #include "tools/sets/store.h"
 
 struct sets {
-	const char *principal;		/* whose; NULL: all */
 	json_t *owners;			/* name of a set -> who has it */
-	json_t *list;
+	json_t *list;			/* the one that was used last comes first */
 };
 
 static void
@@ -38,28 +39,39 @@ static void
 note_set(void *arg, const char *name, time_t used, uint64_t bytes)
 {
 	const struct sets *sets = arg;
-	json_t *owners = json_object_get(sets->owners, name);
 
-	if (owners || !sets->principal)
-		json_array_insert_new(sets->list, 0, json_pack(
-			"{s:s,s:I,s:I,s:O?}", "set", name, "used", (json_int_t)used, "bytes",
-			(json_int_t)bytes, "tenants", owners));
+	json_array_insert_new(sets->list, 0, json_pack(
+		"{s:s,s:I,s:I,s:O?}", "set", name, "used", (json_int_t)used, "bytes",
+		(json_int_t)bytes, "tenants", json_object_get(sets->owners, name)));
 }
 
-/* All sets; the one that was used last comes first. */
+/* Those of one tenant alone are looked at: who asks is any user. */
+static void
+note_own(struct sets *sets, const char *store, const char *principal)
+{
+	own_fd int directory = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct owned own[OWNED_MAX];
+	uint64_t bytes;
+	time_t used;
+
+	for (size_t i = owned_list(principal, own); i-- > 0;) {
+		note_owner(sets, principal, &own[i]);
+		if (collect_find(directory, own[i].name, &used, &bytes))
+			note_set(sets, own[i].name, own[i].used.tv_sec, bytes);
+	}
+}
+
 static json_t *
 packages_find(const char *store, const char *principal)
 {
-	struct sets sets = { principal, json_object(), json_array() };
-	struct owned own[OWNED_MAX];
-	size_t n = principal ? owned_list(principal, own) : 0;
+	struct sets sets = { json_object(), json_array() };
 
-	for (size_t i = 0; i < n; i++)
-		note_owner(&sets, principal, &own[i]);
-	if (!principal)
+	if (store && principal) {
+		note_own(&sets, store, principal);
+	} else if (store) {
 		owned_each(note_owner, &sets);
-	if (store)
 		collect_each(store, note_set, &sets);
+	}
 	json_decref(sets.owners);
 	return sets.list;
 }
@@ -84,6 +96,15 @@ packages_list(const char *store, const char *principal)
 		json_decref(manifest);
 	}
 	return json_pack("{s:b,s:o,s:I}", "ok", 1, "sets", list, "total", (json_int_t)total);
+}
+
+static void
+look_for_set(void *arg, const char *, const struct owned *set)
+{
+	const char **name = arg;
+
+	if (*name && strcmp(*name, set->name) == 0)
+		*name = NULL;
 }
 
 /* The only set whose name begins so, borrowed from list; NULL with why_r. */
@@ -115,9 +136,10 @@ packages_remove(struct engine *engine, struct gate *gate, const char *by, bool i
 	const char *store = gate_common_config(gate)->packages.store;
 	const char *tenant = json_string_value(json_object_get(request, "tenant"));
 	const char *word = json_string_value(json_object_get(request, "set")), *name;
-	json_t *list, *others, *one, *answer = NULL;
-	bool is_left = false;
-	size_t i, n;
+	const char *unowned;
+	json_t *list, *answer = NULL;
+	bool is_left;
+	size_t n;
 
 	if (!is_operator && tenant && strcmp(tenant, by) != 0) {
 		why_say(why_r, -EPERM, "tenant", "you are not an operator ([admin] operators)");
@@ -131,16 +153,12 @@ packages_remove(struct engine *engine, struct gate *gate, const char *by, bool i
 		why_say(why_r, -EIO, "", "the audit log cannot be written, so nothing was removed");
 	} else if (name) {
 		n = owned_remove(store, tenant, name);
-		others = packages_find(store, NULL);
 		ready_forget(engine, tenant, name);
-		json_array_foreach(others, i, one)
-			is_left |= strcmp(name, json_string_value(json_object_get(one, "set"))) == 0 &&
-				   json_is_array(json_object_get(one, "tenants"));
-		json_decref(others);
+		unowned = name;
+		owned_each(look_for_set, &unowned);
+		is_left = !unowned || !collect_one(engine, name);
 		answer = json_pack("{s:b,s:s,s:I}", "ok", 1, "removed", name, "tenants", (json_int_t)n);
-		/* Whether others have it, only operators learn. */
-		is_left = is_left || !collect_one(engine, name);
-		if (is_operator)
+		if (is_operator)	/* whether others have it, nobody else learns */
 			json_object_set_new(answer, "is_left", json_boolean(is_left));
 	}
 	json_decref(list);

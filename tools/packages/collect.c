@@ -46,17 +46,22 @@ collect_note_use(const char *store, const char *name)
 		return;
 }
 
-static uint64_t
-read_bytes(int store, const char *name)
+bool
+collect_find(int store, const char *name, time_t *used_r, uint64_t *bytes_r)
 {
 	char path[NAME_MAX + 8], text[32] = "";
 	own_fd int fd = -1;
+	struct stat st;
 
+	if (fstatat(store, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	*used_r = st.st_mtime;
+	*bytes_r = 0;
 	snprintf(path, sizeof(path), "%s/bytes", name);
 	fd = openat(store, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return 0;
-	return strtoull(text, NULL, 10);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		*bytes_r = strtoull(text, NULL, 10);
+	return true;
 }
 
 static int
@@ -74,19 +79,17 @@ collect_look(const char *store, size_t *n_r)
 	own_list DIR *list = opendir(store);
 	struct found *found = NULL;
 	struct dirent *entry;
-	struct stat st;
+	struct found one;
 	size_t n = 0;
 	int r = 0;
 
 	while ((entry = nextentry(list, &r))) {
 		if (!set_is_name(entry->d_name) ||
-		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		    !collect_find(dirfd(list), entry->d_name, &one.used, &one.bytes))
 			continue;
+		memcpy(one.name, entry->d_name, SET_NAME + 1);
 		found = xrealloc(found, (n + 1) * sizeof(*found));
-		memcpy(found[n].name, entry->d_name, SET_NAME + 1);
-		found[n].used = st.st_mtime;
-		found[n].bytes = read_bytes(dirfd(list), entry->d_name);
-		n++;
+		found[n++] = one;
 	}
 	if (n)
 		qsort(found, n, sizeof(*found), collect_by_use);

@@ -15,6 +15,10 @@ struct engine;
 /* Notes that an environment is used now: sets the time of its directory. */
 void collect_note_use(const char *store, const char *name);
 
+/* Looks at an environment: the time of its last use, and its size. store: its directory. False: it
+ * is not there. */
+bool collect_find(int store, const char *name, time_t *used_r, uint64_t *bytes_r);
+
 /* Visits all environments; those that were unused for longest come first. */
 void collect_each(const char *store, void (*visit)(void *arg, const char *name, time_t used,
 						   uint64_t bytes), void *arg);

@@ -224,11 +224,22 @@ put_first(struct owner *owner, const char *store, const struct owned *set)
 }
 
 static void
+write_principal(int directory, const char *principal)
+{
+	own_fd int fd = openat(directory, &PRINCIPAL[1],
+			       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd >= 0)	/* one that is cut is not believed, and is written again after a start */
+		(void)!write(fd, principal, strlen(principal));
+}
+
+/* principal: NULL if it is written already. */
+static void
 write_use(const char *store, const char *tenant, const char *principal, const struct owned *set)
 {
 	const struct timespec times[2] = { set->used, set->used };
 	char path[PATH_MAX];
-	own_fd int directory = -1, fd = -1, named = -1;
+	own_fd int directory = -1, fd = -1;
 
 	place_of_all(store, path);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -237,11 +248,8 @@ write_use(const char *store, const char *tenant, const char *principal, const st
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return;
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (directory >= 0)
-		named = openat(directory, &PRINCIPAL[1],
-			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (named >= 0 && write(named, principal, strlen(principal)) < 0)
-		unlinkat(directory, &PRINCIPAL[1], 0);	/* the next use writes it */
+	if (directory >= 0 && principal)
+		write_principal(directory, principal);
 	if (directory >= 0)
 		fd = openat(directory, set->name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
@@ -261,9 +269,10 @@ owned_note(const char *store, const char *principal, const char *name)
 	snprintf(set.name, sizeof(set.name), "%s", name);
 	clock_gettime(CLOCK_REALTIME, &set.used);
 	owner = owner ? owner : owned_add(tenant);
-	owner->principal = owner->principal ? owner->principal : xstrdup(principal);
 	put_first(owner, store, &set);
-	write_use(store, tenant, principal, &set);
+	write_use(store, tenant, owner->principal ? NULL : principal, &set);
+	if (!owner->principal)
+		owner->principal = xstrdup(principal);
 }
 
 bool
@@ -307,23 +316,31 @@ drop_if_empty(const char *store, struct owner *owner)
 	owned_drop(owner);
 }
 
+static size_t
+remove_from(struct owner *owner, const char *store, const char *name)
+{
+	size_t at = 0;
+
+	while (at < owner->n && strcmp(owner->set[at].name, name) != 0)
+		at++;
+	if (at == owner->n)
+		return 0;
+	unlink_set(store, owner->tenant, name);
+	memmove(&owner->set[at], &owner->set[at + 1],
+		(--owner->n - at) * sizeof(owner->set[0]));
+	drop_if_empty(store, owner);
+	return 1;
+}
+
 size_t
 owned_remove(const char *store, const char *principal, const char *name)
 {
-	struct owner *owner, *next, *only = principal ? find_principal(principal) : NULL;
-	size_t at, removed = 0;
+	struct owner *owner = principal ? find_principal(principal) : NULL, *next;
+	size_t removed = owner ? remove_from(owner, store, name) : 0;
 
-	for (owner = LIST_FIRST(&owners); owner; owner = next) {
+	for (owner = principal ? NULL : LIST_FIRST(&owners); owner; owner = next) {
 		next = LIST_NEXT(owner, link);
-		for (at = 0; at < owner->n && strcmp(owner->set[at].name, name) != 0; at++)
-			;
-		if (at == owner->n || (principal && owner != only))
-			continue;
-		unlink_set(store, owner->tenant, name);
-		memmove(&owner->set[at], &owner->set[at + 1],
-			(--owner->n - at) * sizeof(owner->set[0]));
-		removed++;
-		drop_if_empty(store, owner);
+		removed += remove_from(owner, store, name);
 	}
 	return removed;
 }
