@@ -123,19 +123,28 @@ learning_save(struct engine *engine)
 
 /* ---- choosing ---- */
 
-/* A first import of these takes more than WORTH_US everywhere. Their zygote grows while the first
- * script that names one still imports it. */
+/* Is it a module of a package whose first import takes more than WORTH_US everywhere? */
+static bool
+is_slow(const char *module)
+{
+	static const char *const packages[] = { "numpy", "pandas", "scipy", "matplotlib", "seaborn",
+						"sklearn", "statsmodels", "sympy" };
+	size_t len = strcspn(module, ".");
+
+	for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++)
+		if (strlen(packages[i]) == len && memcmp(packages[i], module, len) == 0)
+			return true;
+	return false;
+}
+
+/* The zygote of slow modules grows while the first script that names one still imports it. */
 static void
 expect(struct learning *l, const struct config *config, uint64_t named)
 {
-	static const char *const slow[] = { "numpy", "pandas", "scipy", "matplotlib", "seaborn",
-					    "sklearn", "statsmodels", "sympy" };
-
-	for (size_t i = 0; i < learnable_count(config); i++)
-		for (size_t k = 0; k < sizeof(slow) / sizeof(slow[0]); k++)
-			if (named & UINT64_C(1) << i && l->spent_us[i] < WORTH_US &&
-			    strncmp(learnable_name(config, i), slow[k], strlen(slow[k])) == 0)
-				l->spent_us[i] = WORTH_US;
+	for (size_t i = 0; named >> i != 0; i++)
+		if (named >> i & 1 && l->spent_us[i] < WORTH_US &&
+		    is_slow(learnable_name(config, i)))
+			l->spent_us[i] = WORTH_US;
 }
 
 unsigned int
