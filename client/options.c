@@ -294,10 +294,9 @@ unknown_command(const char *typed, struct why *why_r)
 {
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
-					      "gateway", "interpreter", "kernel", "metrics", "packages", "ps",
-					      "resume",
-					      "status", "stop", "suspend", "tools", "top", "usage",
-					      "web" };
+					      "gateway", "interpreter", "kernel", "metrics",
+					      "packages", "ps", "resume", "status", "stop",
+					      "suspend", "tools", "top", "usage", "web" };
 	size_t len = strlen(typed);
 
 	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)

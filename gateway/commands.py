@@ -17,8 +17,8 @@ FORMS = (
     ("status", "--json"), ("ps", "--json"), ("packages", "--json"), ("check-host",), ("audit", "verify"),
     ("approvals", "list", "--json"), ("approvals", "list", "--all", "--json"), ("approvals", "show", ID),
     ("approvals", "approve", ID), ("approvals", "deny", ID), ("approvals", "revoke", ID),
-    ("approvals", "approve", ID, "--reason", TEXT), ("approvals", "deny", ID, "--reason", TEXT), ("stop", ID), ("packages", "remove", SET),
-    ("packages", "remove", SET, WHO), ("policy", WHO), ("journal",))
+    ("approvals", "approve", ID, "--reason", TEXT), ("approvals", "deny", ID, "--reason", TEXT),
+    ("stop", ID), ("packages", "remove", SET), ("packages", "remove", SET, WHO), ("policy", WHO), ("journal",))
 # Warnings in the journal, of the machine's service and of one that is a user's own.
 JOURNAL = ["journalctl", "--no-pager", "--output", "short-iso", "--priority", "warning", "--lines", "50",
            "--unit", "mcp-pythond", "--user-unit", "mcp-pythond"]

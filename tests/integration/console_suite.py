@@ -96,6 +96,19 @@ class Console:
 
 
 @contextlib.contextmanager
+def ended(process, log):
+    """Ends a program of the console after the block. It has said nothing of a mistake of its own."""
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(60)
+    log.seek(0)
+    said = log.read()
+    assert "Traceback" not in said, said[-3000:]
+
+
+@contextlib.contextmanager
 def console_of(ctx, directory, *args, user=None, env=None):
     environment = {**os.environ, "MCP_PYTHOND": os.path.join(ctx.options.build, "mcp-pythond"), **(env or {})}
     with tempfile.TemporaryFile("w+") as log:
@@ -104,15 +117,9 @@ def console_of(ctx, directory, *args, user=None, env=None):
              "--admin-socket", directory.socket, *args],
             env=environment, stdout=subprocess.PIPE, stderr=log, text=True, user=user, group=user,
             extra_groups=[] if user else None)
-        try:
+        with ended(process, log):
             yield Console(process)
-        finally:
-            process.terminate()
-            process.wait(60)
-            log.seek(0)
-            said = log.read()
-        equal(process.returncode, 0, said[-3000:])
-        assert "Traceback" not in said, said[-3000:]
+        equal(process.returncode, 0)
 
 
 @contextlib.contextmanager
@@ -142,15 +149,9 @@ def machine_console(ctx, directory, *args, user=None, proxy=False):
             extra_groups=[] if user else None)
         for one in passed.values():
             one.close()
-        try:
+        with ended(process, log):
             yield address
-        finally:
-            process.terminate()
-            process.wait(60)
-            log.seek(0)
-            said = log.read()
-        equal(process.returncode, 0, said[-3000:])
-        assert "Traceback" not in said, said[-3000:]
+        equal(process.returncode, 0)
 
 
 @contextlib.contextmanager
@@ -163,14 +164,8 @@ def login_of(ctx, directory, *args, user=None):
             env={**os.environ, "MCP_PYTHOND": os.path.join(ctx.options.build, "mcp-pythond")},
             stdout=subprocess.PIPE, stderr=log, text=True, user=user, group=user,
             extra_groups=[] if user else None)
-        try:
+        with ended(process, log):
             yield Console(process)
-        finally:
-            process.terminate()
-            process.wait(60)
-            log.seek(0)
-            said = log.read()
-        assert "Traceback" not in said, said[-3000:]
 
 
 @contextlib.contextmanager
